@@ -150,15 +150,10 @@ static void axis_make(struct map *map, struct api_axis *axis, enum api_label lab
     }
 }
 
-static size_t panels_across(const struct map *map)
-{
-    return map->count > 4 ? 3 : map->count > 1 ? 2 : 1;
-}
-
 static void axes_make(struct map *map)
 {
     const struct api_plot *plot = map->drawing->plot;
-    const double width = map->drawing->width / (double)panels_across(map);
+    const double width = map->drawing->width / (double)api_plot_across(map->count);
 
     if (!is_spectrum(map))
         axis_make(map, &map->rows, map->words.rows, plot->rows, map->count > 3 ? 4 : 7);
@@ -263,7 +258,7 @@ static struct api_box box_of(const struct map *map, size_t index)
 {
     const struct api_drawing *drawing = map->drawing;
     const bool square = map->words.square && drawing->plot->rows == drawing->plot->columns;
-    const double across = (double)panels_across(map), name = map->count > 1 ? NAME : 0;
+    const double across = (double)api_plot_across(map->count), name = map->count > 1 ? NAME : 0;
     const double gap = gap_of(map);
     const double down = ceil((double)map->count / across);
     const double left = api_axis_room(&map->rows);
@@ -282,7 +277,7 @@ static struct api_box box_of(const struct map *map, size_t index)
 
 static enum api_status map_put(struct map *map)
 {
-    const size_t across = panels_across(map);
+    const size_t across = api_plot_across(map->count);
     struct api_box box = {0}, first = box_of(map, 0), bar = box_of(map, across - 1);
 
     for (size_t i = 0; i < map->count; i++) {

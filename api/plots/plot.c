@@ -263,17 +263,24 @@ static enum api_status outputs_check(const struct pe_output *first, struct api_e
     return API_OK;
 }
 
-/* One for each pixel, as long as so many can be held. */
-static void cells_choose(struct api_plot *plot)
+size_t api_plot_across(size_t panels)
 {
+    return panels > 4 ? 3 : panels > 1 ? 2 : 1;
+}
+
+/* One for each pixel, as long as so many can be held. SVG may be enlarged, so there each panel has
+ * as many as the whole picture. */
+void api_plot_cells(struct api_plot *plot, double matrices)
+{
+    const size_t panels = (size_t)fmin(matrices, API_PANELS_MAX), across = api_plot_across(panels);
     const size_t high = (size_t)pe_param_number(&plot->params, "plot_height");
     const size_t wide = (size_t)pe_param_number(&plot->params, "plot_width");
     size_t scale = (size_t)plot->scale;
 
     while (scale > 1 && high * wide * scale * scale > CELLS_MAX)
         scale--;
-    plot->cells_high = high * scale;
-    plot->cells_wide = wide * scale;
+    plot->cells_high = high * scale / (plot->pixels ? (panels - 1) / across + 1 : 1);
+    plot->cells_wide = wide * scale / (plot->pixels ? across : 1);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------- */
@@ -281,7 +288,7 @@ static void cells_choose(struct api_plot *plot)
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
                                 struct api_error *err)
 {
-    const struct pe_output *first = pe_view_output(view, 0);
+    const struct pe_output *first = pe_view_output(view, 0), *second = pe_view_output(view, 1);
     double matrices;
 
     plot->scale = plot->pixels ? (int)pe_param_number(&plot->params, "plot_scale") : 1;
@@ -293,7 +300,8 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
     plot->share = fmin(API_PANELS_MAX / matrices, 1);
     plot->more_work = plot->mark == API_SPECTRUM ? api_spectrum_work(plot, first) : 0;
-    cells_choose(plot);
+    plot->matrices = matrices * (second && api_plot_is_pair(first, second) ? 2 : 1);
+    api_plot_cells(plot, plot->mark == API_HEATMAP ? plot->matrices : 1);
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }
 
