@@ -161,7 +161,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
   function update(): void {
     const own = words();
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     matrices.update();
     lane.run((signal) => ask(app, own, signal), draw, (error) => wrong.replaceChildren(failure(error)));
   }

@@ -152,7 +152,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
   function update(): void {
     const { base } = chosen(app);
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("likeness over distance", "相似度随距离"), ask: decay(app, base, true),
       formats: ["png", "svg", "npy"] }]);
     lane.run((signal) => ask(app, signal), draw, (error) => below.replaceChildren(failure(error)));

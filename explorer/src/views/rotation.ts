@@ -169,7 +169,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("rotation", "旋转"), ask: small(app), formats: ["npy"] }]);
     if (asked === key()) return draw();
     asked = key();
