@@ -45,9 +45,8 @@ export class Api {
 
   private constructor(private client: Requests, readonly origin: string | null) {}
 
-  /** `site`: static files with the module beside them, and no server. */
-  static async open(base: URL, site: boolean): Promise<Api> {
-    if (site) return new Api(await moduleIn(base), null);
+  static async open(base: URL): Promise<Api> {
+    if (SITE) return new Api(await moduleIn(base), null);
     const where = base.href.replace(/\/$/, "");
     const request: Requests["request"] = (method, target, more) =>
       fetch(where + target, { method, ...more as RequestInit });

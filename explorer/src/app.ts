@@ -23,6 +23,7 @@ export class Page implements App {
   state: State = read(new URL(location.href));
   dropped: File[] | null = null;
   held: File | null = null;
+  readonly compared = false;
   private url = new URL(location.href);
   private timer = 0;
   private mounted?: Mounted;
@@ -32,7 +33,7 @@ export class Page implements App {
   private main = h("main", { id: "main", tabindex: -1 });
   private header = h("header.top");
 
-  constructor(readonly api: Api, readonly site: boolean, private views: View[]) {
+  constructor(readonly api: Api, private views: View[]) {
     document.body.append(
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
       this.header, this.main, this.shown, this.told);
@@ -191,7 +192,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        h("a", { href: this.site ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
+        h("a", { href: SITE ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
