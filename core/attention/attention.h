@@ -4,10 +4,10 @@
 
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
- * tokens.c the rows of q and k among it. fill.c computes blocks of rows with relative.c (vectors of
- * distances), disentangled.c (DeBERTa's) and added.c (masks and biases that are posted); scratch.c
- * has the memory of one. projection.c makes the q, k and v of learned weights, and is called by
- * itself. */
+ * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
+ * relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c (masks and biases that
+ * are posted); scratch.c has the memory of one. projection.c makes the q, k and v of learned
+ * weights, and is called by itself. */
 
 #include <stdatomic.h>
 
@@ -25,17 +25,27 @@ enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
 /* A matrix of `depth` rows cut into panels of columns; see kernels/attention.h. One after the
  * other for every head. */
 struct pe_packed {
-    void *data;
+    void *data;        /* the copy; NULL: none, the rows are read where the caller has them */
+    const char *first; /* the first panel, wherever it is; NULL: there is no matrix */
     size_t depth, columns;
-    size_t panels;    /* of one matrix */
-    size_t head_size; /* bytes of one matrix */
-    atomic_bool odd;  /* has a NaN or an infinity, which 0 does not erase */
+    size_t panels;     /* of one matrix */
+    size_t row_stride; /* elements from a row of a panel to the next */
+    size_t panel_size; /* bytes from panel to panel */
+    size_t head_size;  /* bytes of one matrix */
+    atomic_bool odd;   /* has a NaN or an infinity, which 0 does not erase */
 };
+
+static inline const char *pe_packed_panel(const struct pe_packed *packed, size_t head, size_t panel)
+{
+    return packed->first + head * packed->head_size + panel * packed->panel_size;
+}
 
 /* The kernels of one type of arithmetic. */
 struct pe_attention_kernels {
 #define KERNEL_OF(name, like) __typeof__(((struct pe_kernels *)0)->like) name
     KERNEL_OF(gemm, gemm_f32);
+    KERNEL_OF(transpose, transpose_f32);
+    KERNEL_OF(odd, odd_f32);
     KERNEL_OF(logits, logits_f32);
     KERNEL_OF(softmax, softmax_f32);
     KERNEL_OF(softcap, softcap_f32);
@@ -203,6 +213,9 @@ enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
 enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
                                              struct pe_packed *packed, size_t head,
                                              const char *rows, struct pe_error *err);
+/* Sets packed->odd if any of the rows of a head is. */
+enum pe_status pe_attention_odd_find(const struct pe_attention *attention, struct pe_packed *packed,
+                                     const char *rows, struct pe_error *err);
 /* Elements of a tensor in the type of the arithmetic: a row; or any number, with looks at the
  * work. */
 void pe_attention_read(const struct pe_attention *attention, char *to,

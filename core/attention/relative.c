@@ -177,8 +177,8 @@ static enum pe_status panel_project(const struct projection *projection, size_t 
                 attention->kernels.gemm(
                     (char *)packed->data + head * packed->head_size + offset, attention->width,
                     projection->weights + (head * packed->depth * dim + at) * attention->size, dim,
-                    distances + at * PE_PANEL_SIZE, packed->depth, pe_least(dim - at, DEPTH_STEP),
-                    at > 0);
+                    distances + at * PE_PANEL_SIZE, attention->width, packed->depth,
+                    pe_least(dim - at, DEPTH_STEP), at > 0);
     free(distances);
     return err->status;
 }
@@ -293,8 +293,7 @@ enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
     const size_t base = low * width, last = (size_t)(attention->most - attention->least) - base;
     const char *q = attention->q_relative +
                     (block->head * attention->queries + block->first) * attention->head_dim * size;
-    const char *matrix =
-        (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+    const size_t head = attention->rel_k_stride > 0 ? block->head % attention->heads : 0;
     struct pe_pace pace = {block->work, 0};
 
     for (size_t panel = low; panel <= high; panel++) {
@@ -302,8 +301,8 @@ enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
             return err->status;
         attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, q, attention->head_dim,
-                                matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
-                                packed->depth, 0);
+                                pe_packed_panel(packed, head, panel), packed->row_stride,
+                                block->count, packed->depth, 0);
     }
     for (size_t row = 0; row < block->count; row++) {
         if (pe_pace(&pace, keys - begin, err))
