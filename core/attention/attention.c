@@ -116,7 +116,9 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     if (spec->output == PE_ATTENTION_OUTPUT)
         attention->output_stride = pe_attention_whole(attention, spec->v.shape[3]);
 
-    row = (attention->logits_stride + attention->relative_stride + attention->output_stride) *
+    attention->q_changes = pe_attention_changes_queries(spec);
+    row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
+           (attention->q_changes ? 2 * attention->head_dim : 0)) *
           attention->size;
     rows = row ? BLOCK_SIZE / row : ROWS_MAX;
     rows = rows < ROWS_MIN ? ROWS_MIN : rows < ROWS_MAX ? rows : ROWS_MAX;
@@ -215,8 +217,7 @@ void pe_attention_free(struct pe_attention *attention)
     free(attention->rel_k.data);
     free(attention->v.data);
     free(attention->k.data);
-    free(attention->q_relative_copy);
-    free(attention->q_copy);
+    pe_turns_free(attention->turns);
     pe_work_release(attention->work, attention->charged);
     free(attention);
 }

@@ -5,9 +5,9 @@
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
  * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
- * relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c (masks and biases that
- * are posted); scratch.c has the memory of one. projection.c makes the q, k and v of learned
- * weights, and is called by itself. */
+ * queries.c (rows of q), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c
+ * (masks and biases that are posted); scratch.c has the memory of one. projection.c makes the q, k
+ * and v of learned weights, and is called by itself. */
 
 #include <stdatomic.h>
 
@@ -62,6 +62,7 @@ struct pe_attention_scratch {
     char *bias;     /* logits_stride: of one row */
     char *tile;     /* pe_attention_tile_rows rows of a panel: rows of distances times keys */
     char *output;   /* rows_max * output_stride */
+    char *q;        /* rows_max * head_dim, twice: q as it meets k, and as it meets rel_k */
 };
 
 /* The list of free scratch blocks, with its own lock. */
@@ -99,10 +100,8 @@ struct pe_attention {
     int64_t least, most; /* relative: distances key - query beyond them share a vector; rows of a
                             disentangled one: 0 and the last */
 
-    const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
-    char *q_copy;
-    const char *q_relative; /* meets rel_k: q, or a copy with another bias */
-    char *q_relative_copy;
+    struct pe_turns *turns;        /* of the rows of q and k */
+    bool q_changes;                /* blocks turn a copy of their rows of q, or convert them */
     struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
     struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
     size_t rel_k_stride;           /* bytes from head to head; 0: all share one */
@@ -194,9 +193,11 @@ struct pe_turns;
 enum pe_status pe_turns_new(struct pe_turns **turns, struct pe_attention *attention,
                             struct pe_pool *pool, struct pe_error *err);
 void pe_turns_free(struct pe_turns *turns);
-bool pe_turns_change(const struct pe_turns *turns, bool is_key);
-/* All rows of one head of a batch row, in place. */
+bool pe_turns_change_keys(const struct pe_turns *turns);
+bool pe_attention_changes_queries(const struct pe_attention_spec *spec);
+/* Rows [begin, begin + count) of one head of a batch row, in place: `rows` has those alone. */
 enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
+                              size_t begin, size_t count, struct pe_work *work,
                               struct pe_error *err);
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -223,10 +224,6 @@ void pe_attention_read(const struct pe_attention *attention, char *to,
 enum pe_status pe_attention_read_all(const struct pe_attention *attention, char *to,
                                      const struct pe_tensor *tensor, size_t first, size_t count,
                                      struct pe_error *err);
-/* Adds the row of a head, where there is a bias, to every one of its queries. */
-enum pe_status pe_attention_query_bias(const struct pe_attention *attention,
-                                       const struct pe_tensor *bias, size_t head, char *rows,
-                                       struct pe_error *err);
 
 /* ---- checks (check.c) ------------------------------------------------------------------------ */
 
@@ -274,6 +271,7 @@ struct pe_attention_block {
     size_t from, keys;         /* keys that one of them sees are in [from, keys), whole panels from
                                   `from` on */
     struct pe_work *work;
+    const char *q, *q_relative; /* rows as they meet k, and as they meet rel_k */
 };
 
 static inline char *pe_block_logits(const struct pe_attention_block *block, size_t row)
@@ -308,6 +306,8 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
                                     size_t head, size_t depth_begin, size_t depth,
                                     struct pe_error *err);
 
+/* Sets q and q_relative: the caller's rows, or copies in the scratch that are turned (tokens.c). */
+enum pe_status pe_block_queries(struct pe_attention_block *block, struct pe_error *err);
 /* Rows of logits begin with the product of queries and vectors of distances. */
 enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
                                         struct pe_error *err);

@@ -119,8 +119,6 @@ static enum pe_status queries_meet(const struct pe_attention_block *block, struc
     const struct pe_packed *packed = &attention->rel_k;
     const struct range range = range_of(block, block->from, block->keys);
     const size_t low = range.low / attention->width, high = range.high / attention->width;
-    const char *q = attention->q + (block->head * attention->queries + block->first) *
-                                       attention->head_dim * attention->size;
     const size_t head = block->head % attention->heads;
     struct pe_pace pace = {block->work, 0};
 
@@ -128,7 +126,7 @@ static enum pe_status queries_meet(const struct pe_attention_block *block, struc
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->relative + (panel - low) * PE_PANEL_SIZE,
-                                attention->relative_stride, q, attention->head_dim,
+                                attention->relative_stride, block->q, attention->head_dim,
                                 pe_packed_panel(packed, head, panel), packed->row_stride,
                                 block->count, packed->depth, 0);
     }

@@ -126,8 +126,6 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->k;
-    const char *q = attention->q + (block->head * attention->queries + block->first) *
-                                       attention->head_dim * attention->size;
     const char *panel =
         pe_packed_panel(packed, kv_head(attention, block->head), block->from / attention->width);
     struct pe_pace pace = {block->work, 0};
@@ -138,7 +136,7 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
-                                attention->logits_stride, q, attention->head_dim, panel,
+                                attention->logits_stride, block->q, attention->head_dim, panel,
                                 packed->row_stride, block->count, packed->depth,
                                 attention->relative);
         panel += packed->panel_size;
@@ -320,10 +318,11 @@ enum pe_status pe_attention_block(const struct pe_attention *attention,
     const size_t begin = pe_attention_sight(attention, sequence, first).begin;
     const size_t end = pe_attention_sight(attention, sequence, first + count - 1).end;
     const size_t from = (begin < end ? begin : end) / attention->width * attention->width;
-    const struct pe_attention_block block = {
-        attention, scratch, sequence, head, first, count, from, end > from ? end : from, work};
+    struct pe_attention_block block = {attention, scratch, sequence, head,
+                                       first,     count,   from,     end > from ? end : from,
+                                       work,      NULL,    NULL};
 
-    if (logits_compute(&block, err))
+    if (pe_block_queries(&block, err) || logits_compute(&block, err))
         return err->status;
     if (attention->spec.output == PE_ATTENTION_OUTPUT)
         return output_compute(&block, out, err);

@@ -13,7 +13,6 @@ enum { PIECE = 1 << 16 }; /* elements that are read in one go */
 struct pack {
     struct pe_job job;
     struct pe_attention *attention;
-    struct pe_turns *turns;
     _Atomic int status; /* of a block that failed */
 };
 
@@ -65,7 +64,7 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
                                 size_t *size, struct pe_error *err)
 {
     const struct pe_attention *attention = pack->attention;
-    const bool turns = is_key && pe_turns_change(pack->turns, true);
+    const bool turns = is_key && pe_turns_change_keys(attention->turns);
     const size_t tokens = tensor->shape[2], columns = tensor->shape[3], count = tokens * columns;
 
     *copy = NULL;
@@ -83,39 +82,9 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
     *rows = *copy;
     if (pe_attention_read_all(attention, *copy, tensor, head * count, count, err))
         return err->status;
-    return turns ? pe_turns_apply(pack->turns, true, head / attention->kv_heads, *copy, err)
+    return turns ? pe_turns_apply(attention->turns, true, head / attention->kv_heads, *copy, 0,
+                                  tokens, attention->work, err)
                  : PE_OK;
-}
-
-static enum pe_status copy_make(const struct pack *pack, size_t head, const struct pe_tensor *bias,
-                                char *to, struct pe_error *err)
-{
-    const struct pe_attention *attention = pack->attention;
-    const size_t count = attention->queries * attention->head_dim;
-
-    return pe_attention_read_all(attention, to, &attention->spec.q, head * count, count, err) ||
-                   pe_turns_apply(pack->turns, false, head / attention->heads, to, err) ||
-                   pe_attention_query_bias(attention, bias, head, to, err)
-               ? err->status
-               : PE_OK;
-}
-
-/* A head of q, turned, or with a bias added to it. */
-static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe_error *err)
-{
-    struct pe_attention *attention = pack->attention;
-    const struct pe_attention_spec *spec = &attention->spec;
-    const size_t count = attention->queries * attention->head_dim;
-    const size_t offset = head * count * attention->size;
-
-    if (count == 0)
-        return PE_OK;
-    if (attention->q_copy &&
-        copy_make(pack, head, &spec->pos_bias_u, attention->q_copy + offset, err))
-        return err->status;
-    return attention->q_relative_copy
-               ? copy_make(pack, head, &spec->pos_bias_v, attention->q_relative_copy + offset, err)
-               : PE_OK;
 }
 
 static enum pe_status key_value_pack(const struct pack *pack, size_t head, struct pe_error *err)
@@ -163,18 +132,15 @@ static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_
     return PE_OK;
 }
 
-/* Blocks are the heads of k and v, then the vectors of a bias, then the heads of q. */
+/* Blocks are the heads of k and v, then the vectors of a bias. */
 static void pack_run(struct pe_job *job, size_t block)
 {
     struct pack *pack = (struct pack *)job;
     const struct pe_attention *attention = pack->attention;
     const size_t kv_heads = pe_attention_kv_heads(attention);
-    const size_t biases = attention->biases ? attention->heads : 0;
     struct pe_error err = {0};
 
-    if (block >= kv_heads + biases)
-        query_pack(pack, block - kv_heads - biases, &err);
-    else if (block >= kv_heads)
+    if (block >= kv_heads)
         bias_pack(pack, block - kv_heads, &err);
     else
         key_value_pack(pack, block, &err);
@@ -212,30 +178,12 @@ static enum pe_status values_new(struct pe_attention *attention, struct pe_error
     return PE_OK;
 }
 
-static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
+static enum pe_status buffers_new(struct pe_attention *attention, struct pe_error *err)
 {
-    struct pe_attention *attention = pack->attention;
-    const struct pe_tensor *q = &attention->spec.q;
-    const size_t heads = pe_attention_kv_heads(attention);
-    size_t size = attention->size, count;
-
-    if (pe_attention_packed_new(attention, &attention->k, heads, attention->head_dim,
-                                attention->keys, "tensor:k", err))
-        return err->status;
-    if (values_new(attention, err))
-        return err->status;
-    attention->q = attention->q_relative = q->data;
-    if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
-        return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
-    if (q->dtype != attention->type || pe_turns_change(pack->turns, false) ||
-        attention->spec.pos_bias_u.rank > 0)
-        attention->q = attention->q_relative = attention->q_copy =
-            pe_attention_take(attention, size, "tensor:q", err);
-    if (!err->status &&
-        (attention->spec.pos_bias_u.rank > 0 || attention->spec.pos_bias_v.rank > 0))
-        attention->q_relative = attention->q_relative_copy =
-            pe_attention_take(attention, size, "tensor:q", err);
-    return err->status;
+    return pe_attention_packed_new(attention, &attention->k, pe_attention_kv_heads(attention),
+                                   attention->head_dim, attention->keys, "tensor:k", err)
+               ? err->status
+               : values_new(attention, err);
 }
 
 /* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
@@ -297,14 +245,12 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
 
     if (!pe_attention_added_scan(attention, err) && !sinks_read(attention, err) &&
         !pe_attention_relatives_pack(attention, pool, err) &&
-        !pe_disentangled_pack(attention, err) && !pe_turns_new(&pack.turns, attention, pool, err) &&
-        !buffers_new(&pack, err) && !biases_new(attention, err)) {
+        !pe_disentangled_pack(attention, err) &&
+        !pe_turns_new(&attention->turns, attention, pool, err) && !buffers_new(attention, err) &&
+        !biases_new(attention, err)) {
         pack.job.blocks =
-            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
-            (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention)
-                                                             : 0);
+            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0);
         blocks_run(&pack, pool, err);
     }
-    pe_turns_free(pack.turns);
     return err->status;
 }
