@@ -170,7 +170,8 @@ export class Page implements App {
   }
 
   private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined },
+      words);
   }
 
   private top(view: View): void {

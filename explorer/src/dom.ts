@@ -6,7 +6,8 @@ type Attributes = Record<string, unknown>;
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out. */
+/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out.
+ * */
 export function set(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") {

@@ -67,7 +67,8 @@ function trace(context: CanvasRenderingContext2D, curve: Curve, x: ArrayLike<num
   context.setLineDash([]);
 }
 
-function dot(context: CanvasRenderingContext2D, curve: Curve, x: number, y: number, size: number): void {
+function dot(context: CanvasRenderingContext2D, curve: Curve, x: number, y: number,
+  size: number): void {
   if (!Number.isFinite(y)) return;
   context.fillStyle = token(curve.colour);
   context.beginPath();
@@ -112,11 +113,13 @@ function axes(context: CanvasRenderingContext2D, plot: Plot, across: Scale, up: 
 }
 
 /** Pixels of the canvas for both axes; the left one is as wide as its numbers. */
-function scales(plot: Plot, range: [number, number] | null, width: number, height: number): [Scale, Scale] {
+function scales(plot: Plot, range: [number, number] | null, width: number, height: number): [Scale,
+  Scale] {
   const values = plot.curves.map((one) => one.values);
   const up = scaleOf(values, plot.yLog, [height - BOTTOM, TOP], plot.yRange, true);
   const longest = Math.max(...ticksOf(up, 40).map((tick) => named(tick).length), 3);
-  return [scaleOf([plot.x], plot.xLog, [NAME + 14 + 7.3 * longest, width - RIGHT], range ?? undefined), up];
+  return [scaleOf([plot.x], plot.xLog, [NAME + 14 + 7.3 * longest, width - RIGHT], range
+    ?? undefined), up];
 }
 
 /** `over`: the cross is at a point, or has left (-1). */
@@ -212,7 +215,8 @@ export function curves(over: (index: number) => void = () => {}): Curves {
   });
   canvas.addEventListener("pointerup", () => {
     if (drag && Math.abs(drag.to - drag.from) > 8)
-      range = [across.from(Math.min(drag.from, drag.to)), across.from(Math.max(drag.from, drag.to))];
+      range = [across.from(Math.min(drag.from, drag.to)), across.from(Math.max(drag.from,
+        drag.to))];
     drag = null;
     soon();
   });
@@ -233,7 +237,8 @@ export function curves(over: (index: number) => void = () => {}): Curves {
   return {
     element, point,
     draw(next) {
-      if (plot && (plot.x[0] !== next.x[0] || plot.x[plot.x.length - 1] !== next.x[next.x.length - 1]))
+      if (plot
+        && (plot.x[0] !== next.x[0] || plot.x[plot.x.length - 1] !== next.x[next.x.length - 1]))
         range = null;
       plot = next;
       element.setAttribute("aria-label", next.label);
