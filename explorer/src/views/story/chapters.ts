@@ -39,7 +39,7 @@ function counting(): Chapter {
     name: t("count", "计数"), title: t("Number the words", "给词编号"),
     idea: t("The simplest thing: the first word is 0, the next one 1, and so on.",
       "最简单的办法：第一个词是 0，下一个是 1，依次类推。"),
-    element: picture.element, most: 4096, leave: picture.leave,
+    element: picture.element, most: 4096, leave: () => picture.leave(),
     asks: (length) => [table("index", { length })],
     draw([answer], length) {
       picture.draw({ x: ordinals(length), curves: [{ name: t("value", "值"), colour: "turn",
@@ -60,7 +60,7 @@ function share(): Chapter {
     name: t("share", "归一"), title: t("Or how far along the text it is", "或者：在全文中的进度"),
     idea: t("Divide by the length: every text runs from 0 to 1, and numbers stay small.",
       "除以长度：每篇文本都从 0 到 1，数值不会变大。"),
-    element: picture.element, most: 2048, leave: picture.leave,
+    element: picture.element, most: 2048, leave: () => picture.leave(),
     asks: (length) => [table("normalized", { length }), table("normalized",
       { length: 2 * length })],
     draw([one, two], length) {
