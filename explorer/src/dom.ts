@@ -47,6 +47,10 @@ export function s<Name extends keyof SVGElementTagNameMap>(
   return element as SVGElementTagNameMap[Name];
 }
 
+/** A name of many words, which a line may be broken within. */
+export const broken = (name: string): Child[] =>
+  name.split(/(?<=[_.])/).flatMap((part) => [part, h("wbr")]);
+
 const tokens = new Map<string, string>();
 
 /** The value of a token of style/tokens.css, for what is drawn on a canvas. Kept, since reading one

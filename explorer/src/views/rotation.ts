@@ -110,9 +110,10 @@ function sentence(app: App, scores: Tensor): HTMLElement {
   const value = inside ? Number(scores.data[position * SHOWN + n]) : NaN;
   return h("p.verdict", {}, "R(", h("b", {}, whole(position)), ")q · R(", h("b", {}, whole(n)),
     ")k = ",
-    h("em", {}, inside ? short(value, 5) : "…"), " ",
-    t("and at every other place with the same distance, ", "，只要距离相同，在任何位置都一样："),
-    h("span.nowrap", {}, `m − n = ${whole(delta)}`), ".");
+    h("em", {}, inside ? short(value, 5) : "…"),
+    t(" and at every other place with the same distance, ", "，只要距离相同，在任何位置都一样："),
+    h("span.nowrap", {}, `m − n = ${whole(delta)}`),
+    t(".", "。"));
 }
 
 function controls(app: App): HTMLElement[] {

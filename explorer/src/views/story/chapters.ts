@@ -120,7 +120,7 @@ function binary(): Chapter {
 }
 
 function periodic(app: App): Chapter {
-  const picture = loop(), step = () => +(app.state.params.frequency ?? 0.25);
+  const picture = loop(), step = () => +(app.state.params.frequency ?? 0.5);
   return {
     name: t("waves", "波"), title: t("Make the digits smooth", "让数位变平滑"),
     idea: t("A sine for each digit, half as fast as the one before. Three of them draw a path through space: one dot a position. Raise the frequency and see it come back.",
