@@ -174,6 +174,13 @@ export class Page implements App {
       words);
   }
 
+  private docs(): string {
+    const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
+    for (const name of ["lang", "theme"])
+      if (this.url.searchParams.has(name)) url.searchParams.set(name, this.url.searchParams.get(name)!);
+    return url.href;
+  }
+
   private top(view: View): void {
     const dark = this.state.theme === "dark" ||
       (this.state.theme === "auto" && matchMedia(DARK).matches);
@@ -193,7 +200,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        h("a", { href: SITE ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
+        h("a", { href: this.docs() }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
