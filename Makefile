@@ -345,6 +345,7 @@ unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 BENCH_COMMON := $(BUILD)/bench/wire.o
 BENCH_BARE   := $(BENCH_COMMON) $(BUILD)/bench/peers/bare.o
 BENCH_TOOLS  := $(addprefix $(BUILD)/bench/,client body peers/echo peers/send)
+BENCH_SPEEDS := $(addprefix $(BUILD)/bench/,library products)
 $(BUILD)/bench/client: $(BUILD)/bench/client.o $(BUILD)/bench/answer.o $(BENCH_COMMON)
 $(BUILD)/bench/body: $(BUILD)/bench/body.o $(BUILD)/bench/normal.o
 $(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
@@ -353,9 +354,18 @@ $(BENCH_TOOLS):
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ -lm -pthread -o $@
 
-$(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
+BENCH_WORKER := $(addprefix $(BUILD)/bench/,workers/worker.o normal.o)
+$(BUILD)/bench/library: $(patsubst %.c,$(BUILD)/%.o,$(addprefix bench/workers/,library.c views.c rotation.c \
+                          attention.c limits.c)) $(BENCH_WORKER) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CORE_LIBS) -o $@
+
+# The limits of memory are those of this machine.
+$(BUILD)/bench/workers/limits.o: CFLAGS += -march=native -O3
+
+$(BUILD)/bench/products: $(BUILD)/bench/workers/products.o $(BENCH_WORKER)
+	$(SAY) ld $@
+	$(Q)$(LINK) $^ -ldl -lm -o $@
 
 # ---- installing ---------------------------------------------------------------------------------
 
@@ -443,7 +453,7 @@ help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
-	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
+	@echo 'make bench     measures beside limits and peers; make bench-quick: in shorter rounds'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
@@ -482,7 +492,7 @@ check:
 	    -- $(NEEDED)
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
-bench-tools: all $(BENCH_TOOLS)
+bench-tools: all $(BENCH_TOOLS) $(BENCH_SPEEDS)
 	-$(if $(wildcard bench/numbers.cc),$(MAKE) --no-print-directory $(BUILD)/bench/numbers)
 
 bench bench-quick:

@@ -65,7 +65,6 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
                                     struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
-    const char *matrix = (const char *)packed->data + head * packed->head_size;
     struct pe_pace pace = {block->work, 0};
 
     for (size_t at = 0; at < depth; at += DEPTH_STEP) {
@@ -73,10 +72,11 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
         for (size_t panel = 0; panel < packed->panels; panel++) {
             if (pe_pace(&pace, pe_block_product(block, step), err))
                 return err->status;
-            attention->kernels.gemm(
-                pe_block_output(block, row) + panel * PE_PANEL_SIZE, attention->output_stride,
-                a + at * attention->size, a_stride,
-                matrix + (panel * packed->depth + depth_begin + at) * PE_PANEL_SIZE, rows, step, 1);
+            attention->kernels.gemm(pe_block_output(block, row) + panel * PE_PANEL_SIZE,
+                                    attention->output_stride, a + at * attention->size, a_stride,
+                                    pe_packed_panel(packed, head, panel) +
+                                        (depth_begin + at) * packed->row_stride * attention->size,
+                                    packed->row_stride, rows, step, 1);
         }
     }
     return PE_OK;
@@ -126,11 +126,8 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->k;
-    const char *q = attention->q + (block->head * attention->queries + block->first) *
-                                       attention->head_dim * attention->size;
-    const char *panel = (const char *)packed->data +
-                        kv_head(attention, block->head) * packed->head_size +
-                        block->from / attention->width * packed->depth * PE_PANEL_SIZE;
+    const char *panel =
+        pe_packed_panel(packed, kv_head(attention, block->head), block->from / attention->width);
     struct pe_pace pace = {block->work, 0};
 
     if (attention->relative && block->from < block->keys && pe_block_relative_logits(block, err))
@@ -139,9 +136,10 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
-                                attention->logits_stride, q, attention->head_dim, panel,
-                                block->count, packed->depth, attention->relative);
-        panel += packed->depth * PE_PANEL_SIZE;
+                                attention->logits_stride, block->q, attention->head_dim, panel,
+                                packed->row_stride, block->count, packed->depth,
+                                attention->relative);
+        panel += packed->panel_size;
     }
     return attention->rows_of ? pe_block_disentangled(block, kv_head(attention, block->head), err)
                               : PE_OK;
@@ -230,8 +228,8 @@ static enum pe_status values_add(const struct pe_attention_block *block, size_t 
                              attention->logits_stride, &attention->v,
                              kv_head(attention, block->head), from, keys - from, err))
         return err->status;
-    return attention->rel_v.data ? pe_block_relative_values(block, row, rows, from, keys, err)
-                                 : PE_OK;
+    return attention->rel_v.first ? pe_block_relative_values(block, row, rows, from, keys, err)
+                                  : PE_OK;
 }
 
 static bool has_weight(const struct pe_attention_block *block, size_t row, size_t key)
@@ -320,10 +318,11 @@ enum pe_status pe_attention_block(const struct pe_attention *attention,
     const size_t begin = pe_attention_sight(attention, sequence, first).begin;
     const size_t end = pe_attention_sight(attention, sequence, first + count - 1).end;
     const size_t from = (begin < end ? begin : end) / attention->width * attention->width;
-    const struct pe_attention_block block = {
-        attention, scratch, sequence, head, first, count, from, end > from ? end : from, work};
+    struct pe_attention_block block = {attention, scratch, sequence, head,
+                                       first,     count,   from,     end > from ? end : from,
+                                       work,      NULL,    NULL};
 
-    if (logits_compute(&block, err))
+    if (pe_block_queries(&block, err) || logits_compute(&block, err))
         return err->status;
     if (attention->spec.output == PE_ATTENTION_OUTPUT)
         return output_compute(&block, out, err);

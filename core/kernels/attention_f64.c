@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#define REAL  double
-#define BITS  unsigned long long /* unsigned: sums of bits may wrap around */
-#define LANES (PE_LANES > 1 ? PE_LANES / 2 : 1)
+#include "core/kernels/vec.h"
+
+#define REAL double
+#define BITS unsigned long long /* unsigned: sums of bits may wrap around */
+#if PE_LANES > 1
+#define LANES PE_LANES_F64
+#else
+#define LANES 1
+#endif
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f64)
 

@@ -118,6 +118,10 @@ PE_INLINE void vec_store_u16(uint16_t *to, vec_u32 v)
     __builtin_memcpy(to, &low, sizeof(low));
 }
 
+/* A loop that goes through much memory asks for lines of the cache so many bytes before it needs
+ * them. Behind the last it asks in vain, which does no harm. */
+enum { LINE = 64, AHEAD = 8192 };
+
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* All ones where a > b, both below 2^31: SSE2 and AVX2 compare signed numbers only. */

@@ -24,6 +24,7 @@ export function both(state: State): Changes {
 
 /** The page as one side sees it. */
 class Part implements App {
+  readonly compared = true;
   shown: Shown[] = [];
 
   constructor(private page: App, readonly side: Side, private changed: () => void) {}
@@ -32,7 +33,6 @@ class Part implements App {
     return { ...this.page.state, params: this.page.state.sides![this.side], sides: null };
   }
   get api() { return this.page.api; }
-  get site() { return this.page.site; }
   get dropped() { return this.side === "a" ? this.page.dropped : null; }
   get held() { return this.page.held; }
   set held(file: File | null) { this.page.held = file; }

@@ -46,7 +46,17 @@ export function s<Name extends keyof SVGElementTagNameMap>(
   return element as SVGElementTagNameMap[Name];
 }
 
-/** The value of a token of style/tokens.css, for what is drawn on a canvas. */
+const tokens = new Map<string, string>();
+
+/** The value of a token of style/tokens.css, for what is drawn on a canvas. Kept, since reading one
+ * may cost a layout. */
 export function token(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  let value = tokens.get(name);
+  if (value === undefined)
+    tokens.set(name, value = getComputedStyle(document.documentElement)
+      .getPropertyValue(`--${name}`).trim());
+  return value;
 }
+
+/** The theme is another one. */
+export const tokensForget = (): void => tokens.clear();

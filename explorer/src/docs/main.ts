@@ -29,7 +29,8 @@ function show(id: string): void {
     if (link.hash === `#${article.id}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${article.querySelector("h1")!.textContent} · ${title}`;
+  document.title = article.id === FIRST ? title
+    : `${article.querySelector("h1")!.textContent} · posenc`;
   for (const one of article.querySelectorAll<HTMLElement>(".try:empty")) one.append(trial(one));
   for (const one of article.querySelectorAll("pre.json code"))
     one.textContent = told(one.textContent!);

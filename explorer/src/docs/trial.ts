@@ -20,10 +20,9 @@ interface Given {
 
 const SHOWN_MAX = 20000, COPIED_MS = 1600;
 const base = new URL(".", import.meta.url), here = base.href.replace(/\/$/, "");
-const site = document.documentElement.dataset.site !== undefined;
 let service: Promise<Requests> | undefined;
 
-const serviceOpen = () => service ??= site ? moduleIn(base) : Promise.resolve(connect(here));
+const serviceOpen = () => service ??= SITE ? moduleIn(base) : Promise.resolve(connect(here));
 
 /** JSON with lists of numbers in one line each. */
 function pretty(value: unknown, indent = ""): string {
@@ -64,7 +63,7 @@ function saved(bytes: Blob): HTMLElement {
 /** The answer for people: a picture, text, or how many bytes there are. */
 async function shown(response: Response, given: Given, target: string): Promise<HTMLElement> {
   const type = response.headers.get("content-type") ?? "", bytes = await response.blob();
-  if (/^image\//.test(type) && given.method === "GET" && !site)
+  if (/^image\//.test(type) && given.method === "GET" && !SITE)
     return h("img", { src: here + target, alt: "the picture that was asked for" });
   if (/json|text|yaml|csv|javascript|svg/.test(type)) {
     const text = await bytes.text();
@@ -122,7 +121,7 @@ class Trial {
   }
 
   private curl(): string {
-    const url = quoted((site ? "http://127.0.0.1:8080" : here) + this.target());
+    const url = quoted((SITE ? "http://127.0.0.1:8080" : here) + this.target());
     return this.given.method === "GET" ? `curl ${url}`
       : `curl --json ${quoted(this.bodyText())} ${url}`;
   }

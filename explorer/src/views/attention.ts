@@ -93,7 +93,7 @@ function sentence(words: string[], without: Float32Array, placed: Float32Array):
     Math.abs(values[first * words.length + i] - values[second * words.length + i])));
   if (second < 0) return h("p.verdict", {}, t("Use a word twice, and see whether attention can tell its places apart.",
     "让一个词出现两次，看注意力能否区分它的两个位置。"));
-  return h("p.verdict", {}, t("The two words ", "两个“"), h("b", {}, words[second]),
+  return h("p.verdict", {}, t("The first two ", "前两个“"), h("b", {}, words[second]),
     t(" attend with weights that differ by ", "”的注意力权重相差 "), h("em", {}, short(apart(without), 2)),
     t(" without position, and by ", "（无位置），加入位置后相差 "), h("em", {}, short(apart(placed), 2)),
     t(" with it.", "。"));
@@ -161,7 +161,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
   function update(): void {
     const own = words();
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     matrices.update();
     lane.run((signal) => ask(app, own, signal), draw, (error) => wrong.replaceChildren(failure(error)));
   }

@@ -2,19 +2,16 @@
 // Drop a table: is it right, and if not, which mistake made it?
 import { Lane, type Ask } from "../api";
 import { h } from "../dom";
+import { renew } from "../kit/controls";
 import { failure } from "../kit/failure";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
+import { joined, meant, type Posted } from "./diagnosis/files";
 import { picture, tensors } from "./diagnosis/picture";
 import { report, type Report } from "./diagnosis/report";
 import { samples } from "./diagnosis/samples";
 import "../style/attention.css";
 import "../style/diagnosis.css";
-
-interface Posted {
-  name: string;
-  bytes: Blob;
-}
 
 /** The link names a sample; a file of one's own stays in this page. */
 function chosen(app: App) {
@@ -23,9 +20,9 @@ function chosen(app: App) {
   return { sample: known, file, expected: app.state.params.expected ?? all[known]?.expected ?? "" };
 }
 
-function asked(app: App, { bytes, name }: Posted): Ask {
-  const { expected } = chosen(app), npy = /\.npy$/i.test(name) && !/\btensor=/.test(expected);
-  const query = [npy ? `tensor=${/^(cos|sin|freqs_cis|inv_freq)/i.exec(name)?.[1].toLowerCase() ?? "table"}` : "", expected.trim().replace(/[\s&]+/g, "&")].filter(Boolean).join("&");
+function asked(app: App, { bytes, tensor }: Posted): Ask {
+  const wanted = meant(chosen(app).expected), named = tensor && !/\btensor=/.test(wanted);
+  const query = [named && `tensor=${tensor}`, wanted].filter(Boolean).join("&");
   return { method: "POST", target: `/v1/diagnosis${query ? `?${query}` : ""}`, bytes,
     type: "application/octet-stream" };
 }
@@ -57,10 +54,10 @@ function chips(app: App): HTMLElement {
 
 function mount(stage: HTMLElement, app: App): Mounted {
   const lane = new Lane(), result = h("div", { "aria-live": "polite" }), pictures = h("div");
-  const input = h("input", { type: "file", hidden: true, accept: ".safetensors,.npy",
-    onchange: () => take([...input.files ?? []]) });
+  const input = h("input", { type: "file", hidden: true, multiple: true,
+    accept: ".safetensors,.npy", onchange: () => void take([...input.files ?? []]) });
   const note = h("p.note"), tries = h("div");
-  const expected = h("input.expected", { type: "text", spellcheck: "false", placeholder: "encoding=rope base=10000",
+  const expected = h("input.expected", { type: "text", spellcheck: "false", placeholder: "rope base 500000",
     "aria-label": t("what it should be", "应该是什么"),
     onchange: () => app.go({ expected: expected.value || undefined }, "push") });
   let own: Posted | undefined;
@@ -70,12 +67,15 @@ function mount(stage: HTMLElement, app: App): Mounted {
       h("button.chip", { type: "button", onclick: () => input.click() }, t("Choose a file…", "选择文件…")), input),
     tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result, pictures);
 
-  function take(files: File[]): void {
-    const [file] = files;
-    if (!file) return;
-    own = { name: file.name, bytes: file };
-    if (app.state.params.file === file.name) return run();
-    app.go({ sample: undefined, file: file.name, expected: undefined }, "push");
+  async function take(files: File[]): Promise<void> {
+    if (!files.length) return;
+    try {
+      own = await joined(files);
+    } catch (error) {
+      return result.replaceChildren(failure(error));
+    }
+    if (app.state.params.file === own.name) return run();
+    app.go({ sample: undefined, file: own.name, expected: undefined }, "push");
   }
 
   function draw({ ask: request, told, drawn }: Answers): void {
@@ -101,8 +101,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    if (app.dropped) return take(app.dropped);
-    tries.replaceChildren(chips(app));
+    if (app.dropped) return void take(app.dropped);
+    renew(tries, () => [chips(app)]);
     if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g, " ");
     run();
   }

@@ -92,9 +92,9 @@ function sentence({ near: close, waves: wave }: Answers): HTMLElement {
   const percent = short(100 * values[1], 3);
   return h("p.verdict", {},
     t("A neighbour is ", "相邻位置的相似度为 "), h("b", {}, `${percent} %`), t(" alike; ", "；"),
-    half < 0 ? t(`half is not lost within ${whole(NEAR)} tokens.`, `${whole(NEAR)} 个词元内不会降到一半。`)
+    half < 0 ? t(`half is not lost within ${whole(NEAR)} tokens.`, `${whole(NEAR)} 个 token 内不会降到一半。`)
       : t("half of it is gone after ", "降到一半需要 "), half >= 0 && h("em", {}, whole(half)),
-    half >= 0 && t(" tokens.", " 个词元。"));
+    half >= 0 && t(" tokens.", " 个 token。"));
 }
 
 function numbers({ near: close, waves: wave }: Answers): HTMLElement {
@@ -144,7 +144,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     list.draw(shown, -1);
     const biased = chosen(app).encoding === "alibi";
     picture.draw({
-      x: offsets, curves: shown, xName: t("distance between two tokens", "两个词元的距离"),
+      x: offsets, curves: shown, xName: t("distance between two tokens", "两个 token 的距离"),
       yName: biased ? t("added to the score", "加到得分上的值") : t("likeness", "相似度"),
       yRange: biased ? undefined : [-.4, 1.02], label: words.textContent ?? "",
     });
@@ -152,7 +152,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
   function update(): void {
     const { base } = chosen(app);
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("likeness over distance", "相似度随距离"), ask: decay(app, base, true),
       formats: ["png", "svg", "npy"] }]);
     lane.run((signal) => ask(app, signal), draw, (error) => below.replaceChildren(failure(error)));

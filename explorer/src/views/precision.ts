@@ -123,7 +123,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("error", "误差"), ask: asked(app, chosen(app).angle), formats: ["png", "svg", "npy"] }]);
     lane.run((signal) => Promise.all(Object.keys(ANGLES).map((angle) =>
       app.api.ask<Tensors>(asked(app, angle), signal))), draw, (wrong) => below.replaceChildren(failure(wrong)));

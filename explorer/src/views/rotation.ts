@@ -100,7 +100,7 @@ function layouts(app: App, half: Tensor): HTMLElement {
     strip("half", Array.from(half.data as BigInt64Array, Number)),
     h("p", {}, t(
       "A pair stands side by side, or half a head apart. Read in the wrong order, token 0 is still perfect, since it is not turned; everything after it is not.",
-      "一对元素或相邻，或相隔半个头。读错排列时，第 0 个词元没有旋转，仍然完全正确；其后全错。")));
+      "一对元素或相邻，或相隔半个头。读错排列时，第 0 个 token 没有旋转，仍然完全正确；其后全错。")));
 }
 
 function sentence(app: App, scores: Tensor): HTMLElement {
@@ -169,7 +169,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("rotation", "旋转"), ask: small(app), formats: ["npy"] }]);
     if (asked === key()) return draw();
     asked = key();

@@ -52,9 +52,10 @@ function mount(stage: HTMLElement, app: App): Mounted {
   function update(): void {
     const { step, length } = chosen(app, all.length), chapter = all[step - 1];
     if (standing !== chapter) show(chapter, step);
-    renew(knobs, [
-      slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true, value: Math.min(length, chapter.most),
-        show: whole, change: (length) => app.go({ length }) }), ...chapter.controls?.() ?? []]);
+    renew(knobs, () => [
+      slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true,
+        value: Math.min(length, chapter.most), show: whole, change: (length) => app.go({ length }) }),
+      ...chapter.controls?.() ?? []]);
     const asks = chapter.asks(Math.min(length, chapter.most));
     app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET" ? ["png", "svg", "npy"] : ["npy"] }]);
     lane.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string, Tensor>>(ask, signal))),

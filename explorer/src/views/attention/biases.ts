@@ -82,7 +82,7 @@ export function biases(app: App): Biases {
 
   function draw(answer: Tensors): void {
     tensor = answer.bias ?? answer.buckets;
-    renew(knobs, controls(app, heads(tensor)));
+    renew(knobs, () => controls(app, heads(tensor)));
     wrong.replaceChildren();
     const [rows, columns] = tensor.shape.slice(-2), begin = head() * rows * columns;
     const values = Float64Array.from(tensor.data.slice(begin, begin + rows * columns) as Float32Array, Number);
