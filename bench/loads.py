@@ -94,7 +94,7 @@ def load_beside(row, who, server, mode):
 
 
 def load_worker(_row, who, server, mode):
-    return {"requests": 1, **server.ask(mode.work_seconds, who.path)}
+    return server.ask(mode.work_seconds, who.path)
 
 
 def load_growth(row, who, server, mode):
@@ -107,12 +107,23 @@ def load_growth(row, who, server, mode):
             counted = json.loads(output_of([*client_command(row, who, server.port), "--seconds",
                                             mode.seconds / 2, path], READ_SECONDS))
         times.append(1 / counted["rate"] / units)
-    return {"requests": 1, "rate": 1, "growth": max(times) / min(times),
+    return {"rate": 1, "growth": max(times) / min(times),
             "ns_unit": [1e9 * each for each in times]}
 
 
+def load_marginal(row, who, server, mode):
+    """The same of what is added from size to size, by the median time of a request."""
+    times = [json.loads(output_of([*client_command(row, who, server.port), "--seconds",
+                                   mode.seconds, path], READ_SECONDS))["p50_ms"]
+             for path, _ in row.sizes]
+    units = [size for _, size in row.sizes]
+    each = [1e6 * (times[i + 1] - times[i]) / (units[i + 1] - units[i]) for i in range(2)]
+    return {"rate": 1, "growth": each[1] / max(each[0], 1e-3), "ns_unit": each}
+
+
 LOADS = {"client": load_client, "read": load_read, "wrk": load_wrk, "curl": load_curl,
-         "beside": load_beside, "worker": load_worker, "growth": load_growth}
+         "beside": load_beside, "worker": load_worker, "growth": load_growth,
+         "marginal": load_marginal}
 STARTERS = {
     "posencd": lambda processes, folder, who: servers.start_posencd(processes, *who.flags),
     "echo": lambda processes, folder, who: servers.start_bare(processes, "echo"),
@@ -179,9 +190,11 @@ def sample(row, who, server, mode):
     counted = LOADS[row.load](row, who, server, mode)
     cpu, rate = cpu_seconds(pid) - before, counted["rate"]
     size = row.bytes or 0
+    if "requests" in counted:
+        counted["cpu_us"] = 1e6 * cpu / counted["requests"]
     return {**counted, "mb_s": rate * size / 1e6, "gb_s": rate * size / 1e9, "ms": 1e3 / rate,
             "ns_element": 1e9 / rate / (row.elements or 1), "gflop_s": rate * row.flops / 1e9,
-            "cpu_us": 1e6 * cpu / counted["requests"], "peak_mib": peak_mib(pid)}
+            "peak_mib": peak_mib(pid)}
 
 
 @functools.cache

@@ -200,6 +200,23 @@ def beside():
         bytes=18, body_bytes=size_of(BESIDE_SHAPE), fields=raw_fields(BESIDE_SHAPE), rounds_max=3)]
 
 
+# As many as RoPE's table takes at once, all at their defaults, behind those that say its size.
+DEFAULTS = ("base=10000", "rope_type=default", "beta_fast=32", "beta_slow=1", "truncate=true",
+            "arithmetic=exact", "step=1", "part=both", "duplicate=false", "dtype=f32",
+            "strict=false", "flat=false", "data_format=nested", "plot_width=720",
+            "plot_height=440", "plot_scale=2", "theme=light", "lang=en")
+
+
+def queries():
+    """What a byte of a query costs among the first parameters, and what among the last."""
+    paths = ["&".join(("/v1/encodings/rope/table?dim=128&length=1&format=raw&start={}",
+                       *DEFAULTS[:count])) for count in (0, len(DEFAULTS) // 2, len(DEFAULTS))]
+    return [Row("marginal", (
+        Figure("growth-query", "a query of 4, 13 and 22 parameters: a byte of the last ones over "
+               "one of those before", "growth", "", (("ours", "<=", 1.2),)),),
+        posencd(""), sizes=tuple((path, len(path)) for path in paths))]
+
+
 def growths():
     sizes = (MIB, 8 * MIB, 64 * MIB, 512 * MIB, GIB)
     alibi = tuple((alibi_path(size)[0], size) for size in sizes)
@@ -221,5 +238,5 @@ def rows_of(stream_bytes):
               1.0),
         table("get-4m", "GET of the same table of 4 MiB, again and again", 4 * MIB, "/nopush", 1.2),
         *rotations(), *streams(stream_bytes), *latencies(), *wholes(), *fastapi(), *beside(),
-        *growths(),
+        *growths(), *queries(),
     ]

@@ -47,6 +47,16 @@ static uint16_t brain_of(float value)
     return (uint16_t)(bits >> 16);
 }
 
+static double *doubles_of(float *values, size_t count)
+{
+    double *wide = worker_memory(count * sizeof(*wide));
+
+    for (size_t i = 0; i < count; i++)
+        wide[i] = values[i];
+    free(values);
+    return wide;
+}
+
 void *library_values(enum pe_dtype dtype, size_t count)
 {
     float *values = worker_memory(count * sizeof(*values));
@@ -54,6 +64,8 @@ void *library_values(enum pe_dtype dtype, size_t count)
 
     if (dtype == PE_F32)
         return values;
+    if (dtype == PE_F64)
+        return doubles_of(values, count);
     narrow = worker_memory(count * sizeof(*narrow));
     for (size_t i = 0; i < count; i++)
         narrow[i] = dtype == PE_F16 ? half_of(values[i]) : brain_of(values[i]);

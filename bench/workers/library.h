@@ -10,7 +10,8 @@
  *   view;ENCODING;VIEW;DTYPE;PARAMETERS OF THE SCHEME;OF THE VIEW   filled on one thread
  *   made;...                                                        the view is made anew too
  *   rotate;DTYPE;LAYOUT;TOKENS;THREADS        [1, TOKENS, 32, 128] in place
- *   attention;ENCODING;PARAMETERS;QUERIES;KEYS;WIDTH;HEADS;THREADS   of f32, packing included
+ *   attention;ENCODING;PARAMETERS;QUERIES;KEYS;WIDTH;HEADS;THREADS;DTYPE;SOFTCAP   packing
+ *                                             included; without the last two f32 and none
  *   store;BYTES  past;BYTES       the limits of a table: plain stores, stores past the cache
  *   stream;BYTES;THREADS          the limit of a rotation: what is there is multiplied in place */
 subject_open view_open, made_open, rotation_open, attention_open, store_open, past_open,

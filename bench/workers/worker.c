@@ -72,11 +72,12 @@ int worker_run(int argc, char **argv, subject_open *open)
     char line[LINE_MAX_BYTES], words[LINE_MAX_BYTES] = "";
     struct subject subject = {0};
 
-    if (argc > 1) {
-        subject_make(&subject, argv[1], open);
+    for (int i = 1; i < argc; i++) {
+        subject_make(&subject, argv[i], open);
         subject.end(subject.state);
-        return 0;
     }
+    if (argc > 1)
+        return 0;
     while (fgets(line, sizeof(line), stdin)) {
         char *rest = line;
         const double seconds = strtod(strsep(&rest, ";"), NULL);

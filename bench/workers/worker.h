@@ -2,7 +2,7 @@
 /* A program that is asked line by line how fast something is, so that several of them can be asked
  * by turns. A question is SECONDS;WORD;WORD...: the words say what is run, again and again for that
  * long, and the answer is {"rate": calls a second}. What the words made stays until other words
- * come. With the words as its argument a program runs them once and ends. */
+ * come. With words as its arguments a program runs each of them once and ends. */
 #ifndef BENCH_WORKERS_WORKER_H
 #define BENCH_WORKERS_WORKER_H
 
