@@ -44,33 +44,45 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 
 /* ---- out (+)= a * panel ---------------------------------------------------------------------- */
 
-/* One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
+/* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
+ * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
+ *
+ * One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
                                                        size_t a_stride, const REAL *panel,
                                                        size_t panel_stride, size_t depth,
                                                        int accumulate, const size_t rows)
 {
+    const int continues = SUM_RUN == SIZE_MAX;
     real_vec left[TILE], right[TILE];
 
-#pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        left[row] = accumulate ? load(out + row * out_stride) : splat(0);
-        right[row] = accumulate ? load(out + row * out_stride + LANES) : splat(0);
-    }
-    for (size_t k = 0; k < depth; k++, panel += panel_stride) {
-        const real_vec b0 = load(panel), b1 = load(panel + LANES);
+    do {
+        const size_t run = depth < SUM_RUN ? depth : SUM_RUN;
 #pragma GCC unroll 16
         for (size_t row = 0; row < rows; row++) {
-            const real_vec x = splat(a[row * a_stride + k]);
-            left[row] = FUSED(x, b0, left[row]);
-            right[row] = FUSED(x, b1, right[row]);
+            left[row] = continues && accumulate ? load(out + row * out_stride) : splat(0);
+            right[row] = continues && accumulate ? load(out + row * out_stride + LANES) : splat(0);
         }
-    }
+        for (size_t k = 0; k < run; k++, panel += panel_stride) {
+            const real_vec b0 = load(panel), b1 = load(panel + LANES);
 #pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        store(out + row * out_stride, left[row]);
-        store(out + row * out_stride + LANES, right[row]);
-    }
+            for (size_t row = 0; row < rows; row++) {
+                const real_vec x = splat(a[row * a_stride + k]);
+                left[row] = FUSED(x, b0, left[row]);
+                right[row] = FUSED(x, b1, right[row]);
+            }
+        }
+#pragma GCC unroll 16
+        for (size_t row = 0; row < rows; row++) {
+            REAL *to = out + row * out_stride;
+            store(to, !continues && accumulate ? load(to) + left[row] : left[row]);
+            store(to + LANES,
+                  !continues && accumulate ? load(to + LANES) + right[row] : right[row]);
+        }
+        accumulate = 1;
+        a += run;
+        depth -= run;
+    } while (depth > 0);
 }
 
 static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
