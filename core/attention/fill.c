@@ -156,6 +156,21 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
                               : PE_OK;
 }
 
+/* One product scales a row and divides it by the cap, where floats have a number for that. */
+static void cap(const struct pe_attention_block *block, char *logits, size_t count)
+{
+    const struct pe_attention_kernels *kernels = &block->attention->kernels;
+    const double most = block->attention->spec.softcap, factor = block->attention->scale / most;
+    double max;
+
+    if (factor >= 1e-30 && factor <= 1e30) {
+        kernels->softcap(logits, count, factor, most);
+        return;
+    }
+    kernels->logits(logits, NULL, count, block->attention->scale, &max);
+    kernels->softcap(logits, count, 1 / most, most);
+}
+
 /* Scales a row, caps it, adds biases, masks keys that it may not see; *max is the largest logit. */
 static enum pe_status row_finish(const struct pe_attention_block *block, size_t row, double *max,
                                  struct pe_error *err)
@@ -177,8 +192,7 @@ static enum pe_status row_finish(const struct pe_attention_block *block, size_t 
         bias = NULL;
     }
     if (spec->softcap > 0) {
-        kernels->logits(logits + begin, NULL, count, scale, max);
-        kernels->softcap(logits + begin, count, spec->softcap);
+        cap(block, logits + begin, count);
         scale = 1;
     }
     if (spec->mask.rank > 0 || spec->bias.rank > 0) {

@@ -257,26 +257,30 @@ static inline real_vec exp_vec(real_vec x)
     return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
 
-/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0. */
+/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0;
+ * and 1 - 2 e / (1 + e) with e = e^(-2 |y|), whose error is small where e is. */
 static inline real_vec tanh_vec(real_vec y)
 {
     const bits_vec sign = (bits_vec)splat(-(REAL)0.0);
     const real_vec x = (real_vec)((bits_vec)y & ~sign) * (REAL)-2;
-    const struct exponential e = exp_parts(x);
-    const real_vec m =
-        choose((bits_vec)(x < splat(EXP_MIN)), splat(-1), e.tail * e.power + (e.power - (REAL)1));
-    const bits_vec t = (bits_vec)(-m / (m + (REAL)2));
+    const struct exponential parts = exp_parts(x);
+    const bits_vec none = (bits_vec)(x < splat(EXP_MIN));
+    const real_vec e = choose(none, splat(0), FUSED(parts.tail, parts.power, parts.power));
+    const real_vec m = parts.tail * parts.power + (parts.power - (REAL)1);
+    const bits_vec far = (bits_vec)(e < splat((REAL)0.25));
+    const real_vec part = choose(far, e + e, -m) / choose(far, e + (REAL)1, m + (REAL)2);
+    const bits_vec t = (bits_vec)choose(far, (REAL)1 - part, part);
 
     return (real_vec)((t & ~sign) | ((bits_vec)y & sign));
 }
 
-void KERNEL_NAME(softcap)(void *row, size_t count, double cap)
+void KERNEL_NAME(softcap)(void *row, size_t count, double factor, double cap)
 {
     REAL *to = row;
-    const real_vec most = splat((REAL)cap);
+    const real_vec by = splat((REAL)factor), most = splat((REAL)cap);
 
     for (size_t j = 0; j < count; j += LANES)
-        store(to + j, most * tanh_vec(load(to + j) / most));
+        store(to + j, most * tanh_vec(load(to + j) * by));
 }
 
 void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)

@@ -15,7 +15,7 @@ typedef void transpose_kernel(void *, const void *, size_t, size_t);
 typedef void odd_kernel(bool *, const void *, size_t);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
 typedef void softmax_kernel(void *, size_t, double, double *);
-typedef void softcap_kernel(void *, size_t, double);
+typedef void softcap_kernel(void *, size_t, double, double);
 typedef void sum_kernel(void *, const void *, size_t);
 typedef void divide_kernel(void *, size_t, double);
 
@@ -177,8 +177,8 @@ static void check_softcap(struct kernel_check *check, enum pe_dtype dtype, softc
             const double cap = (double)(check_random(check) >> 32) * 0x1p-24;
             void *want, *got;
             twins(check, dtype, count, i / CHECK_KINDS, i % CHECK_KINDS, &want, &got);
-            scalar(want, count, cap);
-            kernel(got, count, cap);
+            scalar(want, count, 1.25 / cap, cap);
+            kernel(got, count, 1.25 / cap, cap);
             check_same(check, dtype, want, got, count, "count=%zu cap=%g", count, cap);
         }
 }
