@@ -293,6 +293,19 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
 
+# Pictures that they give alike. Of the service only this, and of jansson only its header, whose
+# functions are cut out: a port need not have the libraries.
+PICTURE_SOURCES = tests/ports/pictures.c $(wildcard api/drawing/*.c api/png/*.c api/raster/*.c) \
+                  api/plots/fourier.c api/base/system.c \
+                  $(addprefix api/numbers/,text.c print.c powers.c) \
+                  $(addprefix api/memory/,arena.c arena_text.c budget.c)
+$(BUILD)/tests/ports/pictures: $(PICTURE_SOURCES) $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	@mkdir -p $(@D)/headers
+	@ln -sf /usr/include/jansson.h /usr/include/jansson_config.h $(@D)/headers
+	$(Q)$(LINK) $(NEEDED) -I$(@D)/headers -ffunction-sections -fdata-sections -Wl,--gc-sections $^ \
+	    $(CORE_LIBS) -o $@
+
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
 $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECTS) $(BUILD)/libposenc.a

@@ -94,19 +94,19 @@ enum api_status comparison_rotated_open(struct comparison_state *state, struct a
 /* Once the axes are read: where the tokens stand. */
 enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err)
 {
-    const struct comparison_heads *heads = &state->heads;
+    const struct kv_axes *heads = &state->heads;
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     struct comparison_rotated *rotated = &state->rotated;
-    const char *axis = strchr(heads->axes, 's');
+    const char *axis = strchr(heads->letters, 's');
 
     if (!axis)
         return api_fail(err, API_INVALID, "parameter:axes", "axes of a rotation have an s");
-    rotated->axes =
-        (struct pe_axes){1, 1, heads->shape[axis - heads->axes], 1, heads->shape[heads->rank - 1]};
+    rotated->axes = (struct pe_axes){1, 1, heads->shape[axis - heads->letters], 1,
+                                     heads->shape[heads->rank - 1]};
     for (unsigned i = 0; i + 1 < heads->rank; i++)
-        *(i < (unsigned)(axis - heads->axes) ? &rotated->axes.heads_outer
-                                             : &rotated->axes.heads_inner) *=
-            heads->axes[i] == 's' ? 1 : heads->shape[i];
+        *(i < (unsigned)(axis - heads->letters) ? &rotated->axes.heads_outer
+                                                : &rotated->axes.heads_inner) *=
+            heads->letters[i] == 's' ? 1 : heads->shape[i];
     rotated->positions = (struct pe_positions){.values = list->given ? list->list : NULL,
                                                .start = pe_param_number(&state->params, "start"),
                                                .step = pe_param_number(&state->params, "step"),

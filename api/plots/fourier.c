@@ -160,5 +160,5 @@ double api_fourier_work(size_t count)
 
     for (size_t size = size_of(count); size > 1; size /= 2)
         steps++;
-    return 3 * (double)size_of(count) * steps;
+    return 2 * (double)size_of(count) * steps;
 }

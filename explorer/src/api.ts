@@ -68,7 +68,8 @@ export class Api {
       { headers, body: body(ask), signal }));
   }
 
-  /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for the
+  /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for
+   * the
    * next time. Throws PosencError for a refusal. */
   async ask<T>(ask: Ask, signal?: AbortSignal): Promise<T> {
     const key = ask.bytes ? "" : `${ask.method} ${ask.target} ${body(ask) ?? ""}`;
@@ -86,7 +87,8 @@ export class Api {
    * that is here (0: nobody knows) and the bytes. */
   async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
     Promise<{ bytes: Blob; name?: string }> {
-    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined
+      : "application/json");
     const response = await this.client.request(ask.method, this.below(ask.target), {
       headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
       body: sent, signal,
@@ -108,7 +110,8 @@ export class Api {
 
 const PATIENCE = 120; // ms that a job may take while the next one waits
 
-/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at which
+/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at
+ * which
  * the first one is drawn. */
 let busy = 0, drawn = false;
 

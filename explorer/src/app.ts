@@ -170,7 +170,15 @@ export class Page implements App {
   }
 
   private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined },
+      words);
+  }
+
+  private docs(): string {
+    const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
+    for (const name of ["lang", "theme"])
+      if (this.url.searchParams.has(name)) url.searchParams.set(name, this.url.searchParams.get(name)!);
+    return url.href;
   }
 
   private top(view: View): void {
@@ -192,7 +200,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        h("a", { href: SITE ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
+        h("a", { href: this.docs() }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),

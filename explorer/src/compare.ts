@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its own,
+// Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its
+// own,
 // whose changes go into its part of the URL.
 import { h } from "./dom";
 import { written, type Changes, type Side, type State } from "./state";
@@ -49,7 +50,8 @@ class Part implements App {
   link(changes: Changes): string { return this.page.link(this.mine(changes)); }
 
   shows(asks: Shown[]): void {
-    this.shown = asks.map((one) => ({ ...one, title: `${this.side.toUpperCase()} · ${one.title}` }));
+    this.shown = asks.map((one) =>
+      ({ ...one, title: `${this.side.toUpperCase()} · ${one.title}` }));
     this.changed();
   }
 }
@@ -63,7 +65,8 @@ export function compared(view: View, stage: HTMLElement, page: App): Mounted {
   const sides = parts.map((part) => {
     const name = part.side.toUpperCase(), place = h("div.view");
     const keep = h("button.quiet", { type: "button",
-      onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`, `只看 ${name}`));
+      onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`,
+        `只看 ${name}`));
     return { part, place, box: h("section.side", { "aria-label": name },
       h("header", {}, h("h2", {}, name), keep), place) };
   });

@@ -6,7 +6,8 @@ type Attributes = Record<string, unknown>;
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out. */
+/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out.
+ * */
 export function set(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") {
@@ -45,6 +46,10 @@ export function s<Name extends keyof SVGElementTagNameMap>(
   make(element, classes, attributes, children);
   return element as SVGElementTagNameMap[Name];
 }
+
+/** A name of many words, which a line may be broken within. */
+export const broken = (name: string): Child[] =>
+  name.split(/(?<=[_.])/).flatMap((part) => [part, h("wbr")]);
 
 const tokens = new Map<string, string>();
 

@@ -54,7 +54,8 @@ export interface View {
   /** One sentence: what can be seen here. */
   lead(): string;
   mount(stage: HTMLElement, app: App): Mounted;
-  /** Of a comparison: draws the difference of what both sides show, where there is one. It is called
+  /** Of a comparison: draws the difference of what both sides show, where there is one. It is
+   * called
    * when a side has drawn, and not before mount has returned. */
   between?(place: HTMLElement, seen: unknown[]): void;
 }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Attention against models of transformers, functions of torch and the operator of onnxruntime."""
+"""Attention against models of transformers and functions of torch."""
 import json
 
 import numpy
-import onnx
-import onnxruntime
 import pytest
 import torch
 from torch.nn.attention import flex_attention as flex
@@ -90,35 +88,3 @@ def test_flex_attention(server, name, dtype, most):
     expected = flex.flex_attention(*torches(tensors, dtype), score_mod=score, block_mask=block,
                                    enable_gqa=True)
     assert ulps(asked(server, tensors, **given), expected.numpy()) <= most
-
-
-def operator(tensors, **attributes):
-    """onnxruntime's Attention of opset 23."""
-    kinds = {"float32": onnx.TensorProto.FLOAT, "bool": onnx.TensorProto.BOOL}
-    values = [onnx.helper.make_tensor_value_info(name, kinds[str(x.dtype)], x.shape)
-              for name, x in tensors.items()]
-    node = onnx.helper.make_node("Attention", list(tensors), ["y"], **attributes)
-    result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
-    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", values, [result]),
-                                   opset_imports=[onnx.helper.make_opsetid("", 23)], ir_version=10)
-    session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                           providers=["CPUExecutionProvider"])
-    return session.run(None, dict(tensors))[0]
-
-
-ONNX = {
-    "plain": ({}, {}, None), "causal": ({"causal": True}, {"is_causal": 1}, None),
-    "scale": ({"scale": 0.4}, {"scale": 0.4}, None),
-    "softcap": ({"softcap": 1.5}, {"softcap": 1.5}, None),
-    "mask": ({}, {}, DRAW.random((40, 40)) < 0.6),
-    "numbers": ({}, {}, DRAW.standard_normal((2, 4, 40, 40)).astype("float32")),
-}
-
-
-@pytest.mark.parametrize("name", ONNX)
-def test_onnxruntime(server, name):
-    given, attributes, mask = ONNX[name]
-    tensors = {key: x.astype("float32") for key, x in drawn().items()}
-    more = {} if mask is None else {"mask": mask}
-    expected = operator(tensors | more, **attributes)
-    assert ulps(asked(server, tensors | more, **given), expected) <= ROUNDED

@@ -10,6 +10,12 @@ PE_INLINE int vec_any(vec_u32 v)
     return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
 }
 
+#define PE_HAS_ANY_U16
+PE_INLINE int vec_any_u16(vec_u16 v)
+{
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+}
+
 #define PE_HAS_NARROW
 PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
 {

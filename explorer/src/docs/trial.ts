@@ -5,6 +5,7 @@ import { connect } from "../../../clients/js/client.js";
 import { query as queryOf } from "../api";
 import { h } from "../dom";
 import { quoted, toClipboard } from "../kit/actions";
+import { t } from "../words";
 import { moduleIn, type Requests } from "../module";
 
 /** What explorer/docs/reference.mjs gives an operation. */
@@ -76,8 +77,8 @@ async function shown(response: Response, given: Given, target: string): Promise<
 class Trial {
   private name = h("select", { "aria-label": "name" });
   private fields = h("div.fields");
-  private more = h("select", { "aria-label": "another parameter" });
-  private body = h("textarea", { "aria-label": "body, JSON", rows: 4, spellcheck: "false" });
+  private more = h("select", { "aria-label": t("another parameter", "其他参数") });
+  private body = h("textarea", { "aria-label": t("body, JSON", "正文（JSON）"), rows: 4, spellcheck: "false" });
   private command = h("code");
   private answer = h("div.answer", { "aria-live": "polite" });
 
@@ -136,7 +137,7 @@ class Trial {
     const there = this.inputs().map((one) => one.name);
     const free = this.given.known.filter((one) => !there.includes(one));
     const chosen = this.more.value;
-    this.more.replaceChildren(h("option", { value: "" }, "another parameter"),
+    this.more.replaceChildren(h("option", { value: "" }, t("another parameter", "其他参数")),
       ...free.map((one) => h("option", { selected: one === chosen }, one)));
     this.command.textContent = this.curl();
   }
@@ -153,16 +154,16 @@ class Trial {
           h("strong", {}, response.status), ` ${type} · ${took.toFixed(0)} ms`),
         await shown(response, this.given, target));
     } catch (error) {
-      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, `No answer: ${error}`));
+      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, t(`No answer: ${error}`, `没有回答：${error}`)));
     }
   }
 
   private copier(): HTMLElement {
     const button = h("button", { type: "button", onclick: async () => {
       await toClipboard(this.curl()).catch(() => {});
-      button.textContent = "copied";
-      setTimeout(() => { button.textContent = "copy"; }, COPIED_MS);
-    } }, "copy");
+      button.textContent = t("copied", "已复制");
+      setTimeout(() => { button.textContent = t("copy", "复制"); }, COPIED_MS);
+    } }, t("copy", "复制"));
     return button;
   }
 
@@ -176,10 +177,10 @@ class Trial {
     (name !== undefined || known.length > 0) && h("div.row", {},
       names && h("label.field", {}, h("span", {}, "name"), this.name),
       this.fields, known.length > 0 && h("div.field", {}, this.more,
-        h("button", { type: "button", onclick: () => this.add() }, "add"))),
+        h("button", { type: "button", onclick: () => this.add() }, t("add", "添加")))),
     body !== undefined && this.body,
     h("div.command", {}, h("pre", { tabindex: 0 }, this.command), this.copier(),
-      h("button.send", { type: "submit" }, "Send")),
+      h("button.send", { type: "submit" }, t("Send", "发送"))),
     this.answer);
   }
 }

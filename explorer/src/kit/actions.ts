@@ -16,7 +16,8 @@ export const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
 
 /** The file that the body of a request is saved as: request.safetensors. */
-const sent = ({ type = "" }: Ask) => `request.${/([a-z]+)(?:;|$)/.exec(type)?.[1] ?? "bin"}`;
+const sent = ({ type = "" }: Ask) =>
+  `request.${/(json|npy|gguf|safetensors)$/.exec(type)?.[1] ?? "bin"}`;
 
 /** `saved`: what is answered are bytes, and no JSON that is read where it appears. */
 export function curl(app: App, ask: Ask, saved: boolean): string {
@@ -64,7 +65,8 @@ export async function toClipboard(text: string): Promise<void> {
 }
 
 /** A button that copies a text, and says so for a moment. */
-export function copier(app: App, words: string, text: () => string, wrong: HTMLElement): HTMLElement {
+export function copier(app: App, words: string, text: () => string,
+  wrong: HTMLElement): HTMLElement {
   const button = h("button", { type: "button", title: t("copy", "复制"), onclick: async () => {
     try {
       await toClipboard(text());
@@ -113,7 +115,8 @@ function saver(app: App, title: string, ask: () => Ask, format: string,
       wrong.replaceChildren();
       app.say(t(`${format} saved`, `${format} 已保存`));
     } catch (error) {
-      if (!own.signal.aborted || error instanceof PosencError) wrong.replaceChildren(failure(error));
+      if (!own.signal.aborted
+        || error instanceof PosencError) wrong.replaceChildren(failure(error));
     }
     running = undefined;
     button.textContent = format;

@@ -80,7 +80,8 @@ export function select(label: string, names: Record<string, string>, value: stri
 
 const FOCUSED = "button, input, select";
 
-/** Puts controls anew into their box, as the state has them now, and leaves the focus where it was. A
+/** Puts controls anew into their box, as the state has them now, and leaves the focus where it was.
+ * A
  * slider that is being moved stays, with all beside it. */
 export function renew(box: HTMLElement, controls: () => HTMLElement[]): void {
   const own = document.activeElement as HTMLElement, inside = box.contains(own);

@@ -13,7 +13,8 @@ export interface Hands {
   set(hands: Hand[], names: [string, string]): void;
   /** Hands that never finish a turn within it fade. */
   context(length: number): void;
-  /** Turns the hands; `speed`: positions since the last picture. A hand too fast to be seen blurs. */
+  /** Turns the hands; `speed`: positions since the last picture. A hand too fast to be seen blurs.
+   * */
   turn(position: number, speed: number): void;
 }
 

@@ -140,7 +140,8 @@ function sides(heat: Heat, wide: boolean): { left: number; right: number } {
   const longest = (words: string[]) => LETTER * Math.max(...words.map(({ length }) => length));
   const rooms = names ? 66 : 32 + longest(rowTicks.map((row) => whole(rowAt(row))));
   const ends = [low, high].map((one) => named(heat, one));
-  return { left: Math.max(wide ? 84 : 54, rooms), right: Math.max(wide ? 80 : 0, 34 + longest(ends)) };
+  return { left: Math.max(wide ? 84 : 54, rooms), right: Math.max(wide ? 80 : 0, 34
+    + longest(ends)) };
 }
 
 const inside = (one: number, low = 0, high = 1) => Math.max(low, Math.min(high, one));
@@ -301,7 +302,8 @@ class Canvas implements Heatmap {
 }
 
 /** `over`: the cross is at a cell, where keys or the pointer took it; `chosen`: it was clicked, or
- * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false: it
+ * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false:
+ * it
  * is seen already). */
 export const heatmap = (over: Over, chosen: Chosen = () => {}, brushed?: Brushed): Heatmap =>
   new Canvas(over, chosen, brushed);

@@ -36,10 +36,12 @@ interface Answers {
 async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Promise<Answers> {
   const { sample } = chosen(app);
   const posted = own ?? { name: `${sample}.safetensors`,
-    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes], `${sample}.safetensors`) };
+    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes],
+      `${sample}.safetensors`) };
   const request = asked(app, posted), told = await app.api.ask<Report>(request, signal);
   const [first] = told.candidates;
-  const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() => null);
+  const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() =>
+    null);
   return { ask: request, told, drawn: drawn ?? null };
 }
 
@@ -49,7 +51,8 @@ function chips(app: App): HTMLElement {
     h("span", {}, t("or try one:", "或试一个：")),
     ...Object.entries(samples()).map(([id, one]) => h("button.chip", { type: "button",
       "aria-pressed": `${id === sample}`,
-      onclick: () => app.go({ sample: id, file: undefined, expected: undefined }, "push") }, one.name)));
+      onclick: () => app.go({ sample: id, file: undefined, expected: undefined }, "push") },
+        one.name)));
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
@@ -57,15 +60,19 @@ function mount(stage: HTMLElement, app: App): Mounted {
   const input = h("input", { type: "file", hidden: true, multiple: true,
     accept: ".safetensors,.npy", onchange: () => void take([...input.files ?? []]) });
   const note = h("p.note"), tries = h("div");
-  const expected = h("input.expected", { type: "text", spellcheck: "false", placeholder: "rope base 500000",
+  const expected = h("input.expected", { type: "text", spellcheck: "false",
+    placeholder: "rope base 500000",
     "aria-label": t("what it should be", "应该是什么"),
     onchange: () => app.go({ expected: expected.value || undefined }, "push") });
   let own: Posted | undefined;
   stage.append(
-    h("div.dropbox", {}, h("p", {}, t("Drop cos and sin, inv_freq, a table, or q with q_rotated: ", "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated："),
+    h("div.dropbox", {}, h("p", {}, t("Drop cos and sin, inv_freq, a table, or q with q_rotated: ",
+      "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated："),
       h("kbd", {}, ".safetensors"), " ", h("kbd", {}, ".npy")),
-      h("button.chip", { type: "button", onclick: () => input.click() }, t("Choose a file…", "选择文件…")), input),
-    tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result, pictures);
+      h("button.chip", { type: "button", onclick: () => input.click() },
+        t("Choose a file…", "选择文件…")), input),
+    tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result,
+      pictures);
 
   async function take(files: File[]): Promise<void> {
     if (!files.length) return;
@@ -75,11 +82,12 @@ function mount(stage: HTMLElement, app: App): Mounted {
       return result.replaceChildren(failure(error));
     }
     if (app.state.params.file === own.name) return run();
-    app.go({ sample: undefined, file: own.name, expected: undefined }, "push");
+    app.go({ sample: undefined, file: own.name, expected: own.axes && `axes=${own.axes}` }, "push");
   }
 
   function draw({ ask: request, told, drawn }: Answers): void {
-    result.replaceChildren(report(told), ...own ? [h("button.chip", { type: "button", onclick: () => {
+    result.replaceChildren(report(told), ...own ? [h("button.chip",
+      { type: "button", onclick: () => {
       app.go({ view: "table" }, "push");
       app.drop([own!.bytes as File]);
     } }, t("show it as a table", "显示为编码表"))] : []);
@@ -90,10 +98,12 @@ function mount(stage: HTMLElement, app: App): Mounted {
   function run(): void {
     const { file } = chosen(app), mine = file ? own : undefined;
     if (file && !mine) {
-      note.textContent = t(`The link names ${file}, which is not in it: drop that file here.`, `链接提到 ${file}，但文件不在链接里：请拖到这里。`);
+      note.textContent = t(`The link names ${file}, which is not in it: drop that file here.`,
+        `链接提到 ${file}，但文件不在链接里：请拖到这里。`);
       return result.replaceChildren();
     }
-    note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`, `${mine.name} 仅用于本次诊断，不会保存。`) : "";
+    note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`,
+      `${mine.name} 仅用于本次诊断，不会保存。`) : "";
     lane.run((signal) => ask(app, mine, signal), draw, (error) => {
       result.replaceChildren(failure(error));
       pictures.replaceChildren();
@@ -103,7 +113,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
   function update(): void {
     if (app.dropped) return void take(app.dropped);
     renew(tries, () => [chips(app)]);
-    if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g, " ");
+    if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g,
+      " ");
     run();
   }
   update();

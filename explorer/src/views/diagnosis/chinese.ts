@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the API says of a mistake, in Chinese: by the mistake's code, its cause and how it is mended.
+// What the API says of a mistake, in Chinese: by the mistake's code, its cause and how it is
+// mended.
 
 import type { Candidate } from "./report";
 

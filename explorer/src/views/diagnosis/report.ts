@@ -35,7 +35,8 @@ const verdicts = () => ({
   "unknown": [t("Nothing explains it", "无法解释"), "still", "?"],
 }) as Record<string, string[]>;
 
-/** The encoding as it was found: a table that fits stands in the candidate's own order of columns. */
+/** The encoding as it was found: a table that fits stands in the candidate's own order of columns.
+ * */
 export function found({ encoding, layout, fits, bug }: Candidate): Candidate["encoding"] {
   return fits && !bug && "layout" in encoding && /^(interleaved|concatenated)$/.test(layout ?? "")
     ? { ...encoding, layout } : encoding;
@@ -58,7 +59,8 @@ function best(report: Report): HTMLElement {
   mark.style.background = `var(--${colour})`;
   const [why, fix] = first ? told(first) : [];
   return h("section.panel.result", {},
-    h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug && h("code", {}, first.bug)),
+    h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug
+      && h("code", {}, first.bug)),
     why && h("p.why", {}, why),
     fix && h("p.fix", {}, h("b", {}, t("Mend it: ", "修正：")), fix),
     first && h("p", {}, h("code", {}, scheme(found(first)))),
@@ -80,13 +82,15 @@ export function report(all: Report): HTMLElement {
   const [first] = all.candidates;
   return h("div", {}, best(all), facts([
     { name: t("rows", "行数"), value: whole(all.rows), source: all.bad_rows
-      ? t(`${whole(all.bad_rows)} of them are explained by nothing`, `其中 ${whole(all.bad_rows)} 行无法解释`)
+      ? t(`${whole(all.bad_rows)} of them are explained by nothing`,
+        `其中 ${whole(all.bad_rows)} 行无法解释`)
       : t("each of them was looked at", "每一行都检查过") },
     { name: t("farthest value", "最大偏差"), value: first ? short(first.max_abs, 3) : "–",
       source: t("from what the first explanation predicts", "与第一种解释的预测之差") },
     { name: t("bits equal to", "逐位等同"), value: all.identical_to.join(", ") || "–",
       source: t("the arithmetic that gives every bit of it: exact, or float32 as in transformers (hf)",
         "能逐位复现的算法：精确，或 transformers 的 float32（hf）") },
-  ]), ...all.warnings.length ? [h("ul.warnings", {}, ...all.warnings.map((one) => h("li", {}, t(one, said(one)))))] : [],
+  ]), ...all.warnings.length ? [h("ul.warnings", {}, ...all.warnings.map((one) =>
+    h("li", {}, t(one, said(one)))))] : [],
   tried(all));
 }
