@@ -151,7 +151,7 @@ WHOLE = [
     ("t5", "bias?query_length=2048"),
     ("kerple-log", "bias?heads=4&p=1&a=1&query_length=1024"),
     ("index", f"table?length={MILLIONS}"),
-    ("binary", f"table?dim=16&length={MILLIONS // 16}"),
+    ("binary", f"table?dim=32&length={MILLIONS // 32}"),
     ("mrope", f"table?dim=128&mrope_section=16,24,24&length={MILLIONS // 64}&part=cos"),
     ("rope-2d", "table?dim=128&height=256&width=256&part=cos"),
     ("sandwich", "bias?heads=4&dim=64&query_length=1024"),
