@@ -33,6 +33,7 @@ interface Entry {
 }
 
 const WIDTH = 220, HEIGHT = 56;
+const LATER = 80; // ms that what stands above has for its first frames
 
 function ask({ target, json, model }: Asked): Ask {
   if (!json && !model) return get(target.split("?")[0],
@@ -112,7 +113,10 @@ export function gallery(app: App): Gallery {
     draw() {
       if (begun) return;
       begun = true;
-      lane.run((signal) => Promise.all(entries.map((entry) => drawn(app, entry, signal))),
+      lane.run(async (signal) => {
+        await new Promise((done) => setTimeout(done, LATER));
+        return Promise.all(entries.map((entry) => drawn(app, entry, signal)));
+      },
         (shapes) => shapes.forEach((one, i) => pictures[i].replaceChildren(...one)),
         () => pictures.forEach((one) => one.remove()));
     },

@@ -138,6 +138,8 @@ class Home implements Mounted {
   private fail(error: PosencError): void {
     this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
     this.stage.classList.add("waits");
+    for (const one of [this.said, this.list, this.more]) one.replaceChildren();
+    this.app.shows([]);
   }
 
   leave(): void {
