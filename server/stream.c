@@ -14,7 +14,7 @@
 
 enum {
     SLOTS = 4,
-    REPLY_BUFFER = 64 << 10, /* MHD's own, from which it sends */
+    REPLY_BUFFER = 256 << 10, /* MHD's own, from which it sends */
 };
 
 struct slot {
@@ -328,7 +328,8 @@ struct MHD_Response *srv_stream_response(struct srv_request *request)
         srv_stream_begin(request);
     if (request->stream)
         reply = MHD_create_response_from_callback(
-            size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size, REPLY_BUFFER, stream_read,
+            size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size,
+            size > 0 && size < REPLY_BUFFER ? (size_t)size : REPLY_BUFFER, stream_read,
             request->stream, response_done);
     if (reply)
         request->outcome.size = 0;

@@ -286,12 +286,11 @@ enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
 /* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most, a loop stands
  * still for a tenth of one. */
 #define BRIEF_WORK 5e6
-#define QUICK_WORK 1e5
 
 static bool is_in_share(const struct api_intake *intake, enum share share)
 {
     return share == SHARE_ALL || intake->result.at_hand ||
-           (intake->result.cheap && intake->first_work <= QUICK_WORK) ||
+           (intake->result.cheap && intake->first_work <= API_QUICK_WORK) ||
            (share == SHARE_BRIEF && intake->work <= BRIEF_WORK);
 }
 

@@ -68,7 +68,7 @@ double api_range_share(const struct api_request *request, const struct api_resul
                        uint64_t size)
 {
     struct range range;
-    uint64_t unit = 1; /* blocks and rows are made whole */
+    uint64_t unit = 1; /* rows that are filled together are made whole */
 
     if (request->head_only)
         return 0;
@@ -77,8 +77,7 @@ double api_range_share(const struct api_request *request, const struct api_resul
         !range_read(request->range, size, &range) || range.first >= size)
         return 1;
     for (size_t i = 0; i < result->outputs_count; i++)
-        unit = most_of(unit, most_of(api_block_size(&result->outputs[i]),
-                                     api_output_row_size(&result->outputs[i])));
+        unit = most_of(unit, api_group_size(result, &result->outputs[i]));
     const uint64_t whole = (range.last / unit - range.first / unit + 1) * unit;
     return whole < size ? (double)whole / (double)size : 1;
 }
@@ -117,6 +116,7 @@ enum api_status api_range_apply(struct api_intake *intake, struct api_error *err
                                     (double)(range.last - range.first + 1));
     body->skip = range.first;
     body->size = range.last - range.first + 1;
+    body->cheap |= intake->result.cheap && intake->first_work <= API_QUICK_WORK;
     if (body->kind == API_BYTES) {
         body->bytes += body->skip;
         body->skip = 0;

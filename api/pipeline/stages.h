@@ -57,6 +57,9 @@ void api_repeat_keep(struct api_intake *intake);
 /* Makes the intake's response by intake->repeat. False: err says why not. */
 bool api_repeat_run(struct api_intake *intake, struct api_error *err);
 
+/* Nanoseconds, foretold to a factor of 4, that a loop may stand still for one request. */
+#define API_QUICK_WORK 1e5
+
 /* ---- kept.c ---------------------------------------------------------------------------------- */
 
 /* Responses of views that are kept whole for the next request alike in path, query and Accept

@@ -215,7 +215,7 @@ static size_t grid_block_fill(struct api_response *response, size_t block, unsig
 
 /* ---- the grid ------------------------------------------------------------------------------- */
 
-static size_t group_size(const struct api_result *result, const struct pe_output *output)
+size_t api_group_size(const struct api_result *result, const struct pe_output *output)
 {
     const size_t together = group_rows(result);
 
@@ -234,7 +234,7 @@ bool api_blocks_are_cheap(const struct api_result *result)
         const struct pe_output *output = &result->outputs[i];
         const double each =
             output->element_work * CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
-        if (group_size(result, output) > CHEAP_BLOCK)
+        if (api_group_size(result, output) > CHEAP_BLOCK)
             return false;
         work = (each > work ? each : work) + output->once_work;
     }
@@ -251,7 +251,7 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
     if (api_blocks_are_cheap(result))
         least = CHEAP_BLOCK;
     for (size_t i = 0; i < result->outputs_count; i++) {
-        const size_t group = group_size(result, &result->outputs[i]);
+        const size_t group = api_group_size(result, &result->outputs[i]);
         if (api_output_size(&result->outputs[i]) > largest) {
             largest = api_output_size(&result->outputs[i]);
             unit = group;
@@ -301,7 +301,7 @@ static enum api_status cuts_make(struct api_request *request, struct api_respons
     for (size_t i = 0; i < blocks->result->outputs_count; i++) {
         const struct pe_output *output = &blocks->result->outputs[i];
         const uint64_t stop = start + api_output_size(output);
-        const size_t group = group_size(blocks->result, output);
+        const size_t group = api_group_size(blocks->result, output);
         for (uint64_t border = (start / grid + 1) * grid; border < stop; border += grid) {
             if (grid % group == 0 && start % group == 0)
                 break;

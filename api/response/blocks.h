@@ -19,6 +19,9 @@ bool api_blocks_are_cheap(const struct api_result *result);
  * output that is made faster than that as a whole does not cut the others small. */
 size_t api_block_size(const struct pe_output *output);
 
+/* Bytes of rows that are filled together: of a range as much is made whole. */
+size_t api_group_size(const struct api_result *result, const struct pe_output *output);
+
 size_t api_output_row_size(const struct pe_output *output);
 uint64_t api_output_size(const struct pe_output *output);
 
