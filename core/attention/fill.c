@@ -9,6 +9,17 @@
 /* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
 enum { DEPTH_STEP = 256 };
 
+/* Sums of f32 are made of runs, whose length is about the root of how many terms there are up to
+ * them: the errors of both, the runs and their sum, are least then. They begin at the same terms
+ * whatever the first one is, so that a block of rows may leave out those that none of them sees. */
+static size_t step_of(size_t at, size_t end)
+{
+    const size_t run = at < 32 ? 8 : at < 128 ? 16 : at % PE_SUM_RUN > 0 ? PE_SUM_RUN : DEPTH_STEP;
+    const size_t step = run - at % run;
+
+    return step < end - at ? step : end - at;
+}
+
 /* ---- small things --------------------------------------------------------------------------- */
 
 /* Copies of 64 bytes at a time, which compilers make of vectors: the loop of single elements they
@@ -67,8 +78,8 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
     const struct pe_attention *attention = block->attention;
     struct pe_pace pace = {block->work, 0};
 
-    for (size_t at = 0; at < depth; at += DEPTH_STEP) {
-        const size_t step = depth - at < DEPTH_STEP ? depth - at : DEPTH_STEP;
+    for (size_t at = 0, step; at < depth; at += step) {
+        step = step_of(depth_begin + at, depth_begin + depth);
         for (size_t panel = 0; panel < packed->panels; panel++) {
             if (pe_pace(&pace, pe_block_product(block, step), err))
                 return err->status;
@@ -145,6 +156,21 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
                               : PE_OK;
 }
 
+/* One product scales a row and divides it by the cap, where floats have a number for that. */
+static void cap(const struct pe_attention_block *block, char *logits, size_t count)
+{
+    const struct pe_attention_kernels *kernels = &block->attention->kernels;
+    const double most = block->attention->spec.softcap, factor = block->attention->scale / most;
+    double max;
+
+    if (factor >= 1e-30 && factor <= 1e30) {
+        kernels->softcap(logits, count, factor, most);
+        return;
+    }
+    kernels->logits(logits, NULL, count, block->attention->scale, &max);
+    kernels->softcap(logits, count, 1 / most, most);
+}
+
 /* Scales a row, caps it, adds biases, masks keys that it may not see; *max is the largest logit. */
 static enum pe_status row_finish(const struct pe_attention_block *block, size_t row, double *max,
                                  struct pe_error *err)
@@ -166,8 +192,7 @@ static enum pe_status row_finish(const struct pe_attention_block *block, size_t 
         bias = NULL;
     }
     if (spec->softcap > 0) {
-        kernels->logits(logits + begin, NULL, count, scale, max);
-        kernels->softcap(logits + begin, count, spec->softcap);
+        cap(block, logits + begin, count);
         scale = 1;
     }
     if (spec->mask.rank > 0 || spec->bias.rank > 0) {

@@ -7,8 +7,9 @@
  * missing; rows of another lie as far apart as the matrix is wide. Rows of logits and of softmax
  * are a whole number of panels wide. */
 enum {
-    PE_PANEL_SIZE = 128,       /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
-    PE_ATTENTION_PARTIALS = 16 /* partial sums of a row, whatever the width of a vector */
+    PE_PANEL_SIZE = 128,        /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
+    PE_ATTENTION_PARTIALS = 16, /* partial sums of a row, whatever the width of a vector */
+    PE_SUM_RUN = 32 /* terms of a product of f32 that are summed apart, from the first one on */
 };
 
 #endif

@@ -44,33 +44,45 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 
 /* ---- out (+)= a * panel ---------------------------------------------------------------------- */
 
-/* One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
+/* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
+ * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
+ *
+ * One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
                                                        size_t a_stride, const REAL *panel,
                                                        size_t panel_stride, size_t depth,
                                                        int accumulate, const size_t rows)
 {
+    const int continues = SUM_RUN == SIZE_MAX;
     real_vec left[TILE], right[TILE];
 
-#pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        left[row] = accumulate ? load(out + row * out_stride) : splat(0);
-        right[row] = accumulate ? load(out + row * out_stride + LANES) : splat(0);
-    }
-    for (size_t k = 0; k < depth; k++, panel += panel_stride) {
-        const real_vec b0 = load(panel), b1 = load(panel + LANES);
+    do {
+        const size_t run = depth < SUM_RUN ? depth : SUM_RUN;
 #pragma GCC unroll 16
         for (size_t row = 0; row < rows; row++) {
-            const real_vec x = splat(a[row * a_stride + k]);
-            left[row] = FUSED(x, b0, left[row]);
-            right[row] = FUSED(x, b1, right[row]);
+            left[row] = continues && accumulate ? load(out + row * out_stride) : splat(0);
+            right[row] = continues && accumulate ? load(out + row * out_stride + LANES) : splat(0);
         }
-    }
+        for (size_t k = 0; k < run; k++, panel += panel_stride) {
+            const real_vec b0 = load(panel), b1 = load(panel + LANES);
 #pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        store(out + row * out_stride, left[row]);
-        store(out + row * out_stride + LANES, right[row]);
-    }
+            for (size_t row = 0; row < rows; row++) {
+                const real_vec x = splat(a[row * a_stride + k]);
+                left[row] = FUSED(x, b0, left[row]);
+                right[row] = FUSED(x, b1, right[row]);
+            }
+        }
+#pragma GCC unroll 16
+        for (size_t row = 0; row < rows; row++) {
+            REAL *to = out + row * out_stride;
+            store(to, !continues && accumulate ? load(to) + left[row] : left[row]);
+            store(to + LANES,
+                  !continues && accumulate ? load(to + LANES) + right[row] : right[row]);
+        }
+        accumulate = 1;
+        a += run;
+        depth -= run;
+    } while (depth > 0);
 }
 
 static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
@@ -245,26 +257,30 @@ static inline real_vec exp_vec(real_vec x)
     return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
 
-/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0. */
+/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0;
+ * and 1 - 2 e / (1 + e) with e = e^(-2 |y|), whose error is small where e is. */
 static inline real_vec tanh_vec(real_vec y)
 {
     const bits_vec sign = (bits_vec)splat(-(REAL)0.0);
     const real_vec x = (real_vec)((bits_vec)y & ~sign) * (REAL)-2;
-    const struct exponential e = exp_parts(x);
-    const real_vec m =
-        choose((bits_vec)(x < splat(EXP_MIN)), splat(-1), e.tail * e.power + (e.power - (REAL)1));
-    const bits_vec t = (bits_vec)(-m / (m + (REAL)2));
+    const struct exponential parts = exp_parts(x);
+    const bits_vec none = (bits_vec)(x < splat(EXP_MIN));
+    const real_vec e = choose(none, splat(0), FUSED(parts.tail, parts.power, parts.power));
+    const real_vec m = parts.tail * parts.power + (parts.power - (REAL)1);
+    const bits_vec far = (bits_vec)(e < splat((REAL)0.25));
+    const real_vec part = choose(far, e + e, -m) / choose(far, e + (REAL)1, m + (REAL)2);
+    const bits_vec t = (bits_vec)choose(far, (REAL)1 - part, part);
 
     return (real_vec)((t & ~sign) | ((bits_vec)y & sign));
 }
 
-void KERNEL_NAME(softcap)(void *row, size_t count, double cap)
+void KERNEL_NAME(softcap)(void *row, size_t count, double factor, double cap)
 {
     REAL *to = row;
-    const real_vec most = splat((REAL)cap);
+    const real_vec by = splat((REAL)factor), most = splat((REAL)cap);
 
     for (size_t j = 0; j < count; j += LANES)
-        store(to + j, most * tanh_vec(load(to + j) / most));
+        store(to + j, most * tanh_vec(load(to + j) * by));
 }
 
 void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)

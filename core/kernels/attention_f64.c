@@ -10,6 +10,7 @@
 #endif
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f64)
+#define SUM_RUN           SIZE_MAX
 
 typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 

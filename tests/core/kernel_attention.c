@@ -15,7 +15,7 @@ typedef void transpose_kernel(void *, const void *, size_t, size_t);
 typedef void odd_kernel(bool *, const void *, size_t);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
 typedef void softmax_kernel(void *, size_t, double, double *);
-typedef void softcap_kernel(void *, size_t, double);
+typedef void softcap_kernel(void *, size_t, double, double);
 typedef void sum_kernel(void *, const void *, size_t);
 typedef void divide_kernel(void *, size_t, double);
 
@@ -34,29 +34,29 @@ static void twins(struct kernel_check *check, enum pe_dtype dtype, size_t count,
 
 /* One product and one sum that a double rounds into the middle between two floats: 1 + i u and
  * (1 - 2^-16)(1 + 2^-16) u/2, of either sign. Rounding twice would be off by a float. */
-static void ties_fill(void *a, void *panel, void *out, size_t width)
+static void ties_fill(float *a, float *panel, size_t width)
 {
     for (size_t i = 0; i < width; i++) {
-        ((float *)panel)[i] = (i & 1 ? -1 : 1) * (1 + 0x1p-16f) * 0x1p-24f;
-        ((float *)out)[i] = (i & 2 ? -1 : 1) * (1 + (float)(i / 4) * 0x1p-23f);
+        panel[i] = (i & 2 ? -1 : 1) * (1 + (float)(i / 4) * 0x1p-23f);
+        panel[width + i] = (i & 1 ? -1 : 1) * (1 + 0x1p-16f) * 0x1p-24f;
     }
-    *(float *)a = 1 - 0x1p-16f;
+    a[0] = 1;
+    a[1] = 1 - 0x1p-16f;
 }
 
 static void check_ties(struct kernel_check *check, gemm_kernel *scalar, gemm_kernel *kernel)
 {
     const size_t width = PE_PANEL_SIZE / sizeof(float);
-    void *a = check_memory(INPUT, PE_F32, 1, 0), *panel = check_memory(PANEL, PE_F32, width, 0);
-    void *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
+    float *a = check_memory(INPUT, PE_F32, 2, 0),
+          *panel = check_memory(PANEL, PE_F32, 2 * width, 0);
+    float *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
 
-    ties_fill(a, panel, want, width);
-    ties_fill(a, panel, got, width);
-    scalar(want, width, a, 1, panel, width, 1, 1, 1);
-    kernel(got, width, a, 1, panel, width, 1, 1, 1);
+    ties_fill(a, panel, width);
+    scalar(want, width, a, 2, panel, width, 1, 2, 0);
+    kernel(got, width, a, 2, panel, width, 1, 2, 0);
     check_same(check, PE_F32, want, got, width, "ties");
-    ties_fill(a, panel, got, width);
     for (size_t i = 0; i < width; i++)
-        ((float *)got)[i] = fmaf(*(float *)a, ((float *)panel)[i], ((float *)got)[i]);
+        got[i] = fmaf(a[1], panel[width + i], panel[i]);
     check_same(check, PE_F32, want, got, width, "ties beside fmaf");
 }
 
@@ -177,8 +177,8 @@ static void check_softcap(struct kernel_check *check, enum pe_dtype dtype, softc
             const double cap = (double)(check_random(check) >> 32) * 0x1p-24;
             void *want, *got;
             twins(check, dtype, count, i / CHECK_KINDS, i % CHECK_KINDS, &want, &got);
-            scalar(want, count, cap);
-            kernel(got, count, cap);
+            scalar(want, count, 1.25 / cap, cap);
+            kernel(got, count, 1.25 / cap, cap);
             check_same(check, dtype, want, got, count, "count=%zu cap=%g", count, cap);
         }
 }
