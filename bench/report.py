@@ -57,7 +57,7 @@ def part_of(who, figure, samples, failure):
     found = {"who": who.title, "median": statistics.median(values), "rounds": values}
     if "cpu_us" in samples[0]:
         found["cpu_us"] = statistics.median(one["cpu_us"] for one in samples)
-    if "ns_unit" in samples[0]:
+    if "ns_unit" in samples[0] and figure.key == "growth":
         found["ns_unit"] = [statistics.median(times) for times in
                             zip(*(one["ns_unit"] for one in samples))]
     return found

@@ -29,7 +29,6 @@ class Figure:
     targets: tuple = ()  # (of whom, "<=" or ">=", value)
     ours_only: bool = False
     limit: str = ""      # where it falls short: what holds it there, as far as it was measured
-    ratio_of: str = ""   # the key that ratios are made of, if another one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +46,12 @@ class Row:
     elements: float = 0   # of one call or answer
     flops: float = 0
     sizes: tuple = ()     # of the load "growth": (path or words, units of work)
+
+    def __post_init__(self):
+        for figure in self.figures:
+            unknown = {whom for whom, _, _ in figure.targets} - {"best"} - self.everyone.keys()
+            if unknown:
+                raise ValueError(f"{figure.name} has goals beside {unknown}, who are not asked")
 
     @property
     def name(self):

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests/parity"))
 import models  # noqa: E402
 
 FILE = ROOT / "core/config/model_types.def"
-ROW = re.compile(r'MODEL_TYPE\("([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
+ROW = re.compile(r'MODEL_TYPE\(\s*"([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
                  r'\s*((?:"[^"]*"|\w+)(?:\s*"[^"]*")*)\)\n')
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")

@@ -12,9 +12,10 @@ enum api_status comparison_heads_read(struct comparison_state *state, struct api
 {
     const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
     const struct pe_value *value = pe_param_value(&state->params, "axes");
+    const bool is_flat = state->rotated.source && a->tensor.rank < RANK_MIN;
     const bool deep_a = a && a->tensor.rank >= RANK_MIN, deep_b = b && b->tensor.rank >= RANK_MIN;
 
-    if (!deep_a && !deep_b && value->given)
+    if (!deep_a && !deep_b && value->given && !is_flat)
         return api_fail(err, API_CONFLICT, "parameter:axes",
                         "axes are those of two posted tensors of rank 4 to 6; leave them out");
     if (!deep_a && !deep_b)

@@ -2,6 +2,7 @@
 #ifndef API_HANDLERS_COMPARISON_REPORT_H
 #define API_HANDLERS_COMPARISON_REPORT_H
 
+#include "api/arguments/places.h"
 #include "api/handlers/kv_axes.h"
 #include "api/handlers/sides.h"
 #include "posenc/comparison.h"
@@ -35,8 +36,12 @@ struct comparison_rotated {
     size_t side;                     /* of the encoding */
     enum pe_layout layout;
     struct api_tensor made; /* the source as the service rotates it */
+    struct pe_params places_params;
+    struct api_places places;
+    size_t slabs; /* one behind the other, such as layers, each of: */
     struct pe_axes axes;
     struct pe_positions positions; /* of its tokens */
+    bool is_key;                   /* which some schemes rotate in a way of their own */
     size_t pairs;
 };
 
