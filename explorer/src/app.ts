@@ -174,10 +174,12 @@ export class Page implements App {
       words);
   }
 
+  /** The reference, read as this page is. */
   private docs(): string {
     const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
+    const own = this.url.searchParams;
     for (const name of ["lang", "theme"])
-      if (this.url.searchParams.has(name)) url.searchParams.set(name, this.url.searchParams.get(name)!);
+      if (own.has(name)) url.searchParams.set(name, own.get(name)!);
     return url.href;
   }
 
