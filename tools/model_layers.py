@@ -306,7 +306,10 @@ def turning_of(part, found):
     if hasattr(part, "no_rope_layers") or not kinds or all(layer.turns for layer in attending):
         return ""
     assert not kinds & {layer.kind for layer in attending if not layer.turns}, kinds
-    return " ".join(sorted(kinds))
+    full = {"sliding_window": None, "layer_types": ["full_attention"] * len(found)}
+    without = tried(part.model_type, **full) if hasattr(part, "sliding_window") else None
+    all_turn = without and all(layer.turns for layer in without)
+    return " ".join([*sorted(kinds), *["or-without-window"] * bool(all_turn)])
 
 
 def row(model_type, part):

@@ -74,7 +74,8 @@ const viewOf = (href) => new URL(href).searchParams.get("view") ?? "";
  * comes to. */
 async function reached(page) {
   const usable = await page.evaluate(() => {
-    const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, " +
+    const all = [
+      ...document.querySelectorAll("a[href], button, input, select, textarea, summary, " +
       "[tabindex='0']")].filter((one) => !one.disabled && one.checkVisibility({ checkOpacity: true,
       checkVisibilityCSS: true }) && !one.closest("[inert]") && one.tabIndex >= 0);
     all.forEach((one, i) => { one.dataset.tested = i; });
@@ -222,6 +223,7 @@ const orders = {
     const tab = await opened(how);
     return tab.page.evaluate(async ({ seconds, selector }) => {
       const slider = document.querySelector(selector), begin = performance.now(), times = [];
+      slider.focus();
       const { min, max } = slider, step = (max - min) / 120;
       for (let i = 0, at; (at = performance.now()) < begin + 1000 * seconds; i++) {
         times.push(at);
@@ -245,7 +247,7 @@ const orders = {
     await slider.focus();
     for (let i = 0; i < 8; i++) {
       await page.keyboard.press("PageUp");
-      await page.waitForTimeout(60);
+      await page.waitForTimeout(150); // longer than an answer is waited for
     }
     return { begun: begun.size, alive: alive.size, told };
   },

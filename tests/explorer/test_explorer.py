@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every view of the page in a browser: at three widths, light and dark, in both languages, from
 posencd and as static files. Screenshots stay in build/explorer-shots."""
+import gzip
 import json
 import os
 import statistics
@@ -14,6 +15,7 @@ import pytest
 from browsing import ROOT, SHOTS
 
 DOORS = ("http", "site")
+SCRIPT_MAX = 60 << 10  # bytes as gzip
 SIZES = {1440: 900, 768: 1024, 390: 844}
 # Milliseconds and frames that are meant; a machine with other work is given three times as long.
 FIRST_MS, SITE_MS, FRAMES, BUSY = 300, 1500, 50, 3
@@ -36,6 +38,11 @@ def test_types():
     done = subprocess.run(["node_modules/.bin/tsc", "--noEmit"], cwd=ROOT / "explorer", text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_script_is_small():
+    script = (ROOT / os.environ.get("BUILD", "build") / "explorer/explorer.js").read_bytes()
+    assert len(gzip.compress(script, 9)) < SCRIPT_MAX
 
 
 @pytest.mark.parametrize("lang", ("en", "zh-CN"))

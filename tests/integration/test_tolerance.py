@@ -173,8 +173,8 @@ def test_whatever_rotates(server, name):
             "a": encoding, "b": "tensor:k_rotated", **settings, **more,
             "tensors": {"k": {"data": q.tolist()}, "k_rotated": {"data": made.tolist()}}})
     posted = {"tensors": {"k": {"data": q.tolist()}}, "encoding": encoding, **settings}
-    made = numpy.array(post_json(server, "/v1/rotation", posted).good().json["tensors"]["k"]["data"],
-                       F32)
+    answer = post_json(server, "/v1/rotation", posted).good().json
+    made = numpy.array(answer["tensors"]["k"]["data"], F32)
     assert ask(made).good().json["unequal"] == 0
     made[(-1,) * len(shape)] += 1
     report = ask(made).good().json
@@ -207,8 +207,8 @@ def test_queries_and_keys_apart(server, name):
                         layout="half", t_center=4)[name]
     for other in ("q", "k", "x"):
         answer = post_json(server, "/v1/comparison", {
-            "a": {"name": "xpos", "layout": "half", "t_center": 4}, "b": f"tensor:{other}_rotated", "axes": "shd",
-            "start": 9, "tensors": {other: {"data": x.tolist()},
+            "a": {"name": "xpos", "layout": "half", "t_center": 4}, "axes": "shd", "start": 9,
+            "b": f"tensor:{other}_rotated", "tensors": {other: {"data": x.tolist()},
                                     f"{other}_rotated": {"data": made.tolist()}}})
         if other == "x":
             assert answer.status == 422 and "call the tensor q or k" in answer.json["detail"]

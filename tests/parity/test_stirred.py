@@ -10,7 +10,7 @@ import finding
 import layers
 import models
 import sweep
-import test_layers
+from test_layers import judge
 
 YARN = {"rope_type": "yarn", "rope_theta": 777.0, "factor": 8.0, "beta_fast": 16, "truncate": False,
         "mscale": .7, "mscale_all_dim": 1.1, "original_max_position_embeddings": 1024}
@@ -21,9 +21,8 @@ STRAY = {"partial_rotary_factor": .5, "rotary_dim": 16, "kv_channels": 48, "qk_r
          "rope_interleave": True, "original_rope": True, "attention_head_dim": 48,
          "global_head_dim": 64, "rope_local_base_freq": 777.0, "global_rope_theta": 777.0,
          "rotary_emb_base": 777.0, "rope_ratio": 2.0}
-ROTATIONS = [(name, change) for name in ("llama", "mistral", "qwen3", "gemma2", "phi3", "olmo3")
-             for change in ({"rope_parameters": YARN}, PART, {"head_dim": 48}, STRAY)
-             if (name, change) != ("phi3", STRAY)]  # whose code reads the first of them
+ROTATIONS = [(name, change) for name in ("llama", "mistral", "qwen3", "gemma2", "granite", "olmo3")
+             for change in ({"rope_parameters": YARN}, PART, {"head_dim": 48}, STRAY)]
 LAYERS = [("gemma3_text", {"use_bidirectional_attention": True}),
           ("gemma4_text", {"use_bidirectional_attention": "all"}),
           ("gemma4_unified_text", {"use_bidirectional_attention": "all", "sliding_window": 77}),
@@ -31,6 +30,8 @@ LAYERS = [("gemma3_text", {"use_bidirectional_attention": True}),
                                                       "gpt_oss", "cohere2", "gpt_neox")),
           ("qwen2_moe", {"use_sliding_window": True, "max_window_layers": 5}),
           ("qwen2_moe", {"use_sliding_window": True, "layer_types": ["sliding_attention"] * 24}),
+          ("exaone4", {"sliding_window": None, "layer_types": ["full_attention"] * 32}),
+          ("cohere2", {"layer_types": ["full_attention"] * 40}),
           ("granite_swa", {"layer_rope_theta": [0, 500.0] * 12}),
           ("qwen3", {"sliding_window": 7, "use_sliding_window": True, "max_window_layers": 3})]
 
@@ -50,6 +51,6 @@ def test_rotations(server, model_type, change):
 
 
 @pytest.mark.parametrize("model_type, change", LAYERS)
-def test_layers(server, model_type, change):
+def test_what_layers_do(server, model_type, change):
     config, posted = stirred(model_type, change)
-    assert test_layers.judge(server, layers.walk(config), posted) == ("right", "")
+    assert judge(server, layers.walk(config), posted) == ("right", "")

@@ -102,7 +102,8 @@ function theme(): HTMLElement {
     ways();
     tell();
   } }, "◐");
-  const tell = () => button.setAttribute("aria-label", isDark() ? t("light", "浅色") : t("dark", "深色"));
+  const tell = () => button.setAttribute("aria-label", isDark() ? t("light", "浅色")
+    : t("dark", "深色"));
   tell();
   return button;
 }

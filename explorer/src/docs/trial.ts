@@ -78,7 +78,8 @@ class Trial {
   private name = h("select", { "aria-label": "name" });
   private fields = h("div.fields");
   private more = h("select", { "aria-label": t("another parameter", "其他参数") });
-  private body = h("textarea", { "aria-label": t("body, JSON", "正文（JSON）"), rows: 4, spellcheck: "false" });
+  private body = h("textarea", { "aria-label": t("body, JSON", "正文（JSON）"), rows: 4,
+    spellcheck: "false" });
   private command = h("code");
   private answer = h("div.answer", { "aria-live": "polite" });
 
@@ -154,7 +155,8 @@ class Trial {
           h("strong", {}, response.status), ` ${type} · ${took.toFixed(0)} ms`),
         await shown(response, this.given, target));
     } catch (error) {
-      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, t(`No answer: ${error}`, `没有回答：${error}`)));
+      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, t(`No answer: ${error}`,
+        `没有回答：${error}`)));
     }
   }
 

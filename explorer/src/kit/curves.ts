@@ -122,7 +122,8 @@ function scales(plot: Plot, range: [number, number] | null, width: number, heigh
     ?? undefined), up];
 }
 
-/** What is drawn of a plot: its scales, the point of the cross (−1: none), a part that is dragged. */
+/** What is drawn of a plot: its scales, the point of the cross (−1: none), a part that is dragged.
+ * */
 interface Drawn {
   plot: Plot;
   across: Scale;

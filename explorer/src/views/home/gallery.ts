@@ -94,7 +94,8 @@ async function drawn(app: App, entry: Entry, signal: AbortSignal): Promise<SVGEl
 
 export interface Gallery {
   element: HTMLElement;
-  /** Has the cards stand there and their small pictures drawn, once: after what stands above them. */
+  /** Has the cards stand there and their small pictures drawn, once: after what stands above them.
+   * */
   draw(): void;
   leave(): void;
 }
