@@ -293,6 +293,19 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
 
+# Pictures that they give alike. Of the service only this, and of jansson only its header, whose
+# functions are cut out: a port need not have the libraries.
+PICTURE_SOURCES = tests/ports/pictures.c $(wildcard api/drawing/*.c api/png/*.c api/raster/*.c) \
+                  api/plots/fourier.c api/base/system.c \
+                  $(addprefix api/numbers/,text.c print.c powers.c) \
+                  $(addprefix api/memory/,arena.c arena_text.c budget.c)
+$(BUILD)/tests/ports/pictures: $(PICTURE_SOURCES) $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	@mkdir -p $(@D)/headers
+	@ln -sf /usr/include/jansson.h /usr/include/jansson_config.h $(@D)/headers
+	$(Q)$(LINK) $(NEEDED) -I$(@D)/headers -ffunction-sections -fdata-sections -Wl,--gc-sections $^ \
+	    $(CORE_LIBS) -o $@
+
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
 $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECTS) $(BUILD)/libposenc.a
@@ -332,6 +345,7 @@ unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 BENCH_COMMON := $(BUILD)/bench/wire.o
 BENCH_BARE   := $(BENCH_COMMON) $(BUILD)/bench/peers/bare.o
 BENCH_TOOLS  := $(addprefix $(BUILD)/bench/,client body peers/echo peers/send)
+BENCH_SPEEDS := $(addprefix $(BUILD)/bench/,library products)
 $(BUILD)/bench/client: $(BUILD)/bench/client.o $(BUILD)/bench/answer.o $(BENCH_COMMON)
 $(BUILD)/bench/body: $(BUILD)/bench/body.o $(BUILD)/bench/normal.o
 $(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
@@ -340,9 +354,18 @@ $(BENCH_TOOLS):
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ -lm -pthread -o $@
 
-$(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
+BENCH_WORKER := $(addprefix $(BUILD)/bench/,workers/worker.o normal.o)
+$(BUILD)/bench/library: $(patsubst %.c,$(BUILD)/%.o,$(addprefix bench/workers/,library.c views.c rotation.c \
+                          attention.c limits.c)) $(BENCH_WORKER) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CORE_LIBS) -o $@
+
+# The limits of memory are those of this machine.
+$(BUILD)/bench/workers/limits.o: CFLAGS += -march=native -O3
+
+$(BUILD)/bench/products: $(BUILD)/bench/workers/products.o $(BENCH_WORKER)
+	$(SAY) ld $@
+	$(Q)$(LINK) $^ -ldl -lm -o $@
 
 # ---- installing ---------------------------------------------------------------------------------
 
@@ -430,7 +453,7 @@ help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
-	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
+	@echo 'make bench     measures beside limits and peers; make bench-quick: in shorter rounds'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
@@ -469,7 +492,7 @@ check:
 	    -- $(NEEDED)
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
-bench-tools: all $(BENCH_TOOLS)
+bench-tools: all $(BENCH_TOOLS) $(BENCH_SPEEDS)
 	-$(if $(wildcard bench/numbers.cc),$(MAKE) --no-print-directory $(BUILD)/bench/numbers)
 
 bench bench-quick:

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A client that asks the same over and over: a blocking socket and a thread a connection. It checks
- * the status and the length of every answer, and prints what it counted as JSON. */
+ * the status and, where one is told, the length of every answer, and prints what it counted as
+ * JSON.
+ * "{}" in a path or header stands for a number that never came before, so that no kept answer is
+ * of use. */
 #include "bench/answer.h"
 
 #include <arpa/inet.h>
@@ -17,16 +20,22 @@
 
 enum { RECEIVE = 256 << 10, HEAD_MAX = 4096, CONNECTIONS_MAX = 256, SILENCE_MAX = 120 };
 
+/* Each run of the client counts from the microsecond of its start. */
+#define NUMBERS 1000000000u
+
+static _Atomic uint64_t number_next;
+
 struct options {
     uint16_t port;
     int connections, status;
     double seconds;    /* after which no request is begun */
     uint64_t requests; /* most of one connection; 0: any */
-    uint64_t bytes;    /* of an answer's body */
+    uint64_t bytes;    /* of an answer's body; UINT64_MAX: any */
     const char *method, *path, *body_file;
     char fields[HEAD_MAX / 2];
     char head[HEAD_MAX];
     size_t head_length, body_length;
+    const char *number; /* where the head has its number, or NULL */
     char *body;
 };
 
@@ -35,6 +44,7 @@ struct client {
     const struct options *options;
     uint64_t requests;
     double seconds, first_bytes;
+    double *times; /* of each request */
     char failure[96];
 };
 
@@ -56,25 +66,48 @@ static int connect_to(uint16_t port)
     return -1;
 }
 
+static size_t head_make(const struct options *o, char *head)
+{
+    return (size_t)snprintf(head, HEAD_MAX, "%.*s%" PRIu64 "%s", (int)(o->number - o->head),
+                            o->head, number_next++ % NUMBERS, o->number + 2);
+}
+
+static void time_note(struct client *client, double seconds)
+{
+    const uint64_t count = client->requests++;
+
+    if ((count & (count - 1)) == 0) {
+        client->times = realloc(client->times, 2 * (count + 1) * sizeof(*client->times));
+        if (!client->times)
+            exit(1);
+    }
+    client->times[count] = seconds;
+}
+
 static bool ask_once(struct client *client, struct wire *wire)
 {
     const struct options *o = client->options;
     const double began = answer_now();
+    char made[HEAD_MAX + 32];
+    const char *head = o->number ? made : o->head;
+    const size_t length = o->number ? head_make(o, made) : o->head_length;
     struct answer answer;
 
-    if (!wire_send(wire->fd, o->head, o->head_length, o->body, o->body_length))
+    if (!wire_send(wire->fd, head, length, o->body, o->body_length))
         snprintf(client->failure, sizeof(client->failure), "the request was not taken");
     else if (!answer_read(wire, o->status, &answer))
         snprintf(client->failure, sizeof(client->failure), "the answer ended early");
     else if (answer.status != o->status)
         snprintf(client->failure, sizeof(client->failure), "status %d instead of %d", answer.status,
                  o->status);
-    else if (answer.bytes != o->bytes)
+    else if (o->bytes != UINT64_MAX && answer.bytes != o->bytes)
         snprintf(client->failure, sizeof(client->failure), "%" PRIu64 " bytes instead of %" PRIu64,
                  answer.bytes, o->bytes);
-    else
-        client->first_bytes += answer.first_byte - began;
-    return !client->failure[0];
+    if (client->failure[0])
+        return false;
+    client->first_bytes += answer.first_byte - began;
+    time_note(client, answer_now() - began);
+    return true;
 }
 
 static void *run(void *argument)
@@ -93,16 +126,38 @@ static void *run(void *argument)
     do {
         if (!ask_once(client, &wire))
             break;
-        client->requests++;
         client->seconds = answer_now() - began;
     } while (client->seconds < o->seconds && (!o->requests || client->requests < o->requests));
     wire_close(&wire);
     return NULL;
 }
 
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The times of all connections in order; their number is `count`. */
+static double *times_sorted(const struct options *options, const struct client *clients,
+                            uint64_t count)
+{
+    double *all = malloc(count * sizeof(*all)), *at = all;
+
+    if (!all)
+        exit(1);
+    for (int i = 0; i < options->connections; i++) {
+        memcpy(at, clients[i].times, clients[i].requests * sizeof(*at));
+        at += clients[i].requests;
+    }
+    qsort(all, count, sizeof(*all), compare);
+    return all;
+}
+
 static int report(const struct options *options, const struct client *clients)
 {
-    double rate = 0, first_bytes = 0;
+    double rate = 0, first_bytes = 0, *times;
     uint64_t requests = 0;
 
     for (int i = 0; i < options->connections; i++) {
@@ -116,8 +171,12 @@ static int report(const struct options *options, const struct client *clients)
         first_bytes += client->first_bytes;
         requests += client->requests;
     }
-    printf("{\"requests\":%" PRIu64 ",\"rate\":%.9g,\"first_byte_ms\":%.6g}\n", requests, rate,
-           1e3 * first_bytes / (double)requests);
+    times = times_sorted(options, clients, requests);
+    printf("{\"requests\":%" PRIu64 ",\"rate\":%.9g,\"first_byte_ms\":%.6g,\"p50_ms\":%.6g,"
+           "\"p99_ms\":%.6g}\n",
+           requests, rate, 1e3 * first_bytes / (double)requests, 1e3 * times[requests / 2],
+           1e3 * times[requests * 99 / 100]);
+    free(times);
     return 0;
 }
 
@@ -167,6 +226,8 @@ static bool write_head(struct options *options)
                        "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s%s\r\n", options->method,
                        options->path, options->fields, length);
     options->head_length = (size_t)written;
+    options->number = strstr(options->head, "{}");
+    number_next = (uint64_t)(answer_now() * 1e6);
     return options->head_length < sizeof(options->head);
 }
 
@@ -224,7 +285,7 @@ int main(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     static struct options options = {
-        .connections = 1, .status = 200, .seconds = 1, .method = "GET"};
+        .connections = 1, .status = 200, .seconds = 1, .bytes = UINT64_MAX, .method = "GET"};
     int option;
 
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)

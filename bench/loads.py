@@ -7,37 +7,51 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import urllib.request
 
-import rows
+import programs
+import rows_http
 import servers
+from noise import Noise
 from processes import Failure, Processes, cpu_seconds, output_of, peak_mib
 
 BENCH = servers.BUILD / "bench"
 READ_SECONDS = 280  # the longest that one read may take
+SETTLE_SECONDS = 0.5  # until the other clients of the load "beside" are under way
+BESIDE_CLIENTS, SMALL_CLIENTS = 4, 4
+ELSEWHERE_MAX = 0.03  # of the processors' time, else a row is measured again
+REPEAT_SECONDS_MAX = 240  # of all rows
 
 
-def ask(row, port, path, *options):
-    """Our client; what it counted."""
-    command = [BENCH / "client", "--port", port, "--bytes", row.bytes, "--status", row.status]
-    for field in row.fields:
+def client_command(row, who, port, *options):
+    command = [BENCH / "client", "--port", port, "--status", row.status, *options]
+    for field in (*row.fields, *who.fields):
         command += ["--header", field]
+    return command
+
+
+def ask(row, who, port, *options):
+    """Our client; what it counted."""
+    if row.bytes is not None:
+        options = ("--bytes", row.bytes, *options)
     if row.body_bytes:
-        command += ["--body", body_file(row.body_bytes)]
-    return json.loads(output_of([*command, *options, path], READ_SECONDS))
+        options = ("--body", body_file(row.body_bytes), *options)
+    return json.loads(output_of([*client_command(row, who, port, *options), who.path],
+                                READ_SECONDS))
 
 
-def load_client(row, port, path, seconds):
-    return ask(row, port, path, "--connections", row.connections, "--seconds", seconds)
+def load_client(row, who, server, mode):
+    return ask(row, who, server.port, "--connections", row.connections, "--seconds", mode.seconds)
 
 
-def load_read(row, port, path, _):
-    return ask(row, port, path, "--requests", 1)
+def load_read(row, who, server, _):
+    return ask(row, who, server.port, "--requests", 1)
 
 
-def load_wrk(row, port, path, seconds):
-    said = output_of(["wrk", "-t1", f"-c{row.connections}", f"-d{max(1, round(seconds))}s",
-                      f"http://127.0.0.1:{port}{path}"])
+def load_wrk(row, who, server, mode):
+    said = output_of(["wrk", "-t1", f"-c{row.connections}", f"-d{max(1, round(mode.seconds))}s",
+                      f"http://127.0.0.1:{server.port}{who.path}"])
     wrong = re.search(r"(Socket errors|Non-2xx).*", said)
     if wrong:
         raise Failure(f"wrk: {wrong[0]}")
@@ -45,23 +59,80 @@ def load_wrk(row, port, path, seconds):
             "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])}
 
 
-def load_curl(row, port, path, _):
+def load_curl(row, who, server, _):
     said = output_of(["curl", "-sS", "-o", "/dev/null", "-w",
                       "%{http_code} %{size_download} %{time_total} %{time_starttransfer}",
-                      f"http://127.0.0.1:{port}{path}"], READ_SECONDS)
+                      f"http://127.0.0.1:{server.port}{who.path}"], READ_SECONDS)
     status, size, seconds, first = said.split()
     if int(status) != row.status or int(size) != row.bytes:
         raise Failure(f"curl: status {status}, {size} bytes")
     return {"requests": 1, "rate": 1 / float(seconds), "first_byte_ms": 1e3 * float(first)}
 
 
-LOADS = {"client": load_client, "read": load_read, "wrk": load_wrk, "curl": load_curl}
+def slow_turns(port):
+    """Turns of the loop that took more than a millisecond of its processor time, until now."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+        counts = dict(re.findall(r'posenc_loop_turn_cpu_seconds_bucket\{le="([^"]+)"\} (\d+)',
+                                 page.read().decode()))
+    return int(counts["+Inf"]) - int(counts["0.001"])
+
+
+def load_beside(row, who, server, mode):
+    """Small requests while other clients post large bodies."""
+    before = slow_turns(server.port) if who.server == "posencd" else 0
+    with Processes() as processes:
+        processes.start([*client_command(row, who, server.port), "--connections", BESIDE_CLIENTS,
+                         "--body", body_file(row.body_bytes), "--seconds", READ_SECONDS,
+                         who.beside], stdout=subprocess.DEVNULL)
+        time.sleep(SETTLE_SECONDS + mode.seconds / 2)
+        counted = json.loads(output_of(
+            [BENCH / "client", "--port", server.port, "--bytes", row.bytes, "--connections",
+             SMALL_CLIENTS, "--seconds", 2 * mode.seconds, who.path]))
+    if who.server == "posencd":
+        counted["slow_turns"] = slow_turns(server.port) - before
+    return counted
+
+
+def load_worker(_row, who, server, mode):
+    return server.ask(mode.work_seconds, who.path)
+
+
+def load_growth(row, who, server, mode):
+    """What a unit of work takes at each size: the dearest over the cheapest."""
+    times = []
+    for path, units in row.sizes:
+        if who.server == "library":
+            counted = server.ask(mode.work_seconds, path)
+        else:
+            counted = json.loads(output_of([*client_command(row, who, server.port), "--seconds",
+                                            mode.seconds / 2, path], READ_SECONDS))
+        times.append(1 / counted["rate"] / units)
+    return {"rate": 1, "growth": max(times) / min(times),
+            "ns_unit": [1e9 * each for each in times]}
+
+
+def load_marginal(row, who, server, mode):
+    """The same of what is added from size to size, by the median time of a request."""
+    times = [json.loads(output_of([*client_command(row, who, server.port), "--seconds",
+                                   mode.seconds, path], READ_SECONDS))["p50_ms"]
+             for path, _ in row.sizes]
+    units = [size for _, size in row.sizes]
+    each = [1e6 * (times[i + 1] - times[i]) / (units[i + 1] - units[i]) for i in range(2)]
+    return {"rate": 1, "growth": each[1] / max(each[0], 1e-3), "ns_unit": each}
+
+
+LOADS = {"client": load_client, "read": load_read, "wrk": load_wrk, "curl": load_curl,
+         "beside": load_beside, "worker": load_worker, "growth": load_growth,
+         "marginal": load_marginal}
 STARTERS = {
     "posencd": lambda processes, folder, who: servers.start_posencd(processes, *who.flags),
     "echo": lambda processes, folder, who: servers.start_bare(processes, "echo"),
     "send": lambda processes, folder, who: servers.start_bare(processes, "send"),
+    "fastapi": lambda processes, folder, who: servers.start_fastapi(processes, folder),
     "nginx": lambda processes, folder, who: servers.start_nginx(processes, folder,
-                                                                rows.RETURN_SIZES),
+                                                                rows_http.RETURN_SIZES),
+    **{name: lambda processes, folder, who: programs.start(processes, who.server)
+       for name in programs.COMMANDS},
 }
 
 
@@ -80,9 +151,9 @@ def make_file(row, who, folder, ours):
     path.parent.mkdir()
     with path.open("wb") as file:
         if who.file == "sparse":
-            file.truncate(rows.RANGE_OF)
-            file.seek(rows.RANGE_FIRST)
-            file.write(body_file(rows.RANGE_BYTES).read_bytes())
+            file.truncate(rows_http.RANGE_OF)
+            file.seek(rows_http.RANGE_FIRST)
+            file.write(body_file(rows_http.RANGE_BYTES).read_bytes())
             return
         url = f"http://127.0.0.1:{ours.port}{row.ours.path}"
         with urllib.request.urlopen(url, timeout=READ_SECONDS) as answer:
@@ -96,7 +167,9 @@ def ready(row, part, processes, folder, started):
     if who.file:
         make_file(row, who, folder, started["ours"])
     if row.load in ("client", "wrk"):
-        ask(row, started[part].port, who.path, "--requests", 2)
+        ask(row, who, started[part].port, "--requests", 2)
+    if row.load == "worker":
+        started[part].ask(0, who.path)
 
 
 def prepare(row, processes, folder, failures):
@@ -110,13 +183,18 @@ def prepare(row, processes, folder, failures):
     return {part: server for part, server in started.items() if part not in failures}
 
 
-def sample(row, who, server, seconds):
+def sample(row, who, server, mode):
+    """What was counted, in every unit that a figure may have."""
     pid = server.process.pid
     before = cpu_seconds(pid)
-    counted = LOADS[row.load](row, server.port, who.path, seconds)
-    cpu = cpu_seconds(pid) - before
-    return {**counted, "mb_s": counted["rate"] * row.bytes / 1e6, "ms": 1e3 / counted["rate"],
-            "cpu_us": 1e6 * cpu / counted["requests"], "peak_mib": peak_mib(pid)}
+    counted = LOADS[row.load](row, who, server, mode)
+    cpu, rate = cpu_seconds(pid) - before, counted["rate"]
+    size = row.bytes or 0
+    if "requests" in counted:
+        counted["cpu_us"] = 1e6 * cpu / counted["requests"]
+    return {**counted, "mb_s": rate * size / 1e6, "gb_s": rate * size / 1e9, "ms": 1e3 / rate,
+            "ns_element": 1e9 / rate / (row.elements or 1), "gflop_s": rate * row.flops / 1e9,
+            "peak_mib": peak_mib(pid)}
 
 
 @functools.cache
@@ -145,22 +223,48 @@ def measure_numbers(row, mode):
     return samples, failures
 
 
-def measure(row, mode, say):
+def measure_once(row, mode, say):
     """The samples of everyone by round, and why some have none."""
     if row.load == "numbers":
         return measure_numbers(row, mode)
     samples, failures = {}, {}
+    figure = row.figures[0]
     with Processes() as processes, tempfile.TemporaryDirectory(prefix="posenc-bench-") as folder:
         started = prepare(row, processes, pathlib.Path(folder), failures)
         for number in range(min(mode.rounds, row.rounds_max)):
             for part in list(started):
                 try:
-                    one = sample(row, row.everyone[part], started[part], mode.seconds)
+                    one = sample(row, row.everyone[part], started[part], mode)
                     samples.setdefault(part, []).append(one)
                     say(f"{row.name} {number + 1}: {row.everyone[part].title} "
-                        f"{one[row.figures[0].key]:.6g} {row.figures[0].unit}")
+                        f"{one[figure.key]:.6g} {figure.unit}")
                 except (Failure, OSError) as failure:
                     failures[part] = str(failure)
                     del started[part]
                     samples.pop(part, None)
     return samples, failures
+
+
+class Measuring:
+    """Rows one by one. A row that lost more than ELSEWHERE_MAX of the processors' time to others is
+    measured again, and the quieter time counts; all repetitions together are bounded."""
+
+    def __init__(self, mode, say):
+        self.mode, self.say, self.repeat_seconds = mode, say, REPEAT_SECONDS_MAX
+
+    def once(self, row):
+        noise, began = Noise(), time.monotonic()
+        samples, failures = measure_once(row, self.mode, self.say)
+        return noise.elsewhere(), time.monotonic() - began, samples, failures
+
+    def measure(self, row):
+        """(share of time that went elsewhere, seconds, samples, failures, repetitions)."""
+        best, repeats = self.once(row), 0
+        while best[0] > ELSEWHERE_MAX and repeats < self.mode.repeats_max and \
+                self.repeat_seconds > best[1]:
+            repeats += 1
+            self.say(f"{row.name}: {100 * best[0]:.0f} % went elsewhere; again")
+            again = self.once(row)
+            self.repeat_seconds -= again[1]
+            best = min(best, again, key=lambda one: one[0])
+        return (*best, repeats)

@@ -63,8 +63,8 @@ class Processes:
 
     def start(self, command, **kwargs):
         try:
-            process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, text=True,
-                                       **kwargs)
+            process = subprocess.Popen(list(map(str, command)), text=True,
+                                       **{"stdin": subprocess.DEVNULL, **kwargs})
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}") from error
         self.running.append(process)
@@ -81,8 +81,10 @@ class Processes:
                     with contextlib.suppress(OSError):
                         os.kill(pid, 9)
                 process.wait()
-        if process.stdout:
-            process.stdout.close()
+        for stream in (process.stdin, process.stdout):
+            if stream:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
 
 
 def output_of(command, timeout=300):

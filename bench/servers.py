@@ -10,11 +10,14 @@ import socket
 import string
 import subprocess
 import time
+import urllib.request
 
 from processes import Failure, output_of
 
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
+PEERS = pathlib.Path("build/bench-peers")  # Python packages of peers (tools/setup bench)
 START_SECONDS = 10
+FASTAPI_WORKERS, FASTAPI_SECONDS = 2, 60
 
 # One worker, as posencd has one loop. Bodies stay in memory; what a request may cost beside its
 # answer (logs, opening the file again) is switched off. tcp_nopush makes files of 4 MiB faster and
@@ -32,7 +35,7 @@ http {{
     sendfile on;
     open_file_cache max=100;
     keepalive_requests 1000000000;
-    client_body_buffer_size 128m;
+    client_body_buffer_size 512m;
     client_max_body_size 512m;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
@@ -125,6 +128,24 @@ def start_nginx(processes, folder, return_sizes):
     return Server(port, process)
 
 
+def start_fastapi(processes, folder):
+    """Waits until it answers: its workers import torch first."""
+    port = free_port()
+    with (folder / "fastapi.log").open("w") as log:
+        process = processes.start(
+            [PEERS / "bin/python", "-m", "uvicorn", "--app-dir", "bench/peers", "--port", port,
+             "--workers", FASTAPI_WORKERS, "--log-level", "warning", "rotating:app"],
+            stdout=log, stderr=log)
+    until = time.monotonic() + FASTAPI_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
+                return Server(port, process)
+        except OSError:
+            time.sleep(0.1)
+    raise Failure("FastAPI did not start")
+
+
 def version_of(command, pattern):
     """The version that a program prints, or None where there is no such program."""
     try:
@@ -133,6 +154,21 @@ def version_of(command, pattern):
         return None
     found = re.search(pattern, done.stdout + done.stderr)
     return found[0] if found else None
+
+
+PEER_PACKAGES = ("torch", "onnxruntime", "ggml-py", "scipy-openblas32", "numpy", "fastapi",
+                 "uvicorn")
+
+
+def peer_versions():
+    """Of Python packages."""
+    code = "import importlib.metadata as m, sys\nfor name in sys.argv[1:]:\n" \
+           "  try: print(name, m.version(name))\n  except m.PackageNotFoundError: pass"
+    try:
+        said = output_of([PEERS / "bin/python", "-c", code, *PEER_PACKAGES])
+    except Failure:
+        return dict.fromkeys(PEER_PACKAGES)
+    return dict.fromkeys(PEER_PACKAGES) | dict(line.split() for line in said.splitlines())
 
 
 def versions():
@@ -144,6 +180,7 @@ def versions():
              "nginx echo module": package("libnginx-mod-http-echo"),
              "wrk": package("wrk"), "curl": version_of(["curl", "--version"], r"curl [\d.]+"),
              "C++ library": package("libstdc++6"), "jansson": package("libjansson4"),
-             "compiler": version_of(["cc", "--version"], r".*")}
+             "BLIS": package("libblis4-serial"), "oneDNN": package("libdnnl2"),
+             "compiler": version_of(["cc", "--version"], r".*"), **peer_versions()}
     found["posencd"] = output_of([BUILD / "posencd", "--version"]).strip()
     return {who: version or "not installed" for who, version in sorted(found.items())}

@@ -16,10 +16,21 @@ const folder = resolve(process.argv.slice(2).find((one) => !one.startsWith("--")
 const POLICY = `<meta http-equiv="Content-Security-Policy"
 content="default-src 'self'; script-src 'self' 'wasm-unsafe-eval'">`;
 
+/** The module comes beside the script that wants it, and not after. */
+const EARLY = '<link rel="preload" href="./posenc.wasm" as="fetch" crossorigin>\n';
+
 /** The HTML of the site, whose places a server would fill in. */
-const siteHtml = (html) => html.replace("<html ", "<html data-site ")
+const siteHtml = (html) => html
+  .replace('<script type="module" src="./explorer.js">', (script) => EARLY + script)
   .replace("<!--preview-->", POLICY).replace("<!--lists-->\n", "")
   .replaceAll('href="./docs"', 'href="./docs.html"');
+
+/** Of the gallery what is shown: tests alone read by which numbers a sentence is checked. */
+const shown = ({ link, en, zh, draw, asks }) => ({ link, en, zh, draw, asks: Object.fromEntries(
+  Object.entries(asks).filter(([name]) => `,${draw.data}`.includes(`,${name}.`))) });
+const gallery = { name: "gallery", setup: (bundle) =>
+  bundle.onLoad({ filter: /gallery\.json$/ }, async ({ path }) => ({ loader: "json",
+    contents: JSON.stringify(JSON.parse(await readFile(path, "utf8")).map(shown)) })) };
 
 await mkdir(folder, { recursive: true });
 await build({
@@ -31,7 +42,9 @@ await build({
   format: "esm",
   target: "es2022",
   minify: true,
+  define: { SITE: `${site}` },
   external: ["node:crypto"],
+  plugins: [gallery],
   legalComments: "eof",
   logLevel: "warning",
 });

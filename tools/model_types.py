@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests/parity"))
 import models  # noqa: E402
 
 FILE = ROOT / "core/config/model_types.def"
-ROW = re.compile(r'MODEL_TYPE\("([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
+ROW = re.compile(r'MODEL_TYPE\(\s*"([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
                  r'\s*((?:"[^"]*"|\w+)(?:\s*"[^"]*")*)\)\n')
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")
@@ -198,6 +198,13 @@ def note(model):
     return "NOT_ALL" if SOME_LAYERS.search(inspect.getsource(model.module)) else '""'
 
 
+def whole(rotary):
+    """Does the code of a class leave partial_rotary_factor aside, where nothing scales?"""
+    made = getattr(type(rotary), "compute_default_rope_parameters", None)
+    read = not made or re.search("partial|rotary_dim", inspect.getsource(made))
+    return {} if read else {"whole": "1"}
+
+
 def measured(model):
     if models.axes_of(model) == 2:
         return grid_row(model)
@@ -210,7 +217,7 @@ def measured(model):
     found = defaults(type(model.part)() if model.name in models.SWITCHED else model.part)
     if "hidden_size" in found and model.part.model_type in WIDER:
         found = {"dim": number(WIDER[model.part.model_type](model.part))}
-    found |= sections(model)
+    found |= sections(model) | whole(model.rotary)
     return Row("rope", layout, found, "?" if ropes(model.part)[1] else "", note(model))
 
 

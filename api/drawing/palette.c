@@ -66,5 +66,5 @@ unsigned char api_scale_index(const struct api_scale *scale, double value)
 
     if (!isfinite(value))
         return API_COLOUR_CLEAR;
-    return (unsigned char)floor(fmin(fmax(share, 0), 1) * API_COLOUR_LAST + 0.5);
+    return (unsigned char)((share < 0 ? 0 : share > 1 ? 1 : share) * API_COLOUR_LAST + 0.5);
 }

@@ -278,5 +278,6 @@ static const struct api_canvas_type pixel_type = {
 
 struct api_canvas api_pixel_canvas(struct api_arena *arena, int scale)
 {
-    return (struct api_canvas){.type = &pixel_type, .arena = arena, .scale = scale};
+    return (struct api_canvas){
+        .type = &pixel_type, .arena = arena, .out = {.arena = arena}, .scale = scale};
 }

@@ -191,7 +191,7 @@ static void svg_image(struct api_canvas *canvas, const struct api_box *box,
                       const struct api_colours *colours, const unsigned char *pixels, size_t wide,
                       size_t high)
 {
-    struct api_text *svg = &canvas->out, png = {0};
+    struct api_text *svg = &canvas->out, png = {.arena = canvas->arena};
 
     markup_put(svg,
                "<image x=\"$\" y=\"$\" width=\"$\" height=\"$\" preserveAspectRatio=\"none\" "
@@ -235,5 +235,5 @@ static const struct api_canvas_type svg_type = {
 
 struct api_canvas api_svg_canvas(struct api_arena *arena)
 {
-    return (struct api_canvas){.type = &svg_type, .arena = arena};
+    return (struct api_canvas){.type = &svg_type, .arena = arena, .out = {.arena = arena}};
 }

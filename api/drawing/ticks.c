@@ -90,6 +90,21 @@ void api_ticks_linear(struct api_ticks *ticks, double least, double most, size_t
     }
 }
 
+/* 1, 2 and 5 times powers of ten, with their digits. */
+static void fractions_add(struct api_ticks *ticks, double least, double most)
+{
+    static const int factors[] = {1, 2, 5};
+
+    for (int exponent = (int)floor(least); exponent <= most; exponent++)
+        for (int i = 0; i < 3; i++) {
+            const double value = multiple(factors[i], exponent), at = api_log10(value);
+            if (at < least || at > most || ticks->count == API_TICKS_MAX)
+                continue;
+            ticks->list[ticks->count].value = at;
+            api_tick_print(ticks->list[ticks->count++].label, value);
+        }
+}
+
 void api_ticks_decades(struct api_ticks *ticks, double least, double most, size_t wanted)
 {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -97,7 +112,10 @@ void api_ticks_decades(struct api_ticks *ticks, double least, double most, size_
     const int step = 1 + (last - first) / (int)(wanted > 0 ? wanted : 1);
 
     ticks->count = 0;
-    for (int at = first; at <= last && ticks->count < API_TICKS_MAX; at += step) {
+    if (last - first < 2)
+        fractions_add(ticks, least, most);
+    for (int at = first; last - first >= 2 && at <= last && ticks->count < API_TICKS_MAX;
+         at += step) {
         struct api_tick *tick = &ticks->list[ticks->count++];
         char digits[16];
         tick->value = at;

@@ -28,7 +28,8 @@ double api_log10(double value);
 void api_ticks_linear(struct api_ticks *ticks, double least, double most, size_t wanted,
                       bool whole);
 
-/* Powers of ten whose exponents lie within [least, most]; the value is the exponent. */
+/* Powers of ten whose exponents lie within [least, most], and of fewer than three decades twice and
+ * five times those too; the value is the exponent. */
 void api_ticks_decades(struct api_ticks *ticks, double least, double most, size_t wanted);
 
 /* Shortest digits, and a minus of the length of a plus. */

@@ -72,6 +72,7 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "a b tensors dtype tensor";
+static const char own_rotated[] = "a b tensors dtype tensor positions"; /* by api_places */
 
 enum { CHUNK_ELEMENTS = 1 << 14 };
 
@@ -229,8 +230,6 @@ static enum api_status places_match(const struct comparison_state *state, struct
     const struct pe_value *length = pe_param_value(&state->params, "length");
     const size_t rows = state->sides[0].outputs->rows;
 
-    if (state->rotated.source && !length->given)
-        return API_OK; /* its list is one of tokens */
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
         return API_OK;
@@ -251,7 +250,7 @@ static enum api_status sides_match(const struct comparison_state *state, struct 
                         "part=cos (or sin) asks for one of them",
                         a->outputs_count, b->outputs_count);
     if (x->rows == y->rows && x->row_elements == y->row_elements)
-        return places_match(state, err);
+        return state->rotated.source ? API_OK : places_match(state, err);
     return api_fail(err, API_SHAPE_MISMATCH, "parameter:b",
                     "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
                     x->rows, x->row_elements, y->rows, y->row_elements);
@@ -265,7 +264,8 @@ static enum api_status grids_check(const struct comparison_state *state, struct 
     for (size_t i = 0; i < GRID_PARAMS; i++) {
         const char *name = params_list[i].name;
         char where[sizeof(err->where)];
-        if (!state->params.values[i].given || pe_params_find(&a->view_params, name) >= 0 ||
+        if (state->rotated.source || !state->params.values[i].given ||
+            pe_params_find(&a->view_params, name) >= 0 ||
             pe_params_find(&b->view_params, name) >= 0)
             continue;
         snprintf(where, sizeof(where), "parameter:%s", name);
@@ -274,20 +274,42 @@ static enum api_status grids_check(const struct comparison_state *state, struct 
     return API_OK;
 }
 
+/* The parameters of a rotation's tokens are those of api_places. */
+static enum api_status params_read(struct comparison_state *state, struct api_error *err)
+{
+    struct comparison_rotated *rotated = &state->rotated;
+    struct pe_params *sets[] = {&state->params, &state->answer_params, &rotated->places_params};
+    const bool rotates = rotated->source;
+    size_t first = 0;
+
+    while (rotates && strcmp(params_list[first].name, "part") != 0)
+        first++;
+    pe_params_init(&state->params, params_list + first,
+                   sizeof(params_list) / sizeof(params_list[0]) - first);
+    api_answer_params(state->request, &state->answer_params);
+    api_places_params(&rotated->places_params);
+    rotated->places.from_zero = true;
+    return api_bind(state->request, sets, rotates ? 3 : 2, rotates ? own_rotated : own, err) ||
+                   (rotates &&
+                    api_places_read(state->request, &rotated->places_params, &rotated->places, err))
+               ? api_failed(err)
+               : API_OK;
+}
+
 static enum api_status sides_read(struct comparison_state *state, struct api_error *err)
 {
-    struct pe_params *sets[] = {&state->params, &state->answer_params};
     struct api_request *request = state->request;
 
-    pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    api_answer_params(request, &state->answer_params);
     api_made_forget(request);
     if (api_side_read(request, "a", &state->sides[0], err) ||
-        api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
+        api_side_read(request, "b", &state->sides[1], err))
         return api_failed(err);
     comparison_rotated_find(state);
+    if (params_read(state, err))
+        return api_failed(err);
     for (size_t i = 0; i < request->tensors_count; i++)
         if (&request->tensors[i] != state->rotated.source &&
+            !api_places_hold(&state->rotated.places, request->tensors[i].name) &&
             !api_side_holds(&state->sides[0], &request->tensors[i]) &&
             !api_side_holds(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&

@@ -37,7 +37,7 @@ double comparison_position(const struct comparison_state *state, size_t row)
     if (state->rotated.source)
         return comparison_rotated_position(state, row);
     if (state->heads.rank > 0)
-        return comparison_heads_position(state, row);
+        return (double)kv_axes_index(&state->heads, KV_ROWS, row, 's');
     if (list->given && row < list->list_count)
         return list->list[row];
     return pe_param_number(&state->params, "start") +
@@ -60,7 +60,7 @@ static json_t *divergence_json(const struct comparison_state *state)
                      (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
                      api_number_json(sum->a), "b", api_number_json(sum->b));
     if (told && state->heads.rank > 0)
-        json_object_set_new(told, "place", comparison_heads_place(state, sum->row));
+        json_object_set_new(told, "place", kv_axes_place_json(&state->heads, KV_ROWS, sum->row));
     return told;
 }
 

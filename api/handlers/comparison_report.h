@@ -2,6 +2,8 @@
 #ifndef API_HANDLERS_COMPARISON_REPORT_H
 #define API_HANDLERS_COMPARISON_REPORT_H
 
+#include "api/arguments/places.h"
+#include "api/handlers/kv_axes.h"
 #include "api/handlers/sides.h"
 #include "posenc/comparison.h"
 #include "posenc/layouts.h"
@@ -28,21 +30,18 @@ struct comparison_stripe {
     struct pe_error err;
 };
 
-/* The axes of two caches of keys and values. */
-struct comparison_heads {
-    unsigned rank; /* 0: the sides are tables */
-    char axes[PE_RANK_MAX + 1];
-    size_t shape[PE_RANK_MAX];
-};
-
 /* One side is the rotation of a posted tensor by the encoding of the other. */
 struct comparison_rotated {
     const struct api_tensor *source; /* NULL: it is not */
     size_t side;                     /* of the encoding */
     enum pe_layout layout;
     struct api_tensor made; /* the source as the service rotates it */
+    struct pe_params places_params;
+    struct api_places places;
+    size_t slabs; /* one behind the other, such as layers, each of: */
     struct pe_axes axes;
     struct pe_positions positions; /* of its tokens */
+    bool is_key;                   /* which some schemes rotate in a way of their own */
     size_t pairs;
 };
 
@@ -62,7 +61,7 @@ struct comparison_state {
     struct comparison_outside outside;
     struct pe_interval *intervals; /* [outputs][rows][columns]; NULL: they are not asked for */
     size_t first_output;           /* the one of the first divergence */
-    struct comparison_heads heads;
+    struct kv_axes heads; /* of two caches of keys and values; rank 0: the sides are tables */
     struct comparison_rotated rotated;
 };
 
@@ -71,10 +70,6 @@ enum api_status comparison_heads_read(struct comparison_state *state, struct api
 /* {"axes": "lkh", "shape": [...], "max_abs": [...], "max_ulp": [...]}: the largest differences of
  * each layer, of keys and of values, and of each head; the caller's. */
 json_t *comparison_heads_json(const struct comparison_state *state);
-/* The index of a row on the axis s; 0 without one. */
-double comparison_heads_position(const struct comparison_state *state, size_t row);
-/* {"l": 3, "b": 0, ...}: where a row stands. */
-json_t *comparison_heads_place(const struct comparison_state *state, size_t row);
 
 /* The pair that a column belongs to, by the encoding of a side; the column itself where none knows.
  */

@@ -41,6 +41,7 @@ void comparison_rotated_find(struct comparison_state *state)
             continue;
         rotated->side = i;
         rotated->source = source_of(state->request, other->tensor);
+        state->sides[0].is_rotation = state->sides[1].is_rotation = rotated->source;
     }
 }
 
@@ -56,13 +57,58 @@ static enum api_status tensors_check(const struct comparison_state *state, struc
     if (!pe_dtype_is_float(from->dtype))
         return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
                         state->rotated.source->name, pe_dtype_info(from->dtype)->name);
-    if (from->rank != to->rank || from->rank < 4 ||
+    if (from->rank != to->rank || from->rank < 2 || from->shape[from->rank - 1] == 0 ||
         memcmp(from->shape, to->shape, from->rank * sizeof(*from->shape)) != 0)
         return api_fail(err, API_SHAPE_MISMATCH, where,
-                        "%.60s and its rotation have one shape, of rank 4 to 6 (axes, bhsd if "
-                        "absent)",
+                        "%.60s and its rotation have one shape, of rank 2 to 6 (axes, of four bhsd "
+                        "if absent)",
                         state->rotated.source->name);
     return API_OK;
+}
+
+/* Axes of a cache: those before b, as layers are, are slabs of their own, because each batch row
+ * may have positions of its own. */
+static enum api_status cache_axes_read(struct comparison_rotated *rotated, const char *letters,
+                                       struct api_error *err)
+{
+    const struct pe_tensor *tensor = &rotated->source->tensor;
+    const char *s, *b;
+    struct kv_axes axes;
+
+    if (kv_axes_read(&axes, tensor, letters, err))
+        return api_failed(err);
+    s = strchr(axes.letters, 's');
+    b = strchr(axes.letters, 'b');
+    if (!s)
+        return api_fail(err, API_INVALID, "parameter:axes", "axes of a rotation have an s");
+    rotated->axes = (struct pe_axes){1, 1, kv_axes_count(&axes, 's'), 1, axes.shape[axes.rank - 1]};
+    for (const char *at = axes.letters; at < axes.letters + axes.rank - 1; at++) {
+        size_t *part = at > s                 ? &rotated->axes.heads_inner
+                       : b && b < s && at < b ? &rotated->slabs
+                                              : &rotated->axes.heads_outer;
+        if (at == b && b < s)
+            part = &rotated->axes.batch;
+        *part *= at == s ? 1 : axes.shape[at - axes.letters];
+    }
+    return API_OK;
+}
+
+static enum api_status axes_read(struct comparison_state *state, struct api_error *err)
+{
+    struct comparison_rotated *rotated = &state->rotated;
+    const struct pe_params *params = &state->sides[rotated->side].params;
+    const struct pe_tensor *tensor = &rotated->source->tensor;
+    const struct pe_value *axes = pe_param_value(&state->params, "axes");
+    const char *letters = axes->given ? axes->text : NULL;
+
+    rotated->slabs = 1;
+    return tensor->rank > 3
+               ? cache_axes_read(rotated, letters, err)
+               : api_core(err, pe_axes_parse(&rotated->axes, letters, tensor,
+                                             pe_param_given(params, "dim")
+                                                 ? (size_t)pe_param_number(params, "dim")
+                                                 : 0,
+                                             &err->core));
 }
 
 /* The encoding's side has the shape of the tensor, whose data come later. */
@@ -70,7 +116,6 @@ enum api_status comparison_rotated_open(struct comparison_state *state, struct a
 {
     struct comparison_rotated *rotated = &state->rotated;
     struct api_side *side = &state->sides[rotated->side];
-    const struct pe_tensor *from = &rotated->source->tensor;
     const struct pe_value *layout = pe_param_value(&side->layout, "layout");
 
     if (tensors_check(state, err))
@@ -78,7 +123,8 @@ enum api_status comparison_rotated_open(struct comparison_state *state, struct a
     if (!layout->present)
         return api_fail(err, API_MISSING, "parameter:layout",
                         "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
-    if (api_core(err, pe_params_infer(&side->params, "dim", (double)from->shape[from->rank - 1],
+    if (axes_read(state, err) ||
+        api_core(err, pe_params_infer(&side->params, "dim", (double)rotated->axes.head_dim,
                                       &err->core)) ||
         api_scheme_open(side->config, side->encoding, &side->params, state->request->work,
                         &side->scheme, err))
@@ -91,40 +137,47 @@ enum api_status comparison_rotated_open(struct comparison_state *state, struct a
     return api_side_open(state->request, side, NULL, NULL, state->dtype, err);
 }
 
-/* Once the axes are read: where the tokens stand. */
+/* Once the scheme is open, which tells how many coordinates a position has. */
 enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err)
 {
-    const struct comparison_heads *heads = &state->heads;
-    const struct pe_value *list = pe_param_value(&state->params, "positions");
     struct comparison_rotated *rotated = &state->rotated;
-    const char *axis = strchr(heads->axes, 's');
+    const struct pe_scheme *scheme = state->sides[rotated->side].scheme;
+    const char *name = rotated->source->name;
+    char where[sizeof(err->where)];
 
-    if (!axis)
-        return api_fail(err, API_INVALID, "parameter:axes", "axes of a rotation have an s");
-    rotated->axes =
-        (struct pe_axes){1, 1, heads->shape[axis - heads->axes], 1, heads->shape[heads->rank - 1]};
-    for (unsigned i = 0; i + 1 < heads->rank; i++)
-        *(i < (unsigned)(axis - heads->axes) ? &rotated->axes.heads_outer
-                                             : &rotated->axes.heads_inner) *=
-            heads->axes[i] == 's' ? 1 : heads->shape[i];
-    rotated->positions = (struct pe_positions){.values = list->given ? list->list : NULL,
-                                               .start = pe_param_number(&state->params, "start"),
-                                               .step = pe_param_number(&state->params, "step"),
-                                               .count = rotated->axes.sequence};
-    if (list->given && list->list_count != rotated->axes.sequence)
-        return api_fail(err, API_SHAPE_MISMATCH, "parameter:positions",
-                        "positions says %zu, the tensors have %zu tokens", list->list_count,
-                        rotated->axes.sequence);
-    return API_OK;
+    rotated->places.axes_count = pe_scheme_axes(scheme);
+    if (api_places_fit(state->request, &rotated->places, &rotated->axes, name, &rotated->positions,
+                       err))
+        return api_failed(err);
+    rotated->is_key = strcmp(name, "k") == 0;
+    if (!pe_scheme_scales(scheme) || rotated->is_key || strcmp(name, "q") == 0)
+        return API_OK;
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    return api_fail(err, API_INVALID, where,
+                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                    pe_encoding_info(pe_scheme_encoding(scheme))->name, name);
+}
+
+/* The token of an element, in memory order of all slabs. */
+static size_t token_of(const struct comparison_rotated *rotated, size_t row)
+{
+    const struct pe_axes *axes = &rotated->axes;
+    const struct pe_tensor *tensor = &rotated->source->tensor;
+
+    return row * tensor->shape[tensor->rank - 1] / (axes->heads_inner * axes->head_dim);
 }
 
 double comparison_rotated_position(const struct comparison_state *state, size_t row)
 {
-    const struct pe_positions *positions = &state->rotated.positions;
-    const size_t token = row / state->rotated.axes.heads_inner % state->rotated.axes.sequence;
+    const struct comparison_rotated *rotated = &state->rotated;
+    const struct pe_positions *positions = &rotated->positions;
+    const struct pe_axes *axes = &rotated->axes;
+    const size_t token = token_of(rotated, row), at = token % axes->sequence;
+    const size_t batch = token / (axes->sequence * axes->heads_outer) % axes->batch;
 
-    return positions->values ? positions->values[token]
-                             : positions->start + positions->step * (double)token;
+    if (!positions->values)
+        return positions->start + positions->step * (double)at;
+    return positions->values[(positions->batch > 1 ? batch : 0) * positions->count + at];
 }
 
 /* ---- the rotation ---------------------------------------------------------------------------- */
@@ -150,15 +203,18 @@ static enum api_status tokens_rotate(const struct comparison_state *state,
     enum { TOKENS = 256 };
     const struct comparison_rotated *rotated = &state->rotated;
     const struct pe_axes *axes = &rotated->axes;
-    const size_t tokens = axes->heads_outer * axes->sequence;
+    const size_t tokens = axes->batch * axes->heads_outer * axes->sequence;
     const size_t token = axes->heads_inner * axes->head_dim;
+    const size_t slab = tokens * token * pe_dtype_info(state->dtype)->size;
 
-    for (size_t at = 0; at < tokens; at += TOKENS) {
-        const size_t end = tokens - at < TOKENS ? tokens : at + TOKENS;
-        source_read(&rotated->source->tensor, to, state->dtype, at * token, (end - at) * token);
-        if (pe_rotate(rotation, to, axes, at, end, state->request->work, &err->core))
-            return api_failed(err);
-    }
+    for (size_t i = 0; i < rotated->slabs; i++)
+        for (size_t at = 0; at < tokens; at += TOKENS) {
+            const size_t end = tokens - at < TOKENS ? tokens : at + TOKENS;
+            source_read(&rotated->source->tensor, to, state->dtype, (i * tokens + at) * token,
+                        (end - at) * token);
+            if (pe_rotate(rotation, to + i * slab, axes, at, end, state->request->work, &err->core))
+                return api_failed(err);
+        }
     return API_OK;
 }
 
@@ -169,7 +225,8 @@ enum api_status comparison_rotated_prepare(struct comparison_state *state, struc
                                           .scheme = state->sides[rotated->side].scheme,
                                           .layout = rotated->layout,
                                           .output_layout = rotated->layout,
-                                          .positions = rotated->positions};
+                                          .positions = rotated->positions,
+                                          .is_key = rotated->is_key};
     struct pe_rotation *rotation;
     size_t count = 0;
 
@@ -202,6 +259,7 @@ size_t comparison_rotated_pair(const struct comparison_state *state, size_t colu
 {
     const size_t pairs = state->rotated.pairs;
 
+    column %= state->rotated.axes.head_dim;
     return column >= 2 * pairs                       ? column
            : state->rotated.layout == PE_LAYOUT_HALF ? column % pairs
                                                      : column / 2;
@@ -228,47 +286,63 @@ static void ends_round(struct pe_interval *interval, enum pe_dtype dtype)
     interval->high = ends[1];
 }
 
-static void pair_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
-                       size_t row, size_t at, size_t pair)
+/* Where the elements of a head stand: in a row of the tables, and among those of a stripe. */
+struct head {
+    size_t row, first, at;
+};
+
+/* The element of the source. */
+static double source_of_head(const struct comparison_state *state, const struct head *head,
+                             size_t column)
 {
-    const size_t width = state->rotated.axes.head_dim;
-    const double position = comparison_rotated_position(state, row);
+    const struct pe_tensor *tensor = &state->rotated.source->tensor;
+
+    return element_of(tensor, head->row * tensor->shape[tensor->rank - 1] + head->first + column);
+}
+
+static void pair_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
+                       const struct head *head, size_t pair)
+{
+    const double position = comparison_rotated_position(state, head->row);
     struct pe_tolerance_pair turned;
     struct pe_interval intervals[2];
     size_t columns[2];
 
     columns_of(state, pair, columns);
     for (size_t i = 0; i < 2; i++)
-        turned.x[i] = element_of(&state->rotated.source->tensor, row * width + columns[i]);
+        turned.x[i] = source_of_head(state, head, columns[i]);
     if (pe_tolerance_interval(state->tolerance, pair, position, false, PE_F64, &turned.cos) ||
         pe_tolerance_interval(state->tolerance, pair, position, true, PE_F64, &turned.sin))
         return;
     pe_tolerance_rotated(state->tolerance, &turned, intervals);
     for (size_t i = 0; i < 2; i++) {
         ends_round(&intervals[i], state->dtype);
-        comparison_value_judge(state, stripe, row, at * width + columns[i], &intervals[i]);
+        comparison_value_judge(state, stripe, head->row, head->at + columns[i], &intervals[i]);
     }
 }
 
 /* Columns that do not rotate are those of the source. */
 static void still_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
-                        size_t row, size_t at, size_t column)
+                        const struct head *head, size_t column)
 {
-    const size_t width = state->rotated.axes.head_dim;
-    const double x = element_of(&state->rotated.source->tensor, row * width + column);
+    const double x = source_of_head(state, head, column);
     struct pe_interval interval = {x, x, x, 0};
 
     ends_round(&interval, state->dtype);
-    comparison_value_judge(state, stripe, row, at * width + column, &interval);
+    comparison_value_judge(state, stripe, head->row, head->at + column, &interval);
 }
 
 void comparison_rotated_judge(const struct comparison_state *state,
                               struct comparison_stripe *stripe, size_t begin, size_t rows)
 {
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t pair = 0; pair < state->rotated.pairs; pair++)
-            pair_judge(state, stripe, begin + i, i, pair);
-        for (size_t c = 2 * state->rotated.pairs; c < state->rotated.axes.head_dim; c++)
-            still_judge(state, stripe, begin + i, i, c);
+    const struct comparison_rotated *rotated = &state->rotated;
+    const size_t width = state->sides[0].outputs->row_elements;
+
+    for (size_t at = 0; at < rows * width; at += rotated->axes.head_dim) {
+        const struct head head = {begin + at / width, at % width, at};
+        for (size_t pair = 0; pair < rotated->pairs; pair++)
+            pair_judge(state, stripe, &head, pair);
+        for (size_t c = 2 * rotated->pairs; c < rotated->axes.head_dim; c++)
+            still_judge(state, stripe, &head, c);
     }
 }

@@ -4,8 +4,7 @@
 
 #include "api/base/names.h"
 #include "api/config/config.h"
-#include "api/handlers/engines.h"
-#include "api/handlers/readings.h"
+#include "api/handlers/diagnosis_report.h"
 #include "api/readers/made.h"
 #include "api/request/service.h"
 
@@ -15,40 +14,34 @@ static const struct pe_param params_list[] = {
      .choices = API_LAYOUTS,
      .doc = "The layout of the pairs that is expected; any if absent."},
     {.name = "axes",
-     .type = PE_CHOICE,
-     .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
-     .doc = "The axes of q and q_rotated; without h, d is heads * dim."},
+     .type = PE_TEXT,
+     .doc = "The axes of q and q_rotated: bhsd, bshd, thd, shd, hsd, bsd, sd; without h, d is "
+            "heads * dim. By head: a letter an axis, l layer, k key or value, b, h, s and d last; "
+            "lkbhsd, lbhsd or bhsd by their rank if absent."},
+    {.name = "per_head",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Tell each layer and head by itself, as is done for axes with l or k and from rank 5 "
+            "on."},
     API_PARAM_CACHE,
 };
 
 static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
 static const char later[] = "cu_seqlens delta";
 
-struct state {
-    struct api_request *request;
-    const struct pe_encoding *encoding; /* NULL: nothing is expected */
-    struct pe_params encoding_params, params, places_params, answer_params;
-    struct api_places places;
-    struct pe_scheme *scheme;
-    const char *layout;                /* that is expected; NULL: any */
-    enum pe_dtype dtype;               /* of what was posted */
-    struct api_engine_factors factors; /* of ggml's, that stand for inv_freq */
-    struct api_readings readings;
-    struct pe_diagnosis *diagnosis;
-};
-
 static void state_release(void *what)
 {
-    struct state *state = what;
+    struct diagnosis_state *state = what;
 
     pe_diagnosis_free(state->diagnosis);
+    diagnosis_heads_release(&state->heads);
     pe_scheme_free(state->scheme);
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
 
 /* Caches as engines keep them become cos and sin, or inv_freq. */
-static enum api_status engines_read(struct state *state, struct api_error *err)
+static enum api_status engines_read(struct diagnosis_state *state, struct api_error *err)
 {
     if (api_request_tensor(state->request, "freqs_cis"))
         return API_OK; /* which is read as it is */
@@ -58,7 +51,7 @@ static enum api_status engines_read(struct state *state, struct api_error *err)
                : API_OK;
 }
 
-static enum api_status tensors_check(struct state *state, struct api_error *err)
+static enum api_status tensors_check(struct diagnosis_state *state, struct api_error *err)
 {
     static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated";
     char where[sizeof(err->where)];
@@ -84,7 +77,7 @@ static enum api_status tensors_check(struct state *state, struct api_error *err)
     return API_OK;
 }
 
-static enum api_status not_told(const struct state *state, struct api_error *err)
+static enum api_status not_told(const struct diagnosis_state *state, struct api_error *err)
 {
     return api_fail(
         err, API_UNSUPPORTED, "parameter:encoding",
@@ -94,7 +87,7 @@ static enum api_status not_told(const struct state *state, struct api_error *err
 }
 
 /* The expected encoding: one that is named, or that of a config; none is fine. */
-static enum api_status expected_read(struct state *state, struct api_error *err)
+static enum api_status expected_read(struct diagnosis_state *state, struct api_error *err)
 {
     struct api_request *request = state->request;
 
@@ -113,7 +106,7 @@ static enum api_status expected_read(struct state *state, struct api_error *err)
                : not_told(state, err);
 }
 
-static enum api_status params_read(struct state *state, struct api_error *err)
+static enum api_status params_read(struct diagnosis_state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->places_params, &state->answer_params,
                                 &state->encoding_params};
@@ -139,7 +132,7 @@ static enum api_status params_read(struct state *state, struct api_error *err)
                : API_OK;
 }
 
-static enum api_status expected_open(struct state *state, struct api_error *err)
+static enum api_status expected_open(struct diagnosis_state *state, struct api_error *err)
 {
     const size_t dim = api_readings_dim(state->request);
 
@@ -153,7 +146,7 @@ static enum api_status expected_open(struct state *state, struct api_error *err)
     return API_OK;
 }
 
-static enum api_status expected_prepare(const struct state *state, struct api_error *err)
+static enum api_status expected_prepare(const struct diagnosis_state *state, struct api_error *err)
 {
     if (!state->scheme)
         return API_OK;
@@ -164,7 +157,7 @@ static enum api_status expected_prepare(const struct state *state, struct api_er
 
 /* The expected column order: given for a rotation; for a table, read off position 0 (sin 0, cos 1).
  */
-static enum api_status layout_expected(struct state *state, struct api_error *err)
+static enum api_status layout_expected(struct diagnosis_state *state, struct api_error *err)
 {
     const struct pe_value *value = pe_param_value(&state->params, "layout");
     const struct pe_scheme *scheme = state->scheme;
@@ -178,9 +171,9 @@ static enum api_status layout_expected(struct state *state, struct api_error *er
     return state->layout ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a row");
 }
 
-static enum api_status shapes_check(const struct state *state, struct api_error *err)
+static enum api_status shapes_check(const struct diagnosis_state *state,
+                                    const struct pe_sample *reading, struct api_error *err)
 {
-    const struct pe_sample *reading = state->readings.list;
     const bool rotates = state->scheme && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
     if (!state->scheme || reading->frequencies ||
@@ -194,139 +187,29 @@ static enum api_status shapes_check(const struct state *state, struct api_error 
                     reading->absolute ? "in rows to be added" : "to be rotated");
 }
 
-static enum api_status diagnose(struct state *state, struct api_error *err)
+static enum api_status diagnose(struct diagnosis_state *state, struct api_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->params, "axes");
+    const struct pe_sample turned = {.pairs = api_readings_dim(state->request) / 2};
     struct api_readings *readings = &state->readings;
-    char name[16];
 
     if (expected_prepare(state, err) || layout_expected(state, err) ||
         api_engine_factors_make(state->request, &state->factors, state->scheme, err))
         return api_failed(err);
-    if (axes->given)
-        pe_choice_name(&params_list[1], (size_t)axes->number, name, sizeof(name));
     *readings = (struct api_readings){.request = state->request,
                                       .expected = state->scheme,
                                       .layout = state->layout,
                                       .places = &state->places,
-                                      .axes = axes->given ? name : NULL};
-    if (api_readings_make(readings, err) || shapes_check(state, err))
+                                      .axes = axes->given ? axes->text : NULL};
+    if (state->heads.axes.rank > 0)
+        return shapes_check(state, &turned, err) || diagnosis_heads_make(state, err)
+                   ? api_failed(err)
+                   : API_OK;
+    if (api_readings_make(readings, err) || shapes_check(state, readings->list, err))
         return api_failed(err);
     return api_core(err,
                     pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
                                 api_pool(state->request->api), state->request->work, &err->core));
-}
-
-/* ---- what is told --------------------------------------------------------------------------- */
-
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
-static const char *explanation_of(const struct pe_finding *finding, bool noisy)
-{
-    const struct pe_bug_info *info = finding->bug;
-
-    if (!finding->fits)
-        return "near, but further away than rounding or noise explains";
-    if (info)
-        return info->explanation;
-    return noisy ? "what was posted, but for noise as large as rms"
-                 : "every value that was looked at is explained by rounding, that of angles in "
-                   "float32 included";
-}
-
-/* A mistake's cure is the library's; that a route of the service applies it is known here. */
-static json_t *fix_json(const struct pe_finding *finding)
-{
-    static const char converted[] = "layout-swapped,columns-swapped";
-    const struct pe_bug_info *info = finding->bug;
-
-    if (!info || !finding->fits)
-        return json_null();
-    return json_sprintf("%s%s", info->fix,
-                        api_names_have(converted, ",", info->code, strlen(info->code))
-                            ? "; POST /v1/layout converts"
-                            : "");
-}
-
-static json_t *finding_json(const struct pe_finding *finding, bool noisy)
-{
-    const struct pe_bug_info *info = finding->bug;
-    json_t *encoding = api_scheme_json(finding->scheme);
-
-    return json_pack("{so so sb so ss so so so so}", "encoding", encoding, "layout",
-                     text_or_null(finding->sample->layout), "fits", finding->fits, "bug",
-                     text_or_null(info ? info->code : NULL), "explanation",
-                     explanation_of(finding, noisy), "fix", fix_json(finding), "max_abs",
-                     api_number_json(finding->max_abs), "max_ulp",
-                     api_number_json(finding->max_ulp), "rms", api_number_json(finding->rms));
-}
-
-static json_t *warnings_make(const struct state *state)
-{
-    const struct api_readings *readings = &state->readings;
-    const struct pe_bad_rows *bad = pe_diagnosis_bad_rows(state->diagnosis);
-    json_t *warnings = json_array();
-
-    api_scheme_warnings(state->scheme, warnings);
-    if (readings->rows_count > 0 && !state->places.numbers.given &&
-        !pe_param_given(&state->places_params, "start") &&
-        !pe_param_given(&state->places_params, "step"))
-        json_array_append_new(
-            warnings, json_string("no positions are given: rows were taken for 0, 1, 2 ..."));
-    if (bad)
-        json_array_append_new(
-            warnings, json_sprintf("%zu of %zu rows are not what the first candidate makes; "
-                                   "first_bad is in the first of them",
-                                   bad->count, readings->rows_posted));
-    if (pe_diagnosis_is_ambiguous(state->diagnosis))
-        json_array_append_new(
-            warnings, json_string("what was posted is explained equally well by every candidate "
-                                  "that fits; more rows, other positions or both of cos and sin "
-                                  "would tell them apart"));
-    return warnings;
-}
-
-static json_t *first_bad_json(const struct pe_bad_rows *bad)
-{
-    if (!bad)
-        return json_null();
-    return json_pack("{sI so sI ss so so}", "row", (json_int_t)bad->row, "position",
-                     api_number_json(bad->position), "pair", (json_int_t)bad->pair, "part",
-                     bad->is_sin ? "sin" : "cos", "seen", api_number_json(bad->seen), "predicted",
-                     api_number_json(bad->predicted));
-}
-
-static json_t *identical_json(const struct pe_diagnosis *diagnosis)
-{
-    json_t *list = json_array();
-    const char *name;
-
-    for (size_t i = 0; (name = pe_diagnosis_identical(diagnosis, i)); i++)
-        json_array_append_new(list, json_string(name));
-    return list;
-}
-
-static json_t *report_make(const struct state *state)
-{
-    static const char *const verdicts[] = {"match", "known-bug", "other-scheme", "unknown"};
-    const struct pe_diagnosis *diagnosis = state->diagnosis;
-    const struct pe_bad_rows *bad = pe_diagnosis_bad_rows(diagnosis);
-    const struct pe_finding *finding;
-    json_t *candidates = json_array();
-
-    for (size_t i = 0; (finding = pe_diagnosis_finding(diagnosis, i)); i++)
-        json_array_append_new(candidates, finding_json(finding, pe_diagnosis_is_noisy(diagnosis)));
-    return json_pack("{ss sb sb so sI sI sI so so so}", "verdict",
-                     verdicts[pe_diagnosis_verdict(diagnosis)], "ambiguous",
-                     pe_diagnosis_is_ambiguous(diagnosis), "noisy",
-                     pe_diagnosis_is_noisy(diagnosis), "identical_to", identical_json(diagnosis),
-                     "rows", (json_int_t)state->readings.rows_posted, "rows_compared",
-                     (json_int_t)state->readings.rows_posted, "bad_rows",
-                     (json_int_t)(bad ? bad->count : 0), "first_bad", first_bad_json(bad),
-                     "candidates", candidates, "warnings", warnings_make(state));
 }
 
 /* Nanoseconds that the tensors foretell by their shapes. Those of a wrong shape are refused later,
@@ -354,20 +237,26 @@ static double work_of(struct api_request *request)
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
+/* Numbers told of each head. */
+enum { LISTS = 4 };
+
 static enum api_status diagnosis_open(struct api_request *request, struct api_result *result,
                                       struct api_error *err)
 {
-    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
+    struct diagnosis_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     state->request = request;
     result->kind = API_REPORT;
     result->cache_control = "no-store";
-    if (params_read(state, err) || expected_open(state, err) || api_readings_check(request, err))
+    if (params_read(state, err) || expected_open(state, err) || api_readings_check(request, err) ||
+        diagnosis_heads_open(state, err))
         return api_failed(err);
     result->operation = "diagnosis";
-    result->work = work_of(request) + (state->scheme ? pe_scheme_work(state->scheme) : 0);
+    result->work = (state->heads.axes.rank > 0 ? diagnosis_heads_work(state) : work_of(request)) +
+                   (state->scheme ? pe_scheme_work(state->scheme) : 0);
+    result->elements = LISTS * (uint64_t)(state->heads.axes.rank > 0 ? state->heads.count : 0);
     result->subject = "the diagnosis";
     result->advice = "post fewer rows or pairs";
     result->encoding_name = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
@@ -378,12 +267,12 @@ static enum api_status diagnosis_open(struct api_request *request, struct api_re
 static enum api_status diagnosis_prepare(struct api_request *request, struct api_result *result,
                                          struct api_error *err)
 {
-    struct state *state = result->state;
+    struct diagnosis_state *state = result->state;
 
     (void)request;
     if (diagnose(state, err))
         return api_failed(err);
-    result->report = report_make(state);
+    result->report = diagnosis_report(state);
     return API_OK;
 }
 

@@ -56,9 +56,7 @@ enum api_status api_readings_element(struct api_readings *readings, const struct
     return API_OK;
 }
 
-/* The coarsest dtype that holds every value: that is how they were rounded, whatever dtype they are
- * in now. */
-static enum pe_dtype precision_of(const struct api_grain *grain, enum pe_dtype dtype)
+enum pe_dtype api_readings_precision(const struct api_grain *grain, enum pe_dtype dtype)
 {
     for (int narrow = PE_BF16; grain->told && narrow > (int)dtype; narrow--)
         if (!grain->lost[narrow])
@@ -389,6 +387,7 @@ enum api_status api_readings_make(struct api_readings *readings, struct api_erro
     if (kind_read(readings, err))
         return api_failed(err);
     for (size_t i = 0; i < readings->count; i++)
-        readings->list[i].precision = precision_of(&readings->grain, readings->list[i].dtype);
+        readings->list[i].precision =
+            api_readings_precision(&readings->grain, readings->list[i].dtype);
     return API_OK;
 }

@@ -31,11 +31,17 @@ struct api_reading_rows {
     size_t width, pairs;                /* elements of a row; of them */
 };
 
+/* Where the heads of tokens lie that are turned alike: element j of head [o][i] of a token is
+ * first + o * outer_step + i * inner_step + token * token_step + j. */
+struct api_heads {
+    size_t first, outer, outer_step, inner, inner_step, token_step;
+};
+
 /* q and q_rotated, in one layout of pairs. */
 struct api_tokens {
     struct pe_sample_rows all;
     const struct pe_tensor *before, *after;
-    struct pe_axes axes;
+    struct api_heads heads;
     size_t pairs, second, step; /* pair k is the elements k * step and k * step + second */
     double weight;              /* what weights of a head are multiplied by */
 };
@@ -86,6 +92,10 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
 enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
                                      size_t at, double *out, struct api_error *err);
 
+/* The coarsest dtype that holds every value: that is how they were rounded, whatever dtype they are
+ * in now. */
+enum pe_dtype api_readings_precision(const struct api_grain *grain, enum pe_dtype dtype);
+
 /* Lets a diagnosis read all rows of the tensor that a reading's cos, or sin, was read of. */
 void api_readings_all(struct api_readings *readings, struct pe_sample *reading, bool is_sin,
                       const struct api_tensor *tensor, size_t width, struct api_columns columns);
@@ -94,9 +104,17 @@ void api_readings_all(struct api_readings *readings, struct pe_sample *reading, 
 void api_readings_elements(const struct pe_tensor *tensor, size_t first, size_t step, size_t count,
                            double *out);
 
-/* Lets a diagnosis read every head of every token of the first batch row. */
+/* Element 0 of a head of a token. */
+size_t api_heads_element(const struct api_heads *heads, size_t head, size_t token);
+
+/* Lets a diagnosis read every one of the heads of every token. */
 void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
                          struct pe_sample *reading);
+
+/* What turned the pairs of one token, by least squares over all heads, [pairs] each; a pair's
+ * weight is how long it is. Any thread. */
+void api_tokens_turn(const struct api_tokens *tokens, size_t token, double *cos, double *sin,
+                     double *weight);
 
 /* A reading of the rows that were chosen, with neither cos nor sin yet. */
 struct pe_sample *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,

@@ -101,6 +101,18 @@ static void turn_fit(const struct before_after *pair, size_t row, size_t first, 
     *sin = *weight > 0 ? imaginary / *weight : NAN;
 }
 
+/* All heads of the first batch row. */
+static struct api_heads heads_of(const struct pe_axes *axes)
+{
+    const size_t token = axes->heads_inner * axes->head_dim;
+
+    return (struct api_heads){.outer = axes->heads_outer,
+                              .outer_step = axes->sequence * token,
+                              .inner = axes->heads_inner,
+                              .inner_step = axes->head_dim,
+                              .token_step = token};
+}
+
 static enum api_status layout_read(struct api_readings *readings, const struct before_after *pair,
                                    bool half, struct api_error *err)
 {
@@ -124,7 +136,7 @@ static enum api_status layout_read(struct api_readings *readings, const struct b
     tokens = &readings->tokens_of[reading - readings->list];
     *tokens = (struct api_tokens){.before = &pair->before->tensor,
                                   .after = &pair->after->tensor,
-                                  .axes = pair->axes,
+                                  .heads = heads_of(&pair->axes),
                                   .pairs = pairs,
                                   .second = half ? pairs : 1,
                                   .step = half ? 1 : 2,

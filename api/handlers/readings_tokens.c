@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "api/handlers/readings.h"
 
@@ -20,15 +21,19 @@ struct turn {
     double real, imaginary, weight;
 };
 
+size_t api_heads_element(const struct api_heads *heads, size_t head, size_t token)
+{
+    return heads->first + head / heads->inner * heads->outer_step +
+           head % heads->inner * heads->inner_step + token * heads->token_step;
+}
+
 static void piece_read(const struct api_tokens *tokens, size_t row, size_t head, size_t begin,
                        struct piece *piece)
 {
-    const struct pe_axes *axes = &tokens->axes;
-    const size_t outer = head / axes->heads_inner, inner = head % axes->heads_inner;
-    const size_t token = (outer * axes->sequence + row) * axes->heads_inner + inner;
+    const size_t first = api_heads_element(&tokens->heads, head, row);
 
     for (size_t i = 0; i < 2; i++) {
-        const size_t at = token * axes->head_dim + begin * tokens->step + i * tokens->second;
+        const size_t at = first + begin * tokens->step + i * tokens->second;
         api_readings_elements(tokens->before, at, tokens->step, piece->count, piece->before[i]);
         api_readings_elements(tokens->after, at, tokens->step, piece->count, piece->after[i]);
     }
@@ -42,33 +47,57 @@ static struct turn turn_of(const struct piece *piece, size_t i)
     return (struct turn){x0 * y0 + x1 * y1, x0 * y1 - x1 * y0, x0 * x0 + x1 * x1};
 }
 
-/* How far a head's pair lies from where the turn of all heads would take it, squared. */
+static bool is_number(const struct turn *turn)
+{
+    return isfinite(turn->weight) && isfinite(turn->real) && isfinite(turn->imaginary);
+}
+
+/* How far a head's pair lies from where the turn of all heads would take it, squared; infinitely
+ * far where it is no number. */
 static double distance(const struct turn *own, const struct turn *all)
 {
     const double real = own->real - own->weight * all->real / all->weight;
     const double imaginary = own->imaginary - own->weight * all->imaginary / all->weight;
 
+    if (!is_number(own) || !is_number(all))
+        return is_number(own) ? 0 : INFINITY;
     return own->weight > 0 ? (real * real + imaginary * imaginary) / own->weight : 0;
 }
 
-static void piece_turn(const struct api_tokens *tokens, size_t row, size_t begin, size_t count,
-                       struct turn *turns)
+static size_t heads_count(const struct api_tokens *tokens)
 {
-    const size_t heads = tokens->axes.heads_outer * tokens->axes.heads_inner;
-    struct turn all[PIECE] = {0};
-    double most[PIECE] = {0};
+    return tokens->heads.outer * tokens->heads.inner;
+}
+
+/* Sums over the heads, in their order. */
+static void piece_sum(const struct api_tokens *tokens, size_t row, size_t begin, size_t count,
+                      struct turn *all)
+{
     struct piece piece = {.count = count};
 
-    for (size_t head = 0; head < heads; head++) {
+    memset(all, 0, count * sizeof(*all));
+    for (size_t head = 0; head < heads_count(tokens); head++) {
         piece_read(tokens, row, head, begin, &piece);
         for (size_t i = 0; i < count; i++) {
             const struct turn turn = turn_of(&piece, i);
             all[i].real += turn.real;
             all[i].imaginary += turn.imaginary;
             all[i].weight += turn.weight;
-            turns[i] = turn;
         }
     }
+}
+
+/* The head that was turned most unlike the others; of one head alone, that one. */
+static void piece_turn(const struct api_tokens *tokens, size_t row, size_t begin, size_t count,
+                       struct turn *turns)
+{
+    const size_t heads = heads_count(tokens);
+    struct turn all[PIECE];
+    double most[PIECE] = {0};
+    struct piece piece = {.count = count};
+
+    piece_sum(tokens, row, begin, count, all);
+    memcpy(turns, all, count * sizeof(*turns));
     for (size_t head = 0; head < heads && heads > 1; head++) {
         piece_read(tokens, row, head, begin, &piece);
         for (size_t i = 0; i < count; i++) {
@@ -78,6 +107,31 @@ static void piece_turn(const struct api_tokens *tokens, size_t row, size_t begin
                 most[i] = far;
                 turns[i] = turn;
             }
+        }
+    }
+}
+
+/* A turn as a cosine and a sine: NaN where there was nothing to turn, and infinite where what was
+ * posted is no number. */
+static void turn_write(const struct turn *turn, double *cos, double *sin)
+{
+    const bool is_seen = turn->weight != 0, is_good = is_number(turn);
+
+    *cos = !is_seen ? NAN : is_good ? turn->real / turn->weight : INFINITY;
+    *sin = !is_seen ? NAN : is_good ? turn->imaginary / turn->weight : INFINITY;
+}
+
+void api_tokens_turn(const struct api_tokens *tokens, size_t token, double *cos, double *sin,
+                     double *weight)
+{
+    struct turn all[PIECE];
+
+    for (size_t first = 0; first < tokens->pairs; first += PIECE) {
+        const size_t left = tokens->pairs - first, count = left < PIECE ? left : PIECE;
+        piece_sum(tokens, token, first, count, all);
+        for (size_t i = 0; i < count; i++) {
+            turn_write(&all[i], &cos[first + i], &sin[first + i]);
+            weight[first + i] = all[i].weight;
         }
     }
 }
@@ -94,9 +148,7 @@ static void rows_read(const void *context, size_t begin, size_t rows, double *co
             const size_t at = row * tokens->pairs + first;
             piece_turn(tokens, begin + row, first, count, turns);
             for (size_t i = 0; i < count; i++) {
-                const bool seen = turns[i].weight > 0;
-                cos[at + i] = seen ? turns[i].real / turns[i].weight : NAN;
-                sin[at + i] = seen ? turns[i].imaginary / turns[i].weight : NAN;
+                turn_write(&turns[i], &cos[at + i], &sin[at + i]);
                 weight[at + i] = turns[i].weight * tokens->weight;
             }
         }

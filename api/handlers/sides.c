@@ -104,7 +104,7 @@ static enum api_status cache_open(struct api_side *side, struct api_error *err)
 static enum api_status tensor_open(struct api_side *side, struct api_error *err)
 {
     const struct pe_tensor *tensor = &side->tensor->tensor;
-    const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2;
+    const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2 && !side->is_rotation;
     size_t rows = 1; /* the reader has checked that the elements can be counted */
     char where[sizeof(err->where)];
 
@@ -112,7 +112,7 @@ static enum api_status tensor_open(struct api_side *side, struct api_error *err)
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
         return api_fail(err, API_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
                         side->tensor->name);
-    if (tensor->rank < 2 || (tensor->rank == 3 && !stacked))
+    if (tensor->rank < 2 || (tensor->rank == 3 && !stacked && !side->is_rotation))
         return api_fail(err, API_SHAPE_MISMATCH, where,
                         "a table is [positions, width], cos and sin of one are [2, positions, "
                         "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",

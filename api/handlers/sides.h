@@ -14,6 +14,7 @@ struct api_side {
     struct api_config *config;          /* that tells it, or NULL */
     const struct api_tensor *tensor;    /* NULL: an encoding; of a cache the first of its parts */
     bool is_cache;                      /* as an engine keeps it */
+    bool is_rotation;                   /* or of tokens, rotated: of rank 2 and up, and no table */
     enum api_engine cache;
     struct api_tensor parts[2]; /* cos and sin of a cache, or factors */
     struct pe_params params, view_params;

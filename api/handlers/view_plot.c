@@ -32,13 +32,27 @@ static struct pe_params params_plain(const struct pe_params *params)
     return plain;
 }
 
-/* A matrix is pooled to the pixels that there are for it. False: it has no more than those. */
-static bool params_pool(struct pe_params *params, const struct api_plot *plot,
-                        struct api_error *err)
+/* The least and the greatest of a matrix are two. */
+static bool is_doubled(const struct pe_params *params)
 {
-    const bool fits = plot->rows <= plot->cells_high && plot->columns <= plot->cells_wide;
     const int pool = pe_params_find(params, "pool");
+    char how[8] = "";
 
+    if (pool >= 0 && params->values[pool].given)
+        pe_choice_name(&params->list[pool], (size_t)params->values[pool].number, how, sizeof(how));
+    return strcmp(how, "minmax") == 0;
+}
+
+/* A matrix is pooled to the pixels that there are for it, or to two matrices. False: it has no more
+ * than those. */
+static bool params_pool(struct pe_params *params, struct api_plot *plot, struct api_error *err)
+{
+    const int pool = pe_params_find(params, "pool");
+    bool fits;
+
+    if (plot->mark == API_HEATMAP && is_doubled(params))
+        api_plot_cells(plot, 2 * plot->matrices);
+    fits = plot->rows <= plot->cells_high && plot->columns <= plot->cells_wide;
     if (plot->mark != API_HEATMAP || pool < 0 || (fits && !params->values[pool].given))
         return false;
     if (!params->values[pool].given)

@@ -10,10 +10,25 @@
 
 #include "api/numbers/print.h"
 
+enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
+
+/* Counts what of a room is not yet counted. False: the budget has none. */
+static bool room_count(struct api_text *text, struct api_arena *arena, size_t room)
+{
+    if (room < COUNTED_MIN)
+        return true;
+    if (!api_arena_count(arena, room - text->counted))
+        return false;
+    text->counted = room;
+    return true;
+}
+
 void api_text_free(struct api_text *text)
 {
     free(text->bytes);
-    *text = (struct api_text){0};
+    if (text->counted > 0)
+        api_arena_uncount(text->arena, text->counted);
+    *text = (struct api_text){.arena = text->arena};
 }
 
 static bool grow(struct api_text *text, size_t size)
@@ -29,7 +44,7 @@ static bool grow(struct api_text *text, size_t size)
         room *= 2;
     if (room == text->room)
         return true;
-    bytes = realloc(text->bytes, room);
+    bytes = text->arena && !room_count(text, text->arena, room) ? NULL : realloc(text->bytes, room);
     if (!bytes) {
         text->failed = true;
         return false;
@@ -209,11 +224,9 @@ void api_text_json(struct api_text *text, const json_t *json, bool ascii)
 
 char *api_text_take(struct api_text *text, struct api_arena *arena)
 {
-    enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
     char *bytes = text->bytes;
 
-    if (!bytes || text->failed ||
-        (text->room >= COUNTED_MIN && !api_arena_count(arena, text->room))) {
+    if (!bytes || text->failed || !room_count(text, arena, text->room)) {
         api_text_free(text);
         return NULL;
     }

@@ -9,11 +9,14 @@
 #include "api/memory/arena.h"
 
 /* Text that grows, always ended by a zero byte. A failure to grow is remembered, and nothing is
- * added behind it. */
+ * added behind it. Large text of a request names its arena, so that the budget has a say in each
+ * growth. */
 struct api_text {
     char *bytes; /* NULL while empty */
     size_t size, room;
     bool failed;
+    struct api_arena *arena; /* NULL: nothing is counted before the text is taken */
+    size_t counted;          /* of the room, in the arena */
 };
 
 void api_text_free(struct api_text *text);
@@ -25,8 +28,8 @@ void api_text_print(struct api_text *text, const char *format, ...)
 /* Adds a JSON value, compact, numbers in their shortest digits. ascii: \u for all else. */
 void api_text_json(struct api_text *text, const json_t *json, bool ascii);
 
-/* Hands the bytes to an arena. NULL: memory was short, here or before; the text is empty either
- * way. */
+/* Hands the bytes to an arena, which is that of the text if it names one. NULL: memory was short,
+ * here or before; the text is empty either way. */
 char *api_text_take(struct api_text *text, struct api_arena *arena);
 
 /* A copy of foreign text in which every byte that is no part of a UTF-8 character is a question

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "api/plots/frame.h"
+#include "api/plots/spectrum.h"
 #include "api/raster/font.h"
+#include "posenc/work.h"
 
-/* Numbers over places: lists, rows of a table that are such lists, or columns of one. */
+/* Numbers over places: lists, rows of a table, or columns of one. */
 
 struct curve {
     char name[40];
@@ -27,72 +29,98 @@ struct chart {
 
 /* ---- curves --------------------------------------------------------------------------------- */
 
+/* number NAN: the name has none. */
 static bool curve_add(struct chart *chart, const double *values, size_t every, const char *name,
-                      size_t number)
+                      double number)
 {
     struct curve *curve = &chart->curves[chart->count];
+    char digits[API_TICK_SIZE];
 
     if (!values)
         return false;
     *curve = (struct curve){.values = values, .every = every};
-    if (number == SIZE_MAX)
+    if (isfinite(number)) {
+        api_tick_print(digits, number);
+        snprintf(curve->name, sizeof(curve->name), "%.16s %.22s", name, digits);
+    } else {
         snprintf(curve->name, sizeof(curve->name), "%.30s", name);
-    else
-        snprintf(curve->name, sizeof(curve->name), "%.16s %zu", name, number);
+    }
     chart->count++;
     return true;
 }
 
-/* Every output that is a list as long as the first, but the offsets, which are places. */
+static bool is_spectrum(const struct chart *chart)
+{
+    return chart->drawing->plot->mark == API_SPECTRUM;
+}
+
+/* Every output that is a list as long as the first, but the offsets, which are places. A spectrum
+ * is of the first alone. */
 static bool lists_take(struct chart *chart)
 {
     const struct api_result *result = chart->drawing->result;
+    const size_t most = is_spectrum(chart) ? 1 : API_CURVES_MAX;
 
-    for (size_t i = 0; i < result->outputs_count && chart->count < API_CURVES_MAX; i++) {
+    for (size_t i = 0; i < result->outputs_count && chart->count < most; i++) {
         const struct pe_output *output = &result->outputs[i];
         if (output->rank == 1 && output->row_elements == chart->length &&
             strcmp(output->name, "offsets") != 0 &&
-            !curve_add(chart, api_plot_numbers(chart->drawing, i, 0, 1), 1, output->name, SIZE_MAX))
+            !curve_add(chart, api_plot_numbers(chart->drawing, i, 0, 1), 1, output->name, NAN))
             return false;
     }
     chart->all = chart->count;
     return true;
 }
 
+/* Of cos and sin the sines, as is said below the title. */
+static size_t sines_of(struct chart *chart)
+{
+    const struct api_result *result = chart->drawing->result;
+    const struct pe_output *outputs = result->outputs;
+    const bool sines = result->outputs_count > 1 && strncmp(outputs[0].name, "cos", 3) == 0 &&
+                       api_plot_is_pair(&outputs[0], &outputs[1]);
+
+    if (sines)
+        api_frame_note(chart->drawing, outputs[1].name);
+    return sines ? 1 : 0;
+}
+
+/* Rows bear the number of where they stand, or their own. */
 static bool rows_take(struct chart *chart, const struct pe_output *first)
 {
+    struct api_drawing *drawing = chart->drawing;
     const size_t shown = first->rows < API_CURVES_MAX ? first->rows : API_CURVES_MAX;
+    const size_t output = sines_of(chart);
 
     chart->all = first->rows;
     for (size_t i = 0; i < shown; i++) {
         const size_t row = shown > 1 ? i * (first->rows - 1) / (shown - 1) : 0;
-        if (!curve_add(chart, api_plot_numbers(chart->drawing, 0, row, row + 1), 1,
-                       api_words(chart->drawing, chart->words.rows), row))
+        const double place = chart->words.rows == API_LABEL_POSITION
+                                 ? drawing->plot->place(drawing->result, row)
+                                 : NAN;
+        if (!curve_add(chart, api_plot_numbers(drawing, output, row, row + 1), 1,
+                       api_words(drawing, chart->words.rows),
+                       isfinite(place) ? place : (double)row))
             return false;
     }
     return true;
 }
 
-/* cos and sin of one column are two curves, while there is room for both. */
+/* Those that are asked for; else some from fast to slow, as far as they are others. */
 static bool columns_take(struct chart *chart, const struct pe_output *first)
 {
-    const struct api_result *result = chart->drawing->result;
     const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");
-    const double some[] = {0, 4, 8, 12};
+    const double all = (double)first->row_elements;
+    const double some[] = {0, floor(all / 8), floor(all / 4), floor(all / 2)};
     const double *columns = list->given ? list->list : some;
     const size_t wanted = list->given ? list->list_count : sizeof(some) / sizeof(some[0]);
-    const bool sines = result->outputs_count > 1 && strncmp(first->name, "cos", 3) == 0 &&
-                       api_plot_is_pair(first, &result->outputs[1]);
-    const double *values = api_plot_numbers(chart->drawing, sines ? 1 : 0, 0, first->rows);
+    const double *values = api_plot_numbers(chart->drawing, sines_of(chart), 0, first->rows);
     const char *word = api_words(chart->drawing, chart->words.columns);
 
     for (size_t i = 0; values && i < wanted; i++)
-        if (columns[i] < (double)first->row_elements)
-            curve_add(chart, values + (size_t)columns[i], first->row_elements, word,
-                      (size_t)columns[i]);
+        if (columns[i] < all && (list->given || i == 0 || columns[i] > columns[i - 1]))
+            curve_add(chart, values + (size_t)columns[i], first->row_elements, word, columns[i]);
     chart->all = chart->count;
-    if (values && sines)
-        api_frame_note(chart->drawing, result->outputs[1].name);
     return values;
 }
 
@@ -100,7 +128,8 @@ static bool curves_take(struct chart *chart)
 {
     const struct pe_output *first = &chart->drawing->result->outputs[0];
 
-    if (first->rank == 1 || chart->words.columns == API_LABEL_OFFSET) {
+    if (first->rank == 1 || chart->words.columns == API_LABEL_OFFSET ||
+        chart->drawing->plot->mark == API_ROWS) {
         chart->length = first->row_elements;
         return first->rank == 1 ? lists_take(chart) : rows_take(chart, first);
     }
@@ -136,6 +165,33 @@ static bool places_take(struct chart *chart)
     return chart->places;
 }
 
+/* Amplitudes over frequencies in the place of numbers over places. */
+static enum api_status spectrum_take(struct chart *chart)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const double work = api_fourier_work(chart->length);
+    struct api_spectrum spectrum;
+
+    if (api_spectrum_begin(&spectrum, drawing, chart->places, chart->length))
+        return api_failed(drawing->err);
+    for (size_t i = 0; i < chart->count; i++) {
+        struct curve *curve = &chart->curves[i];
+        double *amplitudes = (double *)(void *)api_arena_room(drawing->request->arena,
+                                                              spectrum.count * sizeof(double));
+        if (!amplitudes)
+            return api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        if (pe_work_spend(drawing->request->work, (uint64_t)work, &drawing->err->core))
+            return api_failed(drawing->err);
+        api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->every, amplitudes);
+        curve->values = amplitudes;
+        curve->every = 1;
+    }
+    chart->places = spectrum.places;
+    chart->length = spectrum.count;
+    chart->x = api_spectrum_axis(&spectrum, drawing);
+    return API_OK;
+}
+
 /* ---- axes ----------------------------------------------------------------------------------- */
 
 static void bound(double value, double *least, double *most)
@@ -159,9 +215,11 @@ static enum api_status axes_make(struct chart *chart)
     air = most > least ? (most - least) * 0.04 : fabs(most) > 0 ? fabs(most) / 2 : 1;
     chart->y = (struct api_axis){.first = most + air, .last = least - air};
     api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
-    chart->x = (struct api_axis){
-        .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
-    api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    if (!is_spectrum(chart)) {
+        chart->x = (struct api_axis){
+            .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
+        api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    }
     return isfinite(air)
                ? API_OK
                : api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
@@ -300,7 +358,8 @@ enum api_status api_curves_draw(struct api_drawing *drawing)
                           .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
     double top;
 
-    if (!curves_take(&chart) || !places_take(&chart) || axes_make(&chart))
+    if (!curves_take(&chart) || !places_take(&chart) ||
+        (is_spectrum(&chart) && spectrum_take(&chart)) || axes_make(&chart))
         return api_failed(drawing->err);
     if (chart.all > chart.count)
         api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",

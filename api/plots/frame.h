@@ -70,5 +70,11 @@ enum api_status api_heatmap_draw(struct api_drawing *drawing);
 enum api_status api_curves_draw(struct api_drawing *drawing);
 enum api_status api_points_draw(struct api_drawing *drawing);
 enum api_status api_circle_draw(struct api_drawing *drawing);
+enum api_status api_spectrum_draw(struct api_drawing *drawing);
+
+/* Can a view whose first output this is be drawn as a spectrum? And nanoseconds that it takes. */
+enum api_status api_spectrum_check(const struct api_plot *plot, const struct pe_output *first,
+                                   struct api_error *err);
+double api_spectrum_work(const struct api_plot *plot, const struct pe_output *first);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/plots/frame.h"
+#include "api/plots/spectrum.h"
 #include "api/raster/font.h"
 
 /* Matrices as images, a pixel for each number, beside one another and all on one scale. */
@@ -13,6 +14,8 @@ struct panel {
     size_t matrix;
     double *values;
 };
+
+enum { GAP = 16, NAME = 22, BELOW = 52 }; /* between panels, above each, under the lowest */
 
 struct map {
     struct api_drawing *drawing;
@@ -54,6 +57,29 @@ static bool panels_fill(struct map *map)
             return false;
     }
     return true;
+}
+
+/* One matrix of frequencies by columns: a row for each pixel, so that no peak is averaged away. */
+static bool spectrum_fill(struct map *map)
+{
+    struct api_drawing *drawing = map->drawing;
+    const struct api_plot *plot = drawing->plot;
+    const struct pe_output *first = &drawing->result->outputs[0];
+
+    map->count = map->all = 1;
+    map->high =
+        ((size_t)drawing->height - API_TOP - BELOW) * plot->cells_high / (size_t)drawing->height;
+    map->wide = plot->columns < plot->cells_wide ? plot->columns : plot->cells_wide;
+    map->panels[0] =
+        (struct panel){first, 0, api_spectrum_cells(drawing, &map->rows, map->high, map->wide)};
+    if (drawing->result->outputs_count > 1)
+        api_frame_note(drawing, first->name);
+    return map->panels[0].values;
+}
+
+static bool is_spectrum(const struct map *map)
+{
+    return map->drawing->plot->mark == API_SPECTRUM;
 }
 
 static enum api_status scale_find(struct map *map)
@@ -124,17 +150,13 @@ static void axis_make(struct map *map, struct api_axis *axis, enum api_label lab
     }
 }
 
-static size_t panels_across(const struct map *map)
-{
-    return map->count > 4 ? 3 : map->count > 1 ? 2 : 1;
-}
-
 static void axes_make(struct map *map)
 {
     const struct api_plot *plot = map->drawing->plot;
-    const double width = map->drawing->width / (double)panels_across(map);
+    const double width = map->drawing->width / (double)api_plot_across(map->count);
 
-    axis_make(map, &map->rows, map->words.rows, plot->rows, map->count > 3 ? 4 : 7);
+    if (!is_spectrum(map))
+        axis_make(map, &map->rows, map->words.rows, plot->rows, map->count > 3 ? 4 : 7);
     axis_make(map, &map->columns, map->words.columns, plot->columns,
               width > 600   ? 9
               : width > 250 ? 5
@@ -214,14 +236,12 @@ static void notes_make(struct map *map)
         api_frame_note(drawing,
                        api_arena_print(arena, "%s %zu / %zu", api_words(drawing, API_LABEL_SHOWN),
                                        map->count, map->all));
-    if (map->high < plot->rows || map->wide < plot->columns)
+    if (!is_spectrum(map) && (map->high < plot->rows || map->wide < plot->columns))
         api_frame_note(drawing, api_arena_print(arena, "%zu × %zu %s", plot->rows, plot->columns,
                                                 api_words(drawing, API_LABEL_POOLED)));
     if (map->has_blank)
         api_frame_note(drawing, api_words(drawing, API_LABEL_BLANK));
 }
-
-enum { GAP = 16, NAME = 22, BELOW = 52 }; /* between panels, above each, under the lowest */
 
 /* Between panels the labels at the ends of two axes have room. */
 static double gap_of(const struct map *map)
@@ -238,7 +258,7 @@ static struct api_box box_of(const struct map *map, size_t index)
 {
     const struct api_drawing *drawing = map->drawing;
     const bool square = map->words.square && drawing->plot->rows == drawing->plot->columns;
-    const double across = (double)panels_across(map), name = map->count > 1 ? NAME : 0;
+    const double across = (double)api_plot_across(map->count), name = map->count > 1 ? NAME : 0;
     const double gap = gap_of(map);
     const double down = ceil((double)map->count / across);
     const double left = api_axis_room(&map->rows);
@@ -257,7 +277,7 @@ static struct api_box box_of(const struct map *map, size_t index)
 
 static enum api_status map_put(struct map *map)
 {
-    const size_t across = panels_across(map);
+    const size_t across = api_plot_across(map->count);
     struct api_box box = {0}, first = box_of(map, 0), bar = box_of(map, across - 1);
 
     for (size_t i = 0; i < map->count; i++) {
@@ -279,7 +299,7 @@ enum api_status api_heatmap_draw(struct api_drawing *drawing)
     struct map map = {.drawing = drawing,
                       .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
 
-    if (!panels_fill(&map) || scale_find(&map))
+    if (!(is_spectrum(&map) ? spectrum_fill(&map) : panels_fill(&map)) || scale_find(&map))
         return api_failed(drawing->err);
     axes_make(&map);
     if (!(box_of(&map, 0).width >= 1 && box_of(&map, 0).height >= 1))

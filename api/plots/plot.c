@@ -11,8 +11,8 @@
 const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
-     .choices = "heatmap,curves,points,circle",
-     .doc = "format=svg: its marks; circle: of rotary tables."},
+     .choices = "heatmap,curves,points,circle,spectrum,rows",
+     .doc = "Marks; circle: rotary tables; spectrum: tables, decays."},
     {.name = "plot_columns",
      .type = PE_RANGES,
      .min = 0,
@@ -37,7 +37,7 @@ const struct pe_param api_plot_list[] = {
      .min = 1,
      .max = 3,
      .fallback = "2",
-     .doc = "format=png: its pixels for one of plot_width, and of plot_height."},
+     .doc = "Pixels of a PNG for one of plot_width and plot_height."},
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
@@ -219,11 +219,19 @@ static enum api_status marks_check(const struct api_plot *plot, const struct pe_
                         "curves are of lists and tables, and %s has %u dimensions; ask for "
                         "plot=heatmap",
                         first->name, first->rank);
-    if (plot->mark == API_POINTS && (first->rank > 1 || plot->columns > POINTS_MAX))
+    if (plot->mark == API_ROWS && first->rank != 2)
         return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "points are of lists of up to %d numbers, and %s has %u dimensions and "
-                        "%zu in a row",
-                        POINTS_MAX, first->name, first->rank, plot->columns);
+                        "plot=rows draws rows of two dimensions over their columns, and %s has %u; "
+                        "ask for plot=%s",
+                        first->name, first->rank, first->rank < 2 ? "curves" : "heatmap");
+    if (plot->mark == API_POINTS && first->rank > 1)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=points draws a list, and %s has %u dimensions; ask for plot=heatmap",
+                        first->name, first->rank);
+    if (plot->mark == API_POINTS && plot->columns > POINTS_MAX)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=points draws up to %d numbers, and %s has %zu; ask for plot=curves",
+                        POINTS_MAX, first->name, plot->columns);
     if (plot->mark == API_CIRCLE &&
         (!second || first->rank != 2 || strncmp(first->name, "cos", 3) != 0 ||
          !api_plot_is_pair(first, second)))
@@ -236,7 +244,7 @@ static enum api_status marks_check(const struct api_plot *plot, const struct pe_
                         "plot=circle draws up to %d positions, and there are %zu; ask for a "
                         "shorter length, or a larger step",
                         DIAL_MAX, plot->rows);
-    return API_OK;
+    return plot->mark == API_SPECTRUM ? api_spectrum_check(plot, first, err) : API_OK;
 }
 
 static enum api_status outputs_check(const struct pe_output *first, struct api_error *err)
@@ -255,17 +263,24 @@ static enum api_status outputs_check(const struct pe_output *first, struct api_e
     return API_OK;
 }
 
-/* One for each pixel, as long as so many can be held. */
-static void cells_choose(struct api_plot *plot)
+size_t api_plot_across(size_t panels)
 {
+    return panels > 4 ? 3 : panels > 1 ? 2 : 1;
+}
+
+/* One for each pixel, as long as so many can be held. SVG may be enlarged, so there each panel has
+ * as many as the whole picture. */
+void api_plot_cells(struct api_plot *plot, double matrices)
+{
+    const size_t panels = (size_t)fmin(matrices, API_PANELS_MAX), across = api_plot_across(panels);
     const size_t high = (size_t)pe_param_number(&plot->params, "plot_height");
     const size_t wide = (size_t)pe_param_number(&plot->params, "plot_width");
     size_t scale = (size_t)plot->scale;
 
     while (scale > 1 && high * wide * scale * scale > CELLS_MAX)
         scale--;
-    plot->cells_high = high * scale;
-    plot->cells_wide = wide * scale;
+    plot->cells_high = high * scale / (plot->pixels ? (panels - 1) / across + 1 : 1);
+    plot->cells_wide = wide * scale / (plot->pixels ? across : 1);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------- */
@@ -273,7 +288,7 @@ static void cells_choose(struct api_plot *plot)
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
                                 struct api_error *err)
 {
-    const struct pe_output *first = pe_view_output(view, 0);
+    const struct pe_output *first = pe_view_output(view, 0), *second = pe_view_output(view, 1);
     double matrices;
 
     plot->scale = plot->pixels ? (int)pe_param_number(&plot->params, "plot_scale") : 1;
@@ -284,8 +299,9 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     plot->columns = first->shape[first->rank - 1];
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
     plot->share = fmin(API_PANELS_MAX / matrices, 1);
-    if (plot->mark == API_HEATMAP)
-        cells_choose(plot);
+    plot->more_work = plot->mark == API_SPECTRUM ? api_spectrum_work(plot, first) : 0;
+    plot->matrices = matrices * (second && api_plot_is_pair(first, second) ? 2 : 1);
+    api_plot_cells(plot, plot->mark == API_HEATMAP ? plot->matrices : 1);
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }
 
@@ -299,9 +315,9 @@ double api_plot_work(const struct api_plot *plot)
     const double strokes = API_CURVES_MAX * fmin(points, 8 * width);
 
     if (!plot->pixels)
-        return width * height * plot->scale;
-    return 50 * width * plot->scale * height +
-           (plot->mark == API_CURVES ? 10 * strokes * height : 0);
+        return width * height * plot->scale + plot->more_work;
+    return 50 * width * plot->scale * height + plot->more_work +
+           (plot->mark == API_HEATMAP || plot->mark == API_POINTS ? 0 : 10 * strokes * height);
 }
 
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
@@ -315,7 +331,7 @@ enum api_status api_plot_check(const struct api_result *result, struct api_error
                         "safetensors or raw");
     if (outputs_check(first, err))
         return api_failed(err);
-    if (plot->mark == API_HEATMAP &&
+    if ((plot->mark == API_HEATMAP || plot->mark == API_SPECTRUM) && first->rank > 1 &&
         first->row_elements > CELLS_MAX / first->shape[first->rank - 2])
         return api_fail(err, API_TOO_LARGE, "",
                         "a picture of %s has at most %d cells; ask for fewer rows", first->name,
@@ -329,10 +345,9 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
                               struct api_canvas *canvas, struct api_error *err)
 {
     static enum api_status (*const marks[])(struct api_drawing *) = {
-        [API_HEATMAP] = api_heatmap_draw,
-        [API_CURVES] = api_curves_draw,
-        [API_POINTS] = api_points_draw,
-        [API_CIRCLE] = api_circle_draw,
+        [API_HEATMAP] = api_heatmap_draw,   [API_CURVES] = api_curves_draw,
+        [API_POINTS] = api_points_draw,     [API_CIRCLE] = api_circle_draw,
+        [API_SPECTRUM] = api_spectrum_draw, [API_ROWS] = api_curves_draw,
     };
     const struct api_plot *plot = result->plot;
     struct api_drawing drawing = {

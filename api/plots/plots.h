@@ -8,7 +8,7 @@
 /* Views as pictures. A handler of views chooses how one is drawn before it is judged; a format of
  * pictures draws it. */
 
-enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE };
+enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE, API_SPECTRUM, API_ROWS };
 
 enum {
     API_PANELS_MAX = 6,  /* matrices of a picture, or dials */
@@ -23,9 +23,11 @@ struct api_plot {
     enum api_mark mark;
     bool pixels;                   /* or SVG */
     int scale;                     /* pixels of one of plain size */
+    double more_work;              /* nanoseconds of a transform */
     double share;                  /* of the rows that are drawn: some of many matrices */
     size_t rows, columns;          /* of the first output, of a matrix of it, before it is pooled */
-    size_t cells_high, cells_wide; /* that a heat map is pooled to at most */
+    double matrices;               /* of all outputs that are drawn, before they are pooled */
+    size_t cells_high, cells_wide; /* that a matrix has at most when it is drawn */
     /* Where a row stands; NAN: nowhere. */
     double (*place)(const struct api_result *result, size_t row);
 };
@@ -41,6 +43,12 @@ enum api_status api_plot_begin(struct api_request *request, struct api_plot *plo
  * API_NOT_ACCEPTABLE where it cannot be, API_INVALID and API_CONFLICT for parameters. */
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
                                 struct api_error *err);
+
+/* Decides how many cells each of so many matrices has. */
+void api_plot_cells(struct api_plot *plot, double matrices);
+
+/* How many of so many panels stand beside each other. */
+size_t api_plot_across(size_t panels);
 
 /* Nanoseconds that drawing takes beside the values, about. */
 double api_plot_work(const struct api_plot *plot);

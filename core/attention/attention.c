@@ -116,7 +116,9 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     if (spec->output == PE_ATTENTION_OUTPUT)
         attention->output_stride = pe_attention_whole(attention, spec->v.shape[3]);
 
-    row = (attention->logits_stride + attention->relative_stride + attention->output_stride) *
+    attention->q_changes = pe_attention_changes_queries(spec);
+    row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
+           (attention->q_changes ? 2 * attention->head_dim : 0)) *
           attention->size;
     rows = row ? BLOCK_SIZE / row : ROWS_MAX;
     rows = rows < ROWS_MIN ? ROWS_MIN : rows < ROWS_MAX ? rows : ROWS_MAX;
@@ -148,10 +150,12 @@ static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
     const struct pe_kernels *all = pe_isa()->kernels;
 
     if (type == PE_F64)
-        return (struct pe_attention_kernels){all->gemm_f64,    all->logits_f64, all->softmax_f64,
-                                             all->softcap_f64, all->sum_f64,    all->divide_f64};
-    return (struct pe_attention_kernels){all->gemm_f32,    all->logits_f32, all->softmax_f32,
-                                         all->softcap_f32, all->sum_f32,    all->divide_f32};
+        return (struct pe_attention_kernels){all->gemm_f64,   all->transpose_f64, all->odd_f64,
+                                             all->logits_f64, all->softmax_f64,   all->softcap_f64,
+                                             all->sum_f64,    all->divide_f64};
+    return (struct pe_attention_kernels){all->gemm_f32,   all->transpose_f32, all->odd_f32,
+                                         all->logits_f32, all->softmax_f32,   all->softcap_f32,
+                                         all->sum_f32,    all->divide_f32};
 }
 
 static void spec_read(struct pe_attention *attention)
@@ -213,8 +217,7 @@ void pe_attention_free(struct pe_attention *attention)
     free(attention->rel_k.data);
     free(attention->v.data);
     free(attention->k.data);
-    free(attention->q_relative_copy);
-    free(attention->q_copy);
+    pe_turns_free(attention->turns);
     pe_work_release(attention->work, attention->charged);
     free(attention);
 }

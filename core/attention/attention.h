@@ -4,10 +4,10 @@
 
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
- * tokens.c the rows of q and k among it. fill.c computes blocks of rows with relative.c (vectors of
- * distances), disentangled.c (DeBERTa's) and added.c (masks and biases that are posted); scratch.c
- * has the memory of one. projection.c makes the q, k and v of learned weights, and is called by
- * itself. */
+ * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
+ * queries.c (rows of q), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c
+ * (masks and biases that are posted); scratch.c has the memory of one. projection.c makes the q, k
+ * and v of learned weights, and is called by itself. */
 
 #include <stdatomic.h>
 
@@ -25,17 +25,27 @@ enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
 /* A matrix of `depth` rows cut into panels of columns; see kernels/attention.h. One after the
  * other for every head. */
 struct pe_packed {
-    void *data;
+    void *data;        /* the copy; NULL: none, the rows are read where the caller has them */
+    const char *first; /* the first panel, wherever it is; NULL: there is no matrix */
     size_t depth, columns;
-    size_t panels;    /* of one matrix */
-    size_t head_size; /* bytes of one matrix */
-    atomic_bool odd;  /* has a NaN or an infinity, which 0 does not erase */
+    size_t panels;     /* of one matrix */
+    size_t row_stride; /* elements from a row of a panel to the next */
+    size_t panel_size; /* bytes from panel to panel */
+    size_t head_size;  /* bytes of one matrix */
+    atomic_bool odd;   /* has a NaN or an infinity, which 0 does not erase */
 };
+
+static inline const char *pe_packed_panel(const struct pe_packed *packed, size_t head, size_t panel)
+{
+    return packed->first + head * packed->head_size + panel * packed->panel_size;
+}
 
 /* The kernels of one type of arithmetic. */
 struct pe_attention_kernels {
 #define KERNEL_OF(name, like) __typeof__(((struct pe_kernels *)0)->like) name
     KERNEL_OF(gemm, gemm_f32);
+    KERNEL_OF(transpose, transpose_f32);
+    KERNEL_OF(odd, odd_f32);
     KERNEL_OF(logits, logits_f32);
     KERNEL_OF(softmax, softmax_f32);
     KERNEL_OF(softcap, softcap_f32);
@@ -52,6 +62,7 @@ struct pe_attention_scratch {
     char *bias;     /* logits_stride: of one row */
     char *tile;     /* pe_attention_tile_rows rows of a panel: rows of distances times keys */
     char *output;   /* rows_max * output_stride */
+    char *q;        /* rows_max * head_dim, twice: q as it meets k, and as it meets rel_k */
 };
 
 /* The list of free scratch blocks, with its own lock. */
@@ -89,10 +100,8 @@ struct pe_attention {
     int64_t least, most; /* relative: distances key - query beyond them share a vector; rows of a
                             disentangled one: 0 and the last */
 
-    const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
-    char *q_copy;
-    const char *q_relative; /* meets rel_k: q, or a copy with another bias */
-    char *q_relative_copy;
+    struct pe_turns *turns;        /* of the rows of q and k */
+    bool q_changes;                /* blocks turn a copy of their rows of q, or convert them */
     struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
     struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
     size_t rel_k_stride;           /* bytes from head to head; 0: all share one */
@@ -184,9 +193,11 @@ struct pe_turns;
 enum pe_status pe_turns_new(struct pe_turns **turns, struct pe_attention *attention,
                             struct pe_pool *pool, struct pe_error *err);
 void pe_turns_free(struct pe_turns *turns);
-bool pe_turns_change(const struct pe_turns *turns, bool is_key);
-/* All rows of one head of a batch row, in place. */
+bool pe_turns_change_keys(const struct pe_turns *turns);
+bool pe_attention_changes_queries(const struct pe_attention_spec *spec);
+/* Rows [begin, begin + count) of one head of a batch row, in place: `rows` has those alone. */
 enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
+                              size_t begin, size_t count, struct pe_work *work,
                               struct pe_error *err);
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -203,6 +214,9 @@ enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
 enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
                                              struct pe_packed *packed, size_t head,
                                              const char *rows, struct pe_error *err);
+/* Sets packed->odd if any of the rows of a head is. */
+enum pe_status pe_attention_odd_find(const struct pe_attention *attention, struct pe_packed *packed,
+                                     const char *rows, struct pe_error *err);
 /* Elements of a tensor in the type of the arithmetic: a row; or any number, with looks at the
  * work. */
 void pe_attention_read(const struct pe_attention *attention, char *to,
@@ -210,10 +224,6 @@ void pe_attention_read(const struct pe_attention *attention, char *to,
 enum pe_status pe_attention_read_all(const struct pe_attention *attention, char *to,
                                      const struct pe_tensor *tensor, size_t first, size_t count,
                                      struct pe_error *err);
-/* Adds the row of a head, where there is a bias, to every one of its queries. */
-enum pe_status pe_attention_query_bias(const struct pe_attention *attention,
-                                       const struct pe_tensor *bias, size_t head, char *rows,
-                                       struct pe_error *err);
 
 /* ---- checks (check.c) ------------------------------------------------------------------------ */
 
@@ -261,6 +271,7 @@ struct pe_attention_block {
     size_t from, keys;         /* keys that one of them sees are in [from, keys), whole panels from
                                   `from` on */
     struct pe_work *work;
+    const char *q, *q_relative; /* rows as they meet k, and as they meet rel_k */
 };
 
 static inline char *pe_block_logits(const struct pe_attention_block *block, size_t row)
@@ -295,6 +306,8 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
                                     size_t head, size_t depth_begin, size_t depth,
                                     struct pe_error *err);
 
+/* Sets q and q_relative: the caller's rows, or copies in the scratch that are turned (tokens.c). */
+enum pe_status pe_block_queries(struct pe_attention_block *block, struct pe_error *err);
 /* Rows of logits begin with the product of queries and vectors of distances. */
 enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
                                         struct pe_error *err);

@@ -119,19 +119,16 @@ static enum pe_status queries_meet(const struct pe_attention_block *block, struc
     const struct pe_packed *packed = &attention->rel_k;
     const struct range range = range_of(block, block->from, block->keys);
     const size_t low = range.low / attention->width, high = range.high / attention->width;
-    const char *q = attention->q + (block->head * attention->queries + block->first) *
-                                       attention->head_dim * attention->size;
-    const char *matrix =
-        (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+    const size_t head = block->head % attention->heads;
     struct pe_pace pace = {block->work, 0};
 
     for (size_t panel = low; panel <= high; panel++) {
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->relative + (panel - low) * PE_PANEL_SIZE,
-                                attention->relative_stride, q, attention->head_dim,
-                                matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
-                                packed->depth, 0);
+                                attention->relative_stride, block->q, attention->head_dim,
+                                pe_packed_panel(packed, head, panel), packed->row_stride,
+                                block->count, packed->depth, 0);
     }
     for (size_t row = 0;
          row < block->count && !pe_pace(&pace, 2 * (block->keys - block->from), err); row++)
@@ -171,8 +168,7 @@ static enum pe_status keys_meet(const struct pe_attention_block *block, size_t k
     const struct pe_attention *attention = block->attention;
     const size_t width = attention->width, stride = attention->heads * attention->head_dim;
     const size_t most = pe_attention_tile_rows(attention);
-    const char *panel = (const char *)attention->k.data + kv_head * attention->k.head_size +
-                        block->from / width * attention->k.depth * PE_PANEL_SIZE;
+    const char *panel = pe_packed_panel(&attention->k, kv_head, block->from / width);
     const char *vectors = attention->pos_query +
                           block->head % attention->heads * attention->head_dim * attention->size;
     struct pe_pace pace = {block->work, 0};
@@ -185,11 +181,11 @@ static enum pe_status keys_meet(const struct pe_attention_block *block, size_t k
             if (pe_pace(&pace, 4 * (count + width) * (attention->k.depth + block->count), err))
                 return err->status;
             attention->kernels.gemm(block->scratch->tile, width,
-                                    vectors + base * stride * attention->size, stride, panel, count,
-                                    attention->k.depth, 0);
+                                    vectors + base * stride * attention->size, stride, panel,
+                                    attention->k.row_stride, count, attention->k.depth, 0);
             tile_add(block, key, end, base, count);
         }
-        panel += attention->k.depth * PE_PANEL_SIZE;
+        panel += attention->k.panel_size;
     }
     return PE_OK;
 }
@@ -199,7 +195,7 @@ enum pe_status pe_block_disentangled(const struct pe_attention_block *block, siz
 {
     if (block->from >= block->keys)
         return PE_OK;
-    if (block->attention->rel_k.data && queries_meet(block, err))
+    if (block->attention->rel_k.first && queries_meet(block, err))
         return err->status;
     return block->attention->pos_query ? keys_meet(block, kv_head, err) : PE_OK;
 }

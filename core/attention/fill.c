@@ -9,6 +9,17 @@
 /* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
 enum { DEPTH_STEP = 256 };
 
+/* Sums of f32 are made of runs, whose length is about the root of how many terms there are up to
+ * them: the errors of both, the runs and their sum, are least then. They begin at the same terms
+ * whatever the first one is, so that a block of rows may leave out those that none of them sees. */
+static size_t step_of(size_t at, size_t end)
+{
+    const size_t run = at < 32 ? 8 : at < 128 ? 16 : at % PE_SUM_RUN > 0 ? PE_SUM_RUN : DEPTH_STEP;
+    const size_t step = run - at % run;
+
+    return step < end - at ? step : end - at;
+}
+
 /* ---- small things --------------------------------------------------------------------------- */
 
 /* Copies of 64 bytes at a time, which compilers make of vectors: the loop of single elements they
@@ -65,18 +76,18 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
                                     struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
-    const char *matrix = (const char *)packed->data + head * packed->head_size;
     struct pe_pace pace = {block->work, 0};
 
-    for (size_t at = 0; at < depth; at += DEPTH_STEP) {
-        const size_t step = depth - at < DEPTH_STEP ? depth - at : DEPTH_STEP;
+    for (size_t at = 0, step; at < depth; at += step) {
+        step = step_of(depth_begin + at, depth_begin + depth);
         for (size_t panel = 0; panel < packed->panels; panel++) {
             if (pe_pace(&pace, pe_block_product(block, step), err))
                 return err->status;
-            attention->kernels.gemm(
-                pe_block_output(block, row) + panel * PE_PANEL_SIZE, attention->output_stride,
-                a + at * attention->size, a_stride,
-                matrix + (panel * packed->depth + depth_begin + at) * PE_PANEL_SIZE, rows, step, 1);
+            attention->kernels.gemm(pe_block_output(block, row) + panel * PE_PANEL_SIZE,
+                                    attention->output_stride, a + at * attention->size, a_stride,
+                                    pe_packed_panel(packed, head, panel) +
+                                        (depth_begin + at) * packed->row_stride * attention->size,
+                                    packed->row_stride, rows, step, 1);
         }
     }
     return PE_OK;
@@ -126,11 +137,8 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->k;
-    const char *q = attention->q + (block->head * attention->queries + block->first) *
-                                       attention->head_dim * attention->size;
-    const char *panel = (const char *)packed->data +
-                        kv_head(attention, block->head) * packed->head_size +
-                        block->from / attention->width * packed->depth * PE_PANEL_SIZE;
+    const char *panel =
+        pe_packed_panel(packed, kv_head(attention, block->head), block->from / attention->width);
     struct pe_pace pace = {block->work, 0};
 
     if (attention->relative && block->from < block->keys && pe_block_relative_logits(block, err))
@@ -139,12 +147,28 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
-                                attention->logits_stride, q, attention->head_dim, panel,
-                                block->count, packed->depth, attention->relative);
-        panel += packed->depth * PE_PANEL_SIZE;
+                                attention->logits_stride, block->q, attention->head_dim, panel,
+                                packed->row_stride, block->count, packed->depth,
+                                attention->relative);
+        panel += packed->panel_size;
     }
     return attention->rows_of ? pe_block_disentangled(block, kv_head(attention, block->head), err)
                               : PE_OK;
+}
+
+/* One product scales a row and divides it by the cap, where floats have a number for that. */
+static void cap(const struct pe_attention_block *block, char *logits, size_t count)
+{
+    const struct pe_attention_kernels *kernels = &block->attention->kernels;
+    const double most = block->attention->spec.softcap, factor = block->attention->scale / most;
+    double max;
+
+    if (factor >= 1e-30 && factor <= 1e30) {
+        kernels->softcap(logits, count, factor, most);
+        return;
+    }
+    kernels->logits(logits, NULL, count, block->attention->scale, &max);
+    kernels->softcap(logits, count, 1 / most, most);
 }
 
 /* Scales a row, caps it, adds biases, masks keys that it may not see; *max is the largest logit. */
@@ -168,8 +192,7 @@ static enum pe_status row_finish(const struct pe_attention_block *block, size_t 
         bias = NULL;
     }
     if (spec->softcap > 0) {
-        kernels->logits(logits + begin, NULL, count, scale, max);
-        kernels->softcap(logits + begin, count, spec->softcap);
+        cap(block, logits + begin, count);
         scale = 1;
     }
     if (spec->mask.rank > 0 || spec->bias.rank > 0) {
@@ -230,8 +253,8 @@ static enum pe_status values_add(const struct pe_attention_block *block, size_t 
                              attention->logits_stride, &attention->v,
                              kv_head(attention, block->head), from, keys - from, err))
         return err->status;
-    return attention->rel_v.data ? pe_block_relative_values(block, row, rows, from, keys, err)
-                                 : PE_OK;
+    return attention->rel_v.first ? pe_block_relative_values(block, row, rows, from, keys, err)
+                                  : PE_OK;
 }
 
 static bool has_weight(const struct pe_attention_block *block, size_t row, size_t key)
@@ -320,10 +343,11 @@ enum pe_status pe_attention_block(const struct pe_attention *attention,
     const size_t begin = pe_attention_sight(attention, sequence, first).begin;
     const size_t end = pe_attention_sight(attention, sequence, first + count - 1).end;
     const size_t from = (begin < end ? begin : end) / attention->width * attention->width;
-    const struct pe_attention_block block = {
-        attention, scratch, sequence, head, first, count, from, end > from ? end : from, work};
+    struct pe_attention_block block = {attention, scratch, sequence, head,
+                                       first,     count,   from,     end > from ? end : from,
+                                       work,      NULL,    NULL};
 
-    if (logits_compute(&block, err))
+    if (pe_block_queries(&block, err) || logits_compute(&block, err))
         return err->status;
     if (attention->spec.output == PE_ATTENTION_OUTPUT)
         return output_compute(&block, out, err);

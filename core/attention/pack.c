@@ -4,7 +4,6 @@
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@ enum { PIECE = 1 << 16 }; /* elements that are read in one go */
 struct pack {
     struct pe_job job;
     struct pe_attention *attention;
-    struct pe_turns *turns;
     _Atomic int status; /* of a block that failed */
 };
 
@@ -41,20 +39,6 @@ enum pe_status pe_attention_read_all(const struct pe_attention *attention, char 
     return err->status;
 }
 
-/* NaN or infinite anywhere? */
-static bool is_odd(const char *rows, size_t count, enum pe_dtype type)
-{
-    bool odd = false;
-
-    if (type == PE_F64)
-        for (size_t i = 0; i < count; i++)
-            odd |= !isfinite(((const double *)rows)[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            odd |= !isfinite(((const float *)rows)[i]);
-    return odd;
-}
-
 void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
                         struct pe_error *err)
 {
@@ -71,80 +55,6 @@ void *pe_attention_take(struct pe_attention *attention, size_t size, const char 
     return NULL;
 }
 
-/* ---- panels --------------------------------------------------------------------------------- */
-
-enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
-                                       size_t heads, size_t depth, size_t columns,
-                                       const char *where, struct pe_error *err)
-{
-    size_t size = PE_PANEL_SIZE;
-
-    packed->depth = depth;
-    packed->columns = columns;
-    packed->panels = columns / attention->width + (columns % attention->width != 0);
-    if (!pe_size_multiply(size, packed->panels, &size) || !pe_size_multiply(size, depth, &size))
-        return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu elements are too many", depth, columns);
-    packed->head_size = size;
-    if (!pe_size_multiply(size, heads, &size) || size > PTRDIFF_MAX)
-        return pe_fail(err, PE_TOO_LARGE, where, "%zu heads of %zu x %zu elements are too many",
-                       heads, depth, columns);
-    packed->data = pe_attention_take(attention, size, where, err);
-    return err->status;
-}
-
-/* rows[depth][columns] */
-enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
-                                         struct pe_packed *packed, size_t head, const char *rows,
-                                         struct pe_error *err)
-{
-    const size_t size = attention->size, width = attention->width;
-    const size_t count = packed->depth * packed->columns;
-    struct pe_pace pace = {attention->work, 0};
-    char *to = (char *)packed->data + head * packed->head_size;
-    bool odd = false;
-
-    for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t used = pe_least(packed->columns - column, width);
-        for (size_t k = 0; k < packed->depth; k++, to += PE_PANEL_SIZE) {
-            memcpy(to, rows + (k * packed->columns + column) * size, used * size);
-            memset(to + used * size, 0, (width - used) * size);
-            if (pe_pace(&pace, width, err))
-                return err->status;
-        }
-    }
-    for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE)
-        odd |= is_odd(rows + at * size, pe_least(count - at, PIECE), attention->type);
-    if (odd)
-        atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
-    return err->status;
-}
-
-/* rows[columns][depth] */
-enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
-                                             struct pe_packed *packed, size_t head,
-                                             const char *rows, struct pe_error *err)
-{
-    const size_t width = attention->width, depth = packed->depth;
-    struct pe_pace pace = {attention->work, 0};
-    char *to = (char *)packed->data + head * packed->head_size;
-
-    for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t used = pe_least(packed->columns - column, width);
-        const char *from = rows + column * depth * attention->size;
-        if (pe_pace(&pace, width * depth, err))
-            return err->status;
-        memset(to, 0, used < width ? depth * PE_PANEL_SIZE : 0);
-        for (size_t k = 0; k < depth; k++, to += PE_PANEL_SIZE)
-            if (attention->type == PE_F64)
-                for (size_t i = 0; i < used; i++)
-                    ((double *)to)[i] = ((const double *)from)[i * depth + k];
-            else
-                for (size_t i = 0; i < used; i++)
-                    ((float *)to)[i] = ((const float *)from)[i * depth + k];
-    }
-    return PE_OK;
-}
-
 /* ---- heads ---------------------------------------------------------------------------------- */
 
 /* The elements of one head in the type of the arithmetic: *rows is the caller's own memory where it
@@ -154,7 +64,7 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
                                 size_t *size, struct pe_error *err)
 {
     const struct pe_attention *attention = pack->attention;
-    const bool turns = is_key && pe_turns_change(pack->turns, true);
+    const bool turns = is_key && pe_turns_change_keys(attention->turns);
     const size_t tokens = tensor->shape[2], columns = tensor->shape[3], count = tokens * columns;
 
     *copy = NULL;
@@ -172,39 +82,9 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
     *rows = *copy;
     if (pe_attention_read_all(attention, *copy, tensor, head * count, count, err))
         return err->status;
-    return turns ? pe_turns_apply(pack->turns, true, head / attention->kv_heads, *copy, err)
+    return turns ? pe_turns_apply(attention->turns, true, head / attention->kv_heads, *copy, 0,
+                                  tokens, attention->work, err)
                  : PE_OK;
-}
-
-static enum pe_status copy_make(const struct pack *pack, size_t head, const struct pe_tensor *bias,
-                                char *to, struct pe_error *err)
-{
-    const struct pe_attention *attention = pack->attention;
-    const size_t count = attention->queries * attention->head_dim;
-
-    return pe_attention_read_all(attention, to, &attention->spec.q, head * count, count, err) ||
-                   pe_turns_apply(pack->turns, false, head / attention->heads, to, err) ||
-                   pe_attention_query_bias(attention, bias, head, to, err)
-               ? err->status
-               : PE_OK;
-}
-
-/* A head of q, turned, or with a bias added to it. */
-static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe_error *err)
-{
-    struct pe_attention *attention = pack->attention;
-    const struct pe_attention_spec *spec = &attention->spec;
-    const size_t count = attention->queries * attention->head_dim;
-    const size_t offset = head * count * attention->size;
-
-    if (count == 0)
-        return PE_OK;
-    if (attention->q_copy &&
-        copy_make(pack, head, &spec->pos_bias_u, attention->q_copy + offset, err))
-        return err->status;
-    return attention->q_relative_copy
-               ? copy_make(pack, head, &spec->pos_bias_v, attention->q_relative_copy + offset, err)
-               : PE_OK;
 }
 
 static enum pe_status key_value_pack(const struct pack *pack, size_t head, struct pe_error *err)
@@ -217,8 +97,11 @@ static enum pe_status key_value_pack(const struct pack *pack, size_t head, struc
     if (!head_read(pack, &attention->spec.k, head, true, &rows, &copy, &size, err))
         pe_attention_panels_transpose(attention, &attention->k, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
-    if (err->status || !attention->v.data)
+    if (err->status || !attention->v.first)
         return err->status;
+    if (!attention->v.data)
+        return pe_attention_odd_find(attention, &attention->v,
+                                     pe_packed_panel(&attention->v, head, 0), err);
     if (!head_read(pack, &attention->spec.v, head, false, &rows, &copy, &size, err))
         pe_attention_panels_write(attention, &attention->v, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
@@ -249,18 +132,15 @@ static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_
     return PE_OK;
 }
 
-/* Blocks are the heads of k and v, then the vectors of a bias, then the heads of q. */
+/* Blocks are the heads of k and v, then the vectors of a bias. */
 static void pack_run(struct pe_job *job, size_t block)
 {
     struct pack *pack = (struct pack *)job;
     const struct pe_attention *attention = pack->attention;
     const size_t kv_heads = pe_attention_kv_heads(attention);
-    const size_t biases = attention->biases ? attention->heads : 0;
     struct pe_error err = {0};
 
-    if (block >= kv_heads + biases)
-        query_pack(pack, block - kv_heads - biases, &err);
-    else if (block >= kv_heads)
+    if (block >= kv_heads)
         bias_pack(pack, block - kv_heads, &err);
     else
         key_value_pack(pack, block, &err);
@@ -270,32 +150,40 @@ static void pack_run(struct pe_job *job, size_t block)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
+/* Do rows of v serve as rows of panels, as they lie in memory? */
+static bool lies_packed(const struct pe_attention *attention, const struct pe_tensor *v)
 {
-    struct pe_attention *attention = pack->attention;
-    const struct pe_tensor *q = &attention->spec.q, *v = &attention->spec.v;
-    const size_t heads = pe_attention_kv_heads(attention);
-    size_t size = attention->size, count;
+    return v->dtype == attention->type && v->shape[3] % attention->width == 0;
+}
 
-    if (pe_attention_packed_new(attention, &attention->k, heads, attention->head_dim,
-                                attention->keys, "tensor:k", err))
-        return err->status;
-    if (attention->spec.output == PE_ATTENTION_OUTPUT &&
-        pe_attention_packed_new(attention, &attention->v, heads, attention->keys, v->shape[3],
-                                "tensor:v", err))
-        return err->status;
-    attention->q = attention->q_relative = q->data;
-    if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
-        return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
-    if (q->dtype != attention->type || pe_turns_change(pack->turns, false) ||
-        attention->spec.pos_bias_u.rank > 0)
-        attention->q = attention->q_relative = attention->q_copy =
-            pe_attention_take(attention, size, "tensor:q", err);
-    if (!err->status &&
-        (attention->spec.pos_bias_u.rank > 0 || attention->spec.pos_bias_v.rank > 0))
-        attention->q_relative = attention->q_relative_copy =
-            pe_attention_take(attention, size, "tensor:q", err);
-    return err->status;
+/* The values, copied into panels or where the caller has them. */
+static enum pe_status values_new(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_tensor *v = &attention->spec.v;
+    struct pe_packed *packed = &attention->v;
+    const size_t columns = v->shape[3];
+
+    if (attention->spec.output != PE_ATTENTION_OUTPUT)
+        return PE_OK;
+    if (!lies_packed(attention, v) || !v->data)
+        return pe_attention_packed_new(attention, packed, pe_attention_kv_heads(attention),
+                                       attention->keys, columns, "tensor:v", err);
+    *packed = (struct pe_packed){.first = v->data,
+                                 .depth = attention->keys,
+                                 .columns = columns,
+                                 .panels = columns / attention->width,
+                                 .row_stride = columns,
+                                 .panel_size = PE_PANEL_SIZE,
+                                 .head_size = attention->keys * columns * attention->size};
+    return PE_OK;
+}
+
+static enum pe_status buffers_new(struct pe_attention *attention, struct pe_error *err)
+{
+    return pe_attention_packed_new(attention, &attention->k, pe_attention_kv_heads(attention),
+                                   attention->head_dim, attention->keys, "tensor:k", err)
+               ? err->status
+               : values_new(attention, err);
 }
 
 /* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
@@ -357,14 +245,12 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
 
     if (!pe_attention_added_scan(attention, err) && !sinks_read(attention, err) &&
         !pe_attention_relatives_pack(attention, pool, err) &&
-        !pe_disentangled_pack(attention, err) && !pe_turns_new(&pack.turns, attention, pool, err) &&
-        !buffers_new(&pack, err) && !biases_new(attention, err)) {
+        !pe_disentangled_pack(attention, err) &&
+        !pe_turns_new(&attention->turns, attention, pool, err) && !buffers_new(attention, err) &&
+        !biases_new(attention, err)) {
         pack.job.blocks =
-            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
-            (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention)
-                                                             : 0);
+            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0);
         blocks_run(&pack, pool, err);
     }
-    pe_turns_free(pack.turns);
     return err->status;
 }

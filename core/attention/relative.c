@@ -36,30 +36,6 @@ enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_erro
     return PE_OK;
 }
 
-enum pe_status pe_attention_query_bias(const struct pe_attention *attention,
-                                       const struct pe_tensor *bias, size_t head, char *rows,
-                                       struct pe_error *err)
-{
-    const size_t dim = attention->head_dim, first = head % attention->heads * dim;
-    const size_t size = pe_dtype_info(bias->dtype)->size;
-    struct pe_pace pace = {attention->work, 0};
-
-    for (size_t c = 0; bias->rank > 0 && c < dim; c++) {
-        const char *from = (const char *)bias->data + (first + c) * size;
-        double value;
-        pe_to_f64(&value, from, bias->dtype, 1);
-        if (pe_pace(&pace, attention->queries, err))
-            return err->status;
-        if (attention->type == PE_F64)
-            for (size_t i = 0; i < attention->queries; i++)
-                ((double *)rows)[i * dim + c] += value;
-        else
-            for (size_t i = 0; i < attention->queries; i++)
-                ((float *)rows)[i * dim + c] += (float)value;
-    }
-    return PE_OK;
-}
-
 /* ---- clipped: one table for all heads ------------------------------------------------------- */
 
 /* Rows in the order of key - query, so that a query meets one slice of them whatever the sign. */
@@ -177,8 +153,8 @@ static enum pe_status panel_project(const struct projection *projection, size_t 
                 attention->kernels.gemm(
                     (char *)packed->data + head * packed->head_size + offset, attention->width,
                     projection->weights + (head * packed->depth * dim + at) * attention->size, dim,
-                    distances + at * PE_PANEL_SIZE, packed->depth, pe_least(dim - at, DEPTH_STEP),
-                    at > 0);
+                    distances + at * PE_PANEL_SIZE, attention->width, packed->depth,
+                    pe_least(dim - at, DEPTH_STEP), at > 0);
     free(distances);
     return err->status;
 }
@@ -291,19 +267,16 @@ enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
     const size_t low = bucket(block, block->count - 1, begin) / width;
     const size_t high = bucket(block, 0, keys - 1) / width;
     const size_t base = low * width, last = (size_t)(attention->most - attention->least) - base;
-    const char *q = attention->q_relative +
-                    (block->head * attention->queries + block->first) * attention->head_dim * size;
-    const char *matrix =
-        (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+    const size_t head = attention->rel_k_stride > 0 ? block->head % attention->heads : 0;
     struct pe_pace pace = {block->work, 0};
 
     for (size_t panel = low; panel <= high; panel++) {
         if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
-                                attention->relative_stride, q, attention->head_dim,
-                                matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
-                                packed->depth, 0);
+                                attention->relative_stride, block->q_relative, attention->head_dim,
+                                pe_packed_panel(packed, head, panel), packed->row_stride,
+                                block->count, packed->depth, 0);
     }
     for (size_t row = 0; row < block->count; row++) {
         if (pe_pace(&pace, keys - begin, err))

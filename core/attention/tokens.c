@@ -9,7 +9,9 @@
 #include "core/base/fail.h"
 #include "core/base/least.h"
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 #include "core/exact/elementary.h"
+#include "core/rotation/spec.h"
 
 /* Logarithms between two looks at the work, and elements that are normed or scaled: 2 ms. */
 enum { CHECK_FACTORS = 1 << 12, CHECK_ELEMENTS = 1 << 19 };
@@ -266,17 +268,21 @@ void pe_turns_free(struct pe_turns *turns)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-bool pe_turns_change(const struct pe_turns *turns, bool is_key)
+bool pe_turns_change_keys(const struct pe_turns *turns)
 {
-    const struct turn *turn = turn_of(turns, is_key);
-
-    return turn->rotations || turn->weights || turn->factors;
+    return turns->k.rotations || turns->k.weights;
 }
+
+/* Rows that are turned: `begin` is the token of the first. */
+struct run {
+    char *rows;
+    size_t batch, begin, count;
+};
 
 /* Each row over the root of its mean square, times weights: sums and products in double. */
 #define NORM(REAL)                                                                                 \
-    for (size_t t = begin; t < end; t++) {                                                         \
-        REAL *row = (REAL *)rows + t * dim;                                                        \
+    for (size_t t = 0; t < run->count; t++) {                                                      \
+        REAL *row = (REAL *)run->rows + t * dim;                                                   \
         double sum = 0;                                                                            \
         for (size_t c = 0; c < dim; c++)                                                           \
             sum += (double)row[c] * (double)row[c];                                                \
@@ -285,61 +291,53 @@ bool pe_turns_change(const struct pe_turns *turns, bool is_key)
             row[c] = (REAL)((double)row[c] / root * turn->weights[c]);                             \
     }
 
-/* A step that changes tokens [begin, end) of one head of a batch row. */
-typedef void (*token_step)(const struct pe_turns *turns, const struct turn *turn, size_t batch,
-                           char *rows, size_t begin, size_t end);
-
-static void norm_apply(const struct pe_turns *turns, const struct turn *turn, size_t batch,
-                       char *rows, size_t begin, size_t end)
+static void norm_apply(const struct pe_turns *turns, const struct turn *turn, const struct run *run)
 {
     const size_t dim = turns->attention->head_dim;
     const double epsilon = turns->attention->spec.norm_epsilon;
 
-    (void)batch;
     if (turns->attention->type == PE_F64)
         NORM(double)
     else
         NORM(float)
 }
 
-static void factors_apply(const struct pe_turns *turns, const struct turn *turn, size_t batch,
-                          char *rows, size_t begin, size_t end)
+static void factors_apply(const struct pe_turns *turns, const struct turn *turn,
+                          const struct run *run)
 {
     const size_t dim = turns->attention->head_dim;
-    const double *factors = turn->factors + (turn->factors_rows > 1 ? batch : 0) * turn->tokens;
+    const double *factors =
+        turn->factors + (turn->factors_rows > 1 ? run->batch : 0) * turn->tokens + run->begin;
 
-    for (size_t i = begin * dim; i < end * dim; i++)
+    for (size_t i = 0; i < run->count * dim; i++)
         if (turns->attention->type == PE_F64)
-            ((double *)rows)[i] *= factors[i / dim];
+            ((double *)run->rows)[i] *= factors[i / dim];
         else
-            ((float *)rows)[i] = (float)((double)((float *)rows)[i] * factors[i / dim]);
-}
-
-static enum pe_status tokens_step(const struct pe_turns *turns, const struct turn *turn,
-                                  size_t batch, char *rows, token_step step, struct pe_error *err)
-{
-    const size_t tokens = CHECK_ELEMENTS / turns->attention->head_dim + 1;
-
-    for (size_t at = 0; at < turn->tokens && !pe_work_check(turns->attention->work, err);
-         at += tokens)
-        step(turns, turn, batch, rows, at, pe_least(at + tokens, turn->tokens));
-    return err->status;
+            ((float *)run->rows)[i] = (float)((double)((float *)run->rows)[i] * factors[i / dim]);
 }
 
 enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
+                              size_t begin, size_t count, struct pe_work *work,
                               struct pe_error *err)
 {
     const struct turn *turn = turn_of(turns, is_key);
     const struct pe_attention *attention = turns->attention;
-    const struct pe_axes axes = {1, 1, turn->tokens, 1, attention->head_dim};
+    const size_t most = CHECK_ELEMENTS / (attention->head_dim + 1) + 1;
     const enum pe_attention_norm norm = attention->spec.norm;
 
-    if (norm == PE_NORM_BEFORE && tokens_step(turns, turn, batch, rows, norm_apply, err))
-        return err->status;
-    if (turn->rotations && pe_rotate(turn->rotations[turn->rotations_count > 1 ? batch : 0], rows,
-                                     &axes, 0, turn->tokens, attention->work, err))
-        return err->status;
-    if (norm == PE_NORM_AFTER && tokens_step(turns, turn, batch, rows, norm_apply, err))
-        return err->status;
-    return turn->factors ? tokens_step(turns, turn, batch, rows, factors_apply, err) : PE_OK;
+    for (size_t at = 0; at < count && !pe_work_check(work, err); at += most) {
+        const struct run run = {rows + at * attention->head_dim * attention->size, batch,
+                                begin + at, pe_least(count - at, most)};
+        if (norm == PE_NORM_BEFORE)
+            norm_apply(turns, turn, &run);
+        if (turn->rotations &&
+            pe_rotate_rows(turn->rotations[turn->rotations_count > 1 ? batch : 0], run.rows,
+                           attention->head_dim, run.begin, run.count, work, err))
+            return err->status;
+        if (norm == PE_NORM_AFTER)
+            norm_apply(turns, turn, &run);
+        if (turn->factors)
+            factors_apply(turns, turn, &run);
+    }
+    return err->status;
 }

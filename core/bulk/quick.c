@@ -25,10 +25,12 @@
  * last part (2^-105 |tF|), the second double times F (2^-104), the sum of the two (2^-104.4), and
  * the low part of the sum of all: no sum is above 1.1 |tF|, since whole turns come off only where
  * |tF| > 1/2, so that three additions to it leave 10 u^2 (2^-102.6). Together 2^-101.5 |tF| turns,
- * which is far = 2^-98.8 |tF| in radians. Taking off the nearest quarter is exact; with the
- * rounding of the rest, of 2 pi and of their product the angle has 3u of itself.
+ * which is far = 2^-98.8 |tF| in radians. A first double of 26 bits without a second is not halved:
+ * its products with the first two parts are exact, the third is rounded, and so is its sum with the
+ * low part, each to 2^-105 |tF|. Taking off the nearest quarter is exact; with the rounding of the
+ * rest, of 2 pi and of their product the angle has 3u of itself.
  *
- * cos and sin of that angle, at most 0.7854 + 2^-30: the series break off below 2^-58 of the value,
+ * cos and sin of that angle, at most 0.7854 + 2^-30: the polynomials are within 2^-55 of the value,
  * their roundings come to less than 2u, the angle's 3u to no more than 3u. So both are good to
  * 2^-49 of themselves and far. Times A (and RN(A) for A): A (2^-48.8 |value| + far).
  *

@@ -220,6 +220,25 @@ static void turning_note(struct pe_config_reading *reading, const struct pe_conf
         reading->turns_whole |= strcmp(found->name.text, *key) == 0;
 }
 
+/* Is this a share of a head that the model's code leaves aside, for it turns whole heads where
+ * nothing scales? Warns of it. The rope type is filled by now. */
+static bool is_aside(const struct pe_config_filling *filling, const struct pe_config_member *found)
+{
+    const struct pe_config_model *model = filling->reading->model;
+    const bool scales = pe_param_given(filling->params, "rope_type") &&
+                        pe_param_number(filling->params, "rope_type") > 0;
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (strcmp(found->name.text, "partial_rotary_factor") != 0 ||
+        !pe_config_class_has(model, "whole") || scales)
+        return false;
+    if (pe_config_number(&found->value) != 1)
+        pe_config_warn(filling->reading,
+                       "%s is not read: the code of %s turns whole heads where nothing scales",
+                       pe_config_path(found, path, sizeof(path)), model->model_type);
+    return true;
+}
+
 static enum pe_status keys_fill(const struct pe_config_filling *filling)
 {
     for (const struct key *at = keys; at->encoding; at++) {
@@ -228,7 +247,7 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         if (strcmp(at->encoding, filling->reading->family) != 0)
             continue;
         found = pe_config_find(filling->reading, at->places, at->keys);
-        if (!found || !pe_config_is_open(filling, index))
+        if (!found || !pe_config_is_open(filling, index) || is_aside(filling, found))
             continue;
         if (member_set(filling, (size_t)index, found))
             return filling->err->status;
@@ -280,7 +299,9 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (says_so(reading, member) || pe_config_is_dead(&reading->scope, member))
         return PE_OK;
     pe_config_path(member, path, sizeof(path));
-    if (is_without(reading->scope.rope, member->name.text))
+    if (pe_config_is_foreign(&reading->scope, member))
+        pe_config_warn(reading, "%s is a key of other models and is not read", path);
+    else if (is_without(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
     else if (index >= 0 && pe_config_is_open(filling, index))
         return member_set(filling, (size_t)index, member);
@@ -337,8 +358,8 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
-    return sliding_fill(&filling) || layer_fill(&filling) || keys_fill(&filling) ||
-                   pe_config_by_length(&filling) || rope_fill(&filling) ||
+    return sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
+                   keys_fill(&filling) || pe_config_by_length(&filling) || rope_fill(&filling) ||
                    pe_config_derive(&filling) || pe_config_memory_check(reading, err)
                ? err->status
                : PE_OK;

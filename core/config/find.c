@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/config/reading.h"
 
 /* Looks up the keys that keys.def names, in the places that it names. */
@@ -15,6 +16,14 @@ static const struct dead {
     const char *model_type, *key;
 } dead[] = {
 #define CONFIG_DEAD(model_type, key) {model_type, key},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct own {
+    const char *key, *models;
+} owns[] = {
+#define CONFIG_OWN(key, models) {key, models},
 #include "core/config/keys.def"
     {0},
 };
@@ -63,6 +72,18 @@ static const struct pe_config_node *place_get(const struct pe_config_scope *scop
                                      : scope->top;
 }
 
+/* Is this a key of other models than the scope's? An architecture of GGUF has its keys under names
+ * of any of them. */
+static bool is_foreign(const struct pe_config_scope *scope, struct word key)
+{
+    const char *name = scope->model ? scope->model->model_type : NULL;
+
+    for (const struct own *at = owns; name && !scope->top->config->models && at->key; at++)
+        if (is_word(key, at->key))
+            return !pe_text_lists(at->models, ' ', name, strlen(name));
+    return false;
+}
+
 static bool is_dead(const struct pe_config_scope *scope, struct word key)
 {
     for (const struct dead *at = dead; scope->model && at->key; at++)
@@ -76,6 +97,12 @@ bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_conf
     return is_dead(scope, (struct word){member->name.text, strlen(member->name.text)});
 }
 
+bool pe_config_is_foreign(const struct pe_config_scope *scope,
+                          const struct pe_config_member *member)
+{
+    return is_foreign(scope, (struct word){member->name.text, strlen(member->name.text)});
+}
+
 /* The member of a key that has a value; NULL: there is none. */
 static const struct pe_config_member *value_at(const struct pe_config_scope *scope,
                                                struct word place, struct word key)
@@ -84,7 +111,7 @@ static const struct pe_config_member *value_at(const struct pe_config_scope *sco
         pe_config_member_at(place_get(scope, place), key.text, key.size);
 
     return member && member->value.kind != PE_CONFIG_NULL && !is_unset(key, &member->value) &&
-                   !is_dead(scope, key)
+                   !is_dead(scope, key) && !is_foreign(scope, key)
                ? member
                : NULL;
 }

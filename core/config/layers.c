@@ -234,8 +234,7 @@ static void layer_find(struct pe_config_reading *reading)
     }
 }
 
-/* Has the class of a model a key where its configs leave it out? */
-static bool class_has(const struct pe_config_model *model, const char *key)
+bool pe_config_class_has(const struct pe_config_model *model, const char *key)
 {
     const char *rest = model ? model->defaults : "";
     struct pe_name pair;
@@ -258,7 +257,8 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
     reading->layer_type = layer_type;
     layer_find(reading);
     for (const struct within *at = within; at->key && strcmp(reading->family, "rope") == 0; at++)
-        if (pe_config_member(reading->scope.rope, at->key) || class_has(reading->model, at->key))
+        if (pe_config_member(reading->scope.rope, at->key) ||
+            pe_config_class_has(reading->model, at->key))
             reading->name = at->encoding;
     return PE_OK;
 }

@@ -63,6 +63,9 @@ const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
                                               const char *keys);
 /* Does the code of the model not read this key, though its name says so? */
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
+/* Is this a key that the code of other models reads? */
+bool pe_config_is_foreign(const struct pe_config_scope *scope,
+                          const struct pe_config_member *member);
 /* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
 
@@ -93,6 +96,8 @@ const struct pe_config_source *pe_config_source_find(const struct pe_config_read
 
 /* The row of a model_type of a config.json, which may be NULL; NULL: there is none. */
 const struct pe_config_model *pe_config_model_find(const char *model_type);
+/* Has the class of a model a default of this name? model NULL: no. */
+bool pe_config_class_has(const struct pe_config_model *model, const char *key);
 /* Top, and the part about text, and the model. */
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config);
 /* The text under model_type, nearest first; NULL: there is none. */
@@ -116,6 +121,8 @@ struct pe_config_filling {
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
 /* Sets what two keys say, for short and for long sequences. */
 enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
+/* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
+enum pe_status pe_config_bases(const struct pe_config_filling *filling);
 /* Sets what no key says by itself: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);
 /* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */

@@ -98,11 +98,11 @@ static enum pe_status rows_look(const struct look *look, struct pe_work *work, d
     return PE_OK;
 }
 
-enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_diagnosis *diagnosis,
+enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanation *explanation,
                               const struct pe_prediction *of, double *const room[2],
-                              struct pe_error *err)
+                              struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_trial *trial = &diagnosis->trials[0];
+    const struct pe_trial *trial = explanation->trial;
     const struct pe_sample *sample = trial->sample;
     const struct pe_positions positions = {.values = sample->positions, .count = sample->rows};
     const double times = ROOM_ROUNDING * pe_roundings_granted(sample);
@@ -113,17 +113,17 @@ enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_diagnosi
     look.prediction.positions = &positions;
     look.prediction.even = false;
     *bounds = (struct pe_bounds){.trial = trial,
-                                 .grant = diagnosis->grant,
+                                 .grant = explanation->grant,
                                  .share = ROOM_GRANT,
                                  .unit = times * (pe_rounding_of(sample->precision, 1) - least),
                                  .beside = times * (least + 0x1p-23 * trial->factor),
                                  .least = sample->computed ? trial->factor : 0};
-    if (rows_look(&look, diagnosis->work, &share, &rms, err))
+    if (rows_look(&look, work, &share, &rms, err))
         return err->status;
     if (!trial->fits)
         bounds->noise = pe_noise_of(rms, trial->factor);
-    else if (diagnosis->noisy)
-        bounds->noise = pe_noise_granted(trial, diagnosis->grant);
+    else if (explanation->noisy)
+        bounds->noise = pe_noise_granted(trial, explanation->grant);
     else if (sample->precision <=
              PE_F32) /* coarser ones hide the errors of angles in most values */
         bounds->share = fmin(ROOM_GRANT, ROOM_SHARE * share);

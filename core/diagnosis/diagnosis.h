@@ -4,7 +4,8 @@
 
 /* Which scheme, and which known mistake, explains cos, sin or frequencies that were observed.
  * diagnosis.c runs it, verdict.c decides, residuals.c measures how far a suspect is from a
- * sample, suspects.c lists them, measures.c reads numbers off a sample that are in no list. */
+ * sample, suspects.c lists them, measures.c reads numbers off a sample that are in no list, hold.c
+ * asks whether the outcome explains another sample too. */
 
 #include "core/base/fail.h"
 #include "core/kinds/waves.h"
@@ -79,6 +80,9 @@ struct pe_diagnosis {
     bool ambiguous; /* another scheme or mistake explains it as well */
     int grant;      /* errors of angles that the verdict grants: PE_GRANT_ */
     bool noisy;     /* not by rounding alone: there is noise on top, the rms of the first trial */
+    /* What was said of the rows that were tried, before all of them were looked at. */
+    enum pe_verdict tried;
+    bool tried_noisy;
     size_t trials_count; /* the best first */
     struct pe_trial trials[PE_FINDINGS_MAX];
     struct pe_finding findings[PE_FINDINGS_MAX]; /* of the trials, as they are told */
@@ -148,11 +152,17 @@ struct pe_bounds {
     double noise;        /* as it is; 0: none */
 };
 
-/* Those of the first trial. `of` is the prediction of all rows; `room` is for a row of each part.
- */
-enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_diagnosis *diagnosis,
+/* A trial, and in which stage it was decided that it explains its sample. */
+struct pe_explanation {
+    const struct pe_trial *trial;
+    int grant;
+    bool noisy;
+};
+
+/* Those of an explanation. `of` is the prediction of all rows; `room` is for a row of each part. */
+enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanation *explanation,
                               const struct pe_prediction *of, double *const room[2],
-                              struct pe_error *err);
+                              struct pe_work *work, struct pe_error *err);
 /* Is a value with so large an error explained? One that is NaN is not. */
 bool pe_bounds_pass(const struct pe_bounds *bounds, double error, double value, double angle,
                     double scale);
@@ -165,11 +175,16 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 /* Decides which trials count, and keeps the best. Their order changes. */
 void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                      bool anything_expected);
+/* The first stage in which a measured trial fits by itself, as an explanation. False: in none. */
+bool pe_trial_explains(const struct pe_trial *trial, struct pe_explanation *explanation);
 
 /* Looks at every row of the first trial's sample, and compares it with both arithmetics of its
  * scheme. A match that does not hold for all rows is none. PE_CANCELLED, PE_OUT_OF_MEMORY. */
 enum pe_status pe_whole_look(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
                              struct pe_error *err);
+/* Holds every row of a trial's sample, which has no frequencies, against its explanation. */
+enum pe_status pe_whole_hold(const struct pe_explanation *explanation, struct pe_bad_rows *bad,
+                             struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
 
 /* The scheme with other parameters, "name=value" pairs; opened, and the diagnosis's own. NULL:
  * there is no such scheme. */

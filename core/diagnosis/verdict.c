@@ -311,13 +311,24 @@ static void trials_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
     }
 }
 
+static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
+                                      {PE_GRANT_HARMLESS, true},
+                                      {PE_GRANT_FLOAT32, false},
+                                      {PE_GRANT_FLOAT32, true}};
+
+bool pe_trial_explains(const struct pe_trial *trial, struct pe_explanation *explanation)
+{
+    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+        *explanation = (struct pe_explanation){trial, stages[i].grant, stages[i].noisy};
+        if (is_fit(trial, stages[i]))
+            return true;
+    }
+    return false;
+}
+
 void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                      bool anything_expected)
 {
-    static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
-                                          {PE_GRANT_HARMLESS, true},
-                                          {PE_GRANT_FLOAT32, false},
-                                          {PE_GRANT_FLOAT32, true}};
     struct jury jury = {trials, count, anything_expected, stages[0], NULL};
     struct pe_trial *choice = NULL;
 

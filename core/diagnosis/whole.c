@@ -202,15 +202,20 @@ static void sample_read(const void *context, size_t begin, size_t rows, double *
         memcpy(weight, sample->weight + at, size);
 }
 
-static void found_join(struct pe_diagnosis *diagnosis, const struct whole *whole)
+static void found_join(const struct whole *whole, struct pe_bad_rows *bad)
 {
+    *bad = (struct pe_bad_rows){0};
     for (size_t i = 0; i < whole->job.blocks; i++) {
-        const size_t count = diagnosis->bad.count;
+        const size_t count = bad->count;
         if (count == 0)
-            diagnosis->bad = whole->found[i];
+            *bad = whole->found[i];
         else
-            diagnosis->bad.count = count + whole->found[i].count;
+            bad->count = count + whole->found[i].count;
     }
+}
+
+static void verdict_settle(struct pe_diagnosis *diagnosis, const struct whole *whole)
+{
     for (size_t i = 0; i < PE_ARITHMETICS; i++)
         if (whole->arithmetics[i].frequencies && !whole->arithmetics[i].apart)
             diagnosis->identical[diagnosis->identical_count++] = whole->arithmetics[i].name;
@@ -267,8 +272,8 @@ static enum pe_status arithmetics_make(struct whole *whole, struct pe_diagnosis 
     return diagnosis->listed ? pe_no_memory(err, "a diagnosis") : PE_OK;
 }
 
-static enum pe_status rows_look(struct whole *whole, struct pe_diagnosis *diagnosis,
-                                struct pe_pool *pool, struct pe_error *err)
+static enum pe_status rows_look(struct whole *whole, const struct pe_explanation *explanation,
+                                struct pe_bad_rows *bad, struct pe_pool *pool, struct pe_error *err)
 {
     const size_t pairs = whole->sample->pairs, rows = whole->rows->positions.count;
     double *steps = pe_memory_take(whole->work, 3 * pairs, sizeof(*steps), "a diagnosis", err);
@@ -285,12 +290,12 @@ static enum pe_status rows_look(struct whole *whole, struct pe_diagnosis *diagno
         room = pe_memory_take(whole->work, room_of(whole), sizeof(*room), "a diagnosis", err);
     if (room) {
         const struct chunk chunk = chunk_of(whole, room);
-        pe_prediction_begin(&whole->prediction, &diagnosis->trials[0], &whole->rows->positions,
-                            steps);
-        pe_bounds_make(&whole->bounds, diagnosis, &whole->prediction, chunk.made, err);
+        pe_prediction_begin(&whole->prediction, explanation->trial, &whole->rows->positions, steps);
+        pe_bounds_make(&whole->bounds, explanation, &whole->prediction, chunk.made, whole->work,
+                       err);
     }
     if (!err->status && pe_pool_run(pool, &whole->job) && !whole->failed)
-        found_join(diagnosis, whole);
+        found_join(whole, bad);
     else if (!err->status && !pe_work_check(whole->work, err))
         pe_no_memory(err, "a diagnosis");
     pe_memory_give(whole->work, room, room_of(whole), sizeof(*room));
@@ -306,29 +311,56 @@ double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype)
     return element * (double)rows * (double)pairs;
 }
 
+/* All rows of a sample; `own` describes those that it is made of. */
+static const struct pe_sample_rows *rows_of(const struct pe_sample *sample,
+                                            struct pe_sample_rows *own)
+{
+    *own =
+        (struct pe_sample_rows){.positions = {.values = sample->positions, .count = sample->rows},
+                                .read = sample_read,
+                                .context = sample};
+    return sample->all ? sample->all : own;
+}
+
+static enum pe_status rows_spend(const struct whole *whole, struct pe_error *err)
+{
+    return pe_spend(whole->work,
+                    pe_diagnosis_rows_work(whole->rows->positions.count, whole->sample->pairs,
+                                           whole->sample->precision),
+                    err);
+}
+
 enum pe_status pe_whole_look(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
                              struct pe_error *err)
 {
+    const struct pe_explanation explanation = {diagnosis->trials, diagnosis->grant,
+                                               diagnosis->noisy};
     const struct pe_sample *sample =
         diagnosis->trials_count > 0 ? diagnosis->trials[0].sample : NULL;
     struct whole whole = {.sample = sample, .work = diagnosis->work};
     struct pe_sample_rows own;
 
+    diagnosis->tried = diagnosis->verdict;
+    diagnosis->tried_noisy = diagnosis->noisy;
     if (!sample)
         return PE_OK;
-    own = (struct pe_sample_rows){.positions = {.values = sample->positions, .count = sample->rows},
-                                  .read = sample_read,
-                                  .context = sample};
-    whole.rows = sample->all ? sample->all : &own;
-    if (arithmetics_make(&whole, diagnosis, err) ||
-        pe_spend(
-            diagnosis->work,
-            pe_diagnosis_rows_work(whole.rows->positions.count, sample->pairs, sample->precision),
-            err))
+    whole.rows = rows_of(sample, &own);
+    if (arithmetics_make(&whole, diagnosis, err) || rows_spend(&whole, err))
         return err->status;
-    if (!sample->frequencies)
-        return rows_look(&whole, diagnosis, pool, err);
-    frequencies_compare(&whole);
-    found_join(diagnosis, &whole);
+    if (sample->frequencies)
+        frequencies_compare(&whole);
+    else if (rows_look(&whole, &explanation, &diagnosis->bad, pool, err))
+        return err->status;
+    verdict_settle(diagnosis, &whole);
     return PE_OK;
+}
+
+enum pe_status pe_whole_hold(const struct pe_explanation *explanation, struct pe_bad_rows *bad,
+                             struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
+{
+    struct whole whole = {.sample = explanation->trial->sample, .work = work};
+    struct pe_sample_rows own;
+
+    whole.rows = rows_of(whole.sample, &own);
+    return rows_spend(&whole, err) ? err->status : rows_look(&whole, explanation, bad, pool, err);
 }

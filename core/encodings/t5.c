@@ -33,6 +33,8 @@ struct state {
     struct pe_weights weights;
     int64_t *bounds; /* the distances at which the wider buckets begin */
     size_t bounds_count;
+    int64_t exact;  /* buckets of one distance, of one direction */
+    int64_t offset; /* of the buckets of keys behind the query; 0: they have none of their own */
 };
 
 static void close_all(void *state)
@@ -100,20 +102,20 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
         state->bounds[k - 1] =
             pe_geometric_bound(exact, farthest(scheme), parts, k, PE_BOUND_AT_LEAST);
     state->bounds_count = parts - 1;
+    state->exact = (int64_t)exact;
+    state->offset = is_bidirectional(scheme) ? (int64_t)side(scheme) : 0;
     return err->status;
 }
 
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
     const struct state *state = scheme->state;
-    const bool both = is_bidirectional(scheme);
-    const int64_t exact = (int64_t)(side(scheme) / 2);
-    const int64_t offset = both && distance > 0 ? (int64_t)side(scheme) : 0;
-    const int64_t n = distance < 0 ? -distance : both ? distance : 0;
+    const int64_t offset = distance > 0 ? state->offset : 0;
+    const int64_t n = distance < 0 ? -distance : state->offset > 0 ? distance : 0;
 
-    if (n < exact)
+    if (n < state->exact)
         return offset + n;
-    return offset + exact + (int64_t)pe_bounds_passed(state->bounds, state->bounds_count, n);
+    return offset + state->exact + (int64_t)pe_bounds_passed(state->bounds, state->bounds_count, n);
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_weights_heads,

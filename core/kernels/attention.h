@@ -2,12 +2,14 @@
 #ifndef CORE_KERNELS_ATTENTION_H
 #define CORE_KERNELS_ATTENTION_H
 
-/* Sizes that the attention kernels and their callers share. A packed matrix is cut into panels of
- * PE_PANEL_SIZE bytes of columns: panel[depth][columns], zeros where columns are missing. Rows of
- * logits and of softmax are a whole number of panels wide. */
+/* Sizes that the attention kernels and their callers share. A matrix is cut into panels of
+ * PE_PANEL_SIZE bytes of columns. A packed one has panel[depth][columns], zeros where columns are
+ * missing; rows of another lie as far apart as the matrix is wide. Rows of logits and of softmax
+ * are a whole number of panels wide. */
 enum {
-    PE_PANEL_SIZE = 128,       /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
-    PE_ATTENTION_PARTIALS = 16 /* partial sums of a row, whatever the width of a vector */
+    PE_PANEL_SIZE = 128,        /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
+    PE_ATTENTION_PARTIALS = 16, /* partial sums of a row, whatever the width of a vector */
+    PE_SUM_RUN = 32 /* terms of a product of f32 that are summed apart, from the first one on */
 };
 
 #endif

@@ -44,49 +44,61 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 
 /* ---- out (+)= a * panel ---------------------------------------------------------------------- */
 
-/* One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
+/* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
+ * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
+ *
+ * One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
                                                        size_t a_stride, const REAL *panel,
-                                                       size_t depth, int accumulate,
-                                                       const size_t rows)
+                                                       size_t panel_stride, size_t depth,
+                                                       int accumulate, const size_t rows)
 {
-    enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
+    const int continues = SUM_RUN == SIZE_MAX;
     real_vec left[TILE], right[TILE];
 
-#pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        left[row] = accumulate ? load(out + row * out_stride) : splat(0);
-        right[row] = accumulate ? load(out + row * out_stride + LANES) : splat(0);
-    }
-    for (size_t k = 0; k < depth; k++) {
-        const real_vec b0 = load(panel + k * WIDTH), b1 = load(panel + k * WIDTH + LANES);
+    do {
+        const size_t run = depth < SUM_RUN ? depth : SUM_RUN;
 #pragma GCC unroll 16
         for (size_t row = 0; row < rows; row++) {
-            const real_vec x = splat(a[row * a_stride + k]);
-            left[row] = FUSED(x, b0, left[row]);
-            right[row] = FUSED(x, b1, right[row]);
+            left[row] = continues && accumulate ? load(out + row * out_stride) : splat(0);
+            right[row] = continues && accumulate ? load(out + row * out_stride + LANES) : splat(0);
         }
-    }
+        for (size_t k = 0; k < run; k++, panel += panel_stride) {
+            const real_vec b0 = load(panel), b1 = load(panel + LANES);
 #pragma GCC unroll 16
-    for (size_t row = 0; row < rows; row++) {
-        store(out + row * out_stride, left[row]);
-        store(out + row * out_stride + LANES, right[row]);
-    }
+            for (size_t row = 0; row < rows; row++) {
+                const real_vec x = splat(a[row * a_stride + k]);
+                left[row] = FUSED(x, b0, left[row]);
+                right[row] = FUSED(x, b1, right[row]);
+            }
+        }
+#pragma GCC unroll 16
+        for (size_t row = 0; row < rows; row++) {
+            REAL *to = out + row * out_stride;
+            store(to, !continues && accumulate ? load(to) + left[row] : left[row]);
+            store(to + LANES,
+                  !continues && accumulate ? load(to + LANES) + right[row] : right[row]);
+        }
+        accumulate = 1;
+        a += run;
+        depth -= run;
+    } while (depth > 0);
 }
 
 static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
-                  size_t rows, size_t depth, int accumulate)
+                  size_t panel_stride, size_t rows, size_t depth, int accumulate)
 {
     for (; rows >= TILE; rows -= TILE, out += TILE * out_stride, a += TILE * a_stride)
-        tile(out, out_stride, a, a_stride, panel, depth, accumulate, TILE);
+        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, TILE);
     for (; rows >= 3; rows -= 3, out += 3 * out_stride, a += 3 * a_stride)
-        tile(out, out_stride, a, a_stride, panel, depth, accumulate, 3);
+        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 3);
     for (; rows > 0; rows--, out += out_stride, a += a_stride)
-        tile(out, out_stride, a, a_stride, panel, depth, accumulate, 1);
+        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 1);
 }
 
 void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_stride,
-                       const void *panel, size_t rows, size_t depth, int accumulate)
+                       const void *panel, size_t panel_stride, size_t rows, size_t depth,
+                       int accumulate)
 {
     enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
     REAL *to = out;
@@ -94,9 +106,88 @@ void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_str
 
     for (size_t column = 0; column < WIDTH; column += 2 * LANES)
         if (accumulate)
-            strip(to + column, out_stride, a, a_stride, from + column, rows, depth, 1);
+            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
+                  1);
         else
-            strip(to + column, out_stride, a, a_stride, from + column, rows, depth, 0);
+            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
+                  0);
+}
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+#if PE_LANES > 1
+#define ZIP_LOW(i)  ((i) / 2 + (i) % 2 * LANES)
+#define ZIP_HIGH(i) (ZIP_LOW(i) + LANES / 2)
+
+/* A square of LANES columns. Each round puts the elements of vectors i and i + LANES / 2 by turns
+ * into two that stand side by side; after as many rounds as LANES has bits it is turned. */
+static inline void square_transpose(REAL *panel, const REAL *columns, size_t stride)
+{
+    enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
+    real_vec from[LANES], to[LANES];
+
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++)
+        from[i] = load(columns + i * stride);
+#pragma GCC unroll 4
+    for (size_t round = 1; round < LANES; round *= 2) {
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES / 2; i++) {
+            to[2 * i] =
+                __builtin_shufflevector(from[i], from[i + LANES / 2], PE_LIST(LANES, ZIP_LOW));
+            to[2 * i + 1] =
+                __builtin_shufflevector(from[i], from[i + LANES / 2], PE_LIST(LANES, ZIP_HIGH));
+        }
+#pragma GCC unroll 16
+        for (size_t i = 0; i < LANES; i++)
+            from[i] = to[i];
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++)
+        store(panel + i * WIDTH, from[i]);
+}
+#else
+static inline void square_transpose(REAL *panel, const REAL *columns, size_t stride)
+{
+    (void)stride;
+    *panel = *columns;
+}
+#endif
+
+void KERNEL_NAME(transpose)(void *panel, const void *columns, size_t stride, size_t depth)
+{
+    enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
+    const REAL *from = columns;
+    REAL *to = panel;
+    size_t k = 0;
+
+    for (; k + LANES <= depth; k += LANES)
+        for (size_t i = 0; i < WIDTH; i += LANES)
+            square_transpose(to + k * WIDTH + i, from + i * stride + k, stride);
+    for (; k < depth; k++)
+        for (size_t i = 0; i < WIDTH; i++)
+            to[k * WIDTH + i] = from[i * stride + k];
+}
+
+/* The exponent of what is not finite is all ones, and one more is the bit above. */
+void KERNEL_NAME(odd)(bool *odd, const void *row, size_t count)
+{
+    const REAL *from = row;
+    const BITS exponent = ((BITS)-1 >> (MANTISSA_BITS + 1)) << MANTISSA_BITS;
+    const BITS one = (BITS)1 << MANTISSA_BITS, sign = ~((BITS)-1 >> 1);
+    bits_vec seen = {0};
+    BITS bits, all = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= count; i += LANES)
+        seen |= ((bits_vec)load(from + i) & exponent) + one;
+    for (; i < count; i++) {
+        __builtin_memcpy(&bits, from + i, sizeof(bits));
+        all |= (bits & exponent) + one;
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        all |= seen[lane];
+    *odd = (all & sign) != 0;
 }
 
 /* ---- rows of logits -------------------------------------------------------------------------- */
@@ -166,26 +257,30 @@ static inline real_vec exp_vec(real_vec x)
     return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
 
-/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0. */
+/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0;
+ * and 1 - 2 e / (1 + e) with e = e^(-2 |y|), whose error is small where e is. */
 static inline real_vec tanh_vec(real_vec y)
 {
     const bits_vec sign = (bits_vec)splat(-(REAL)0.0);
     const real_vec x = (real_vec)((bits_vec)y & ~sign) * (REAL)-2;
-    const struct exponential e = exp_parts(x);
-    const real_vec m =
-        choose((bits_vec)(x < splat(EXP_MIN)), splat(-1), e.tail * e.power + (e.power - (REAL)1));
-    const bits_vec t = (bits_vec)(-m / (m + (REAL)2));
+    const struct exponential parts = exp_parts(x);
+    const bits_vec none = (bits_vec)(x < splat(EXP_MIN));
+    const real_vec e = choose(none, splat(0), FUSED(parts.tail, parts.power, parts.power));
+    const real_vec m = parts.tail * parts.power + (parts.power - (REAL)1);
+    const bits_vec far = (bits_vec)(e < splat((REAL)0.25));
+    const real_vec part = choose(far, e + e, -m) / choose(far, e + (REAL)1, m + (REAL)2);
+    const bits_vec t = (bits_vec)choose(far, (REAL)1 - part, part);
 
     return (real_vec)((t & ~sign) | ((bits_vec)y & sign));
 }
 
-void KERNEL_NAME(softcap)(void *row, size_t count, double cap)
+void KERNEL_NAME(softcap)(void *row, size_t count, double factor, double cap)
 {
     REAL *to = row;
-    const real_vec most = splat((REAL)cap);
+    const real_vec by = splat((REAL)factor), most = splat((REAL)cap);
 
     for (size_t j = 0; j < count; j += LANES)
-        store(to + j, most * tanh_vec(load(to + j) / most));
+        store(to + j, most * tanh_vec(load(to + j) * by));
 }
 
 void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)

@@ -6,6 +6,7 @@
 #define LANES PE_LANES
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f32)
+#define SUM_RUN           PE_SUM_RUN
 
 typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 

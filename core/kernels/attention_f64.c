@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#define REAL  double
-#define BITS  unsigned long long /* unsigned: sums of bits may wrap around */
-#define LANES (PE_LANES > 1 ? PE_LANES / 2 : 1)
+#include "core/kernels/vec.h"
+
+#define REAL double
+#define BITS unsigned long long /* unsigned: sums of bits may wrap around */
+#if PE_LANES > 1
+#define LANES PE_LANES_F64
+#else
+#define LANES 1
+#endif
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f64)
+#define SUM_RUN           SIZE_MAX
 
 typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 

@@ -7,6 +7,7 @@
  * row's name, which ends the names of its kernels) and PE_LANES (floats in a vector; 1 is the
  * scalar build, the oracle of all others). Nothing here includes any other folder of core/. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

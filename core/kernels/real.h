@@ -43,6 +43,16 @@ PE_INLINE real real_of(word bits)
     return x;
 }
 
+/* a * b + c where an error is bounded and not told. */
+PE_INLINE real multiply_add(real a, real b, real c)
+{
+#if PE_LANES > 1
+    return vec_multiply_add_f64(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 #define SIGN (UINT64_C(1) << 63)
 
 PE_INLINE real magnitude_of(real x)

@@ -9,7 +9,6 @@
 #define interleaved_kernel rotate_interleaved_bf16
 #define ELEMENT            uint16_t
 #define REAL               float
-#define STEPS_MAX          4
 #define widen(x)           f32_from_bf16(x)
 #define narrow(x)          bf16_from_f32(x)
 
@@ -38,7 +37,11 @@ PE_INLINE vec_u32 rounded(vec x)
 
 PE_INLINE void store(uint16_t *to, vec even, vec odd)
 {
+#ifdef PE_HAS_BF16_PAIR
+    const vec_u32 v = vec_bf16_pair(even, odd);
+#else
     const vec_u32 v = rounded(even) >> 16 | (rounded(odd) & 0xffff0000);
+#endif
 
     __builtin_memcpy(to, &v, sizeof(v));
 }
@@ -112,6 +115,7 @@ PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
 #define FIRST      pair
 #define SECOND     half + pair
 #define STEP       (2 * PE_LANES)
+#define STEPS      2
 #define REST       half_rest
 #include "core/kernels/rotate_walk.h"
 
@@ -119,4 +123,5 @@ PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
 #define FIRST      2 * pair
 #define SECOND     2 * pair + 1
 #define STEP       PE_LANES
+#define STEPS      4
 #include "core/kernels/rotate_walk.h"

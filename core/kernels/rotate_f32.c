@@ -7,7 +7,6 @@
 #define REAL               float
 #define VEC                vec
 #define LANES              PE_LANES
-#define STEPS_MAX          4
 #define load_real          vec_load
 #define load               vec_load
 #define store              vec_store

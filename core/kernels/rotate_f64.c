@@ -7,7 +7,6 @@
 #define REAL               double
 #define VEC                vec_f64
 #define LANES              PE_LANES_F64
-#define STEPS_MAX          4
 #define load_real          vec_load_f64
 #define load               vec_load_f64
 #define store              vec_store_f64

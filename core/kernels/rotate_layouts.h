@@ -63,10 +63,12 @@ PE_INLINE void interleaved_step(ELEMENT *row, size_t pair, size_t half,
 #define FIRST      pair
 #define SECOND     half + pair
 #define STEP       LANES
+#define STEPS      4
 #include "core/kernels/rotate_walk.h"
 
 #define WALK(part) interleaved_##part
 #define FIRST      2 * pair
 #define SECOND     2 * pair + 1
 #define STEP       LANES
+#define STEPS      4
 #include "core/kernels/rotate_walk.h"

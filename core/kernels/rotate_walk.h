@@ -6,7 +6,7 @@
  *   ELEMENT, REAL   the types of memory and of arithmetic; widen and narrow convert one number
  *   FIRST, SECOND   where the two elements of a pair are in a row
  *   STEP            pairs that a step rotates
- *   STEPS_MAX       steps whose factors fit the registers
+ *   STEPS           steps whose factors fit the registers
  *   REST            optional: rotates pairs that no step fits, from pair `done` on; returns the
  *                   first that it left */
 
@@ -16,15 +16,20 @@
 PE_INLINE void WALK(columns)(ELEMENT *row, const REAL *cos, const REAL *sin, size_t pair,
                              size_t heads, size_t head_dim, size_t half, const size_t steps)
 {
-    struct WALK(factors) factors[STEPS_MAX];
+    struct WALK(factors) factors[STEPS];
 
 #pragma GCC unroll 4
     for (size_t i = 0; i < steps; i++)
         factors[i] = WALK(load)(cos + pair + i * STEP, sin + pair + i * STEP);
-    for (size_t head = 0; head < heads; head++, row += head_dim)
+    for (size_t head = 0; head < heads; head++, row += head_dim) {
+        const uintptr_t ahead = (uintptr_t)(row + 2 * pair) + AHEAD;
+#pragma GCC unroll 8
+        for (size_t at = 0; at < 2 * steps * STEP * sizeof(ELEMENT); at += LINE)
+            __builtin_prefetch((const void *)(ahead + at), 1);
 #pragma GCC unroll 4
         for (size_t i = 0; i < steps; i++)
             WALK(step)(row, pair + i * STEP, half, &factors[i]);
+    }
 }
 #endif
 
@@ -34,8 +39,8 @@ PE_INLINE void WALK(token)(ELEMENT *rows, const REAL *cos, const REAL *sin, size
     size_t done = 0;
 
 #if PE_LANES > 1
-    for (; done + STEPS_MAX * STEP <= half; done += STEPS_MAX * STEP)
-        WALK(columns)(rows, cos, sin, done, heads, head_dim, half, STEPS_MAX);
+    for (; done + STEPS * STEP <= half; done += STEPS * STEP)
+        WALK(columns)(rows, cos, sin, done, heads, head_dim, half, STEPS);
     for (; done + STEP <= half; done += STEP)
         WALK(columns)(rows, cos, sin, done, heads, head_dim, half, 1);
 #ifdef REST
@@ -70,4 +75,5 @@ void PE_KERNEL(WALK(kernel))(ELEMENT *data, const REAL *cos, const REAL *sin, si
 #undef FIRST
 #undef SECOND
 #undef STEP
+#undef STEPS
 #undef REST

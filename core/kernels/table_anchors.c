@@ -5,11 +5,14 @@
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
 
-/* 1 / (n * (n + 1)) and 1 / (n * (n - 1)) for n = 2, 4, ..., 16: the ratios of Taylor's terms. */
-static const double sine_ratios[] = {1.0 / 6,   1.0 / 20,  1.0 / 42,  1.0 / 72,
-                                     1.0 / 110, 1.0 / 156, 1.0 / 210, 1.0 / 272};
-static const double cosine_ratios[] = {1.0 / 2,  1.0 / 12,  1.0 / 30,  1.0 / 56,
-                                       1.0 / 90, 1.0 / 132, 1.0 / 182, 1.0 / 240};
+/* Of (sin(x) / x - 1) / x^2 and of (cos(x) - 1 + x^2 / 2) / x^4 as sums of powers of x^2 that meet
+ * them in six places each, up to an eighth of a turn. */
+static const double sine_terms[] = {-0x1.5555555555555p-3,  0x1.1111111110bb2p-7,
+                                    -0x1.a01a019e83a8fp-13, 0x1.71de3796878acp-19,
+                                    -0x1.ae600b0015b56p-26, 0x1.5e0b190675a75p-33};
+static const double cosine_terms[] = {0x1.5555555555555p-5,  -0x1.6c16c16c16967p-10,
+                                      0x1.a01a019f4eaf1p-16, -0x1.27e4fa17d8c6fp-22,
+                                      0x1.1eeb68e7eadb9p-29, -0x1.907da2752d350p-37};
 
 struct cos_sin {
     real cos, sin;
@@ -18,15 +21,15 @@ struct cos_sin {
 /* x, in radians, is at most an eighth of a turn. */
 PE_INLINE struct cos_sin cos_sin_of(real x)
 {
-    const real z = x * x, half = 0.5 * z, near = 1 - half;
-    real sine = z * sine_ratios[7], cosine = z * cosine_ratios[7];
+    const real z = x * x, half = 0.5 * z, near = 1 - half, none = z - z;
+    real sine = none + sine_terms[5], cosine = none + cosine_terms[5];
 
-    for (int i = 6; i > 0; i--) {
-        sine = (1 - sine) * (z * sine_ratios[i]);
-        cosine = (1 - cosine) * (z * cosine_ratios[i]);
+    for (int i = 4; i >= 0; i--) {
+        sine = multiply_add(sine, z, none + sine_terms[i]);
+        cosine = multiply_add(cosine, z, none + cosine_terms[i]);
     }
-    sine = (1 - sine) * (z * sine_ratios[0]);
-    return (struct cos_sin){near + (((1 - near) - half) + half * cosine), x - x * sine};
+    return (struct cos_sin){near + multiply_add(z * z, cosine, (1 - near) - half),
+                            multiply_add(x * z, sine, x)};
 }
 
 PE_INLINE struct cos_sin turns_cos_sin(struct sum turns)
@@ -41,16 +44,27 @@ PE_INLINE struct cos_sin turns_cos_sin(struct sum turns)
                             real_of((sin ^ swap) ^ (quarters & 2) << 62)};
 }
 
-void PE_KERNEL(table_anchors)(struct pe_anchors *out, const struct pe_anchor *at,
-                              const struct pe_phases *phases, size_t count)
+/* Turns of a position of at most 26 bits, whose products with high and middle are exact. */
+PE_INLINE struct sum short_turns(struct position t, real high, real middle, real low)
 {
-    const struct position t = position_split(at->position);
+    const struct sum whole = {fraction(high * t.both), high - high};
+    const struct sum sum = sum_add(whole, fraction(middle * t.both));
+
+    return (struct sum){sum.high, sum.low + low * t.both};
+}
+
+/* `is_short` is a constant wherever this is called. */
+PE_INLINE void anchors_compute(struct pe_anchors *out, const struct pe_anchor *at,
+                               struct position t, const struct pe_phases *phases, size_t count,
+                               const int is_short)
+{
     const double amplitude = at->amplitude, magnitude = t.both < 0 ? -t.both : t.both;
 
     for (size_t i = 0; i < count; i += LANES) {
-        const real high = load(phases->high + i);
-        const struct cos_sin r =
-            turns_cos_sin(turns(t, high, load(phases->middle + i), load(phases->low + i)));
+        const real high = load(phases->high + i), middle = load(phases->middle + i);
+        const real low = load(phases->low + i);
+        const struct cos_sin r = turns_cos_sin(is_short ? short_turns(t, high, middle, low)
+                                                        : turns(t, high, middle, low));
         const real sin = r.sin * amplitude;
         const real far = high * magnitude * 0x1p-97;
         const real size = real_of(bits_of(r.sin) & ~SIGN) + 2 * load(at->reach + i);
@@ -61,6 +75,17 @@ void PE_KERNEL(table_anchors)(struct pe_anchors *out, const struct pe_anchor *at
         store(out->cos_error + i, amplitude * (far + 0x1p-41) + 0x1p-140);
         store(out->sin_error + i, amplitude * (far + size * 0x1p-41) + 0x1p-140);
     }
+}
+
+void PE_KERNEL(table_anchors)(struct pe_anchors *out, const struct pe_anchor *at,
+                              const struct pe_phases *phases, size_t count)
+{
+    const struct position t = position_split(at->position);
+
+    if (t.low < 0 || t.low > 0 || t.rest < 0 || t.rest > 0)
+        anchors_compute(out, at, t, phases, count, 0);
+    else
+        anchors_compute(out, at, t, phases, count, 1);
 }
 
 /* ---- powers --------------------------------------------------------------------------------- */

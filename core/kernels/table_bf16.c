@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kernels/table_half.h"
+#include "core/kernels/vec.h"
 
 #define table_kernel table_bf16
-#define ELEMENT      uint16_t
-
-PE_INLINE uint32_t put(uint16_t *out, float low, float high)
-{
-    *out = bf16_from_f32(low);
-    return *out ^ bf16_from_f32(high);
-}
+#define narrow       bf16_from_f32
 
 #if PE_LANES > 1
-/* The result in the low half of each lane. No NaN comes here. */
-PE_INLINE vec_u32 rounded(vec x)
+PE_INLINE vec_u16 vec_near(vec x)
 {
     const vec_u32 bits = (vec_u32)x;
 
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16, vec_u16);
 }
 
-PE_INLINE vec_u32 vec_put(uint16_t *out, vec low, vec high)
+/* Half of the last bit is added and the rest cut off, which is wrong in the middle between two
+ * numbers alone, where the ends differ. */
+PE_INLINE int vec_decide(uint16_t *out, vec x, vec low, vec high)
 {
-    const vec_u32 value = rounded(low);
-
-    vec_store_u16(out, value);
-    return value ^ rounded(high);
+    vec_store_u16(out, ((vec_u32)x + 0x8000) >> 16);
+    return vec_any((((vec_u32)low + 0x8000) ^ ((vec_u32)high + 0x8000)) & 0xffff0000);
 }
 #endif
 
-#include "core/kernels/table_body.h"
+#include "core/kernels/table_half.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a table in one dtype. Included with
+/* The rows of a table in one dtype, and its kernel. Included before vector_down is defined, with
  *     table_kernel  the kernel
  *     ELEMENT       the type of an element
- *     widened       the error of x, made so wide that both ends may be rounded to f32 first
- *     put           writes one of the two ends and returns the bits in which they differ
- *     vec_put       the same for a vector */
+ *     put           writes one of two ends, and returns the bits in which they differ */
+
+enum { TURNS = PE_TABLE_ROWS / PE_TABLE_TURN };
+
+/* ---- one by one: for tables narrower than a vector, and for machines without vectors -------- */
 
 #if PE_LANES > 1
-/* Columns are done by groups of vectors, whose factors stay in registers down all rows. */
-enum { VECTORS = 4, GROUP = VECTORS * PE_LANES_F64, HALF = GROUP / 2, NARROW = HALF - 1 };
+enum { NARROW = PE_LANES - 1 };
 #else
 enum { NARROW = PE_TABLE_COLUMNS };
 #endif
@@ -32,12 +33,10 @@ PE_INLINE uint64_t element(ELEMENT *out, const struct pe_table_rows *in, struct 
 {
     const size_t at = row % PE_TABLE_TURN * in->step_stride + column;
     const double x = f.cos * in->step_cos[at] + f.sin * in->step_sin[at];
-    const double error = widened(in->error[column], x);
 
-    return put(out, (float)(x - error), (float)(x + error)) != 0;
+    return put(out, x - in->error[column], x + in->error[column]) != 0;
 }
 
-/* Rows of at most NARROW columns, one element after the other. */
 static void narrow_down(ELEMENT *out, const struct pe_table_rows *in,
                         struct pe_table_doubts *doubts)
 {
@@ -53,113 +52,76 @@ static void narrow_down(ELEMENT *out, const struct pe_table_rows *in,
         }
 }
 
+/* ---- by vectors ----------------------------------------------------------------------------- */
+
 #if PE_LANES > 1
-/* The columns [begin, end) of a row again, one at a time, to learn which of them are in doubt. */
-__attribute__((noinline, cold)) static uint64_t
-doubts_of(ELEMENT *out, const struct pe_table_rows *in, size_t row, size_t begin, size_t end)
-{
-    uint64_t doubts = 0;
-
-    for (size_t column = begin; column < end; column++) {
-        struct factors f = {in->cos[column], in->sin[column]};
-        for (size_t turns = row / PE_TABLE_TURN; turns > 0; turns--)
-            f = turned(f, in, column);
-        doubts |= element(out + column, in, f, row, column) << column;
-    }
-    return doubts;
-}
-
-struct group {
-    vec_f64 cos[VECTORS], sin[VECTORS], error[VECTORS];
-};
-
-/* `vectors` is a constant wherever these are called: 2 or VECTORS. */
-PE_INLINE void group_load(struct group *group, const struct pe_table_rows *in, size_t column,
-                          const size_t vectors)
-{
-#pragma GCC unroll 4
-    for (size_t i = 0; i < vectors; i++) {
-        group->cos[i] = vec_load_f64(in->cos + column + i * PE_LANES_F64);
-        group->sin[i] = vec_load_f64(in->sin + column + i * PE_LANES_F64);
-        group->error[i] = vec_load_f64(in->error + column + i * PE_LANES_F64);
-    }
-}
-
-PE_INLINE void group_turn(struct group *group, const double *cos, const double *sin,
-                          const size_t vectors)
-{
-#pragma GCC unroll 4
-    for (size_t i = 0; i < vectors; i++) {
-        const vec_f64 x = group->cos[i], y = group->sin[i];
-        const vec_f64 p = vec_load_f64(cos + i * PE_LANES_F64);
-        const vec_f64 q = vec_load_f64(sin + i * PE_LANES_F64);
-
-        group->cos[i] = x * p + y * q;
-        group->sin[i] = y * p - x * q;
-    }
-}
-
-struct ends {
+/* PE_LANES doubles. */
+struct reals {
     vec_f64 low, high;
 };
 
-PE_INLINE struct ends ends_at(const struct group *group, size_t i, const double *cos,
-                              const double *sin)
+PE_INLINE struct reals reals_load(const double *from)
 {
-    const vec_f64 x = group->cos[i] * vec_load_f64(cos + i * PE_LANES_F64) +
-                      group->sin[i] * vec_load_f64(sin + i * PE_LANES_F64);
-    const vec_f64 error = widened(group->error[i], x);
-
-    return (struct ends){x - error, x + error};
+    return (struct reals){vec_load_f64(from), vec_load_f64(from + PE_LANES_F64)};
 }
 
-/* Writes two vectors' elements of a row; the bits in which their ends differ. */
-PE_INLINE vec_u32 vector(ELEMENT *out, const struct group *group, size_t i, const double *cos,
-                         const double *sin)
+/* x * p + y * q, and x * p - y * q. */
+PE_INLINE struct reals reals_sum(struct reals x, struct reals p, struct reals y, struct reals q)
 {
-    const struct ends first = ends_at(group, i, cos, sin);
-    const struct ends second = ends_at(group, i + 1, cos, sin);
-
-    return vec_put(out + i * PE_LANES_F64, vec_narrow(first.low, second.low),
-                   vec_narrow(first.high, second.high));
+    return (struct reals){vec_multiply_add_f64(x.low, p.low, y.low * q.low),
+                          vec_multiply_add_f64(x.high, p.high, y.high * q.high)};
 }
 
-PE_INLINE void group_down(ELEMENT *out, const struct pe_table_rows *in, size_t column,
-                          struct pe_table_doubts *doubts, const size_t vectors)
+PE_INLINE struct reals reals_difference(struct reals x, struct reals p, struct reals y,
+                                        struct reals q)
 {
-    const size_t stride = in->step_stride;
-    struct group group;
+    return (struct reals){vec_multiply_add_f64(x.low, p.low, -(y.low * q.low)),
+                          vec_multiply_add_f64(x.high, p.high, -(y.high * q.high))};
+}
 
-    group_load(&group, in, column, vectors);
-    for (size_t row = 0; row < in->rows;) {
-        const double *cos = in->step_cos + column, *sin = in->step_sin + column;
-        const size_t end = row + PE_TABLE_TURN < in->rows ? row + PE_TABLE_TURN : in->rows;
+/* The factors of PE_LANES columns, as they are and after each turn. */
+struct turns {
+    struct reals cos[TURNS], sin[TURNS];
+};
 
-        for (; row < end; row++, out += in->out_stride, cos += stride, sin += stride) {
-            vec_u32 differ = vector(out + column, &group, 0, cos, sin);
-            if (vectors > 2)
-                differ |= vector(out + column, &group, 2, cos, sin);
-            if (__builtin_expect(vec_any(differ), 0))
-                doubts->rows[row] |=
-                    doubts_of(out, in, row, column, column + vectors * PE_LANES_F64);
-        }
-        if (row < in->rows)
-            group_turn(&group, cos, sin, vectors);
+PE_INLINE struct turns turns_of(const struct pe_table_rows *in, size_t column)
+{
+    const size_t at = PE_TABLE_TURN * in->step_stride + column;
+    struct turns f;
+
+    f.cos[0] = reals_load(in->cos + column);
+    f.sin[0] = reals_load(in->sin + column);
+    for (size_t i = 1; i < TURNS; i++) {
+        f.cos[i] = f.cos[0];
+        f.sin[i] = f.sin[0];
     }
+    if (in->rows <= PE_TABLE_TURN) /* there may be no such power */
+        return f;
+    const struct reals p = reals_load(in->step_cos + at), q = reals_load(in->step_sin + at);
+#pragma GCC unroll 4
+    for (size_t i = 1; i < TURNS; i++) {
+        f.cos[i] = reals_sum(f.cos[i - 1], p, f.sin[i - 1], q);
+        f.sin[i] = reals_difference(f.sin[i - 1], p, f.cos[i - 1], q);
+    }
+    return f;
 }
 
-static void groups_down(ELEMENT *out, const struct pe_table_rows *in,
-                        struct pe_table_doubts *doubts)
+/* Which lanes have a bit that is set. */
+PE_INLINE uint64_t lanes_set(vec_u32 v)
 {
-    size_t column = 0;
+    uint32_t lanes[PE_LANES];
+    uint64_t set = 0;
 
-    for (; column + GROUP <= in->columns; column += GROUP)
-        group_down(out, in, column, doubts, VECTORS);
-    /* The last group ends with the row; the columns that it shares with the one before come out the
-     * same. */
-    for (; column < in->columns; column += HALF)
-        group_down(out, in, column + HALF < in->columns ? column : in->columns - HALF, doubts, 2);
+    __builtin_memcpy(lanes, &v, sizeof(v));
+    for (int i = 0; i < PE_LANES; i++)
+        set |= (uint64_t)(lanes[i] != 0) << i;
+    return set;
 }
+
+/* PE_LANES columns from `column` on, down all rows. Those of one power come one after the other, so
+ * that it is read once: rows 0, 8, 16, 24, then 1, 9, ... */
+PE_INLINE void vector_down(ELEMENT *out, const struct pe_table_rows *in, size_t column,
+                           struct pe_table_doubts *doubts, const size_t rows);
 #endif
 
 void PE_KERNEL(table_kernel)(ELEMENT *out, const struct pe_table_rows *in,
@@ -168,10 +130,17 @@ void PE_KERNEL(table_kernel)(ELEMENT *out, const struct pe_table_rows *in,
     for (size_t row = 0; row < in->rows; row++)
         doubts->rows[row] = 0;
 #if PE_LANES > 1
-    if (in->columns > NARROW) {
-        groups_down(out, in, doubts);
-        return;
+    /* The last vector ends with the row; the columns that it shares with the one before come out
+     * the same. */
+    for (size_t column = 0; in->columns > NARROW && column < in->columns; column += PE_LANES) {
+        const size_t at = column + PE_LANES < in->columns ? column : in->columns - PE_LANES;
+        if (in->rows == PE_TABLE_ROWS)
+            vector_down(out, in, at, doubts, PE_TABLE_ROWS);
+        else
+            vector_down(out, in, at, doubts, in->rows);
     }
+    if (in->columns > NARROW)
+        return;
 #endif
     narrow_down(out, in, doubts);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kernels/table_half.h"
+#include "core/kernels/vec.h"
 
 #define table_kernel table_f16
-#define ELEMENT      uint16_t
-
-PE_INLINE uint32_t put(uint16_t *out, float low, float high)
-{
-    *out = f16_from_f32(low);
-    return *out ^ f16_from_f32(high);
-}
+#define narrow       f16_from_f32
 
 #if PE_LANES > 1
-PE_INLINE vec_u32 vec_put(uint16_t *out, vec low, vec high)
+PE_INLINE vec_u16 vec_near(vec x)
 {
-    const vec_u16 bits = vec_to_f16(low);
+    return vec_to_f16(x);
+}
 
+PE_INLINE int vec_decide(uint16_t *out, vec x, vec low, vec high)
+{
+    const vec_u16 bits = vec_near(low);
+
+    (void)x;
     __builtin_memcpy(out, &bits, sizeof(bits));
-    return __builtin_convertvector(bits ^ vec_to_f16(high), vec_u32);
+    return vec_any_u16(bits ^ vec_near(high));
 }
 #endif
 
-#include "core/kernels/table_body.h"
+#include "core/kernels/table_half.h"

@@ -1,22 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kernels/vec.h"
 
-#define table_kernel      table_f32
-#define ELEMENT           float
-#define widened(error, x) (error)
+#define table_kernel table_f32
+#define ELEMENT      float
 
-PE_INLINE uint32_t put(float *out, float low, float high)
+PE_INLINE uint32_t put(float *out, double low, double high)
 {
-    *out = low;
-    return f32_bits(low) ^ f32_bits(high);
+    *out = (float)low;
+    return f32_bits(*out) ^ f32_bits((float)high);
 }
-
-#if PE_LANES > 1
-PE_INLINE vec_u32 vec_put(float *out, vec low, vec high)
-{
-    vec_store(out, low);
-    return (vec_u32)low ^ (vec_u32)high;
-}
-#endif
 
 #include "core/kernels/table_body.h"
+
+#if PE_LANES > 1
+PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t column,
+                           struct pe_table_doubts *doubts, const size_t rows)
+{
+    const struct reals error = reals_load(in->error + column);
+    const struct turns f = turns_of(in, column);
+
+    for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
+        const size_t at = power * in->step_stride + column;
+        const struct reals p = reals_load(in->step_cos + at), q = reals_load(in->step_sin + at);
+
+#pragma GCC unroll 4
+        for (size_t i = 0; i < TURNS; i++) {
+            const size_t row = i * PE_TABLE_TURN + power;
+            if (row >= rows)
+                break;
+            const struct reals x = reals_sum(f.cos[i], p, f.sin[i], q);
+            const vec low = vec_narrow(x.low - error.low, x.high - error.high);
+            const vec high = vec_narrow(x.low + error.low, x.high + error.high);
+            const vec_u32 differ = (vec_u32)low ^ (vec_u32)high;
+
+            vec_store(out + row * in->out_stride + column, low);
+            if (__builtin_expect(vec_any(differ), 0))
+                doubts->rows[row] |= lanes_set(differ) << column;
+        }
+    }
+}
+#endif

@@ -1,31 +1,131 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_KERNELS_TABLE_HALF_H
-#define CORE_KERNELS_TABLE_HALF_H
+/* Rows of 16-bit elements. Included with table_kernel and
+ *     narrow        a float, rounded
+ *     vec_decide    the same for a vector and the two ends of its intervals: writes, and returns
+ * the lanes whose ends differ
+ *
+ * Rows are made in float32 first, whose error is small beside the spacing of 16 bits, and what that
+ * leaves in doubt in doubles.
+ *
+ * Bound in float32, v = 2^-24. Factors and powers are rounded, their products too, and their sum:
+ * 3v of each product and v of the sum, so 4v (|x P| + |y Q|) and what is of higher order. The ends
+ * lose v of themselves, |value| <= |x P| + |y Q| <= |x| + |y Q|. 5.03v (|x| + |y Q|) is granted,
+ * with the error of the doubles; and 2^-120, for what is too small for normal floats: at most
+ * 2^-149 in each factor, times the other one, which is at most 2^16, or nothing is decided in
+ * float32.
+ *
+ * Ends that are doubles are made odd before they become floats: the last of 24 bits is 1 if
+ * anything was cut off. Such a float is on the same side of every number of fewer bits as the
+ * double, so its rounding to 16 bits is that of the double. Below 2^-126, where floats have fewer
+ * bits, it may move by 2^-149; 2^-147 is granted. */
 
-/* The ends of an interval are rounded to f32 and then to 16 bits, and rounding twice may differ
- * from rounding once: where f32 moves a value onto a midpoint m of two numbers of the 16-bit type,
- * from at most half an ulp away, 2^-24 |m|. So the interval is made wider, by 2^-23 |x| on both
- * sides. If the real value and x lie on two sides of a midpoint, or one of them is closer to it
- * than f32 can tell, then an end of the wider interval lies so far beyond the midpoint that f32
- * keeps it there, and the two ends give different numbers. (Where |x| < 0.6 |m| the surplus of the
- * error alone is enough, see core/bulk/quick.c.) Ends that give one number therefore give the
- * right one. */
+#include "core/kernels/odd.h"
 
-#include "core/kernels/vec.h"
+#define ELEMENT uint16_t
 
-PE_INLINE double one_widened(double error, double x)
+/* x as a float, odd. */
+PE_INLINE float odd(double x)
 {
-    return error + __builtin_fabs(x) * 0x1p-23;
+    uint64_t bits;
+
+    __builtin_memcpy(&bits, &x, sizeof(bits));
+    bits = BITS_ODD(bits);
+    __builtin_memcpy(&x, &bits, sizeof(bits));
+    return (float)x;
 }
+
+PE_INLINE uint32_t put(uint16_t *out, double low, double high)
+{
+    *out = narrow(odd(low - 0x1p-147));
+    return *out ^ narrow(odd(high + 0x1p-147));
+}
+
+#include "core/kernels/table_body.h"
 
 #if PE_LANES > 1
-PE_INLINE vec_f64 vec_widened(vec_f64 error, vec_f64 x)
-{
-    return error + (vec_f64)((vec_u64)x & ~(UINT64_C(1) << 63)) * 0x1p-23;
-}
-#define widened(error, x) _Generic((x), double : one_widened, default : vec_widened)(error, x)
-#else
-#define widened one_widened
-#endif
+#define FACTOR_MAX 0x1p16f
+#define GRANTED    0x1.42p-22f /* 5.03v */
 
+PE_INLINE vec vec_odd(vec_f64 low, vec_f64 high)
+{
+    return vec_narrow((vec_f64)BITS_ODD((vec_u64)low), (vec_f64)BITS_ODD((vec_u64)high));
+}
+
+PE_INLINE vec magnitude(vec x)
+{
+    return (vec)((vec_u32)x & 0x7fffffff);
+}
+
+PE_INLINE vec reals_narrow(struct reals x)
+{
+    return vec_narrow(x.low, x.high);
+}
+
+/* A vector of a row in doubles. Returns the lanes that are in doubt still. */
+__attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struct turns *f,
+                                                      const struct pe_table_rows *in, size_t row,
+                                                      size_t column)
+{
+    const size_t at = row % PE_TABLE_TURN * in->step_stride + column;
+    const struct reals error = reals_load(in->error + column);
+    const struct reals x = reals_sum(f->cos[row / PE_TABLE_TURN], reals_load(in->step_cos + at),
+                                     f->sin[row / PE_TABLE_TURN], reals_load(in->step_sin + at));
+    const vec low = vec_odd(x.low - error.low - 0x1p-147, x.high - error.high - 0x1p-147);
+    const vec high = vec_odd(x.low + error.low + 0x1p-147, x.high + error.high + 0x1p-147);
+    const vec_u16 bits = vec_near(low), differ = bits ^ vec_near(high);
+
+    __builtin_memcpy(out + column, &bits, sizeof(bits));
+    return vec_any_u16(differ) ? lanes_set(__builtin_convertvector(differ, vec_u32)) : 0;
+}
+
+/* Factors in float32, and what is granted of each. */
+struct thin {
+    vec cos[TURNS], sin[TURNS], of_cos[TURNS], of_sin[TURNS];
+};
+
+PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows *in, size_t column)
+{
+    const vec error = reals_narrow(reals_load(in->error + column)) + 0x1p-120f;
+    struct thin thin;
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < TURNS; i++) {
+        const vec cos = reals_narrow(f->cos[i]), sin = reals_narrow(f->sin[i]);
+        const vec most = vec_most(magnitude(cos), magnitude(sin));
+        const vec_u32 far = (vec_u32)(most > FACTOR_MAX);
+
+        thin.cos[i] = (vec)(~far & (vec_u32)cos);
+        thin.sin[i] = (vec)(~far & (vec_u32)sin);
+        thin.of_cos[i] =
+            (vec)((far & 0x7f800000) | (~far & (vec_u32)(magnitude(cos) * GRANTED + error)));
+        thin.of_sin[i] = magnitude(thin.sin[i]) * GRANTED;
+    }
+    return thin;
+}
+
+PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t column,
+                           struct pe_table_doubts *doubts, const size_t rows)
+{
+    const struct turns turns = turns_of(in, column);
+    const struct thin f = thin_of(&turns, in, column);
+
+    for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
+        const size_t at = power * in->step_stride + column;
+        const vec p = reals_narrow(reals_load(in->step_cos + at));
+        const vec q = reals_narrow(reals_load(in->step_sin + at));
+
+#pragma GCC unroll 4
+        for (size_t i = 0; i < TURNS; i++) {
+            const size_t row = i * PE_TABLE_TURN + power;
+            if (row >= rows)
+                break;
+            uint16_t *const to = out + row * in->out_stride;
+            const vec x = vec_multiply_add(f.cos[i], p, f.sin[i] * q);
+            const vec error = vec_multiply_add(f.of_sin[i], magnitude(q), f.of_cos[i]);
+
+            if (__builtin_expect(vec_decide(to + column, x, x - error, x + error), 0))
+                doubts->rows[row] |= fine_vector(to, &turns, in, row, column) << column;
+        }
+    }
+}
 #endif

@@ -118,6 +118,10 @@ PE_INLINE void vec_store_u16(uint16_t *to, vec_u32 v)
     __builtin_memcpy(to, &low, sizeof(low));
 }
 
+/* A loop that goes through much memory asks for lines of the cache so many bytes before it needs
+ * them. Behind the last it asks in vain, which does no harm. */
+enum { LINE = 64, AHEAD = 8192 };
+
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* All ones where a > b, both below 2^31: SSE2 and AVX2 compare signed numbers only. */
@@ -172,6 +176,18 @@ PE_INLINE int vec_any(vec_u32 v)
 }
 #endif
 
+#ifndef PE_HAS_ANY_U16
+PE_INLINE int vec_any_u16(vec_u16 v)
+{
+    uint64_t words[PE_LANES / 4], all = 0;
+
+    __builtin_memcpy(words, &v, sizeof(v));
+    for (int i = 0; i < PE_LANES / 4; i++)
+        all |= words[i];
+    return all != 0;
+}
+#endif
+
 #ifndef PE_HAS_FUSED
 PE_INLINE vec_f64 vec_sum_odd(vec_f64 product, vec_f64 c)
 {
@@ -197,6 +213,22 @@ PE_INLINE vec vec_fused(vec a, vec b, vec c)
     if (__builtin_expect(vec_any(middle | small), 0))
         return vec_narrow(vec_sum_odd(p0, c0), vec_sum_odd(p1, c1));
     return near;
+}
+#endif
+
+/* a * b + c where an error is bounded and not told: fused where an instruction does it. */
+#ifdef PE_HAS_FUSED
+#define vec_multiply_add     vec_fused
+#define vec_multiply_add_f64 vec_fused_f64
+#else
+PE_INLINE vec vec_multiply_add(vec a, vec b, vec c)
+{
+    return a * b + c;
+}
+
+PE_INLINE vec_f64 vec_multiply_add_f64(vec_f64 a, vec_f64 b, vec_f64 c)
+{
+    return a * b + c;
 }
 #endif
 

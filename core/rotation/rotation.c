@@ -285,6 +285,16 @@ static double rotate_work(const struct pe_rotation *rotation, double elements)
            (rotation->rounded ? 12 : BYTE_WORK * (double)pe_dtype_info(rotation->dtype)->size);
 }
 
+enum pe_status pe_rotate_rows(const struct pe_rotation *rotation, void *rows, size_t head_dim,
+                              size_t begin, size_t count, struct pe_work *work,
+                              struct pe_error *err)
+{
+    if (pe_spend(work, rotate_work(rotation, (double)head_dim * (double)count), err))
+        return err->status;
+    rotate_run(rotation, rows, begin, count, 1, head_dim);
+    return PE_OK;
+}
+
 enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,
                          size_t begin, size_t end, struct pe_work *work, struct pe_error *err)
 {

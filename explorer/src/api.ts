@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Requests to the service: over HTTP where the page came from one, else to the module in the page.
 // Nothing is computed here.
-import { connect, PosencError, read, type Tensor } from "../../clients/js/client.js";
+import { PosencError, read, type Tensor } from "../../clients/js/client.js";
 import { moduleIn, type Requests } from "./module";
 import type { Params } from "./state";
 
@@ -45,11 +45,12 @@ export class Api {
 
   private constructor(private client: Requests, readonly origin: string | null) {}
 
-  /** `site`: static files with the module beside them, and no server. */
-  static async open(base: URL, site: boolean): Promise<Api> {
-    if (site) return new Api(await moduleIn(base), null);
+  static async open(base: URL): Promise<Api> {
+    if (SITE) return new Api(await moduleIn(base), null);
     const where = base.href.replace(/\/$/, "");
-    return new Api(await connect(where), where);
+    const request: Requests["request"] = (method, target, more) =>
+      fetch(where + target, { method, ...more as RequestInit });
+    return new Api({ request }, where);
   }
 
   /** Links in answers begin with the base path of the server, which `origin` has too. */
@@ -67,13 +68,15 @@ export class Api {
       { headers, body: body(ask), signal }));
   }
 
-  /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for the
+  /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for
+   * the
    * next time. Throws PosencError for a refusal. */
   async ask<T>(ask: Ask, signal?: AbortSignal): Promise<T> {
     const key = ask.bytes ? "" : `${ask.method} ${ask.target} ${body(ask) ?? ""}`;
-    if (this.kept.has(key)) return this.kept.get(key) as T;
-    const answer = await this.answer(ask, signal);
+    const known = this.kept.has(key), answer = known ? this.kept.get(key)
+      : await this.answer(ask, signal);
     if (key) {
+      this.kept.delete(key); // and to the end: those that were not asked for longest go first
       this.kept.set(key, answer);
       if (this.kept.size > KEPT_MAX) this.kept.delete(this.kept.keys().next().value!);
     }
@@ -84,7 +87,8 @@ export class Api {
    * that is here (0: nobody knows) and the bytes. */
   async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
     Promise<{ bytes: Blob; name?: string }> {
-    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined
+      : "application/json");
     const response = await this.client.request(ask.method, this.below(ask.target), {
       headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
       body: sent, signal,
@@ -104,44 +108,71 @@ export class Api {
   }
 }
 
-/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at which
- * one is drawn. */
-let busy = 0;
+const PATIENCE = 120; // ms that a job may take while the next one waits
+
+/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at
+ * which
+ * the first one is drawn. */
+let busy = 0, drawn = false;
 
 function busyBy(change: number): void {
   busy += change;
   document.documentElement.toggleAttribute("data-busy", busy > 0);
 }
 
-/** What is asked while a slider moves: each job ends the one before it, and only the last one that was
- * asked within a frame begins. */
+/** What is asked while a slider moves. One job runs, and of those that come meanwhile the last one
+ * waits; a job that takes long, or that another choice has made stale, is ended by the next one. */
 export class Lane {
+  /** How many choices were made that change more than a number. */
+  static choices = 0;
   private running?: AbortController;
-  private frame = 0;
+  private waiting?: () => void;
+  private timer = 0;
+  private begun = 0;
+  private choice = 0;
 
   run<T>(job: (signal: AbortSignal) => Promise<T>, done: (value: T) => void,
          failed: (error: PosencError) => void): void {
-    cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(async () => {
-      this.running?.abort();
-      const own = this.running = new AbortController();
-      busyBy(1);
-      try {
-        const value = await job(own.signal);
-        if (!own.signal.aborted) {
-          done(value);
-          performance.mark("drawn");
-        }
-      } catch (error) {
-        if (!own.signal.aborted) failed(error as PosencError);
+    this.waiting = () => void this.one(job, done, failed);
+    const age = performance.now() - this.begun;
+    if (!this.running || age > PATIENCE || this.choice !== Lane.choices) this.next();
+    else this.timer ||= window.setTimeout(() => this.next(), PATIENCE - age);
+  }
+
+  private next(): void {
+    const { waiting } = this;
+    this.stop();
+    waiting?.();
+  }
+
+  private async one<T>(job: (signal: AbortSignal) => Promise<T>, done: (value: T) => void,
+                       failed: (error: PosencError) => void): Promise<void> {
+    const own = this.running = new AbortController();
+    this.begun = performance.now();
+    this.choice = Lane.choices;
+    busyBy(1);
+    try {
+      const value = await job(own.signal);
+      if (!own.signal.aborted) {
+        done(value);
+        if (!drawn) performance.mark("drawn");
+        drawn = true;
       }
-      busyBy(-1);
-    });
+    } catch (error) {
+      if (!own.signal.aborted) failed(error as PosencError);
+    }
+    if (this.running === own) {
+      this.running = undefined;
+      this.next();
+    }
+    busyBy(-1);
   }
 
   stop(): void {
-    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.timer = 0;
     this.running?.abort();
+    this.running = this.waiting = undefined;
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The frame of the page: doors, language, theme, the view that the URL names, and files that are
 // dropped on it.
-import type { Api } from "./api";
+import { Lane, type Api } from "./api";
 import { both, compared } from "./compare";
-import { h } from "./dom";
+import { h, tokensForget } from "./dom";
 import { actions, copier } from "./kit/actions";
 import { changed, read, type Changes, type State } from "./state";
 import type { App, Door, Mounted, Shown, View } from "./view";
@@ -13,26 +13,33 @@ const doors = (): Record<Door, string> => ({
   inspect: t("Inspect", "查看"), understand: t("Understand", "理解"), debug: t("Debug", "排错"),
 });
 
+const DARK = "(prefers-color-scheme: dark)";
 const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
+
+const named = (asks: Shown[]) =>
+  JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
 
 export class Page implements App {
   state: State = read(new URL(location.href));
   dropped: File[] | null = null;
   held: File | null = null;
+  readonly compared = false;
   private url = new URL(location.href);
   private timer = 0;
   private mounted?: Mounted;
   private told = h("p.told", { role: "status", "aria-live": "polite" });
   private shown = h("footer.shown");
+  private asks: Shown[] = [];
   private main = h("main", { id: "main", tabindex: -1 });
   private header = h("header.top");
 
-  constructor(readonly api: Api, readonly site: boolean, private views: View[]) {
+  constructor(readonly api: Api, private views: View[]) {
     document.body.append(
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
       this.header, this.main, this.shown, this.told);
-    addEventListener("popstate", () => this.follow(new URL(location.href)));
+    addEventListener("popstate", () => this.choose(new URL(location.href)));
     document.body.addEventListener("click", (event) => this.click(event));
+    matchMedia(DARK).addEventListener("change", () => this.mount());
     addEventListener("pagehide", () => this.write());
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => {
@@ -50,15 +57,21 @@ export class Page implements App {
   }
 
   go(changes: Changes, how: "push" | "replace" = "replace"): void {
-    const next = this.link(changes);
-    if (next === this.url.href) return;
-    if (how === "push") {
+    const next = changed(this.url, changes);
+    if (next.href === this.url.href) return;
+    if (how === "push") return this.choose(next, true);
+    this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
+    this.follow(next);
+  }
+
+  /** Another choice: what runs for the one before is of no use. */
+  private choose(next: URL, entry = false): void {
+    Lane.choices++;
+    if (entry) {
       this.write();
       history.pushState(null, "", next);
-    } else {
-      this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
     }
-    this.follow(new URL(next));
+    this.follow(next);
   }
 
   has(view: string): boolean {
@@ -72,8 +85,12 @@ export class Page implements App {
     if (this.url.href !== location.href) history.replaceState(null, "", this.url);
   }
 
+  /** Where other requests stand under the same names, which is so while a slider moves, the buttons
+   * stay. */
   shows(asks: Shown[]): void {
-    this.shown.replaceChildren(actions(this, asks), this.share());
+    const same = named(asks) === named(this.asks) && this.shown.hasChildNodes();
+    this.asks = asks;
+    if (!same) this.shown.replaceChildren(actions(this, asks, (i) => this.asks[i]), this.share());
   }
 
   say(sentence: string): void {
@@ -86,7 +103,8 @@ export class Page implements App {
     if (!files.length) return;
     this.dropped = files;
     const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
-    const view = !config ? this.state.view === "table" ? "table" : "diagnosis" : this.state.view === "home" ? "home" : "extension";
+    const view = !config ? this.state.view === "table" ? "table" : "diagnosis"
+      : this.state.view === "home" ? "home" : "extension";
     if (this.state.view === view) this.mounted?.update();
     else this.go({ view }, "push");
     this.dropped = null;
@@ -112,13 +130,16 @@ export class Page implements App {
   private mount(): void {
     const view = this.view(), root = document.documentElement;
     this.mounted?.leave();
+    tokensForget();
     languageSet(this.state.lang);
     if (this.state.theme === "auto") delete root.dataset.theme;
     else root.dataset.theme = this.state.theme;
     root.dataset.present = this.state.present ? "1" : "0";
     root.dataset.view = view.name;
+    root.dataset.sides = this.state.sides ? "2" : "1";
     document.title = `${view.title()} · posenc`;
     this.top(view);
+    this.shown.replaceChildren();
     this.shows([]);
     const stage = h("div.view");
     this.main.replaceChildren(
@@ -144,19 +165,27 @@ export class Page implements App {
         link.origin + link.pathname !== this.url.origin + this.url.pathname) return;
     event.preventDefault();
     if (link.href === this.url.href) return;
-    this.write();
-    history.pushState(null, "", link.href);
-    this.follow(new URL(link.href));
+    this.choose(new URL(link.href), true);
     scrollTo(0, 0);
   }
 
   private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined },
+      words);
+  }
+
+  /** The reference, read as this page is. */
+  private docs(): string {
+    const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
+    const own = this.url.searchParams;
+    for (const name of ["lang", "theme"])
+      if (own.has(name)) url.searchParams.set(name, own.get(name)!);
+    return url.href;
   }
 
   private top(view: View): void {
     const dark = this.state.theme === "dark" ||
-      (this.state.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+      (this.state.theme === "auto" && matchMedia(DARK).matches);
     const other = (Object.keys(LANGUAGES) as Language[]).find((one) => one !== this.state.lang)!;
     const home = view.name === "home";
     if (this.state.present)
@@ -173,7 +202,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        h("a", { href: this.site ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
+        h("a", { href: this.docs() }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its own,
+// Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its
+// own,
 // whose changes go into its part of the URL.
 import { h } from "./dom";
 import { written, type Changes, type Side, type State } from "./state";
@@ -24,6 +25,7 @@ export function both(state: State): Changes {
 
 /** The page as one side sees it. */
 class Part implements App {
+  readonly compared = true;
   shown: Shown[] = [];
 
   constructor(private page: App, readonly side: Side, private changed: () => void) {}
@@ -32,7 +34,6 @@ class Part implements App {
     return { ...this.page.state, params: this.page.state.sides![this.side], sides: null };
   }
   get api() { return this.page.api; }
-  get site() { return this.page.site; }
   get dropped() { return this.side === "a" ? this.page.dropped : null; }
   get held() { return this.page.held; }
   set held(file: File | null) { this.page.held = file; }
@@ -49,7 +50,8 @@ class Part implements App {
   link(changes: Changes): string { return this.page.link(this.mine(changes)); }
 
   shows(asks: Shown[]): void {
-    this.shown = asks.map((one) => ({ ...one, title: `${this.side.toUpperCase()} · ${one.title}` }));
+    this.shown = asks.map((one) =>
+      ({ ...one, title: `${this.side.toUpperCase()} · ${one.title}` }));
     this.changed();
   }
 }
@@ -63,7 +65,8 @@ export function compared(view: View, stage: HTMLElement, page: App): Mounted {
   const sides = parts.map((part) => {
     const name = part.side.toUpperCase(), place = h("div.view");
     const keep = h("button.quiet", { type: "button",
-      onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`, `只看 ${name}`));
+      onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`,
+        `只看 ${name}`));
     return { part, place, box: h("section.side", { "aria-label": name },
       h("header", {}, h("h2", {}, name), keep), place) };
   });

@@ -6,7 +6,8 @@ type Attributes = Record<string, unknown>;
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out. */
+/** Sets attributes; functions become listeners ("onclick"), `false` and `undefined` leave one out.
+ * */
 export function set(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") {
@@ -46,7 +47,21 @@ export function s<Name extends keyof SVGElementTagNameMap>(
   return element as SVGElementTagNameMap[Name];
 }
 
-/** The value of a token of style/tokens.css, for what is drawn on a canvas. */
+/** A name of many words, which a line may be broken within. */
+export const broken = (name: string): Child[] =>
+  name.split(/(?<=[_.])/).flatMap((part) => [part, h("wbr")]);
+
+const tokens = new Map<string, string>();
+
+/** The value of a token of style/tokens.css, for what is drawn on a canvas. Kept, since reading one
+ * may cost a layout. */
 export function token(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  let value = tokens.get(name);
+  if (value === undefined)
+    tokens.set(name, value = getComputedStyle(document.documentElement)
+      .getPropertyValue(`--${name}`).trim());
+  return value;
 }
+
+/** The theme is another one. */
+export const tokensForget = (): void => tokens.clear();

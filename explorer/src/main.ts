@@ -6,12 +6,9 @@ import { views } from "./views";
 import "./style/tokens.css";
 import "./style/page.css";
 
-/** Static files say so in their page: <html data-site>. */
-const site = document.documentElement.dataset.site !== undefined;
-
 try {
   // Beside this script, wherever the page is: its own URL may lack the slash at the end.
-  new Page(await Api.open(new URL(".", import.meta.url), site), site, views);
+  new Page(await Api.open(new URL(".", import.meta.url)), views);
 } catch (error) {
   document.body.append(failure(error));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The service without a server: posenc.wasm in a worker, so that the page stays fluid while it works.
+// The service without a server: posenc.wasm in a worker, so that the page stays fluid while it
+// works.
 import type { Client } from "../../clients/js/client.js";
 
 export type Requests = Pick<Client, "request">;

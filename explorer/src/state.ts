@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The state of the page is its URL: a link shows what its sender saw. Names that are not of the page
+// The state of the page is its URL: a link shows what its sender saw. Names that are not of the
+// page
 // are parameters of the API, under the API's own names.
 import { LANGUAGES, languageWanted, type Language } from "./words";
 
@@ -53,7 +54,8 @@ export function read(url: URL): State {
   };
 }
 
-/** The URL behind the changes. Another view keeps how the page is read, and drops its parameters. */
+/** The URL behind the changes. Another view keeps how the page is read, and drops its parameters.
+ * */
 export function changed(url: URL, changes: Changes): URL {
   const next = new URL(url);
   if (changes.view !== undefined && changes.view !== read(url).view)

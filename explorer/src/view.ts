@@ -8,8 +8,6 @@ export type Door = "inspect" | "understand" | "debug";
 export interface App {
   readonly state: State;
   readonly api: Api;
-  /** Static files without a server: the module in the page computes. */
-  readonly site: boolean;
   /** Writes into the URL, and has the view updated. `push`: a step that "back" takes back; sliders
    * and hovering replace. */
   go(changes: Changes, how?: "push" | "replace"): void;
@@ -25,6 +23,8 @@ export interface App {
   held: File | null;
   /** Gives files to the view that takes them. */
   drop(files: File[]): void;
+  /** One side of a comparison: its numbers are taken from those of the other. */
+  readonly compared: boolean;
   /** Whether there is a view of this name. */
   has(view: string): boolean;
 }
@@ -54,7 +54,8 @@ export interface View {
   /** One sentence: what can be seen here. */
   lead(): string;
   mount(stage: HTMLElement, app: App): Mounted;
-  /** Of a comparison: draws the difference of what both sides show, where there is one. It is called
+  /** Of a comparison: draws the difference of what both sides show, where there is one. It is
+   * called
    * when a side has drawn, and not before mount has returned. */
   between?(place: HTMLElement, seen: unknown[]): void;
 }

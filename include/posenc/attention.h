@@ -90,7 +90,7 @@ PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
                                          struct pe_output *output, size_t output_size,
                                          struct pe_error *err);
 
-/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q,
+/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q, v,
  * mask, bias and the scheme must live as long as it is filled; the others are not kept. Errors name
  * "tensor:NAME" or "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_MISSING, PE_INVALID,
  * PE_CONFLICT, PE_UNSUPPORTED, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */

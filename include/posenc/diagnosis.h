@@ -69,6 +69,18 @@ struct pe_bad_rows {
     double position, seen, predicted;
 };
 
+/* How the first finding of a diagnosis explains another sample. New members come behind the last
+ * one. */
+struct pe_held {
+    size_t size; /* sizeof(struct pe_held), for later versions to tell what is there */
+    bool fits;   /* the rows of the sample are explained: with noise, if there is, at most 4 times
+                    as large as that of the diagnosis, and at least a fourth of it */
+    bool noisy;  /* not by rounding alone */
+    enum pe_verdict verdict; /* with all rows looked at; PE_VERDICT_UNKNOWN where nothing fits */
+    double max_abs, rms;     /* errors of the rows of the sample */
+    struct pe_bad_rows bad;  /* of all rows, where it fits; count 0: none */
+};
+
 struct pe_diagnosis;
 
 PE_DECLARATIONS_BEGIN
@@ -112,6 +124,17 @@ PE_API const char *pe_diagnosis_identical(const struct pe_diagnosis *diagnosis, 
 /* The best first, PE_FINDINGS_MAX at most; NULL past the last one. */
 PE_API const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis,
                                                      size_t index);
+
+/* Does the first finding explain another sample as well, such as another head of a cache? No other
+ * explanation is looked for. `sample` has rows, is read as the finding's own sample was (the same
+ * layout), and is of as many pairs. What is written to `held`, whose `size` is set, is as of a
+ * diagnosis of it. Any number of threads may hold samples against one diagnosis. PE_INVALID where a
+ * `size` is not set, PE_SHAPE_MISMATCH for other pairs, PE_MISSING, PE_UNSUPPORTED as pe_diagnose;
+ * PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_diagnosis_hold(const struct pe_diagnosis *diagnosis,
+                                        const struct pe_sample *sample, struct pe_pool *pool,
+                                        struct pe_work *work, struct pe_held *held,
+                                        struct pe_error *err);
 
 PE_DECLARATIONS_END
 

@@ -126,8 +126,9 @@ def test_the_page_and_its_files(start_server, base, path):
 def test_a_link_is_previewed_by_a_plot(start_server):
     """Its absolute URL is answered with a picture of what the link shows, whatever that says."""
     running = start_server("--base-path", "/p", "--allowed-host", "posenc.example")
-    queries = ["", "view=extension&model=x", "view=story&step=3", "view=attention&text=%22%3E",
-               "view=rotation&q=4", "view=diagnosis", "view=nothing", "view=precision&base=1e6",
+    queries = ["", "view=extension&model=x&context=4097", "view=story&step=3",
+               "view=attention&text=%22%3E", "view=rotation&q=4", "view=diagnosis",
+               "view=nothing", "view=precision&base=1e6",
                "view=distance&base=1e6&lang=zh-CN&theme=dark", "view=table&encoding=alibi",
                "view=table&encoding=rope&dim=64&length=77&%C3%A9=%22"]
     previews = [html.unescape(re.search(r'og:image" content="([^"]*)"', page_of(
@@ -136,6 +137,7 @@ def test_a_link_is_previewed_by_a_plot(start_server):
         assert preview.startswith(f"{running.url}/p/v1/encodings/")
         answer = running.session.get(preview)
         assert answer.headers["Content-Type"].startswith("image/"), answer.text
+    assert "/rope/analysis/wavelengths?context=4097&" in previews[1] and "llama3" in previews[0]
     assert "/rope/table?dim=64&length=77&" in previews[-1] and "base=1e6" in previews[-3]
     behind = page_of(running, "/p/", Host="posenc.example:8", **{"X-Forwarded-Proto": "https"})
     assert 'content="https://posenc.example:8/p/v1/' in behind.text

@@ -2,16 +2,20 @@
 #include "tests/core/kernel_check.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/kernels/attention.h"
 
 /* Slots of memory: one for each input, one for each result. */
 enum { INPUT, PANEL, BIAS, WANT, GOT };
 
-typedef void gemm_kernel(void *, size_t, const void *, size_t, const void *, size_t, size_t, int);
+typedef void gemm_kernel(void *, size_t, const void *, size_t, const void *, size_t, size_t, size_t,
+                         int);
+typedef void transpose_kernel(void *, const void *, size_t, size_t);
+typedef void odd_kernel(bool *, const void *, size_t);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
 typedef void softmax_kernel(void *, size_t, double, double *);
-typedef void softcap_kernel(void *, size_t, double);
+typedef void softcap_kernel(void *, size_t, double, double);
 typedef void sum_kernel(void *, const void *, size_t);
 typedef void divide_kernel(void *, size_t, double);
 
@@ -30,29 +34,29 @@ static void twins(struct kernel_check *check, enum pe_dtype dtype, size_t count,
 
 /* One product and one sum that a double rounds into the middle between two floats: 1 + i u and
  * (1 - 2^-16)(1 + 2^-16) u/2, of either sign. Rounding twice would be off by a float. */
-static void ties_fill(void *a, void *panel, void *out, size_t width)
+static void ties_fill(float *a, float *panel, size_t width)
 {
     for (size_t i = 0; i < width; i++) {
-        ((float *)panel)[i] = (i & 1 ? -1 : 1) * (1 + 0x1p-16f) * 0x1p-24f;
-        ((float *)out)[i] = (i & 2 ? -1 : 1) * (1 + (float)(i / 4) * 0x1p-23f);
+        panel[i] = (i & 2 ? -1 : 1) * (1 + (float)(i / 4) * 0x1p-23f);
+        panel[width + i] = (i & 1 ? -1 : 1) * (1 + 0x1p-16f) * 0x1p-24f;
     }
-    *(float *)a = 1 - 0x1p-16f;
+    a[0] = 1;
+    a[1] = 1 - 0x1p-16f;
 }
 
 static void check_ties(struct kernel_check *check, gemm_kernel *scalar, gemm_kernel *kernel)
 {
     const size_t width = PE_PANEL_SIZE / sizeof(float);
-    void *a = check_memory(INPUT, PE_F32, 1, 0), *panel = check_memory(PANEL, PE_F32, width, 0);
-    void *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
+    float *a = check_memory(INPUT, PE_F32, 2, 0),
+          *panel = check_memory(PANEL, PE_F32, 2 * width, 0);
+    float *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
 
-    ties_fill(a, panel, want, width);
-    ties_fill(a, panel, got, width);
-    scalar(want, width, a, 1, panel, 1, 1, 1);
-    kernel(got, width, a, 1, panel, 1, 1, 1);
+    ties_fill(a, panel, width);
+    scalar(want, width, a, 2, panel, width, 1, 2, 0);
+    kernel(got, width, a, 2, panel, width, 1, 2, 0);
     check_same(check, PE_F32, want, got, width, "ties");
-    ties_fill(a, panel, got, width);
     for (size_t i = 0; i < width; i++)
-        ((float *)got)[i] = fmaf(*(float *)a, ((float *)panel)[i], ((float *)got)[i]);
+        got[i] = fmaf(a[1], panel[width + i], panel[i]);
     check_same(check, PE_F32, want, got, width, "ties beside fmaf");
 }
 
@@ -67,18 +71,61 @@ static void check_gemm(struct kernel_check *check, enum pe_dtype dtype, gemm_ker
     for (size_t rows = 0; rows <= 27; rows++)
         for (size_t i = 0; i < 4 * sizeof(depths) / sizeof(depths[0]); i++) {
             const size_t depth = depths[i / 4], place = i % CHECK_PLACES, stride = depth + rows % 3;
-            const size_t out_stride = width * (1 + rows % 2);
+            const size_t out_stride = width * (1 + rows % 2), panel_stride = width + rows % 5;
             const size_t out_count = rows ? (rows - 1) * out_stride + width : 0;
             const int accumulate = i & 1, kind = (int)(check_random(check) % CHECK_KINDS);
             void *a = check_memory(INPUT, dtype, rows * stride, place), *want, *got;
-            void *panel = check_memory(PANEL, dtype, depth * width, place);
+            const size_t panel_count = depth ? (depth - 1) * panel_stride + width : 0;
+            void *panel = check_memory(PANEL, dtype, panel_count, place);
             check_fill(check, a, dtype, rows * stride, kind);
-            check_fill(check, panel, dtype, depth * width, kind);
+            check_fill(check, panel, dtype, panel_count, kind);
             twins(check, dtype, out_count, place, kind, &want, &got);
-            scalar(want, out_stride, a, stride, panel, rows, depth, accumulate);
-            kernel(got, out_stride, a, stride, panel, rows, depth, accumulate);
+            scalar(want, out_stride, a, stride, panel, panel_stride, rows, depth, accumulate);
+            kernel(got, out_stride, a, stride, panel, panel_stride, rows, depth, accumulate);
             check_same(check, dtype, want, got, out_count, "rows=%zu depth=%zu place=%zu kind=%d",
                        rows, depth, place, kind);
+        }
+}
+
+static void check_transpose(struct kernel_check *check, enum pe_dtype dtype,
+                            transpose_kernel *scalar, transpose_kernel *kernel)
+{
+    const size_t width = PE_PANEL_SIZE / pe_dtype_info(dtype)->size;
+
+    for (size_t depth = 0; depth <= 70; depth++)
+        for (size_t place = 0; place < CHECK_PLACES; place++) {
+            const size_t stride = depth + depth % 3, count = (width - 1) * stride + depth;
+            void *in = check_memory(INPUT, dtype, count, place), *want, *got;
+            check_fill(check, in, dtype, count, CHECK_EDGES);
+            twins(check, dtype, depth * width, place, CHECK_UNIT, &want, &got);
+            scalar(want, in, stride, depth);
+            kernel(got, in, stride, depth);
+            check_same(check, dtype, want, got, depth * width, "depth=%zu place=%zu", depth, place);
+        }
+}
+
+/* One element that is not finite, anywhere or nowhere. */
+static void check_odd(struct kernel_check *check, enum pe_dtype dtype, odd_kernel *scalar,
+                      odd_kernel *kernel)
+{
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    const size_t size = pe_dtype_info(dtype)->size;
+
+    for (size_t count = 0; count <= 70; count++)
+        for (size_t at = 0; at <= count; at++) {
+            char *in = check_memory(INPUT, dtype, count, at % CHECK_PLACES);
+            const double value = values[at % 3];
+            bool odd[2];
+            check_fill(check, in, dtype, count, CHECK_RANDOM);
+            if (at < count && dtype == PE_F64)
+                memcpy(in + at * size, &value, size);
+            else if (at < count)
+                memcpy(in + at * size, &(float){(float)value}, size);
+            scalar(&odd[0], in, count);
+            kernel(&odd[1], in, count);
+            check_same(check, PE_F64, &(double){at < count}, &(double){odd[0]}, 1, "scalar");
+            check_same(check, PE_F64, &(double){at < count}, &(double){odd[1]}, 1,
+                       "element %zu of %zu", at, count);
         }
 }
 
@@ -130,8 +177,8 @@ static void check_softcap(struct kernel_check *check, enum pe_dtype dtype, softc
             const double cap = (double)(check_random(check) >> 32) * 0x1p-24;
             void *want, *got;
             twins(check, dtype, count, i / CHECK_KINDS, i % CHECK_KINDS, &want, &got);
-            scalar(want, count, cap);
-            kernel(got, count, cap);
+            scalar(want, count, 1.25 / cap, cap);
+            kernel(got, count, 1.25 / cap, cap);
             check_same(check, dtype, want, got, count, "count=%zu cap=%g", count, cap);
         }
 }
@@ -178,6 +225,8 @@ static void check_divide(struct kernel_check *check, enum pe_dtype dtype, divide
     }
 
 ATTENTION(gemm)
+ATTENTION(transpose)
+ATTENTION(odd)
 ATTENTION(logits)
 ATTENTION(softmax)
 ATTENTION(softcap)

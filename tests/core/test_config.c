@@ -248,10 +248,10 @@ TEST(test_factors_by_length)
 
 /* ---- keys that say more than one thing ------------------------------------------------------- */
 
-/* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */
+/* A config that tells rotary_dim has said how much of a head rotates. */
 TEST(test_rotary_parts)
 {
-    model("phi");
+    model("minimax_m2");
     whole(top, "rotary_dim", 2);
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));

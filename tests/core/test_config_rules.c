@@ -37,7 +37,7 @@ static void default_check(const struct pe_encoding *encoding, char *pair)
     if (strncmp(pair, "mrope", 5) == 0) /* which makes mrope of it */
         encoding = pe_encoding_find("mrope");
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
-    if (is_size(pair)) {
+    if (is_size(pair) || strcmp(pair, "whole") == 0) {
         ck_assert_msg(atoi(value) > 0, "%s", value); /* of a quotient, not of the encoding */
         return;
     }
@@ -156,8 +156,16 @@ static const struct {
     {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
      "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
     /* a key of the rope object that is the parameter's by another name is no unknown one */
-    {"model_type=llama head_dim=8 rope_scaling.rotary_emb_fraction=0.5", "partial_rotary_factor",
-     ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
+    {"model_type=nomic_bert head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
+     "partial_rotary_factor", ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
+    {"model_type=llama head_dim=8 partial_rotary_factor=0.5", "partial_rotary_factor",
+     ",|rope|half|nowhere|partial_rotary_factor is not read: the code of llama turns whole heads "
+     "where nothing scales,|"},
+    {"model_type=llama head_dim=8 partial_rotary_factor=0.5 rope_scaling.type=linear "
+     "rope_scaling.factor=2",
+     "partial_rotary_factor", ",|rope|half|key partial_rotary_factor||"},
+    {"model_type=mistral head_dim=8 kv_channels=4", "dim",
+     ",|rope|half|key head_dim||kv_channels "},
     /* with alpha, dynamic is ntk, and the factor has no part in it */
     {"model_type=llama head_dim=8 rope_scaling.type=dynamic rope_scaling.alpha=1000 "
      "rope_scaling.factor=2",

@@ -141,6 +141,60 @@ TEST(test_every_row)
     ck_assert(pe_diagnosis_rows_work(1000, 64, PE_F64) > pe_diagnosis_rows_work(1000, 64, PE_F32));
 }
 
+static struct pe_held held(const struct pe_diagnosis *diagnosis, const struct pe_sample *seen)
+{
+    struct pe_held held = {.size = sizeof(held)};
+    struct pe_error err = {0};
+
+    ck_assert(!pe_diagnosis_hold(diagnosis, seen, NULL, NULL, &held, &err));
+    cases++;
+    return held;
+}
+
+/* An explanation holds for other rows like its own; for others it does not: of another base, right
+ * ones where it is a mistake, noisy ones where it is clean. */
+TEST(test_hold)
+{
+    OWNED_SCHEME plain = rope("dim=32");
+    struct rows rows = {.bad = ROWS};
+    const struct pe_sample_rows all =
+        SIZED(pe_sample_rows, .positions = {.start = 0, .step = 1, .count = ROWS},
+              .read = rows_read, .context = &rows);
+    const struct pe_sample seen = sample();
+    struct pe_sample few = seen;
+    struct pe_diagnosis *right, *late;
+    struct pe_error err = {0};
+
+    few.rows = 20;
+    few.all = &all;
+    table_make(0, 10000, 1);
+    ck_assert(!pe_diagnose(&late, plain, &seen, 1, NULL, NULL, &err));
+    table_make(0, 10000, 0);
+    ck_assert(!pe_diagnose(&right, plain, &seen, 1, NULL, NULL, &err));
+    struct pe_held found = held(right, &few);
+    ck_assert(found.fits && found.verdict == PE_VERDICT_MATCH && found.bad.count == 0);
+    ck_assert(!held(late, &few).fits);
+    rows.bad = 150;
+    found = held(right, &few);
+    ck_assert(found.fits && found.verdict == PE_VERDICT_UNKNOWN && found.bad.row == 150);
+    table_make(0, 10000, 1);
+    found = held(late, &few);
+    ck_assert(found.fits && found.verdict == PE_VERDICT_KNOWN_BUG && found.bad.count == 1);
+    table_make(0, 10000, 0);
+    for (size_t i = 0; i < ROWS * PAIRS; i++)
+        cosines[i] += 1e-4 * ((double)(i * 2654435761u % 1000) / 1000 - 0.5);
+    found = held(right, &seen);
+    ck_assert(!found.fits && found.rms > 1e-5 && found.verdict == PE_VERDICT_UNKNOWN);
+    pe_diagnosis_free(right);
+    ck_assert(!pe_diagnose(&right, plain, &seen, 1, NULL, NULL, &err));
+    found = held(right, &seen);
+    ck_assert(found.fits && found.noisy && found.verdict == PE_VERDICT_MATCH);
+    table_make(0, 500, 0);
+    ck_assert(!held(right, &seen).fits);
+    pe_diagnosis_free(right);
+    pe_diagnosis_free(late);
+}
+
 /* Of every base within reach, by frequencies and by turns, to seven digits. */
 TEST(test_measures)
 {

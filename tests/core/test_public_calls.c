@@ -278,6 +278,28 @@ TEST(diagnoses_refuse)
     pe_diagnosis_free(NULL);
 }
 
+TEST(holds_refuse)
+{
+    const double values[4] = {1, 1, 1, 1}, at[2] = {0, 0};
+    const struct pe_sample good = {
+        .size = sizeof(good), .rows = 2, .pairs = 2, .positions = at, .cos = values};
+    struct pe_sample wrong[] = {good, good, good, good};
+    struct pe_held held = {.size = sizeof(held)}, unsized = {0};
+    struct pe_diagnosis *diagnosis;
+
+    ck_assert(!pe_diagnose(&diagnosis, NULL, &good, 1, NULL, NULL, &(struct pe_error){0}));
+    wrong[0].pairs = 1;
+    wrong[1].rows = 0;
+    wrong[2].precision = PE_I32;
+    wrong[3].cos = NULL;
+    REFUSED(PE_SHAPE_MISMATCH, pe_diagnosis_hold(diagnosis, &wrong[0], NULL, NULL, &held, &err));
+    REFUSED(PE_MISSING, pe_diagnosis_hold(diagnosis, &wrong[1], NULL, NULL, &held, &err));
+    REFUSED(PE_UNSUPPORTED, pe_diagnosis_hold(diagnosis, &wrong[2], NULL, NULL, &held, &err));
+    REFUSED(PE_MISSING, pe_diagnosis_hold(diagnosis, &wrong[3], NULL, NULL, &held, &err));
+    REFUSED(PE_INVALID, pe_diagnosis_hold(diagnosis, &good, NULL, NULL, &unsized, &err));
+    pe_diagnosis_free(diagnosis);
+}
+
 /* Values that no scheme could have made are diagnosed as unknown. */
 TEST(nonsense_is_diagnosed)
 {

@@ -65,7 +65,8 @@ async function picture(page) {
   return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
 }
 
-const links = (page, where) => page.$$eval(`header ${where} a`, (all) => all.map((one) => one.href));
+const links = (page, where) => page.$$eval(`header ${where} a`, (all) =>
+  all.map((one) => one.href));
 
 const viewOf = (href) => new URL(href).searchParams.get("view") ?? "";
 
@@ -94,7 +95,8 @@ async function crosses(page) {
   const shown = [];
   for (const element of await page.$$(".heat, .curves")) {
     if (!await element.isVisible()) continue;
-    const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat" : "curves");
+    const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat"
+      : "curves");
     const look = async (how) => shown.push({ kind, how,
       ...await element.evaluate((one) => ({ ...one.dataset })) });
     await element.scrollIntoViewIfNeeded();
@@ -134,7 +136,8 @@ const orders = {
     for (const door of await links(tab.page, "nav:first-of-type")) {
       await tab.page.goto(door);
       await tab.page.waitForSelector("main .view > *");
-      for (const link of [door, ...await links(tab.page, "nav.views")]) found.set(viewOf(link), link);
+      for (const link of [door, ...await links(tab.page, "nav.views")]) found.set(viewOf(link),
+        link);
     }
     return [...found.keys()];
   },
@@ -145,14 +148,16 @@ const orders = {
     if (shot) await scrolled(page);
     const faults = axe ? await page.evaluate(AXE).then(() => page.evaluate(async () =>
       (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
-        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`)))) : [];
+        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`))))
+          : [];
     if (shot) await page.screenshot({ path: shot, fullPage: true });
     const [{ startTime } = { startTime: null }] = await page.evaluate(() =>
       performance.getEntriesByName("drawn").map(({ startTime }) => ({ startTime })));
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     const small = await page.evaluate(() => [...document.querySelectorAll("body *")]
       .filter((one) => one.checkVisibility() && [...one.childNodes].some((text) =>
-        text.nodeType === 3 && text.data.trim()) && [parseFloat(getComputedStyle(one).fontSize)].some((size) =>
+        text.nodeType === 3 && text.data.trim())
+          && [parseFloat(getComputedStyle(one).fontSize)].some((size) =>
         size > 0 && size < 12))
       .map((one) => one.outerHTML.slice(0, 120)));
     return { told, faults, drawn: startTime, wide, small };
@@ -253,7 +258,8 @@ const orders = {
       const words = await button.textContent();
       if (["curl", "Python"].includes(words)) {
         await button.click();
-        await page.waitForFunction(async (before) => await navigator.clipboard.readText() !== before,
+        await page.waitForFunction(async (before) =>
+          await navigator.clipboard.readText() !== before,
           copied.at(-1) ?? "");
         copied.push(await page.evaluate(() => navigator.clipboard.readText()));
       } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {

@@ -40,7 +40,7 @@ def ulps(got, expected):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("dtype, most", [("f64", 4), ("f32", 8)])  # both round in f32
-def test_models(server, name, dtype, most):
+@pytest.mark.parametrize("dtype", ["f64", "f32"])  # in f64 the model's softmax rounds, at least
+def test_models(server, name, dtype):
     layer = LAYERS[name]
-    assert ulps(attended(server, layer, dtype), read(layer["output"])) <= most
+    assert ulps(attended(server, layer, dtype), read(layer["output"])) <= 4

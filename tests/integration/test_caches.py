@@ -10,7 +10,8 @@ The engines' own lines, of:
 import numpy
 import pytest
 
-from service import call, get, post_json, post_tensors, table, tensors_answer
+from service import (call, get, inv_freq, post_json, post_tensors, rotated, table,
+                     tensors_answer)
 
 YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32}
 DIM, ROWS = 12, 9
@@ -284,4 +285,105 @@ def test_keys_and_values_refused(server, settings, word):
     used = {"a": "tensor:a", "b": "tensor:b"} | settings
     posted = {name: tensors[name] for name in tensors if f"tensor:{name}" in used.values()}
     answer = tensors_answer(server, COMPARISON, posted, **used)
+    assert answer.status == 422 and word in answer.json["detail"]
+
+
+# ---- a cache diagnosed ---------------------------------------------------------------------------
+
+def cache_of(axes, sizes):
+    """Keys of a seed, and those rotated at 0, 1, 2 ... in halves of 8 elements."""
+    keys = numpy.random.default_rng(9).standard_normal([sizes[name] for name in axes[:-1]] + [8])
+    keys = numpy.moveaxis(keys.astype(numpy.float32), axes.index("s"), -2)
+    after = rotated(keys, numpy.arange(sizes["s"]), "half").astype(numpy.float32)
+    return [numpy.ascontiguousarray(numpy.moveaxis(x, -2, axes.index("s"))) for x in (keys, after)]
+
+
+def by_head(server, keys, after, **more):
+    answer = tensors_answer(server, DIAGNOSIS, {"q": keys, "q_rotated": after}, encoding="rope",
+                            **more)
+    return answer.good().json
+
+
+def turned(keys, first):
+    return rotated(keys, first + numpy.arange(keys.shape[-2]), "half").astype(numpy.float32)
+
+
+@pytest.mark.parametrize("axes,more", [
+    ("lbhsd", {}), ("lbshd", {"axes": "lbshd"}), ("bhsd", {"per_head": True}),
+    ("hsd", {"axes": "hsd", "per_head": True}), ("blhsd", {"axes": "blhsd"})])
+def test_each_head(server, axes, more):
+    """Of what is wrong with one head, all others keep their verdict."""
+    keys, after = cache_of(axes, {"l": 3, "b": 2, "h": 4, "s": 300})
+    report = by_head(server, keys, after, **more)
+    cells = report["per_head"]
+    assert (report["verdict"], report["first_head"], report["bad_rows"]) == ("match", None, 0)
+    assert cells["axes"] == "".join(name for name in axes if name in "lh")
+    assert cells["verdict"] == ["match"] * numpy.prod(cells["shape"])
+    assert set(cells["explanation"]) == {0} and 0 < max(cells["max_abs"]) < 1e-6
+
+    at = tuple({"l": 1, "b": 1, "h": 2, "s": slice(None), "d": slice(None)}[name] for name in axes)
+    after[at] = turned(keys[at], 1)
+    damaged = tuple({"l": 2, "b": 1, "h": 3, "s": 222, "d": 7}[name] for name in axes)
+    after[damaged] += 0.5
+    report = by_head(server, keys, after, **more)
+    cells, place = report["per_head"], {"l": 1, "b": 1, "h": 2}
+    verdicts = numpy.reshape(cells["verdict"], cells["shape"])
+    assert report["verdict"] == "known-bug" and report["bad_rows"] == sum(cells["bad_rows"]) == 1
+    assert report["first_head"] == {name: place[name] for name in axes if name in place}
+    assert report["candidates"][0]["bug"] == "off-by-one-position"
+    assert verdicts[tuple(place[name] for name in cells["axes"])] == "known-bug"
+    assert verdicts.flat[-1] == "unknown" and (verdicts == "match").sum() == verdicts.size - 2
+    assert [one["candidate"]["bug"] for one in report["explanations"]] == [
+        None, "off-by-one-position"]
+
+
+def test_first_bad_of_a_head(server):
+    """Where nothing else is wrong; nothing but zeros is unknown; NaN is bad."""
+    keys, after = cache_of("lbhsd", {"l": 2, "b": 1, "h": 3, "s": 2000})
+    after[1, 0, 1, 1501, 6] *= 2
+    keys[1, 0, 2] = after[1, 0, 2] = 0
+    report = by_head(server, keys, after, layout="half", start=0)
+    assert report["first_head"] == {"l": 1, "b": 0, "h": 1} and report["verdict"] == "unknown"
+    assert (report["first_bad"]["row"], report["first_bad"]["pair"]) == (1501, 2)
+    assert report["per_head"]["explanation"] == [0, 0, 0, 0, 0, None]
+    assert report["warnings"] == [] and report["rows"] == 12000
+    assert by_head(server, keys, after, layout="interleaved")["verdict"] == "known-bug"
+    after[0, 0, 0, 1501, 6] = numpy.nan
+    report = by_head(server, keys, after)
+    assert report["first_head"] == {"l": 0, "b": 0, "h": 0}
+    assert report["first_bad"]["seen"] == "Infinity"
+
+
+def test_values_do_not_rotate(server):
+    keys, after = cache_of("lhsd", {"l": 2, "h": 2, "s": 40})
+    values = numpy.random.default_rng(1).standard_normal(keys.shape).astype(numpy.float32)
+    both, made = numpy.stack([keys, values], 1), numpy.stack([after, values], 1)
+    assert by_head(server, both, made, axes="lkhsd")["per_head"]["verdict"] == ["match"] * 8
+    made[1, 1, 0] = turned(values[1, 0], 0)
+    report = by_head(server, both, made, axes="lkhsd")
+    assert report["first_head"] == {"l": 1, "k": 1, "h": 0} and report["bad_rows"] == 39
+    assert report["per_head"]["verdict"] == ["match"] * 6 + ["unknown", "match"]
+
+
+def test_more_explanations_than_are_looked_for(server):
+    keys, after = cache_of("lhsd", {"l": 1, "h": 10, "s": 60})
+    for head in range(10):
+        after[0, head] = rotated(keys[0, head], numpy.arange(60), "half",
+                                 frequencies=inv_freq(8, 3.0 ** (head + 4)))
+    report = by_head(server, keys, after, axes="lhsd")
+    assert len(report["explanations"]) == 8 and "2 heads" in report["warnings"][-1]
+    assert report["per_head"]["explanation"] == [*range(8), None, None]
+    assert report["per_head"]["verdict"][8:] == ["unknown"] * 2
+
+
+@pytest.mark.parametrize("shape,settings,word", [
+    ((2, 3, 4, 8), {"axes": "lhds"}, "d last"), ((2, 3, 4, 8), {"axes": "xyz"}, "one of bhsd"),
+    ((2, 3, 4, 5, 8), {"axes": "bhsd"}, "number of letters"),
+    ((3, 4, 8), {"per_head": True}, "required for rank 3"),
+    ((3, 3, 4, 8), {"axes": "kbsd"}, "has 3 entries"), ((1, 0, 3, 4, 8), {}, "one head"),
+    ((1, 2, 3, 4, 8), {"positions": "1,2"}, "has 4"), ((1, 1, 1, 1, 1, 1, 2), {}, "six at most"),
+    ((1, 2, 3, 4, 8), {"encoding": "sinusoidal"}, "to be rotated")])
+def test_heads_refused(server, shape, settings, word):
+    tensors = {name: numpy.ones(shape) for name in ("q", "q_rotated")}
+    answer = tensors_answer(server, DIAGNOSIS, tensors, **settings)
     assert answer.status == 422 and word in answer.json["detail"]

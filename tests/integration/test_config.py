@@ -47,7 +47,7 @@ EXPECTED = {
                       high_freq_factor=4, **{LONG: 131072, ORIGINAL: 8192}),
     "minilm-l6": {"name": "learned", "length": 512, "dim": 384},
     "mistral-7b-v0.3": rope(128, 1000000, HALF, **{LONG: 32768}),
-    "phi-1": rope(64, 10000, HALF, rotary_dim=32, partial_rotary_factor=0.5, **{LONG: 2048}),
+    "phi-1": rope(64, 10000, HALF, partial_rotary_factor=0.5, **{LONG: 2048}),
     "phi-4": rope(128, 250000, HALF, **{LONG: 16384}),
     "qwen2.5-7b": rope(128, 1000000, HALF, **{LONG: 32768}),
     "qwen3-8b": rope(128, 1000000, HALF, **{LONG: 40960}),
@@ -318,8 +318,8 @@ WRONG = [
     (LLAMA | {"rope_scaling": {"type": "x"}}, {}, "unsupported", "/rope_scaling/type"),
     (LLAMA | {"rope_scaling": {"type": 3}}, {}, "invalid-parameter", "/rope_scaling/type"),
     (LLAMA | {"rope_scaling": {"type": "linear"}}, {}, "missing-parameter", "factor"),
-    (LLAMA | {"rotary_dim": 64, "partial_rotary_factor": 0.25}, {}, "conflicting-parameters",
-     "partial_rotary_factor"),
+    (LLAMA | {"model_type": "x", "rotary_dim": 64, "partial_rotary_factor": 0.25}, {},
+     "conflicting-parameters", "partial_rotary_factor"),
     (LLAMA | {"rope_scaling": {"type": "linear", "factor": 2, "llama_5": 1}}, {"strict": True},
      "unknown-parameter", "/rope_scaling/llama_5"),
     ({"model_type": "bert", "position_embedding_type": "relative_key"}, {}, "unsupported",
@@ -361,15 +361,14 @@ def test_empty_parts_are_not_there(server):
 
 
 @pytest.mark.parametrize("given, expected", [
-    ({}, {"partial_rotary_factor": 0.5}), ({"rotary_dim": 16}, {"rotary_dim": 16}),
-    ({"rotary_dim": 32}, {"rotary_dim": 32}),
+    ({}, {}), ({"rotary_dim": 16}, {"rotary_dim": 16}), ({"rotary_dim": 32}, {"rotary_dim": 32}),
     ({"partial_rotary_factor": 0.25}, {"partial_rotary_factor": 0.25}),
     ({"partial_rotary_factor": 0.25, "rotary_dim": 16},
      {"partial_rotary_factor": 0.25, "rotary_dim": 16})])
 def test_a_width_that_is_given_outranks_the_class(server, given, expected):
-    """phi rotates half of a head, unless its config says how much."""
-    phi = {"model_type": "phi", "hidden_size": 512, "num_attention_heads": 8}
-    told = post_json(server, "/v1/config", phi | given).good().json
+    """MiniMax-M2 rotates whole heads, unless its config says how much."""
+    minimax = {"model_type": "minimax_m2", "head_dim": 64, "rope_theta": 10000}
+    told = post_json(server, "/v1/config", minimax | given).good().json
     assert told["encoding"] == rope(64, 10000, HALF, **expected) and told["warnings"] == []
     for name in ("rotary_dim", "partial_rotary_factor"):
         source = given.get(name) and name or expected.get(name) and "model_type"

@@ -149,17 +149,29 @@ def test_wavelengths_fade_beyond_the_context(server):
 
 def test_curves(server):
     root = plot(server, ROPE, dim=512, length=100, plot="curves")
-    assert {"pair 0", "pair 4", "pair 8", "pair 12", "position"} <= set(texts(root))
+    assert {"pair 0", "pair 32", "pair 64", "pair 128", "position"} <= set(texts(root))
     sines = get(server, ROPE, dim=512, length=100, format="npy").npy[1]
     paths = [path for path in root.iter(SVG + "path") if path.get("class") == "curve c1"]
     points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", max(path.get("d") for path in paths))
     heights = numpy.array([float(y) for _, y in points])
     assert len(heights) == 100
-    slope, offset = numpy.polyfit(sines[:, 4], heights, 1)
-    assert slope < 0 and numpy.abs(slope * sines[:, 4] + offset - heights).max() < 0.02
+    slope, offset = numpy.polyfit(sines[:, 32], heights, 1)
+    assert slope < 0 and numpy.abs(slope * sines[:, 32] + offset - heights).max() < 0.02
     long = plot(server, "/v1/encodings/rope/analysis/decay", dim=64, max_offset=100000)
     assert {"decay", "envelope", "offset (key − query)"} <= set(texts(long))
     assert max(len(path.get("d")) for path in long.iter(SVG + "path")) < 100_000, "thinned"
+
+
+def test_rows(server):
+    """Sines of positions 0, 4, 8 and 12 over the pairs."""
+    asked = dict(dim=512, positions="0,4,8,12")
+    root = plot(server, ROPE, plot="rows", **asked)
+    assert {"position 0", "position 4", "position 12", "pair"} <= set(texts(root))
+    path = [path.get("d") for path in root.iter(SVG + "path") if path.get("class") == "curve c3"]
+    heights = [float(y) for _, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", max(path, key=len))]
+    sines = get(server, ROPE, format="npy", **asked).npy[1][3]
+    slope, offset = numpy.polyfit(sines, heights, 1)
+    assert slope < 0 and numpy.abs(slope * sines + offset - heights).max() < 0.02
 
 
 def test_dials(server):
@@ -305,7 +317,7 @@ REFUSED = (
     (TABLE, dict(dim=8, length=0), 406, "nothing to draw"),
     (TABLE, dict(dim=8, length=4, dtype="u8"), 406, "u8"),
     (TABLE, dict(dim=8, length=4, plot="circle"), 406, "cos and sin"),
-    (TABLE, dict(dim=8, length=4, plot="points"), 406, "lists"),
+    (TABLE, dict(dim=8, length=4, plot="points"), 406, "plot=heatmap"),
     (TABLE, dict(dim=8, length=4, plot_columns="1"), 422, "plot=curves"),
     (TABLE, dict(dim=8, length=4, plot="curves", plot_columns="8"), 422, "0 to 7"),
     (ROPE, dict(dim=8, length=4, part="complex"), 406, "complex"),
@@ -317,6 +329,12 @@ REFUSED = (
     (ROPE, dict(dim=8, length=513, plot="circle"), 406, "512 positions"),
     (WAVES, dict(dim=8, context=9, plot="heatmap"), 406, "plot=curves"),
     (BIAS, dict(heads=2, query_length=4, plot="curves"), 406, "plot=heatmap"),
+    (TABLE, dict(dim=8, length=7, plot="spectrum"), 406, "8 to 65536 positions"),
+    (TABLE, dict(dim=8, positions="0..9,11", plot="spectrum"), 406, "evenly spaced"),
+    (BIAS, dict(heads=2, query_length=9, plot="spectrum"), 406, "these are bias"),
+    (BIAS, dict(heads=2, query_length=9, plot="rows"), 406, "ask for plot=heatmap"),
+    (WAVES, dict(dim=64, context=99, plot="spectrum"), 406, "analysis/decay"),
+    (ROPE, dict(dim=256, length=65536, plot="spectrum"), 413, "4194304 cells"),
     ("/v1/layout", dict(from_layout="half", to_layout="interleaved", head_dim=8),
      406, "views"),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from confusion import SCHEMES, frequencies
 from samples import F16, F32, KINDS, bf16, cos_sin, float32_cos_sin
-from service import inv_freq, post_json, rotated, table
+from service import inv_freq, post_json, post_tensors, table
 
 STARTS = [0, 5000, 100000, 2000000]
 
@@ -135,10 +135,82 @@ def test_rotations_that_do_not_fit(server):
     q = numpy.ones((1, 1, 3, 4), F32)
     for what, says, made, more in (
             ("tensor:q", "one shape", numpy.ones((1, 1, 3, 6)), {}),
-            ("parameter:positions", "have 3 tokens", q, {"positions": [1, 2]}),
+            ("parameter:positions", "has 3", q, {"positions": [1, 2], "start": 0}),
+            ("parameter:positions", "is [2, 3]", q, {"positions": [[1, 2, 3]] * 2, "start": 0}),
             ("parameter:axes", "have an s", q, {"axes": "lbhd"}),
             ("parameter:layout", "layout is required", q, {"a": {"name": "rope"}})):
         answer = rotation_judged(server, q, made, "f32-angle", **more)
         error = answer.json["errors"][0]
         assert answer.status == 422 and says in error["detail"], error
-        assert what.split(":")[1] in (error.get("parameter"), error.get("tensor")), error
+        assert what.split(":")[1] in (error.get("parameter"), error.get("tensor"),
+                                      error.get("pointer", "").strip("/")), error
+
+
+BATCHES = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]]
+ROTATIONS = {  # encoding, shape and axes, positions
+    "a row a token": ({"name": "rope", "dim": 16}, (5, 16), "sd", [7, 8, 9, 10, 11]),
+    "heads side by side": ({"name": "rope", "dim": 8}, (2, 5, 24), "bsd", BATCHES),
+    "packed": ({"name": "rope", "rotary_dim": 4}, (5, 3, 8), "thd", [0, 1, 0, 1, 2]),
+    "two heads": ({"name": "rope"}, (2, 5, 8), "hsd", BATCHES[0]),
+    "batch rows": ({"name": "rope"}, (2, 3, 5, 8), "bhsd", BATCHES),
+    "tokens first": ({"name": "rope"}, (2, 5, 3, 8), "bshd", BATCHES),
+    "coordinates": ({"name": "mrope", "mrope_section": [2, 1, 1]}, (2, 3, 5, 8), "bhsd",
+                    [BATCHES, BATCHES[::-1], [[0] * 5] * 2]),
+    "a grid": ({"name": "rope-2d"}, (5, 3, 8), "shd", BATCHES),
+}
+
+
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_whatever_rotates(server, name):
+    """As POST /v1/rotation does it, bit for bit; one element beside it is found."""
+    encoding, shape, axes, positions = ROTATIONS[name]
+    encoding = encoding | {"layout": "interleaved"}
+    q = numpy.random.default_rng(4).standard_normal(shape).astype(F32)
+    settings = {"axes": axes, "positions": positions}
+
+    def ask(made, **more):
+        return post_json(server, "/v1/comparison", {
+            "a": encoding, "b": "tensor:k_rotated", **settings, **more,
+            "tensors": {"k": {"data": q.tolist()}, "k_rotated": {"data": made.tolist()}}})
+    posted = {"tensors": {"k": {"data": q.tolist()}}, "encoding": encoding, **settings}
+    made = numpy.array(post_json(server, "/v1/rotation", posted).good().json["tensors"]["k"]["data"],
+                       F32)
+    assert ask(made).good().json["unequal"] == 0
+    made[(-1,) * len(shape)] += 1
+    report = ask(made).good().json
+    last = numpy.array(positions, float).reshape(-1, 5)
+    row = last[1] if name in ("batch rows", "tokens first", "heads side by side",
+                              "coordinates") else last[0]
+    assert (report["unequal"], report["first_divergence"]["position"]) == (1, row[-1])
+    assert ("per_head" in report) == (len(shape) == 4)
+    if encoding["name"] == "rope":
+        assert ask(made, tolerance_of="f32-angle").good().json["tolerance"]["outside"] == 1
+
+
+def test_layers_with_positions_of_batch_rows(server):
+    """Those of a layer are not those of the batch row that lies where it does."""
+    layers = numpy.random.default_rng(4).standard_normal((3, 2, 1, 5, 4)).astype(F32)
+    ids = numpy.array(BATCHES)
+    made = numpy.stack([post_tensors(server, "/v1/rotation", {"q": layer, "ids": ids}, axes="bhsd",
+                                     encoding="rope", layout="half", positions="tensor:ids")["q"]
+                        for layer in layers])
+    report = rotation_judged(server, layers, made, "none", start=0, positions=BATCHES).good().json
+    assert report["unequal"] == 0 and report["per_head"]["shape"] == [3, 1]
+    report = rotation_judged(server, layers, made, "none", start=0, positions=BATCHES[0]).json
+    assert report["first_divergence"]["place"] == {"l": 0, "b": 1, "h": 0, "s": 0}
+
+
+@pytest.mark.parametrize("name", ["q", "k"])
+def test_queries_and_keys_apart(server, name):
+    x = numpy.random.default_rng(4).standard_normal((5, 2, 8)).astype(F32)
+    made = post_tensors(server, "/v1/rotation", {name: x}, encoding="xpos", axes="shd", start=9,
+                        layout="half", t_center=4)[name]
+    for other in ("q", "k", "x"):
+        answer = post_json(server, "/v1/comparison", {
+            "a": {"name": "xpos", "layout": "half", "t_center": 4}, "b": f"tensor:{other}_rotated", "axes": "shd",
+            "start": 9, "tensors": {other: {"data": x.tolist()},
+                                    f"{other}_rotated": {"data": made.tolist()}}})
+        if other == "x":
+            assert answer.status == 422 and "call the tensor q or k" in answer.json["detail"]
+        else:
+            assert (answer.good().json["unequal"] == 0) == (other == name)

@@ -255,6 +255,9 @@ def posted():
             "&theme=dark&lang=zh-CN&" + query({"title": "位置 Ω ∑"})),
         ask("pictures", "/v1/encodings/rope/analysis/decay?dim=32&max_offset=999&plot_scale=1"
             "&plot_width=333", headers={"Accept": "image/png"}),
+        ask("pictures", "/v1/encodings/sinusoidal/table?dim=32&length=64&plot=spectrum&format=png"),
+        ask("pictures", "/v1/encodings/rope/analysis/decay?dim=16&max_offset=100&plot=spectrum"
+            "&format=svg&lang=zh-CN"),
         ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2}),
             "a config in the query of a GET"),
         ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2,

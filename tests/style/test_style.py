@@ -30,8 +30,14 @@ CLIENTS = sorted((ROOT / "clients").rglob("*.c"))
 ALL_C = SOURCES + TESTS + BENCH + EXAMPLES + CLIENTS
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
                              *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
+                             ROOT / "bench/readme",
                              *(ROOT / "clients").rglob("*.py"),
                              ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
+
+
+PAGES = sorted(p for folder, pattern in (("explorer/src", "*.ts"), ("explorer", "*.mjs"),
+                                         ("tests/explorer", "*.mjs"), ("clients/js", "*.js"))
+               for p in (ROOT / folder).rglob(pattern) if "node_modules" not in p.parts)
 
 
 def name(path):
@@ -54,11 +60,11 @@ def test_layers(path):
             assert included.split("/")[0] in folders, f"{layer}/ must not include {included}"
 
 
-@pytest.mark.parametrize("path", ALL_C + SCRIPTS, ids=name)
+@pytest.mark.parametrize("path", ALL_C + SCRIPTS + PAGES, ids=name)
 def test_length_and_licence(path):
     lines = path.read_text().splitlines()
     assert any("SPDX-License-Identifier: MIT" in line for line in lines[:3])
-    if path.suffix in (".c", ".h", ".cc", ".py"):
+    if path.suffix in (".c", ".h", ".cc", ".py", ".ts", ".mjs", ".js"):
         assert len(lines) <= FILE_LINES_MAX
     long = [i for i, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
     assert not long, f"lines over {COLUMNS_MAX} columns: {long[:5]}"
@@ -73,6 +79,23 @@ def test_function_lengths():
     long = [f"{pathlib.Path(p).name}:{f} {int(e) - int(s) + 1}" for f, p, s, e in functions
             if int(e) - int(s) + 1 > FUNCTION_LINES_MAX]
     assert not long, long
+
+
+def test_function_lengths_of_the_page():
+    """A function is what begins with its parameters at an indentation, and ends with } there."""
+    begins = re.compile(r"^( *)(?!.*\b(?:if|for|while|switch|class|interface)\b).*"
+                        r"(?:=>|\)(?:: [^{]+)?) \{$")
+    long, count = [], 0
+    for path in PAGES:
+        lines = path.read_text().splitlines()
+        for i, line in enumerate(lines):
+            if not (found := begins.match(line)):
+                continue
+            count += 1
+            end = next(k for k in range(i + 1, len(lines)) if lines[k].startswith(found[1] + "}"))
+            if end - i + 1 > FUNCTION_LINES_MAX:
+                long.append(f"{name(path)}:{i + 1} {end - i + 1}")
+    assert count > 200 and not long, long
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if p.suffix == ".h"

@@ -8,6 +8,12 @@ PE_INLINE int vec_any(vec_u32 v)
     return !_mm256_testz_si256((__m256i)v, (__m256i)v);
 }
 
+#define PE_HAS_ANY_U16
+PE_INLINE int vec_any_u16(vec_u16 v)
+{
+    return !_mm_testz_si128((__m128i)v, (__m128i)v);
+}
+
 #define PE_HAS_F16
 PE_INLINE vec vec_from_f16(vec_u16 from)
 {

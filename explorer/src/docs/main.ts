@@ -2,6 +2,7 @@
 // /docs: one article at a time of the page that explorer/docs made, a search, and forms that try
 // the operations. Without this script the page is all of them, one below the other.
 import { h } from "../dom";
+import { LANGUAGES, languageSet, languageWanted, t, type Language } from "../words";
 import { Search } from "./search";
 import { told, trial } from "./trial";
 import "../style/tokens.css";
@@ -13,6 +14,43 @@ const main = document.querySelector("main")!, articles = [...main.querySelectorA
 const contents = document.querySelector<HTMLDetailsElement>("details.contents")!;
 const links = [...contents.querySelectorAll<HTMLAnchorElement>("a")];
 const title = document.title;
+const given = new URL(location.href).searchParams;
+
+/** The reference and the guides are English; what stands around them, and where it leads, is in the
+ * reader's language. */
+function spoken(): HTMLElement {
+  const wanted = given.get("lang") ?? "", own = wanted in LANGUAGES ? wanted as Language
+    : languageWanted();
+  languageSet(own);
+  if (own !== "en") main.lang = "en";
+  const say = (selector: string, words: string) => {
+    document.querySelector(selector)!.textContent = words;
+  };
+  say(".skip", t("to the text", "跳到正文"));
+  say("header nav a", t("Explorer", "看图"));
+  say("header nav a[aria-current]", t("API and manual", "API 与手册（英文）"));
+  say("summary", t("Contents", "目录"));
+  const other = own === "en" ? "zh-CN" : "en", link = h("a", { href: "" }, LANGUAGES[other]);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    const url = new URL(location.href);
+    url.searchParams.set("lang", other);
+    location.replace(url);
+  });
+  return link;
+}
+
+/** How the page is read goes along to the explorer. */
+function ways(): void {
+  const now = new URL(location.href).searchParams;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("header a:not([href^='#'])")) {
+    if (!link.getAttribute("href")) continue;
+    const url = new URL(link.href);
+    for (const name of ["lang", "theme"])
+      if (now.has(name)) url.searchParams.set(name, now.get(name)!);
+    link.href = url.href;
+  }
+}
 
 /** Hidden, and still found by the browser's own search where it can do that. */
 function shownOnly(article: HTMLElement | undefined): void {
@@ -29,7 +67,8 @@ function show(id: string): void {
     if (link.hash === `#${article.id}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${article.querySelector("h1")!.textContent} · ${title}`;
+  document.title = article.id === FIRST ? title
+    : `${article.querySelector("h1")!.textContent} · posenc`;
   for (const one of article.querySelectorAll<HTMLElement>(".try:empty")) one.append(trial(one));
   for (const one of article.querySelectorAll("pre.json code"))
     one.textContent = told(one.textContent!);
@@ -49,28 +88,29 @@ function follow(): void {
   else scrollTo(0, 0);
 }
 
-const search = new Search(articles, () => shownOnly(undefined),
-  () => show(decodeURIComponent(location.hash.slice(1))));
-
 /** The colours are part of the address, as the explorer's are. */
 function theme(): HTMLElement {
-  const root = document.documentElement, given = new URL(location.href).searchParams.get("theme");
+  const root = document.documentElement, wanted = given.get("theme");
   const isDark = () => (root.dataset.theme ??
     (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  if (given === "dark" || given === "light") root.dataset.theme = given;
+  if (wanted === "dark" || wanted === "light") root.dataset.theme = wanted;
   const button = h("button.quiet", { type: "button", onclick: () => {
     const url = new URL(location.href);
     root.dataset.theme = isDark() ? "light" : "dark";
     url.searchParams.set("theme", root.dataset.theme);
     history.replaceState(null, "", url);
+    ways();
     tell();
   } }, "◐");
-  const tell = () => button.setAttribute("aria-label", isDark() ? "light" : "dark");
+  const tell = () => button.setAttribute("aria-label", isDark() ? t("light", "浅色") : t("dark", "深色"));
   tell();
   return button;
 }
 
-document.querySelector("nav.more")!.append(theme());
+document.querySelector("nav.more")!.append(spoken(), theme());
+ways();
+const search = new Search(articles, () => shownOnly(undefined),
+  () => show(decodeURIComponent(location.hash.slice(1))));
 for (const heading of main.querySelectorAll("h2, h3")) heading.setAttribute("tabindex", "-1");
 for (const article of articles)
   article.addEventListener("beforematch", () => show(article.id));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Search over all articles: the page has their text, so that nothing is asked for.
 import { h } from "../dom";
+import { t } from "../words";
 
 /** A heading and what stands below it, up to the next one; or a parameter. */
 interface Place {
@@ -58,13 +59,14 @@ function excerpt(text: string, words: string[]): (Node | string)[] {
 }
 
 export class Search {
-  readonly input = h("input", { type: "search", placeholder: "Search  /", "aria-label": "search",
+  readonly input = h("input", { type: "search", placeholder: t("Search  /", "搜索  /"),
+    "aria-label": t("search", "搜索"),
     autocomplete: "off", spellcheck: "false" });
   readonly field = h("form.search", { role: "search", onsubmit: (event: Event) => {
     event.preventDefault();
     this.results.querySelector("a")?.focus();
   } }, this.input);
-  readonly results = h("section.results", { "aria-label": "results", hidden: true });
+  readonly results = h("section.results", { "aria-label": t("results", "结果"), hidden: true });
   private places?: Place[];
 
   /** `begin`: results take the place of the article; `end`: there are none any more. */
@@ -101,9 +103,10 @@ export class Search {
     this.results.hidden = false;
     scrollTo(0, 0);
     this.results.replaceChildren(
-      h("p", { role: "status" }, found.length ? `${found.length} places` +
-        (found.length > MOST ? `, of which these are the first ${MOST}` : "")
-        : "Nothing here has all of these words."),
+      h("p", { role: "status" }, found.length
+        ? t(`${found.length} places`, `${found.length} 处`) + (found.length > MOST
+          ? t(`, of which these are the first ${MOST}`, `，以下是前 ${MOST} 处`) : "")
+        : t("Nothing here has all of these words.", "没有同时含有这些词的内容。")),
       h("ol", {}, ...found.slice(0, MOST).map(({ place }) => h("li", {},
         h("a", { href: `#${place.id}` }, place.title),
         place.title !== place.within && h("span.within", {}, place.within),

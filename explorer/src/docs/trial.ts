@@ -5,6 +5,7 @@ import { connect } from "../../../clients/js/client.js";
 import { query as queryOf } from "../api";
 import { h } from "../dom";
 import { quoted, toClipboard } from "../kit/actions";
+import { t } from "../words";
 import { moduleIn, type Requests } from "../module";
 
 /** What explorer/docs/reference.mjs gives an operation. */
@@ -20,10 +21,9 @@ interface Given {
 
 const SHOWN_MAX = 20000, COPIED_MS = 1600;
 const base = new URL(".", import.meta.url), here = base.href.replace(/\/$/, "");
-const site = document.documentElement.dataset.site !== undefined;
 let service: Promise<Requests> | undefined;
 
-const serviceOpen = () => service ??= site ? moduleIn(base) : Promise.resolve(connect(here));
+const serviceOpen = () => service ??= SITE ? moduleIn(base) : Promise.resolve(connect(here));
 
 /** JSON with lists of numbers in one line each. */
 function pretty(value: unknown, indent = ""): string {
@@ -64,7 +64,7 @@ function saved(bytes: Blob): HTMLElement {
 /** The answer for people: a picture, text, or how many bytes there are. */
 async function shown(response: Response, given: Given, target: string): Promise<HTMLElement> {
   const type = response.headers.get("content-type") ?? "", bytes = await response.blob();
-  if (/^image\//.test(type) && given.method === "GET" && !site)
+  if (/^image\//.test(type) && given.method === "GET" && !SITE)
     return h("img", { src: here + target, alt: "the picture that was asked for" });
   if (/json|text|yaml|csv|javascript|svg/.test(type)) {
     const text = await bytes.text();
@@ -77,8 +77,8 @@ async function shown(response: Response, given: Given, target: string): Promise<
 class Trial {
   private name = h("select", { "aria-label": "name" });
   private fields = h("div.fields");
-  private more = h("select", { "aria-label": "another parameter" });
-  private body = h("textarea", { "aria-label": "body, JSON", rows: 4, spellcheck: "false" });
+  private more = h("select", { "aria-label": t("another parameter", "其他参数") });
+  private body = h("textarea", { "aria-label": t("body, JSON", "正文（JSON）"), rows: 4, spellcheck: "false" });
   private command = h("code");
   private answer = h("div.answer", { "aria-live": "polite" });
 
@@ -122,7 +122,7 @@ class Trial {
   }
 
   private curl(): string {
-    const url = quoted((site ? "http://127.0.0.1:8080" : here) + this.target());
+    const url = quoted((SITE ? "http://127.0.0.1:8080" : here) + this.target());
     return this.given.method === "GET" ? `curl ${url}`
       : `curl --json ${quoted(this.bodyText())} ${url}`;
   }
@@ -137,7 +137,7 @@ class Trial {
     const there = this.inputs().map((one) => one.name);
     const free = this.given.known.filter((one) => !there.includes(one));
     const chosen = this.more.value;
-    this.more.replaceChildren(h("option", { value: "" }, "another parameter"),
+    this.more.replaceChildren(h("option", { value: "" }, t("another parameter", "其他参数")),
       ...free.map((one) => h("option", { selected: one === chosen }, one)));
     this.command.textContent = this.curl();
   }
@@ -154,16 +154,16 @@ class Trial {
           h("strong", {}, response.status), ` ${type} · ${took.toFixed(0)} ms`),
         await shown(response, this.given, target));
     } catch (error) {
-      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, `No answer: ${error}`));
+      this.answer.replaceChildren(h("p.status.bad", { role: "alert" }, t(`No answer: ${error}`, `没有回答：${error}`)));
     }
   }
 
   private copier(): HTMLElement {
     const button = h("button", { type: "button", onclick: async () => {
       await toClipboard(this.curl()).catch(() => {});
-      button.textContent = "copied";
-      setTimeout(() => { button.textContent = "copy"; }, COPIED_MS);
-    } }, "copy");
+      button.textContent = t("copied", "已复制");
+      setTimeout(() => { button.textContent = t("copy", "复制"); }, COPIED_MS);
+    } }, t("copy", "复制"));
     return button;
   }
 
@@ -177,10 +177,10 @@ class Trial {
     (name !== undefined || known.length > 0) && h("div.row", {},
       names && h("label.field", {}, h("span", {}, "name"), this.name),
       this.fields, known.length > 0 && h("div.field", {}, this.more,
-        h("button", { type: "button", onclick: () => this.add() }, "add"))),
+        h("button", { type: "button", onclick: () => this.add() }, t("add", "添加")))),
     body !== undefined && this.body,
     h("div.command", {}, h("pre", { tabindex: 0 }, this.command), this.copier(),
-      h("button.send", { type: "submit" }, "Send")),
+      h("button.send", { type: "submit" }, t("Send", "发送"))),
     this.answer);
   }
 }

@@ -16,14 +16,17 @@ export const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
 
 /** The file that the body of a request is saved as: request.safetensors. */
-const sent = ({ type = "" }: Ask) => `request.${/([a-z]+)(?:;|$)/.exec(type)?.[1] ?? "bin"}`;
+const sent = ({ type = "" }: Ask) =>
+  `request.${/(json|npy|gguf|safetensors)$/.exec(type)?.[1] ?? "bin"}`;
 
-export function curl(app: App, ask: Ask): string {
+/** `saved`: what is answered are bytes, and no JSON that is read where it appears. */
+export function curl(app: App, ask: Ask, saved: boolean): string {
   const url = quoted(origin(app) + ask.target);
   if (ask.method === "GET") return `curl ${url}`;
   const words = body(ask);
   if (typeof words === "string") return `curl --json ${quoted(words)} ${url}`;
-  return `curl -H 'Content-Type: ${ask.type}' --data-binary @${sent(ask)} -o answer ${url}`;
+  return `curl -H 'Content-Type: ${ask.type}' --data-binary @${sent(ask)} ${
+    saved ? "-o answer " : ""}${url}`;
 }
 
 /** A string in quotes is the same in Python as in JSON; numbers are too. */
@@ -33,7 +36,7 @@ const literal = (text: string) => /^-?(0|[1-9]\d*)(\.\d+)?(e[-+]?\d+)?$/.test(te
 /** The package has the same paths, and views by name. */
 export function python(app: App, ask: Ask): string {
   const { pathname, searchParams } = new URL(ask.target, "http://a");
-  const where = app.site ? "posenc" : `posenc.connect(${JSON.stringify(origin(app))})`;
+  const where = SITE ? "posenc" : `posenc.connect(${JSON.stringify(origin(app))})`;
   const view = /^\/v1\/encodings\/([^/]+)\/(?:analysis\/)?([^/]+)$/.exec(pathname);
   if (ask.method === "GET" && view) {
     const words = [...searchParams].filter(([name]) => name !== "format")
@@ -62,7 +65,8 @@ export async function toClipboard(text: string): Promise<void> {
 }
 
 /** A button that copies a text, and says so for a moment. */
-export function copier(app: App, words: string, text: () => string, wrong: HTMLElement): HTMLElement {
+export function copier(app: App, words: string, text: () => string,
+  wrong: HTMLElement): HTMLElement {
   const button = h("button", { type: "button", title: t("copy", "复制"), onclick: async () => {
     try {
       await toClipboard(text());
@@ -95,7 +99,8 @@ function download(bytes: Blob, name: string): void {
 }
 
 /** Saves what is asked for; while it comes the button tells how far it is, and ends it. */
-function saver(app: App, one: Shown, format: string, wrong: HTMLElement): HTMLElement {
+function saver(app: App, title: string, ask: () => Ask, format: string,
+               wrong: HTMLElement): HTMLElement {
   let running: AbortController | undefined;
   const button = h("button", { type: "button", title: t("save", "保存"), onclick: async () => {
     if (running) return running.abort();
@@ -105,12 +110,13 @@ function saver(app: App, one: Shown, format: string, wrong: HTMLElement): HTMLEl
       button.setAttribute("aria-label", t("cancel", "取消"));
     };
     try {
-      const { bytes, name } = await app.api.file(askOf(app, one.ask, format), own.signal, progress);
-      download(bytes, name ?? `${one.title}.${format}`);
+      const { bytes, name } = await app.api.file(askOf(app, ask(), format), own.signal, progress);
+      download(bytes, name ?? `${title}.${format}`);
       wrong.replaceChildren();
       app.say(t(`${format} saved`, `${format} 已保存`));
     } catch (error) {
-      if (!own.signal.aborted || error instanceof PosencError) wrong.replaceChildren(failure(error));
+      if (!own.signal.aborted
+        || error instanceof PosencError) wrong.replaceChildren(failure(error));
     }
     running = undefined;
     button.textContent = format;
@@ -119,15 +125,18 @@ function saver(app: App, one: Shown, format: string, wrong: HTMLElement): HTMLEl
   return button;
 }
 
-export function actions(app: App, all: Shown[]): HTMLElement {
-  const wrong = h("div"), shown = all.map((one) =>
-    ({ ...one, ask: { ...one.ask, target: app.api.below(one.ask.target) } }));
-  const rows = shown.map((one) => h("div", { role: "group", "aria-label": one.title },
-    h("span", {}, one.title),
-    copier(app, "curl", () => curl(app, one.ask), wrong),
-    copier(app, "Python", () => python(app, one.ask), wrong),
-    one.ask.bytes && h("button", { type: "button", title: t("save what is sent", "保存所发送的数据"),
-      onclick: () => download(one.ask.bytes!, sent(one.ask)) }, sent(one.ask)),
-    ...one.formats.map((format) => saver(app, one, format, wrong))));
+/** Buttons for what is shown now: `now` has the requests of the moment that a button is pressed. */
+export function actions(app: App, all: Shown[], now: (i: number) => Shown): HTMLElement {
+  const wrong = h("div"), rows = all.map((one, i) => {
+    const ask = () => ({ ...now(i).ask, target: app.api.below(now(i).ask.target) });
+    return h("div", { role: "group", "aria-label": one.title },
+      h("span", {}, one.title),
+      copier(app, "curl", () => curl(app, ask(), one.formats.length > 0), wrong),
+      copier(app, "Python", () => python(app, ask()), wrong),
+      one.ask.bytes && h("button", { type: "button",
+        title: t("save what is sent", "保存所发送的数据"),
+        onclick: () => download(now(i).ask.bytes!, sent(one.ask)) }, sent(one.ask)),
+      ...one.formats.map((format) => saver(app, one.title, ask, format, wrong)));
+  });
   return h("div.actions", {}, ...rows, wrong);
 }

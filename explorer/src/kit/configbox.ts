@@ -61,6 +61,36 @@ function place(text: string, key: string): [number, number] | null {
   return null;
 }
 
+/** What the link says of a file that it cannot hold. */
+function told(app: App): string {
+  const { missing, file, name } = source(app);
+  if (missing) return t(
+    `The link names ${name}, which is not in it: drop that file here to see the same picture.`,
+    `此链接提到 ${name}，但文件不在链接里：把该文件拖到这里即可看到同样的图。`);
+  if (file) return t(
+    `${name} stays in this page: a link cannot hold the file, and names it only.`,
+    `${name} 只留在本页：链接放不下文件，只记下文件名。`);
+  return "";
+}
+
+function select(area: HTMLTextAreaElement, from: number, length: number): void {
+  area.focus();
+  area.setSelectionRange(from, from + length);
+  const before = area.value.slice(0, from).split("\n").length - 1;
+  area.scrollTop = Math.max(0, (before - 1) * area.scrollHeight / area.value.split("\n").length);
+}
+
+function damage(area: HTMLTextAreaElement, detail: string): HTMLElement[] {
+  const byte = detail.match(/at byte (\d+)/);
+  if (!byte || !area.value) return [];
+  const bytes = new TextEncoder().encode(area.value).slice(0, +byte[1] - 1);
+  const before = new TextDecoder().decode(bytes), lines = before.split("\n");
+  const column = lines.at(-1)!.length + 1;
+  return [h("button.link", { type: "button", onclick: () => select(area, before.length, 1) },
+    t(`show line ${lines.length}, column ${column}`,
+      `显示第 ${lines.length} 行，第 ${column} 列`))];
+}
+
 export function configBox(app: App, rows: number): ConfigBox {
   let timer = 0, shown: string | undefined;
   const area = h("textarea", {
@@ -95,15 +125,6 @@ export function configBox(app: App, rows: number): ConfigBox {
           t("Choose a file…", "选择文件…")),
         input)), note);
 
-  function told(): string {
-    const { missing, file, name } = source(app);
-    if (missing) return t(`The link names ${name}, which is not in it: drop that file here to see the same picture.`,
-      `此链接提到 ${name}，但文件不在链接里：把该文件拖到这里即可看到同样的图。`);
-    if (file) return t(`${name} stays in this page: a link cannot hold the file, and names it only.`,
-      `${name} 只留在本页：链接放不下文件，只记下文件名。`);
-    return "";
-  }
-
   async function update(): Promise<void> {
     if (app.dropped?.some(({ name }) => CONFIG.test(name)))
       return void takeFile(app, app.dropped[0]);
@@ -111,7 +132,7 @@ export function configBox(app: App, rows: number): ConfigBox {
     const picked = app.state.params.config === undefined && app.state.params.file === undefined
       ? app.state.params.model ?? CHIPS[0] : "";
     for (const chip of chips) chip.setAttribute("aria-pressed", `${chip.dataset.model === picked}`);
-    note.textContent = told();
+    note.textContent = told(app);
     const next = text ?? (file && /\.json$/i.test(file.name) ? await file.text() : "");
     // What a person is writing stays as it is written.
     if (shown !== undefined && dense(shown) === dense(next)) return;
@@ -119,29 +140,13 @@ export function configBox(app: App, rows: number): ConfigBox {
       : next;
   }
 
-  const select = (from: number, length: number) => {
-    area.focus();
-    area.setSelectionRange(from, from + length);
-    const before = area.value.slice(0, from).split("\n").length - 1;
-    area.scrollTop = Math.max(0, (before - 1) * area.scrollHeight / area.value.split("\n").length);
-  };
-
   return {
     element, update,
     find(key) {
       const at = place(area.value, key);
-      if (at) select(...at);
+      if (at) select(area, ...at);
       return !!at;
     },
-    damage(detail) {
-      const byte = detail.match(/at byte (\d+)/);
-      if (!byte || !area.value) return [];
-      const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0,
-        +byte[1] - 1));
-      const lines = before.split("\n");
-      const column = lines.at(-1)!.length + 1;
-      return [h("button.link", { type: "button", onclick: () => select(before.length, 1) },
-        t(`show line ${lines.length}, column ${column}`, `显示第 ${lines.length} 行，第 ${column} 列`))];
-    },
+    damage: (detail) => damage(area, detail),
   };
 }

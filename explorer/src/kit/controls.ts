@@ -80,11 +80,13 @@ export function select(label: string, names: Record<string, string>, value: stri
 
 const FOCUSED = "button, input, select";
 
-/** Puts controls anew into their box, as the state has them now, and leaves the focus where it was. A
- * slider that is being moved stays. */
-export function renew(box: HTMLElement, controls: HTMLElement[]): void {
-  const at = [...box.querySelectorAll<HTMLElement>(FOCUSED)].indexOf(document.activeElement as HTMLElement);
-  if (at >= 0 && document.activeElement?.matches("[type=range]")) return;
-  box.replaceChildren(...controls);
+/** Puts controls anew into their box, as the state has them now, and leaves the focus where it was.
+ * A
+ * slider that is being moved stays, with all beside it. */
+export function renew(box: HTMLElement, controls: () => HTMLElement[]): void {
+  const own = document.activeElement as HTMLElement, inside = box.contains(own);
+  if (inside && own.matches("[type=range]")) return;
+  const at = inside ? [...box.querySelectorAll<HTMLElement>(FOCUSED)].indexOf(own) : -1;
+  box.replaceChildren(...controls());
   if (at >= 0) box.querySelectorAll<HTMLElement>(FOCUSED)[at]?.focus();
 }

@@ -23,7 +23,8 @@ const degrees = (x: number, y: number) => Math.atan2(y, x) * 180 / Math.PI;
 function hand(which: Which, name: string): SVGGElement {
   return s("g.hand", { "data-hand": which, tabindex: 0, role: "slider", "aria-label": name,
     "aria-valuemin": -180, "aria-valuemax": 180 },
-    s("line", { x1: 0, y1: 0, x2: 0, y2: 0, ...(which === "k" ? { "stroke-dasharray": "5 3" } : {}) }),
+    s("line", { x1: 0, y1: 0, x2: 0, y2: 0, ...(which === "k" ? { "stroke-dasharray": "5 3" }
+      : {}) }),
     s("circle.grip", { r: 12 }), s("circle.tip", { r: 5 }));
 }
 
@@ -53,12 +54,14 @@ function arc(q: [number, number], k: [number, number]): string {
 function dial(pair: number, turned: (which: Which, by: number) => void): Dial {
   const q = hand("q", t(`query, pair ${pair}`, `查询，第 ${pair} 对`));
   const k = hand("k", t(`key, pair ${pair}`, `键，第 ${pair} 对`)), between = s("path.between");
-  const root = s("svg.dial", { viewBox: "-110 -110 220 220" }, s("circle.rim", { r: 90 }), between, k, q);
+  const root = s("svg.dial", { viewBox: "-110 -110 220 220" }, s("circle.rim", { r: 90 }), between,
+    k, q);
   let held: { which: Which; angle: number } | undefined;
 
   function angle(event: PointerEvent): number {
     const box = root.getBoundingClientRect();
-    return degrees(event.clientX - box.left - box.width / 2, box.top + box.height / 2 - event.clientY);
+    return degrees(event.clientX - box.left - box.width / 2, box.top
+      + box.height / 2 - event.clientY);
   }
 
   for (const group of [q, k]) {
@@ -102,7 +105,8 @@ export function dials(turn: (which: Which, by: number) => void): Dials {
         element.replaceChildren(...all.map((one, pair) =>
           h("figure", {}, one.element, h("figcaption", {}, t(`pair ${pair}`, `第 ${pair} 对`)))));
       }
-      all.forEach((one, i) => one.point([query[2 * i], query[2 * i + 1]], [key[2 * i], key[2 * i + 1]]));
+      all.forEach((one, i) => one.point([query[2 * i], query[2 * i + 1]],
+        [key[2 * i], key[2 * i + 1]]));
     },
   };
 }

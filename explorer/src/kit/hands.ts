@@ -13,7 +13,8 @@ export interface Hands {
   set(hands: Hand[], names: [string, string]): void;
   /** Hands that never finish a turn within it fade. */
   context(length: number): void;
-  /** Turns the hands; `speed`: positions since the last picture. A hand too fast to be seen blurs. */
+  /** Turns the hands; `speed`: positions since the last picture. A hand too fast to be seen blurs.
+   * */
   turn(position: number, speed: number): void;
 }
 
@@ -44,6 +45,7 @@ class Drawing implements Hands {
   private length = 1;
   private position = 0;
   private at = -1;
+  private width = 0;
   private laid?: Laid;
   private lines: SVGElement[] = [];
   private groups: SVGElement[] = [];
@@ -51,7 +53,8 @@ class Drawing implements Hands {
 
   constructor() {
     this.element.append(this.svg, this.tip);
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    new ResizeObserver(() => this.element.clientWidth !== this.width && this.draw())
+      .observe(this.element);
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("focus", () => this.element.matches(":focus-visible")
       && this.point(Math.max(0, this.at)));
@@ -96,7 +99,7 @@ class Drawing implements Hands {
   }
 
   private draw(): void {
-    const width = this.element.clientWidth;
+    const width = this.width = this.element.clientWidth;
     if (!width || !this.hands.length) return;
     this.laid = laid(this.hands, width, this.names, width >= WIDE);
     const { height, radius, places, behind } = this.laid;

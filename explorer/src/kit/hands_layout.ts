@@ -31,7 +31,8 @@ const DOTS = 34, TOP = 104, PAD = 16;
 
 export const power = (exponent: number): string =>
   exponent < 6 ? whole(10 ** exponent)
-    : exponent < 9 ? t(`${whole(10 ** (exponent - 6))} million`, exponent > 7 ? "1 亿" : `${short(10 ** (exponent - 4))} 万`)
+    : exponent < 9 ? t(`${whole(10 ** (exponent - 6))} million`, exponent > 7 ? "1 亿"
+      : `${short(10 ** (exponent - 4))} 万`)
       : short(10 ** exponent);
 
 /** From left to right into the first row with room. */

@@ -3,7 +3,7 @@
 // pointer or the arrow keys.
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
-import { colours, css, type Palette } from "./palette";
+import { colours, type Palette } from "./palette";
 
 export interface Heat {
   rows: number;
@@ -53,6 +53,11 @@ const PARTS: Record<string, [number, number, number, number]> = {
   ArrowLeft: [0, 1, -.25, .75], ArrowRight: [0, 1, .25, 1.25],
 };
 
+/** Rows and columns that a key moves the cross by. */
+const STEPS: Record<string, [number, number]> = {
+  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+};
+
 /** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
 function ticks(count: number, size: number, at: (index: number) => number): number[] {
   const most = Math.max(1, size / TICK), span = Math.abs(at(count - 1) - at(0)) || 1;
@@ -68,150 +73,210 @@ function ticks(count: number, size: number, at: (index: number) => number): numb
   return chosen.length > most * 2 + 2 ? [0, count - 1] : chosen;
 }
 
-/** `over`: the cross is at a cell, where keys or the pointer took it; `chosen`: it was clicked, or
- * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false: it
- * is seen already). */
-export function heatmap(over: (row: number, column: number, keyed: boolean) => void,
-                        chosen: (row: number, column: number, shift: boolean) => void = () => {},
-                        brushed?: (part: Part | null) => void | boolean): Heatmap {
-  let from: { x: number; y: number } | undefined, to = { x: 0, y: 0 };
-  const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
-  let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
+/** A pixel for each value. */
+function pixels({ rows, columns, values, low, high, palette }: Pick<Heat, "rows" | "columns" |
+  "values" | "low" | "high" | "palette">): HTMLCanvasElement {
+  const canvas = h("canvas", { width: columns, height: rows }), colour = colours(palette);
+  const data = new ImageData(columns, rows), out = new Uint32Array(data.data.buffer);
+  const scale = 255 / (high - low || 1);
+  for (let i = 0; i < out.length; i++) {
+    const at = (values[i] - low) * scale + .5;
+    out[i] = Number.isNaN(at) ? 0 : colour[at < 0 ? 0 : at > 255 ? 255 : at | 0];
+  }
+  canvas.getContext("2d")!.putImageData(data, 0, 0);
+  return canvas;
+}
 
-  const named = (value: number) => heat?.show?.(value) ?? short(value, 3);
+/** Where a cell stands for many, the round number among them. */
+function tickName(heat: Heat, index: number, at: (index: number) => number): string {
+  const value = at(index), next = at(index + 1) - value;
+  const power = 10 ** Math.floor(Math.log10(Math.abs(next) || 1) + 1);
+  const round = next > 1 && index ? Math.floor(value / power) * power : value;
+  return heat.names ? heat.names[index] ?? "" : whole(value - round < next ? round : value);
+}
 
-  /** Room for the words of ticks, and of the colour bar. */
-  function sides(): { left: number; right: number } {
-    const wide = canvas.clientWidth >= NARROW, longest = (words: string[]) =>
-      LETTER * Math.max(...words.map(({ length }) => length));
-    if (!heat) return { left: 84, right: 80 };
-    const { rowAt, rows, rowTicks = [0, rows - 1], names, low, high } = heat;
-    const rooms = names ? 66 : 32 + longest(rowTicks.map((row) => whole(rowAt(row))));
-    return { left: Math.max(wide ? 84 : 54, rooms),
-      right: Math.max(wide ? 80 : 0, 34 + longest([named(low), named(high)])) };
+interface Room {
+  left: number;
+  width: number;
+  height: number;
+}
+
+function axes(context: CanvasRenderingContext2D, heat: Heat, { left, width, height }: Room): void {
+  const every = heat.names?.map((_, i) => i);
+  context.fillStyle = token("soft");
+  context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
+  context.textAlign = "center";
+  for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
+    context.fillText(tickName(heat, column, heat.columnAt),
+      left + (column + .5) / heat.columns * width, TOP + height + 16,
+      every && width / heat.columns - 4);
+  context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
+  context.textAlign = "right";
+  for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
+    context.fillText(tickName(heat, row, heat.rowAt), left - 8,
+      TOP + (row + .5) / heat.rows * height + 4, left - 30);
+  context.save();
+  context.translate(12, TOP + height / 2);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "center";
+  context.fillText(heat.rowName, 0, 0);
+  context.restore();
+}
+
+const named = ({ show = (value) => short(value, 3) }: Heat, value: number) => show(value);
+
+function bar(context: CanvasRenderingContext2D, heat: Heat, { left, width, height }: Room): void {
+  const x = left + width + 16, values = Array.from({ length: 256 }, (_, i) => 255 - i);
+  context.drawImage(pixels({ rows: 256, columns: 1, values, low: 0, high: 255,
+    palette: heat.palette }), x, TOP, 12, height);
+  context.textAlign = "left";
+  for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
+    context.fillText(named(heat, value), x + 16, y);
+}
+
+/** Room for the words of ticks, and of the colour bar. */
+function sides(heat: Heat, wide: boolean): { left: number; right: number } {
+  const { rowAt, rows, rowTicks = [0, rows - 1], names, low, high } = heat;
+  const longest = (words: string[]) => LETTER * Math.max(...words.map(({ length }) => length));
+  const rooms = names ? 66 : 32 + longest(rowTicks.map((row) => whole(rowAt(row))));
+  const ends = [low, high].map((one) => named(heat, one));
+  return { left: Math.max(wide ? 84 : 54, rooms), right: Math.max(wide ? 80 : 0, 34
+    + longest(ends)) };
+}
+
+const inside = (one: number, low = 0, high = 1) => Math.max(low, Math.min(high, one));
+
+type Over = (row: number, column: number, keyed: boolean) => void;
+type Chosen = (row: number, column: number, shift: boolean) => void;
+type Brushed = (part: Part | null) => void | boolean;
+
+class Canvas implements Heatmap {
+  element = h("canvas.heat", { tabindex: 0, role: "img" });
+  private heat?: Heat;
+  private image?: HTMLCanvasElement;
+  private room: Room = { left: 0, width: 0, height: 0 };
+  /** Of the element: reading it may cost a layout. */
+  private size = { width: 0, height: 0 };
+  private at = { row: 0, column: 0 };
+  private from?: { x: number; y: number };
+  private to = { x: 0, y: 0 };
+
+  constructor(private over: Over, private chosen: Chosen, private brushed?: Brushed) {
+    const canvas = this.element;
+    canvas.addEventListener("pointermove", (event) => this.moved(event));
+    canvas.addEventListener("pointerdown", (event) => {
+      if (!brushed) return;
+      this.from = this.to = { x: event.offsetX, y: event.offsetY };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    for (const end of ["pointerup", "pointercancel"] as const)
+      canvas.addEventListener(end, (event) => this.lifted(event));
+    canvas.addEventListener("dblclick", () => brushed?.(null));
+    canvas.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => {
+      const { width, height } = this.size;
+      this.measure();
+      if (width !== this.size.width || height !== this.size.height) this.paint();
+    }).observe(canvas);
   }
 
-  function room(): { left: number; width: number; height: number } {
-    const { left, right } = sides(), width = canvas.clientWidth - left - right;
-    const height = canvas.clientHeight - TOP - BOTTOM;
-    const side = Math.min(width, height);
-    return heat?.square ? { left, width: side, height: side } : { left, width, height };
+  draw(next: Heat): void {
+    this.heat = next.rows && next.columns ? next : undefined;
+    this.image = this.heat && pixels(next);
+    this.element.setAttribute("aria-label", next.label);
+    if (!this.size.width) this.measure();
+    this.paint();
   }
 
-  /** Where a cell stands for many, the round number among them. */
-  const tickName = (heat: Heat, index: number, at: (index: number) => number) => {
-    const value = at(index), next = at(index + 1) - value, power = 10 ** Math.floor(Math.log10(Math.abs(next) || 1) + 1);
-    const round = next > 1 && index ? Math.floor(value / power) * power : value;
-    return heat.names ? heat.names[index] ?? "" : whole(value - round < next ? round : value);
-  };
-
-  function axes(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { left, width, height } = room(), every = heat.names?.map((_, i) => i);
-    context.fillStyle = token("soft");
-    context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
-    context.textAlign = "center";
-    for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
-      context.fillText(tickName(heat, column, heat.columnAt),
-        left + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns - 4);
-    context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
-    context.textAlign = "right";
-    for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
-      context.fillText(tickName(heat, row, heat.rowAt), left - 8,
-        TOP + (row + .5) / heat.rows * height + 4, left - 30);
-    context.save();
-    context.translate(12, TOP + height / 2);
-    context.rotate(-Math.PI / 2);
-    context.textAlign = "center";
-    context.fillText(heat.rowName, 0, 0);
-    context.restore();
+  private measure(): void {
+    this.size = { width: this.element.clientWidth, height: this.element.clientHeight };
   }
 
-  function bar(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { left, width, height } = room(), palette = colours(heat.palette), x = left + width + 16;
-    for (let i = 0; i < 256; i++) {
-      context.fillStyle = css(palette[255 - i]);
-      context.fillRect(x, TOP + i / 256 * height, 12, height / 256 + 1);
+  /** Where the picture is; a square one decides how high the element is. */
+  private lay(heat: Heat): void {
+    const { left, right } = sides(heat, this.size.width >= NARROW);
+    const width = this.size.width - left - right, { style } = this.element;
+    const tall = heat.square ? `${Math.min(width, SQUARE_MOST) + TOP + BOTTOM}px` : "";
+    if (style.height !== tall) {
+      style.height = tall;
+      this.measure();
     }
-    context.fillStyle = token("soft");
-    context.textAlign = "left";
-    for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
-      context.fillText(named(value), x + 16, y);
+    const height = this.size.height - TOP - BOTTOM, side = Math.min(width, height);
+    this.room = heat.square ? { left, width: side, height: side } : { left, width, height };
   }
 
-  async function paint(): Promise<void> {
-    if (!heat || !canvas.clientWidth) return;
-    const { left: before, right: after } = sides();
-    const tall = Math.min(canvas.clientWidth - before - after, SQUARE_MOST) + TOP + BOTTOM;
-    canvas.style.height = heat.square ? `${tall}px` : "";
-    const ratio = devicePixelRatio, { left, width, height } = room();
-    canvas.width = canvas.clientWidth * ratio;
-    canvas.height = canvas.clientHeight * ratio;
-    const context = canvas.getContext("2d")!;
+  private paint(): void {
+    const { heat, image, element: canvas, from, to } = this, context = canvas.getContext("2d")!;
+    if (!heat || !image) return context.clearRect(0, 0, canvas.width, canvas.height);
+    if (!this.size.width) return;
+    this.lay(heat);
+    const ratio = devicePixelRatio, { left, width, height } = this.room;
+    // Which empties it as well.
+    canvas.width = this.size.width * ratio;
+    canvas.height = this.size.height * ratio;
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = heat.columns > width * ratio;
-    if (image) context.drawImage(image, left, TOP, width, height);
-    axes(context, heat);
-    bar(context, heat);
+    context.drawImage(image, left, TOP, width, height);
+    axes(context, heat, this.room);
+    bar(context, heat, this.room);
     context.strokeStyle = token("ink");
     if (from) context.strokeRect(from.x, from.y, to.x - from.x, to.y - from.y);
   }
 
-  function point(row: number, column: number, keyed = false): void {
+  private point(row: number, column: number, keyed = false): void {
+    const { heat } = this;
     if (!heat) return;
-    at = { row: Math.max(0, Math.min(heat.rows - 1, row)), column: Math.max(0, Math.min(heat.columns - 1, column)) };
+    this.at = { row: inside(row, 0, heat.rows - 1), column: inside(column, 0, heat.columns - 1) };
+    const { at } = this, value = `${heat.values[at.row * heat.columns + at.column]}`;
     // The cell under the cross, as it was answered: tests hold it against the API.
-    Object.assign(canvas.dataset, at, { value: `${heat.values[at.row * heat.columns + at.column]}` });
-    over(at.row, at.column, keyed);
+    Object.assign(this.element.dataset, at, { value });
+    this.over(at.row, at.column, keyed);
   }
 
   /** Where a pointer is, in shares of the picture. */
-  function share({ x, y }: { x: number; y: number }): { x: number; y: number } {
-    const { left, width, height } = room(), inside = (one: number) => Math.max(0, Math.min(1, one));
+  private share({ x, y }: { x: number; y: number }): { x: number; y: number } {
+    const { left, width, height } = this.room;
     return { x: inside((x - left) / width), y: inside((y - TOP) / height) };
   }
 
-  const here = (event: PointerEvent) => ({ x: event.offsetX, y: event.offsetY });
-  const drawn = () => !!from && Math.max(Math.abs(to.x - from.x), Math.abs(to.y - from.y)) > DRAWN_LEAST;
-
-  /** The end of a brush; without one it was a click. */
-  function brush(event: PointerEvent): void {
-    if (from && drawn()) {
-      const [one, other] = [share(from), share(to)];
-      brushed!({ top: Math.min(one.y, other.y), bottom: Math.max(one.y, other.y),
-        left: Math.min(one.x, other.x), right: Math.max(one.x, other.x) });
-    } else if (event.type === "pointerup") {
-      chosen(at.row, at.column, event.shiftKey);
-    }
-    from = undefined;
-    void paint();
+  private drawn(): boolean {
+    const { from, to } = this;
+    return !!from && Math.max(Math.abs(to.x - from.x), Math.abs(to.y - from.y)) > DRAWN_LEAST;
   }
 
-  canvas.addEventListener("pointermove", (event) => {
-    const { left, width, height } = room();
-    if (heat && !drawn())
-      point(Math.floor((event.offsetY - TOP) / height * heat.rows),
-            Math.floor((event.offsetX - left) / width * heat.columns));
-    to = here(event);
-    if (from) void paint();
-  });
-  canvas.addEventListener("pointerdown", (event) => {
-    if (!brushed) return;
-    from = to = here(event);
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointerup", brush);
-  canvas.addEventListener("pointercancel", () => { from = undefined; void paint(); });
-  canvas.addEventListener("dblclick", () => brushed?.(null));
+  private moved({ offsetX: x, offsetY: y }: PointerEvent): void {
+    const { heat, room: { left, width, height } } = this;
+    if (heat && !this.drawn())
+      this.point(Math.floor((y - TOP) / height * heat.rows),
+        Math.floor((x - left) / width * heat.columns));
+    this.to = { x, y };
+    if (this.from) this.paint();
+  }
+
+  /** The end of a brush; without one it was a click. */
+  private lifted(event: PointerEvent): void {
+    const { from, at } = this, drawn = this.drawn() && event.type === "pointerup";
+    this.from = undefined;
+    if (from && drawn) {
+      const [one, other] = [this.share(from), this.share(this.to)];
+      this.brushed!({ top: Math.min(one.y, other.y), bottom: Math.max(one.y, other.y),
+        left: Math.min(one.x, other.x), right: Math.max(one.x, other.x) });
+    } else if (event.type === "pointerup") {
+      this.chosen(at.row, at.column, event.shiftKey);
+    }
+    this.paint();
+  }
 
   /** Whether a key zooms, or moves what is seen. */
-  function zooms(event: KeyboardEvent): boolean {
+  private zooms(event: KeyboardEvent): boolean {
+    const { heat, brushed, at } = this;
     if (!brushed || !heat) return false;
     const part = event.shiftKey || event.key === "-" ? PARTS[event.key] : undefined;
     if (part) {
       const [top, bottom, left, right] = part;
       brushed({ top, bottom, left, right });
     } else if (event.key === "+" || event.key === "=") {
-      const middle = (index: number, count: number) => Math.max(.25, Math.min(.75, (index + .5) / count));
+      const middle = (index: number, count: number) => inside((index + .5) / count, .25, .75);
       const y = middle(at.row, heat.rows), x = middle(at.column, heat.columns);
       brushed({ top: y - .25, bottom: y + .25, left: x - .25, right: x + .25 });
     } else if (event.key === "Escape") {
@@ -222,33 +287,23 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
     return true;
   }
 
-  canvas.addEventListener("keydown", (event) => {
-    if (zooms(event)) {
+  private key(event: KeyboardEvent): void {
+    if (this.zooms(event)) {
       event.stopPropagation();
       return event.preventDefault();
     }
+    const { row, column } = this.at, [down, right] = STEPS[event.key] ?? [0, 0];
     const step = event.shiftKey ? 10 : 1;
-    const [down, right] = ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] } as
-      Record<string, number[]>)[event.key] ?? [0, 0];
-    if (event.key === "Enter") chosen(at.row, at.column, event.shiftKey);
+    if (event.key === "Enter") this.chosen(row, column, event.shiftKey);
     if (!down && !right) return;
     event.preventDefault();
-    point(at.row + down * step, at.column + right * step, true);
-  });
-  new ResizeObserver(paint).observe(canvas);
-
-  return {
-    element: canvas,
-    async draw(next) {
-      heat = next.rows && next.columns ? next : undefined;
-      if (!heat) return canvas.getContext("2d")!.clearRect(0, 0, canvas.width, canvas.height);
-      canvas.setAttribute("aria-label", next.label);
-      const palette = colours(next.palette), scale = 255 / (next.high - next.low || 1);
-      const pixels = new Uint32Array(next.rows * next.columns);
-      for (let i = 0; i < pixels.length; i++)
-        pixels[i] = palette[Math.max(0, Math.min(255, Math.round((next.values[i] - next.low) * scale)))];
-      image = await createImageBitmap(new ImageData(new Uint8ClampedArray(pixels.buffer), next.columns, next.rows));
-      await paint();
-    },
-  };
+    this.point(row + down * step, column + right * step, true);
+  }
 }
+
+/** `over`: the cross is at a cell, where keys or the pointer took it; `chosen`: it was clicked, or
+ * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false:
+ * it
+ * is seen already). */
+export const heatmap = (over: Over, chosen: Chosen = () => {}, brushed?: Brushed): Heatmap =>
+  new Canvas(over, chosen, brushed);

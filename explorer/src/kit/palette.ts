@@ -13,17 +13,16 @@ const STOPS: Record<"rdbu" | "viridis", Stops> = {
 
 export type Palette = keyof typeof STOPS;
 
+const made: Partial<Record<Palette, Uint32Array>> = {};
+
 /** 256 colours as pixels of an ImageData, little-endian. */
-export function colours(palette: Palette): Uint32Array {
-  const stops = STOPS[palette];
+export const colours = (palette: Palette): Uint32Array => made[palette] ??= between(STOPS[palette]);
+
+function between(stops: Stops): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, i) => {
     const at = i / 255 * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2);
     const [r, g, b] = [0, 1, 2].map((k) =>
       Math.round(stops[low][k] + (at - low) * (stops[low + 1][k] - stops[low][k])));
     return 255 << 24 | b << 16 | g << 8 | r;
   });
-}
-
-export function css(colour: number): string {
-  return `rgb(${colour & 255} ${colour >> 8 & 255} ${colour >> 16 & 255})`;
 }

@@ -3,7 +3,8 @@ import { h } from "../dom";
 import { t } from "../words";
 
 /** A button that steps some times a second until it is pressed again. */
-export function play(name: string, step: () => void, perSecond = 12): { element: HTMLElement; stop(): void } {
+export function play(name: string, step: () => void, perSecond = 12): { element: HTMLElement;
+  stop(): void } {
   let timer = 0;
   const button = h("button.play", { type: "button", onclick: () => timer ? stop() : start() });
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where a parameter came from, in words, and what a type of scaling does, in a line.
-import { h } from "../dom";
+import { broken, h } from "../dom";
 import { short, whole } from "../numbers";
 import { t } from "../words";
 import type { Encoding } from "./model";
@@ -22,7 +22,7 @@ export function from(origin: string, find: (key: string) => boolean): HTMLElemen
   return h("span.origin.key", {}, ...keys.flatMap((key, i) => [i ? " / " : "",
     h("button.link", {
       type: "button", title: t("show it in the config", "在 config 中显示"), onclick: () => find(key),
-    }, h("code", {}, key))]));
+    }, h("code", {}, ...broken(key)))]));
 }
 
 /** How a rope_type changes the frequency w of a pair. */

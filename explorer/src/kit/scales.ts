@@ -42,7 +42,8 @@ function padded([low, high]: [number, number], log: boolean): [number, number] {
 
 export function scaleOf(lists: ArrayLike<number>[], log = false, ends: [number, number],
                         range?: [number, number], roomy = false): Scale {
-  const found = range ?? extent(lists, log), [low, high] = range || !roomy ? found : padded(found, log);
+  const found = range ?? extent(lists, log), [low, high] = range || !roomy ? found
+    : padded(found, log);
   const inside = (value: number) => log ? Math.log10(value) : value;
   const first = inside(low), span = inside(high) - first || 1, [begin, end] = ends;
   return {

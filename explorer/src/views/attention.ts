@@ -68,7 +68,8 @@ async function ask(app: App, words: string[], signal: AbortSignal): Promise<Answ
   const vectors = absolute ? cut((await app.api.ask<Tensors>(added(words), signal)).x, DIM) : plain;
   const own = attention(app, absolute ? "none" : encoding, vectors);
   const [without, placed] = await Promise.all([
-    app.api.ask<Tensors>(attention(app, "none", plain), signal), app.api.ask<Tensors>(own, signal)]);
+    app.api.ask<Tensors>(attention(app, "none", plain), signal),
+      app.api.ask<Tensors>(own, signal)]);
   return { without: without.weights, with: placed.weights, ask: own };
 }
 
@@ -80,7 +81,8 @@ function matrix(tensor: Tensor, head: number): Float32Array {
 
 function heat(words: string[], values: ArrayLike<number>, more: Partial<Heat>): Heat {
   return {
-    rows: words.length, columns: words.length, values, low: 0, high: 1, palette: "viridis", square: true,
+    rows: words.length, columns: words.length, values, low: 0, high: 1, palette: "viridis",
+      square: true,
     rowName: t("query", "查询"), columnName: t("key", "键"), rowAt: (row) => row,
     columnAt: (column) => column, names: words, label: "", ...more,
   };
@@ -88,12 +90,14 @@ function heat(words: string[], values: ArrayLike<number>, more: Partial<Heat>): 
 
 /** What the words say of two equal ones: their rows are alike where nothing tells places apart. */
 function sentence(words: string[], without: Float32Array, placed: Float32Array): Node {
-  const second = words.findIndex((one, i) => words.indexOf(one) < i), first = words.indexOf(words[second]);
+  const second = words.findIndex((one, i) => words.indexOf(one) < i),
+    first = words.indexOf(words[second]);
   const apart = (values: Float32Array) => Math.max(...words.map((_, i) =>
     Math.abs(values[first * words.length + i] - values[second * words.length + i])));
-  if (second < 0) return h("p.verdict", {}, t("Use a word twice, and see whether attention can tell its places apart.",
+  if (second < 0) return h("p.verdict", {},
+    t("Use a word twice, and see whether attention can tell its places apart.",
     "让一个词出现两次，看注意力能否区分它的两个位置。"));
-  return h("p.verdict", {}, t("The two words ", "两个“"), h("b", {}, words[second]),
+  return h("p.verdict", {}, t("The first two ", "前两个“"), h("b", {}, words[second]),
     t(" attend with weights that differ by ", "”的注意力权重相差 "), h("em", {}, short(apart(without), 2)),
     t(" without position, and by ", "（无位置），加入位置后相差 "), h("em", {}, short(apart(placed), 2)),
     t(" with it.", "。"));
@@ -124,25 +128,31 @@ function controls(app: App): HTMLElement[] {
   const { words, encoding, causal, head } = chosen(app);
   const heads = Object.fromEntries(Array.from({ length: HEADS }, (_, i) => [i, `${i + 1}`]));
   const box = h("input", { type: "text", "aria-label": t("sentence", "句子"), maxlength: 200,
-    value: app.state.params.text ?? words.join(t(" ", "")), onchange: () => app.go({ text: box.value }, "push") });
+    value: app.state.params.text ?? words.join(t(" ", "")), onchange: () =>
+      app.go({ text: box.value }, "push") });
   return [
     h("label.sentence", {}, h("span", {}, t("sentence", "句子")), box),
     h("button.chip", { type: "button", onclick: () => app.go({ text: shuffled(words) }, "push") },
       t("shuffle", "打乱")),
-    choice(t("position by", "位置来自"), { sinusoidal: t("sinusoidal", "正弦"), rope: "RoPE", alibi: "ALiBi" },
+    choice(t("position by", "位置来自"), { sinusoidal: t("sinusoidal", "正弦"), rope: "RoPE",
+      alibi: "ALiBi" },
       encoding, (encoding) => app.go({ encoding, head: undefined }, "push")),
-    choice(t("looks", "可见"), { false: t("both ways", "双向"), true: t("back only", "仅向前文") }, `${causal}`,
+    choice(t("looks", "可见"), { false: t("both ways", "双向"), true: t("back only", "仅向前文") },
+      `${causal}`,
       (causal) => app.go({ causal: causal === "true" ? causal : undefined }, "push")),
-    ...encoding === "alibi" ? [select(t("head", "头"), heads, `${head}`, (head) => app.go({ head }))] : [],
+    ...encoding === "alibi" ? [select(t("head", "头"), heads, `${head}`, (head) =>
+      app.go({ head }))] : [],
   ];
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
   const lane = new Lane(), knobs = h("div.controls"), said = h("div"), wrong = h("div");
   const words = () => chosen(app).words, matrices = biases(app);
-  const panels = [panel(t("without position", "无位置"), words), panel(t("with position", "有位置"), words),
+  const panels = [panel(t("without position", "无位置"), words),
+    panel(t("with position", "有位置"), words),
     panel(t("what position changes", "位置带来的变化"), words)];
-  stage.append(knobs, said, h("div.three", {}, ...panels.map((one) => one.element)), wrong, matrices.element);
+  stage.append(knobs, said, h("div.three", {}, ...panels.map((one) => one.element)), wrong,
+    matrices.element);
 
   function draw(answers: Answers): void {
     const own = words(), { head } = chosen(app);
@@ -156,14 +166,16 @@ function mount(stage: HTMLElement, app: App): Mounted {
     panels[1].draw(heat(own, placed, { high, label: t("weights with position", "有位置的权重") }));
     panels[2].draw(heat(own, change, { low: -most, high: most, palette: "rdbu",
       label: t("difference of the two", "两者之差") }));
-    app.shows([{ title: t("attention", "注意力"), ask: answers.ask, formats: ["npy"] }, matrices.shown()]);
+    app.shows([{ title: t("attention", "注意力"), ask: answers.ask, formats: ["npy"] },
+      matrices.shown()]);
   }
 
   function update(): void {
     const own = words();
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     matrices.update();
-    lane.run((signal) => ask(app, own, signal), draw, (error) => wrong.replaceChildren(failure(error)));
+    lane.run((signal) => ask(app, own, signal), draw, (error) =>
+      wrong.replaceChildren(failure(error)));
   }
   update();
   return {
@@ -179,7 +191,8 @@ export const sentenceView: View = {
   name: "attention",
   door: "understand",
   title: () => t("A sentence, in order and shuffled", "一个句子：原序与打乱"),
-  lead: () => t("Attention alone sees a bag of words. Here is what each scheme lets it see of their order.",
+  lead: () =>
+    t("Attention alone sees a bag of words. Here is what each scheme lets it see of their order.",
     "单凭注意力只能看到一袋词。这里可以看到各种方案让它看到了多少顺序。"),
   mount,
 };

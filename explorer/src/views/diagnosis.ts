@@ -2,19 +2,16 @@
 // Drop a table: is it right, and if not, which mistake made it?
 import { Lane, type Ask } from "../api";
 import { h } from "../dom";
+import { renew } from "../kit/controls";
 import { failure } from "../kit/failure";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
+import { joined, meant, type Posted } from "./diagnosis/files";
 import { picture, tensors } from "./diagnosis/picture";
 import { report, type Report } from "./diagnosis/report";
 import { samples } from "./diagnosis/samples";
 import "../style/attention.css";
 import "../style/diagnosis.css";
-
-interface Posted {
-  name: string;
-  bytes: Blob;
-}
 
 /** The link names a sample; a file of one's own stays in this page. */
 function chosen(app: App) {
@@ -23,9 +20,9 @@ function chosen(app: App) {
   return { sample: known, file, expected: app.state.params.expected ?? all[known]?.expected ?? "" };
 }
 
-function asked(app: App, { bytes, name }: Posted): Ask {
-  const { expected } = chosen(app), npy = /\.npy$/i.test(name) && !/\btensor=/.test(expected);
-  const query = [npy ? `tensor=${/^(cos|sin|freqs_cis|inv_freq)/i.exec(name)?.[1].toLowerCase() ?? "table"}` : "", expected.trim().replace(/[\s&]+/g, "&")].filter(Boolean).join("&");
+function asked(app: App, { bytes, tensor }: Posted): Ask {
+  const wanted = meant(chosen(app).expected), named = tensor && !/\btensor=/.test(wanted);
+  const query = [named && `tensor=${tensor}`, wanted].filter(Boolean).join("&");
   return { method: "POST", target: `/v1/diagnosis${query ? `?${query}` : ""}`, bytes,
     type: "application/octet-stream" };
 }
@@ -39,10 +36,12 @@ interface Answers {
 async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Promise<Answers> {
   const { sample } = chosen(app);
   const posted = own ?? { name: `${sample}.safetensors`,
-    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes], `${sample}.safetensors`) };
+    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes],
+      `${sample}.safetensors`) };
   const request = asked(app, posted), told = await app.api.ask<Report>(request, signal);
   const [first] = told.candidates;
-  const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() => null);
+  const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() =>
+    null);
   return { ask: request, told, drawn: drawn ?? null };
 }
 
@@ -52,34 +51,43 @@ function chips(app: App): HTMLElement {
     h("span", {}, t("or try one:", "或试一个：")),
     ...Object.entries(samples()).map(([id, one]) => h("button.chip", { type: "button",
       "aria-pressed": `${id === sample}`,
-      onclick: () => app.go({ sample: id, file: undefined, expected: undefined }, "push") }, one.name)));
+      onclick: () => app.go({ sample: id, file: undefined, expected: undefined }, "push") },
+        one.name)));
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
   const lane = new Lane(), result = h("div", { "aria-live": "polite" }), pictures = h("div");
-  const input = h("input", { type: "file", hidden: true, accept: ".safetensors,.npy",
-    onchange: () => take([...input.files ?? []]) });
+  const input = h("input", { type: "file", hidden: true, multiple: true,
+    accept: ".safetensors,.npy", onchange: () => void take([...input.files ?? []]) });
   const note = h("p.note"), tries = h("div");
-  const expected = h("input.expected", { type: "text", spellcheck: "false", placeholder: "encoding=rope base=10000",
+  const expected = h("input.expected", { type: "text", spellcheck: "false",
+    placeholder: "rope base 500000",
     "aria-label": t("what it should be", "应该是什么"),
     onchange: () => app.go({ expected: expected.value || undefined }, "push") });
   let own: Posted | undefined;
   stage.append(
-    h("div.dropbox", {}, h("p", {}, t("Drop cos and sin, inv_freq, a table, or q with q_rotated: ", "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated："),
+    h("div.dropbox", {}, h("p", {}, t("Drop cos and sin, inv_freq, a table, or q with q_rotated: ",
+      "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated："),
       h("kbd", {}, ".safetensors"), " ", h("kbd", {}, ".npy")),
-      h("button.chip", { type: "button", onclick: () => input.click() }, t("Choose a file…", "选择文件…")), input),
-    tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result, pictures);
+      h("button.chip", { type: "button", onclick: () => input.click() },
+        t("Choose a file…", "选择文件…")), input),
+    tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result,
+      pictures);
 
-  function take(files: File[]): void {
-    const [file] = files;
-    if (!file) return;
-    own = { name: file.name, bytes: file };
-    if (app.state.params.file === file.name) return run();
-    app.go({ sample: undefined, file: file.name, expected: undefined }, "push");
+  async function take(files: File[]): Promise<void> {
+    if (!files.length) return;
+    try {
+      own = await joined(files);
+    } catch (error) {
+      return result.replaceChildren(failure(error));
+    }
+    if (app.state.params.file === own.name) return run();
+    app.go({ sample: undefined, file: own.name, expected: own.axes && `axes=${own.axes}` }, "push");
   }
 
   function draw({ ask: request, told, drawn }: Answers): void {
-    result.replaceChildren(report(told), ...own ? [h("button.chip", { type: "button", onclick: () => {
+    result.replaceChildren(report(told), ...own ? [h("button.chip",
+      { type: "button", onclick: () => {
       app.go({ view: "table" }, "push");
       app.drop([own!.bytes as File]);
     } }, t("show it as a table", "显示为编码表"))] : []);
@@ -90,10 +98,12 @@ function mount(stage: HTMLElement, app: App): Mounted {
   function run(): void {
     const { file } = chosen(app), mine = file ? own : undefined;
     if (file && !mine) {
-      note.textContent = t(`The link names ${file}, which is not in it: drop that file here.`, `链接提到 ${file}，但文件不在链接里：请拖到这里。`);
+      note.textContent = t(`The link names ${file}, which is not in it: drop that file here.`,
+        `链接提到 ${file}，但文件不在链接里：请拖到这里。`);
       return result.replaceChildren();
     }
-    note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`, `${mine.name} 仅用于本次诊断，不会保存。`) : "";
+    note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`,
+      `${mine.name} 仅用于本次诊断，不会保存。`) : "";
     lane.run((signal) => ask(app, mine, signal), draw, (error) => {
       result.replaceChildren(failure(error));
       pictures.replaceChildren();
@@ -101,9 +111,10 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    if (app.dropped) return take(app.dropped);
-    tries.replaceChildren(chips(app));
-    if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g, " ");
+    if (app.dropped) return void take(app.dropped);
+    renew(tries, () => [chips(app)]);
+    if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g,
+      " ");
     run();
   }
   update();

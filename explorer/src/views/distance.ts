@@ -75,11 +75,13 @@ function curvesOf(app: App, { own, usual }: Answers): Curve[] {
     }));
   }
   return [
-    ...(base === USUAL ? [] : [{ name: t("base 10 000", "base 10 000"), colour: "still", dash: [6, 4],
+    ...(base === USUAL ? [] : [{ name: t("base 10 000", "base 10 000"), colour: "still",
+      dash: [6, 4],
       values: usual.decay.data as Float32Array }]),
     { name: t("envelope: the most there is from here on", "包络：此后能达到的最大值"), colour: "still",
       dash: [2, 3], values: own.envelope.data as Float32Array },
-    { name: t(`base ${whole(base)}`, `base ${whole(base)}`), colour: base === USUAL ? "turn" : "slow",
+    { name: t(`base ${whole(base)}`, `base ${whole(base)}`), colour: base === USUAL ? "turn"
+      : "slow",
       values },
   ];
 }
@@ -92,9 +94,10 @@ function sentence({ near: close, waves: wave }: Answers): HTMLElement {
   const percent = short(100 * values[1], 3);
   return h("p.verdict", {},
     t("A neighbour is ", "相邻位置的相似度为 "), h("b", {}, `${percent} %`), t(" alike; ", "；"),
-    half < 0 ? t(`half is not lost within ${whole(NEAR)} tokens.`, `${whole(NEAR)} 个词元内不会降到一半。`)
+    half < 0 ? t(`half is not lost within ${whole(NEAR)} tokens.`,
+      `${whole(NEAR)} 个 token 内不会降到一半。`)
       : t("half of it is gone after ", "降到一半需要 "), half >= 0 && h("em", {}, whole(half)),
-    half >= 0 && t(" tokens.", " 个词元。"));
+    half >= 0 && t(" tokens.", " 个 token。"));
 }
 
 function numbers({ near: close, waves: wave }: Answers): HTMLElement {
@@ -120,7 +123,8 @@ function controls(app: App): HTMLElement[] {
       (dim) => app.go({ dim }, "push")),
     choice(t("offsets", "偏移"), { one: "0 … Δ", both: "−Δ … Δ" }, both ? "both" : "one",
       (way) => app.go({ min_offset: way === "both" ? "-" : undefined }, "push")),
-    biased ? null : slider({ label: "base", min: 1000, max: 1e7, log: true, value: base, show: whole,
+    biased ? null : slider({ label: "base", min: 1000, max: 1e7, log: true, value: base,
+      show: whole,
       change: (base) => app.go({ base }) }),
     slider({ label: t("distance", "距离"), min: 16, max: 131072, log: true, value: reach, show: whole,
       change: (max_offset) => app.go({ max_offset }) })];
@@ -128,7 +132,8 @@ function controls(app: App): HTMLElement[] {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), words = h("div"), below = h("div"), told = h("p.cell"), list = legend();
+  const lane = new Lane(), knobs = h("div.controls"), words = h("div"), below = h("div"),
+    told = h("p.cell"), list = legend();
   let shown: Curve[] = [], offsets: ArrayLike<number> = [];
   const picture = curves((index) => {
     list.draw(shown, index);
@@ -144,7 +149,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     list.draw(shown, -1);
     const biased = chosen(app).encoding === "alibi";
     picture.draw({
-      x: offsets, curves: shown, xName: t("distance between two tokens", "两个词元的距离"),
+      x: offsets, curves: shown, xName: t("distance between two tokens", "两个 token 的距离"),
       yName: biased ? t("added to the score", "加到得分上的值") : t("likeness", "相似度"),
       yRange: biased ? undefined : [-.4, 1.02], label: words.textContent ?? "",
     });
@@ -152,7 +157,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
   function update(): void {
     const { base } = chosen(app);
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("likeness over distance", "相似度随距离"), ask: decay(app, base, true),
       formats: ["png", "svg", "npy"] }]);
     lane.run((signal) => ask(app, signal), draw, (error) => below.replaceChildren(failure(error)));
@@ -171,7 +176,8 @@ export const distance: View = {
   name: "distance",
   door: "understand",
   title: () => t("How far a model sees", "模型能看多远"),
-  lead: () => t("The dot product of two positions, over their distance. It falls, but it swings on the way.",
+  lead: () =>
+    t("The dot product of two positions, over their distance. It falls, but it swings on the way.",
     "两个位置的点积随距离的变化：总体下降，途中振荡。"),
   mount,
 };

@@ -16,7 +16,8 @@ type Tensors = Record<string, Tensor>;
 const ROWS = 96, LEAST = -9, WRONG = 0.01;
 const ANGLES = { f32: "float32", f16: "float16", bf16: "bfloat16" };
 const LINES: Record<string, { colour: string; dash?: number[] }> = {
-  f32: { colour: "turn" }, f16: { colour: "key", dash: [6, 4] }, bf16: { colour: "slow", dash: [2, 3] },
+  f32: { colour: "turn" }, f16: { colour: "key", dash: [6, 4] },
+    bf16: { colour: "slow", dash: [2, 3] },
 };
 
 interface Choice {
@@ -41,14 +42,16 @@ function positions(reach: number): number[] {
 
 function asked(app: App, angle: string): Ask {
   const { dim, base, reach } = chosen(app);
-  return get("/v1/encodings/rope/analysis/error", { dim, base, angle, positions: positions(reach).join(",") });
+  return get("/v1/encodings/rope/analysis/error", { dim, base, angle,
+    positions: positions(reach).join(",") });
 }
 
 /** The largest of every row. */
 function worst(tensor: Tensor): Float64Array {
   const [rows, pairs] = tensor.shape, values = tensor.data as Float32Array;
   return Float64Array.from({ length: rows }, (_, row) =>
-    values.subarray(row * pairs, (row + 1) * pairs).reduce((most, value) => Math.max(most, value), 0));
+    values.subarray(row * pairs, (row + 1) * pairs).reduce((most, value) => Math.max(most, value),
+      0));
 }
 
 function lines(answers: Tensors[]): Curve[] {
@@ -58,12 +61,16 @@ function lines(answers: Tensors[]): Curve[] {
 }
 
 function sentence(app: App, errors: Float64Array): HTMLElement {
-  const { angle, reach } = chosen(app), at = positions(reach), first = errors.findIndex((one) => one > WRONG);
-  if (first < 0) return h("p.verdict", {}, t(`With angles in ${ANGLES[angle]} no cosine or sine here is off by more than 1 %.`,
+  const { angle, reach } = chosen(app), at = positions(reach),
+    first = errors.findIndex((one) => one > WRONG);
+  if (first < 0) return h("p.verdict", {},
+    t(`With angles in ${ANGLES[angle]} no cosine or sine here is off by more than 1 %.`,
     `角度用 ${ANGLES[angle]} 计算时，图中没有哪个余弦或正弦偏差超过 1 %。`));
-  return h("p.verdict", {}, t(`With angles in ${ANGLES[angle]}, a cosine or sine is off by more than 1 % at position `,
+  return h("p.verdict", {},
+    t(`With angles in ${ANGLES[angle]}, a cosine or sine is off by more than 1 % at position `,
     `角度用 ${ANGLES[angle]} 计算时，余弦或正弦偏差超过 1 % 的位置，图中最早是 `), h("em", {}, whole(at[first])),
-    t(", the first one shown here; at ", "；到 "), h("b", {}, whole(at[at.length - 1])), t(" by ", " 时偏差达 "),
+    t(", the first one shown here; at ", "；到 "), h("b", {}, whole(at[at.length - 1])),
+      t(" by ", " 时偏差达 "),
     h("em", {}, short(errors[errors.length - 1], 3)), t(".", "。"));
 }
 
@@ -86,13 +93,15 @@ function controls(app: App): HTMLElement[] {
     choice(t("angles in", "角度精度"), ANGLES, angle, (angle) => app.go({ angle }, "push")),
     slider({ label: "base", min: 1000, max: 1e7, log: true, value: base, show: whole,
       change: (base) => app.go({ base }) }),
-    slider({ label: t("up to position", "最远位置"), min: 1024, max: 1e8, log: true, value: reach, show: whole,
+    slider({ label: t("up to position", "最远位置"), min: 1024, max: 1e8, log: true, value: reach,
+      show: whole,
       change: (reach) => app.go({ reach }) }),
   ];
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), said = h("div"), below = h("div"), told = h("p.cell");
+  const lane = new Lane(), knobs = h("div.controls"), said = h("div"), below = h("div"),
+    told = h("p.cell");
   const list = legend();
   let shown: Curve[] = [], at: number[] = [], error: Tensor | undefined;
   const picture = curves((index) => list.draw(shown, index));
@@ -113,7 +122,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
     said.replaceChildren(sentence(app, errors));
     below.replaceChildren(numbers(errors, at, error));
     list.draw(shown, -1);
-    map.draw({ rows: error.shape[0], columns: error.shape[1], values, low: LEAST, high: 0, palette: "viridis",
+    map.draw({ rows: error.shape[0], columns: error.shape[1], values, low: LEAST, high: 0,
+      palette: "viridis",
       rowName: t("position", "位置"), columnName: t("pair", "维度对"), rowAt: (row) => at[row],
       columnAt: (pair) => pair, show: (value) => short(10 ** value, 2),
       rowTicks: at.flatMap((one, i) => Number.isInteger(Math.log10(one)) ? [i] : []),
@@ -123,10 +133,12 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    renew(knobs, controls(app));
-    app.shows([{ title: t("error", "误差"), ask: asked(app, chosen(app).angle), formats: ["png", "svg", "npy"] }]);
+    renew(knobs, () => controls(app));
+    app.shows([{ title: t("error", "误差"), ask: asked(app, chosen(app).angle),
+      formats: ["png", "svg", "npy"] }]);
     lane.run((signal) => Promise.all(Object.keys(ANGLES).map((angle) =>
-      app.api.ask<Tensors>(asked(app, angle), signal))), draw, (wrong) => below.replaceChildren(failure(wrong)));
+      app.api.ask<Tensors>(asked(app, angle), signal))), draw, (wrong) =>
+        below.replaceChildren(failure(wrong)));
   }
   update();
   return {
@@ -142,7 +154,8 @@ export const precision: View = {
   name: "precision",
   door: "inspect",
   title: () => t("What fewer bits cost", "低精度的代价"),
-  lead: () => t("An angle is a position times a frequency. In 32, or 16 bits it is off before its sine is taken.",
+  lead: () =>
+    t("An angle is a position times a frequency. In 32, or 16 bits it is off before its sine is taken.",
     "角度等于位置乘以频率。用 32 位或 16 位计算时，还没取正弦就已经有误差。"),
   mount,
 };

@@ -87,7 +87,8 @@ async function ask(app: App, signal: AbortSignal): Promise<Answers> {
 /** Elements of a head by their place, coloured by their pair. */
 function strip(name: string, places: number[]): HTMLElement {
   return h("div.strip", {}, h("span", {}, name), h("ol", {}, ...places.map((element) => {
-    const pair = Math.floor(element / 2), cell = h("li", {}, `${pair}`, h("sub", {}, element % 2 ? "y" : "x"));
+    const pair = Math.floor(element / 2), cell = h("li", {}, `${pair}`,
+      h("sub", {}, element % 2 ? "y" : "x"));
     cell.dataset.pair = `${pair % 4}`;
     return cell;
   })));
@@ -100,26 +101,30 @@ function layouts(app: App, half: Tensor): HTMLElement {
     strip("half", Array.from(half.data as BigInt64Array, Number)),
     h("p", {}, t(
       "A pair stands side by side, or half a head apart. Read in the wrong order, token 0 is still perfect, since it is not turned; everything after it is not.",
-      "一对元素或相邻，或相隔半个头。读错排列时，第 0 个词元没有旋转，仍然完全正确；其后全错。")));
+      "一对元素或相邻，或相隔半个头。读错排列时，第 0 个 token 没有旋转，仍然完全正确；其后全错。")));
 }
 
 function sentence(app: App, scores: Tensor): HTMLElement {
   const { position, delta } = chosen(app), n = position - delta;
   const inside = [position, n].every((one) => one >= 0 && one < SHOWN);
   const value = inside ? Number(scores.data[position * SHOWN + n]) : NaN;
-  return h("p.verdict", {}, "R(", h("b", {}, whole(position)), ")q · R(", h("b", {}, whole(n)), ")k = ",
-    h("em", {}, inside ? short(value, 5) : "…"), " ",
-    t("and at every other place with the same distance, ", "，只要距离相同，在任何位置都一样："),
-    h("span.nowrap", {}, `m − n = ${whole(delta)}`), ".");
+  return h("p.verdict", {}, "R(", h("b", {}, whole(position)), ")q · R(", h("b", {}, whole(n)),
+    ")k = ",
+    h("em", {}, inside ? short(value, 5) : "…"),
+    t(" and at every other place with the same distance, ", "，只要距离相同，在任何位置都一样："),
+    h("span.nowrap", {}, `m − n = ${whole(delta)}`),
+    t(".", "。"));
 }
 
 function controls(app: App): HTMLElement[] {
   const { dim, base, position, delta } = chosen(app);
   return [
-    choice(t("pairs", "维度对"), { 4: "2", 8: "4", 16: "8" }, `${dim}`, (dim) => app.go({ dim }, "push")),
+    choice(t("pairs", "维度对"), { 4: "2", 8: "4", 16: "8" }, `${dim}`, (dim) =>
+      app.go({ dim }, "push")),
     slider({ label: "base", min: 2, max: 1e4, log: true, value: base, show: whole,
       change: (base) => app.go({ base }) }),
-    slider({ label: t("position m", "位置 m"), min: Math.max(0, delta), max: SHOWN - 1, value: position, show: whole,
+    slider({ label: t("position m", "位置 m"), min: Math.max(0, delta), max: SHOWN - 1,
+      value: position, show: whole,
       change: (position) => app.go({ position }) }),
     slider({ label: t("distance m − n", "距离 m − n"), min: 0, max: 32, value: delta, show: whole,
       change: (delta) => app.go({ delta, position: Math.max(delta, chosen(app).position) }) }),
@@ -148,7 +153,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
   });
   stage.append(knobs, words, h("div.both", {},
     h("div.panel", {}, player.element, picture.element),
-    h("div.panel", {}, h("h2", {}, t("every query with every key", "所有查询与所有键")), map.element, told)), below);
+    h("div.panel", {}, h("h2", {}, t("every query with every key", "所有查询与所有键")), map.element,
+      told)), below);
 
   function draw(): void {
     if (!answers) return;
@@ -160,7 +166,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
     answers = next;
     const { dim } = chosen(app);
     below.replaceChildren(layouts(app, next.orders.half));
-    map.draw({ rows: SHOWN, columns: SHOWN, square: true, values: next.scores.data as Float32Array, low: -dim / 2,
+    map.draw({ rows: SHOWN, columns: SHOWN, square: true, values: next.scores.data as Float32Array,
+      low: -dim / 2,
       high: dim / 2, palette: "rdbu", rowName: t("query at m", "查询位置 m"),
       columnName: t("key at n", "键位置 n"), rowAt: (row) => row, columnAt: (column) => column,
       label: t("Scores of a query at m and a key at n: the same along every diagonal",
@@ -169,11 +176,12 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function update(): void {
-    renew(knobs, controls(app));
+    renew(knobs, () => controls(app));
     app.shows([{ title: t("rotation", "旋转"), ask: small(app), formats: ["npy"] }]);
     if (asked === key()) return draw();
     asked = key();
-    lane.run((signal) => ask(app, signal), drawAll, (error) => below.replaceChildren(failure(error)));
+    lane.run((signal) => ask(app, signal), drawAll, (error) =>
+      below.replaceChildren(failure(error)));
   }
   update();
   return {
@@ -189,7 +197,8 @@ export const rotation: View = {
   name: "rotation",
   door: "understand",
   title: () => t("Turning, and what stays", "旋转，以及不变的东西"),
-  lead: () => t("Query and key turn with their positions. What attention sees of them is the distance alone.",
+  lead: () =>
+    t("Query and key turn with their positions. What attention sees of them is the distance alone.",
     "查询和键随位置旋转，而注意力看到的只有两者的距离。"),
   mount,
 };

@@ -18,7 +18,8 @@ interface Choice {
 
 function chosen(app: App, count: number): Choice {
   const { step, length } = app.state.params;
-  return { step: Math.min(Math.max(+(step ?? 1), 1), count), length: Math.max(2, +(length ?? 16) || 16) };
+  return { step: Math.min(Math.max(+(step ?? 1), 1), count),
+    length: Math.max(2, +(length ?? 16) || 16) };
 }
 
 function steps(app: App, all: Chapter[], step: number): HTMLElement {
@@ -35,7 +36,8 @@ function walk(app: App, count: number, step: number): HTMLElement {
 
 function mount(stage: HTMLElement, app: App): Mounted {
   const all = chapters(app), lane = new Lane(), top = h("div"), knobs = h("div.controls");
-  const words = h("div.chapter"), picture = h("div.panel.idea"), flaw = h("p.flaw"), bottom = h("div");
+  const words = h("div.chapter"), picture = h("div.panel.idea"), flaw = h("p.flaw"),
+    bottom = h("div");
   let standing: Chapter | undefined;
   stage.append(top, words, knobs, picture, flaw, bottom);
 
@@ -52,12 +54,16 @@ function mount(stage: HTMLElement, app: App): Mounted {
   function update(): void {
     const { step, length } = chosen(app, all.length), chapter = all[step - 1];
     if (standing !== chapter) show(chapter, step);
-    renew(knobs, [
-      slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true, value: Math.min(length, chapter.most),
-        show: whole, change: (length) => app.go({ length }) }), ...chapter.controls?.() ?? []]);
+    renew(knobs, () => [
+      slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true,
+        value: Math.min(length, chapter.most), show: whole, change: (length) =>
+          app.go({ length }) }),
+      ...chapter.controls?.() ?? []]);
     const asks = chapter.asks(Math.min(length, chapter.most));
-    app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET" ? ["png", "svg", "npy"] : ["npy"] }]);
-    lane.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string, Tensor>>(ask, signal))),
+    app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET"
+      ? ["png", "svg", "npy"] : ["npy"] }]);
+    lane.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string,
+      Tensor>>(ask, signal))),
       (answers) => flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))),
       (error) => flaw.replaceChildren(failure(error)));
   }
@@ -75,7 +81,8 @@ export const story: View = {
   name: "story",
   door: "understand",
   title: () => t("Six steps to a turning vector", "六步走到旋转"),
-  lead: () => t("Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
+  lead: () =>
+    t("Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
     "注意力本身不知道词的位置。下面是逐步演进的编码方法，每一步都修补前一步的缺陷。"),
   mount,
 };

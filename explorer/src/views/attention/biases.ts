@@ -22,7 +22,8 @@ interface Scheme {
 const SCHEMES: Record<string, Scheme> = {
   alibi: {
     name: "ALiBi", params: (app) => ({ heads: app.state.params.heads ?? 8 }),
-    says: () => t("Each head takes off a line of its own: the first ones see near, the last ones far.",
+    says: () =>
+      t("Each head takes off a line of its own: the first ones see near, the last ones far.",
       "每个头各减去一条直线：前面的头看近处，后面的头看远处。"),
   },
   t5: {
@@ -45,7 +46,8 @@ export interface Biases {
 
 function chosen(app: App) {
   const { bias = "alibi", query_length, bias_head } = app.state.params;
-  return { bias: bias in SCHEMES ? bias : "alibi", length: +(query_length ?? 64), head: Math.max(0, +(bias_head ?? 0) || 0) };
+  return { bias: bias in SCHEMES ? bias : "alibi", length: +(query_length ?? 64),
+    head: Math.max(0, +(bias_head ?? 0) || 0) };
 }
 
 function asked(app: App): Ask {
@@ -57,17 +59,20 @@ function asked(app: App): Ask {
 function controls(app: App, heads: number): HTMLElement[] {
   const { bias, length, head } = chosen(app);
   return [
-    choice(t("bias", "偏置"), Object.fromEntries(Object.entries(SCHEMES).map(([id, one]) => [id, one.name])), bias,
+    choice(t("bias", "偏置"), Object.fromEntries(Object.entries(SCHEMES).map(([id, one]) =>
+      [id, one.name])), bias,
       (bias) => app.go({ bias, bias_head: undefined }, "push")),
     slider({ label: t("length", "长度"), min: 8, max: 512, log: true, value: length, show: whole,
       change: (query_length) => app.go({ query_length }) }),
-    ...heads > 1 ? [slider({ label: t("head", "头"), min: 1, max: heads, value: head + 1, show: whole,
+    ...heads > 1 ? [slider({ label: t("head", "头"), min: 1, max: heads, value: head + 1,
+      show: whole,
       change: (one) => app.go({ bias_head: one - 1 }) })] : [],
   ];
 }
 
 export function biases(app: App): Biases {
-  const lane = new Lane(), knobs = h("div.controls"), says = h("p.lead"), told = h("p.cell"), wrong = h("div");
+  const lane = new Lane(), knobs = h("div.controls"), says = h("p.lead"), told = h("p.cell"),
+    wrong = h("div");
   let tensor: Tensor | undefined;
   const head = () => Math.min(chosen(app).head, heads(tensor) - 1);
   const map = heatmap((row, column) => {
@@ -82,10 +87,11 @@ export function biases(app: App): Biases {
 
   function draw(answer: Tensors): void {
     tensor = answer.bias ?? answer.buckets;
-    renew(knobs, controls(app, heads(tensor)));
+    renew(knobs, () => controls(app, heads(tensor)));
     wrong.replaceChildren();
     const [rows, columns] = tensor.shape.slice(-2), begin = head() * rows * columns;
-    const values = Float64Array.from(tensor.data.slice(begin, begin + rows * columns) as Float32Array, Number);
+    const values = Float64Array.from(tensor.data.slice(begin, begin
+      + rows * columns) as Float32Array, Number);
     map.draw({ rows, columns, values, low: values.reduce((a, b) => Math.min(a, b)),
       high: values.reduce((a, b) => Math.max(a, b)), palette: "viridis", square: true,
       rowName: t("query", "查询"), columnName: t("key", "键"), rowAt: (row) => row,

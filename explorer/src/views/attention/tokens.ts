@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A sentence cut so that a person can read it in a matrix: Chinese by characters, all else by words.
+// A sentence cut so that a person can read it in a matrix: Chinese by characters, all else by
+// words.
 
 const MOST = 24, CHINESE = /\p{Script=Han}/u;
 

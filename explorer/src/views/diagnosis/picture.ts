@@ -27,20 +27,24 @@ function drawable(posted: Tensors): [string, Tensor] | undefined {
     (one.dtype === "f32" || one.dtype === "f64"));
 }
 
-async function meant(app: App, name: string, rows: number, candidate: Candidate, signal: AbortSignal) {
+async function meant(app: App, name: string, rows: number, candidate: Candidate,
+  signal: AbortSignal) {
   const { name: encoding, ...params } = found(candidate);
-  const answer = await app.api.ask<Tensors>(get(`/v1/encodings/${encoding}/table`, { ...params, length: rows }), signal);
+  const answer = await app.api.ask<Tensors>(get(`/v1/encodings/${encoding}/table`,
+    { ...params, length: rows }), signal);
   return answer[name] ?? Object.values(answer)[0];
 }
 
-function panel(title: string, tensor: { rows: number; columns: number; values: ArrayLike<number> }, size: number) {
+function panel(title: string, tensor: { rows: number; columns: number; values: ArrayLike<number> },
+  size: number) {
   const told = h("p.cell");
   const map = heatmap((row, column) => {
     told.textContent = `${t("position", "位置")} ${row}, ${t("column", "列")} ${column}: ` +
       short(tensor.values[row * tensor.columns + column], 6);
   });
   map.draw({ ...tensor, low: -size, high: size, palette: "rdbu", rowName: t("position", "位置"),
-    columnName: t("column", "列"), rowAt: (row) => row, columnAt: (column) => column, label: title });
+    columnName: t("column", "列"), rowAt: (row) => row, columnAt: (column) => column,
+      label: title });
   return h("section.panel", {}, h("h2", {}, title), map.element, told);
 }
 

@@ -3,7 +3,8 @@
 import { h } from "../../dom";
 import { facts } from "../../kit/facts";
 import { short, whole } from "../../numbers";
-import { t } from "../../words";
+import { language, t } from "../../words";
+import { chinese, said } from "./chinese";
 
 export interface Candidate {
   encoding: Record<string, unknown> & { name: string };
@@ -34,7 +35,8 @@ const verdicts = () => ({
   "unknown": [t("Nothing explains it", "无法解释"), "still", "?"],
 }) as Record<string, string[]>;
 
-/** The encoding as it was found: a table that fits stands in the candidate's own order of columns. */
+/** The encoding as it was found: a table that fits stands in the candidate's own order of columns.
+ * */
 export function found({ encoding, layout, fits, bug }: Candidate): Candidate["encoding"] {
   return fits && !bug && "layout" in encoding && /^(interleaved|concatenated)$/.test(layout ?? "")
     ? { ...encoding, layout } : encoding;
@@ -47,14 +49,20 @@ export function scheme({ name, ...rest }: Candidate["encoding"]): string {
   return `${name} ${told.map(([key, value]) => `${key}=${value}`).join(" ")}`;
 }
 
+/** The cause of what was seen and how it is mended, in the language of the page. */
+const told = (one: Candidate): [string, string | null] =>
+  language() === "en" ? [one.explanation, one.fix] : chinese(one);
+
 function best(report: Report): HTMLElement {
   const [first] = report.candidates, [words, colour, sign] = verdicts()[report.verdict];
   const mark = h("span.sign", { "aria-hidden": "true" }, sign);
   mark.style.background = `var(--${colour})`;
+  const [why, fix] = first ? told(first) : [];
   return h("section.panel.result", {},
-    h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug && h("code", {}, first.bug)),
-    first && h("p.why", {}, first.explanation),
-    first?.fix && h("p.fix", {}, h("b", {}, t("Mend it: ", "修正：")), first.fix),
+    h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug
+      && h("code", {}, first.bug)),
+    why && h("p.why", {}, why),
+    fix && h("p.fix", {}, h("b", {}, t("Mend it: ", "修正：")), fix),
     first && h("p", {}, h("code", {}, scheme(found(first)))),
     report.ambiguous && h("p", {}, t("Others explain it as well: see below.", "还有其他解释同样成立，见下表。")));
 }
@@ -70,17 +78,19 @@ function tried({ candidates }: Report): HTMLElement {
           h("td", {}, short(one.max_abs, 3)), h("td", {}, short(one.rms, 3))))))));
 }
 
-export function report(told: Report): HTMLElement {
-  const [first] = told.candidates;
-  return h("div", {}, best(told), facts([
-    { name: t("rows", "行数"), value: whole(told.rows), source: told.bad_rows
-      ? t(`${whole(told.bad_rows)} of them are explained by nothing`, `其中 ${whole(told.bad_rows)} 行无法解释`)
+export function report(all: Report): HTMLElement {
+  const [first] = all.candidates;
+  return h("div", {}, best(all), facts([
+    { name: t("rows", "行数"), value: whole(all.rows), source: all.bad_rows
+      ? t(`${whole(all.bad_rows)} of them are explained by nothing`,
+        `其中 ${whole(all.bad_rows)} 行无法解释`)
       : t("each of them was looked at", "每一行都检查过") },
     { name: t("farthest value", "最大偏差"), value: first ? short(first.max_abs, 3) : "–",
       source: t("from what the first explanation predicts", "与第一种解释的预测之差") },
-    { name: t("bits equal to", "逐位等同"), value: told.identical_to.join(", ") || "–",
+    { name: t("bits equal to", "逐位等同"), value: all.identical_to.join(", ") || "–",
       source: t("the arithmetic that gives every bit of it: exact, or float32 as in transformers (hf)",
         "能逐位复现的算法：精确，或 transformers 的 float32（hf）") },
-  ]), ...told.warnings.length ? [h("ul.warnings", {}, ...told.warnings.map((one) => h("li", {}, one)))] : [],
-  tried(told));
+  ]), ...all.warnings.length ? [h("ul.warnings", {}, ...all.warnings.map((one) =>
+    h("li", {}, t(one, said(one)))))] : [],
+  tried(all));
 }

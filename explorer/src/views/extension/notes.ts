@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rest of what a reading of a config tells: warnings, engines that read a key otherwise, parts with
+// The rest of what a reading of a config tells: warnings, engines that read a key otherwise, parts
+// with
 // positions of their own, keys that say nothing of positions.
 import { h } from "../../dom";
 import type { Config } from "../../kit/model";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every parameter of an encoding and of its attention, with the key that it came from; numbers can
 // be changed, which puts them beside the config.
-import { h, type Child } from "../../dom";
+import { broken, h, type Child } from "../../dom";
 import { overrides, type Kind } from "../../kit/model";
 import { from } from "../../kit/provenance";
 import { short } from "../../numbers";
@@ -39,7 +39,7 @@ function edited(app: App, name: string, value: unknown): Child[] {
 }
 
 const row = (name: string, value: Child[], origin: Child) =>
-  h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", {}, ...value),
+  h("tr", {}, h("th", { scope: "row" }, h("code", {}, ...broken(name))), h("td", {}, ...value),
     h("td", {}, origin));
 
 const table = (caption: string, rows: HTMLElement[]) => h("table.parameters", {},

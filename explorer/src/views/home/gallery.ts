@@ -33,6 +33,7 @@ interface Entry {
 }
 
 const WIDTH = 220, HEIGHT = 56;
+const LATER = 80; // ms that what stands above has for its first frames
 
 function ask({ target, json, model }: Asked): Ask {
   if (!json && !model) return get(target.split("?")[0],
@@ -93,7 +94,7 @@ async function drawn(app: App, entry: Entry, signal: AbortSignal): Promise<SVGEl
 
 export interface Gallery {
   element: HTMLElement;
-  /** Has the small pictures drawn, once: after what stands above them. */
+  /** Has the cards stand there and their small pictures drawn, once: after what stands above them. */
   draw(): void;
   leave(): void;
 }
@@ -103,16 +104,21 @@ export function gallery(app: App): Gallery {
   const pictures = entries.map(() => s("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true",
   }));
+  const cards = h("div");
   let begun = false;
   return {
     element: h("section.gallery", {},
       h("h2", {}, t("Ten things to see here", "在这里能看到的十件事")),
-      h("div", {}, ...entries.map((entry, i) =>
-        h("a.card", { href: app.link(entry.link) }, pictures[i], t(entry.en, entry.zh))))),
+      cards),
     draw() {
       if (begun) return;
       begun = true;
-      lane.run((signal) => Promise.all(entries.map((entry) => drawn(app, entry, signal))),
+      lane.run(async (signal) => {
+        await new Promise((done) => setTimeout(done, LATER));
+        cards.replaceChildren(...entries.map((entry, i) =>
+          h("a.card", { href: app.link(entry.link) }, pictures[i], t(entry.en, entry.zh))));
+        return Promise.all(entries.map((entry) => drawn(app, entry, signal)));
+      },
         (shapes) => shapes.forEach((one, i) => pictures[i].replaceChildren(...one)),
         () => pictures.forEach((one) => one.remove()));
     },

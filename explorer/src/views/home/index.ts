@@ -54,7 +54,8 @@ class Home implements Mounted {
     "config 没有给出上下文长度，此为假定值。"));
   private stage: HTMLElement;
 
-  constructor(stage: HTMLElement, private app: App) {
+  /** `first`: what the state names is asked for already, while all of this is built. */
+  constructor(stage: HTMLElement, private app: App, private first?: Promise<Read | null>) {
     const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)")
       .matches;
     this.below = gallery(app);
@@ -82,12 +83,15 @@ class Home implements Mounted {
     if (asked === this.asked && !this.app.dropped && !params.file) return; // the hands moved alone
     this.asked = asked;
     this.box.update();
-    this.lane.run((signal) => read(this.app, signal),
+    const { first } = this;
+    this.first = undefined;
+    this.lane.run((signal) => first ?? read(this.app, signal),
       (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
   }
 
   /** The link names a file that is not here. */
   private nothing(): void {
+    this.below.draw();
     this.stage.hidden = true;
     this.wrong.replaceChildren();
     this.app.shows([]);
@@ -136,8 +140,11 @@ class Home implements Mounted {
   }
 
   private fail(error: PosencError): void {
+    this.below.draw();
     this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
     this.stage.classList.add("waits");
+    for (const one of [this.said, this.list, this.more]) one.replaceChildren();
+    this.app.shows([]);
   }
 
   leave(): void {
@@ -157,6 +164,8 @@ export const home: View = {
     "旋转位置编码让成对的数随 token 的位置转动。快的区分相邻的词，慢的区分章节。"),
   mount(stage, app) {
     stage.classList.add("contained");
-    return new Home(stage, app);
+    const first = read(app, new AbortController().signal);
+    first.catch(() => {}); // told where it is waited for
+    return new Home(stage, app, first);
   },
 };

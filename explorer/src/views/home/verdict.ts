@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model's treatment of position, in a sentence: counted from the frequencies that the API answered.
+// A model's treatment of position, in a sentence: counted from the frequencies that the API
+// answered.
 import { h, type Child } from "../../dom";
 import type { Config, Frequencies, Kind } from "../../kit/model";
 import { differ, kinds } from "../../kit/model";

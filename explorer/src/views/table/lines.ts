@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows and columns of a table as curves, below its picture.
 import { h } from "../../dom";
-import { choice } from "../../kit/controls";
+import { choice, renew } from "../../kit/controls";
 import { curves, legend, type Curve } from "../../kit/curves";
 import { exact, whole } from "../../numbers";
 import type { App } from "../../view";
@@ -120,6 +120,34 @@ function ofRows(app: App, source: Source, picture: Picture): Chart {
   };
 }
 
+/** What is picked, each with a button that takes it away. */
+function chips(app: App, way: Way, source: Source): HTMLElement[] {
+  const name = (index: number) =>
+    way === "plot_rows"
+      ? `${rowName(source)} ${whole(place(source, index))}`
+      : `${columnName(source, source.params)} ${index}`;
+  return picked(app, way).map((index) =>
+    h(
+      "button.chip",
+      {
+        type: "button",
+        onclick: () => pick(app, way, index),
+        title: t("take it away", "移除"),
+      },
+      `${name(index)} ✕`,
+    ),
+  );
+}
+
+/** Columns of sines and cosines may stand by their pairs. */
+const axis = (app: App): HTMLElement =>
+  choice(
+    "x",
+    { column: t("column", "列"), pair: t("pair", "维度对") },
+    app.state.params.axis ?? "column",
+    (axis) => app.go({ axis }, "push"),
+  );
+
 /** A chart that is there while something is picked. */
 function chart(app: App, way: Way) {
   const list = legend(),
@@ -142,46 +170,19 @@ function chart(app: App, way: Way) {
   );
   return {
     box,
-    leave: plot.leave,
+    leave: () => plot.leave(),
     draw(source: Source, picture: Picture, note: string): void {
-      const all = picked(app, way),
-        rows = way === "plot_rows";
-      box.hidden = !all.length;
-      if (!all.length) return;
+      const rows = way === "plot_rows";
+      box.hidden = !picked(app, way).length;
+      if (box.hidden) return;
       now = rows ? ofRows(app, source, picture) : ofColumns(app, source, picture);
-      const paired =
-        rows && wave(source, picture.layers[0].name, 0) && !/rope|xpos/.test(source.entry.name);
-      head.replaceChildren(
-        ...(paired
-          ? [
-              choice(
-                "x",
-                { column: t("column", "列"), pair: t("pair", "维度对") },
-                app.state.params.axis ?? "column",
-                (axis) => app.go({ axis }, "push"),
-              ),
-            ]
-          : []),
+      head.hidden = !(
+        rows
+        && wave(source, picture.layers[0].name, 0)
+        && !/rope|xpos/.test(source.entry.name)
       );
-      head.hidden = !paired;
-      out.replaceChildren(
-        ...all.map((index) =>
-          h(
-            "button.chip",
-            {
-              type: "button",
-              onclick: () => pick(app, way, index),
-              title: t("take it away", "移除"),
-            },
-            `${
-              rows
-                ? `${rowName(source)} ${whole(place(source, index))}`
-                : `${columnName(source, source.params)} ${index}`
-            } ✕`,
-          ),
-        ),
-        h("span", {}, note),
-      );
+      renew(head, () => (head.hidden ? [] : [axis(app)]));
+      renew(out, () => [...chips(app, way, source), h("span", {}, note)]);
       list.draw(now.curves, -1);
       if (now.curves.length)
         plot.draw({

@@ -54,8 +54,12 @@ function control(app: App, source: Source, name: string, schema: Parameter): HTM
   return element;
 }
 
-/** `front`: those that are seen at once; `more`: the others, each with what it means. */
-export function controls(app: App, source: Source): { front: HTMLElement[]; more: HTMLElement[] } {
+/** Makers of controls. `front`: those that are seen at once; `more`: the others, each with what it
+ * means. */
+export function controls(
+  app: App,
+  source: Source,
+): { front: () => HTMLElement[]; more: (() => HTMLElement)[] } {
   const { entry, operation, params } = source,
     ops = shown(entry);
   const all = { ...entry.parameters.properties, ...operation.parameters.properties };
@@ -65,7 +69,7 @@ export function controls(app: App, source: Source): { front: HTMLElement[]; more
   const list = (front: boolean) => names.filter((name) => isFront(name) === front);
   const one = (name: string) => control(app, source, name, all[name]);
   return {
-    front: [
+    front: () => [
       ...(ops.length > 1
         ? [
             select(
@@ -91,8 +95,8 @@ export function controls(app: App, source: Source): { front: HTMLElement[]; more
           ]
         : []),
     ],
-    more: list(false).map((name) =>
-      h("div", {}, one(name), h("p", { lang: "en" }, all[name].description)),
+    more: list(false).map(
+      (name) => () => h("div", {}, one(name), h("p", { lang: "en" }, all[name].description)),
     ),
   };
 }

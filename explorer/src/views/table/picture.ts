@@ -38,12 +38,14 @@ function tensors(answer: Answer): [string, number[], ArrayLike<number>][] {
     ]);
   const { scale, offset } = answer as { scale: number; offset: number };
   return Object.entries(answer.tensors as Record<string, { shape: number[]; base64: string }>).map(
-    ([name, { shape, base64 }]) => [
-      name,
-      shape,
-      Float32Array.from(atob(base64), (byte) => offset + scale * byte.charCodeAt(0)),
-    ],
+    ([name, { shape, base64 }]) => [name, shape, scaled(atob(base64), scale, offset)],
   );
+}
+
+function scaled(bytes: string, scale: number, offset: number): Float32Array {
+  const values = new Float32Array(bytes.length);
+  for (let i = 0; i < values.length; i++) values[i] = offset + scale * bytes.charCodeAt(i);
+  return values;
 }
 
 const within = ([from, to]: Span, count: number): Span => [
@@ -57,9 +59,10 @@ function cut(
   columns: number,
   [top, bottom]: Span,
   [left, right]: Span,
-): Float64Array {
-  const width = right - left,
-    out = new Float64Array(width * (bottom - top));
+): ArrayLike<number> {
+  const width = right - left;
+  if (width === columns) return (values as Float32Array).subarray(top * width, bottom * width);
+  const out = new Float64Array(width * (bottom - top));
   for (let i = 0; i < out.length; i++)
     out[i] = values[(top + Math.floor(i / width)) * columns + left + (i % width)];
   return out;

@@ -75,7 +75,8 @@ export async function ask(app: App, own: Own | null, signal: AbortSignal): Promi
   const rows = span(params.rows),
     columns = span(params.columns),
     pool = pooling(params);
-  const asked = request(meant, rows, columns, pool, !!(params.plot_rows || params.plot_columns));
+  const fine = app.compared || !!(params.plot_rows || params.plot_columns);
+  const asked = request(meant, rows, columns, pool, fine);
   const wave = waves(meant);
   const [answer, told] = await Promise.all([
     app.api.ask<Record<string, Tensor>>(asked.ask, signal),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which table is meant: an encoding of the catalogue with its own parameters, and the part of it that
+// Which table is meant: an encoding of the catalogue with its own parameters, and the part of it
+// that
 // is seen.
 import { encode } from "../../../../clients/js/client.js";
 import { get, query, type Ask, type Params, type Tensor } from "../../api";
@@ -309,7 +310,8 @@ export function request(
   };
 }
 
-/** One row, number by number; none where the API cannot leave the others out, or a file is large. */
+/** One row, number by number; none where the API cannot leave the others out, or a file is large.
+ * */
 export function one(source: Source, row: number): Ask | undefined {
   const params = (source.bytes?.size ?? 0) < CUT * 8 && part(source, [row, row + 1]);
   return params ? ask(source, params) : undefined;

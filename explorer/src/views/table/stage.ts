@@ -39,9 +39,12 @@ export class Stage implements Mounted {
   private parts: Heatmap[] = [];
   private knobs = h("div.controls");
   private few = h("div.explained");
+  /** Fills what is folded away, which is not there before it is opened. */
+  private explain = () => {};
+  private tooled = "";
   private more = h(
     "details.more",
-    {},
+    { ontoggle: () => this.more.open && this.explain() },
     h("summary", {}, t("more parameters", "更多参数")),
     this.few,
   );
@@ -241,12 +244,21 @@ export class Stage implements Mounted {
   private settings(seen: Seen): void {
     const { front, more } = controls(this.app, seen.source),
       { rows, columns } = this.app.state.params;
-    renew(this.knobs, [...this.encodings(seen), ...front]);
-    if (!this.few.contains(document.activeElement)) this.few.replaceChildren(...more);
+    renew(this.knobs, () => [...this.encodings(seen), ...front()]);
+    this.explain = () => this.few.replaceChildren(...more.map((one) => one()));
+    if (this.more.open && !this.few.contains(document.activeElement)) this.explain();
     this.more.hidden = !more.length;
+    const tools = JSON.stringify([seen.request.pooled && seen.pool, rows, columns]);
+    if (tools === this.tooled) return;
+    this.tooled = tools;
+    renew(this.tools, () => this.buttons(seen));
+  }
+
+  private buttons(seen: Seen): HTMLElement[] {
+    const { rows, columns } = this.app.state.params;
     const button = (words: string, onclick: () => void) =>
       h("button.chip", { type: "button", onclick }, words);
-    renew(this.tools, [
+    return [
       choice(
         t("a click draws", "点击画出"),
         { plot_columns: t("its column", "该列"), plot_rows: t("its row", "该行") },
@@ -265,7 +277,7 @@ export class Stage implements Mounted {
       ...(rows || columns ? [button(t("show all", "显示全部"), () => this.brushed(null))] : []),
       button(t("Your own table…", "打开你的表…"), () => this.input.click()),
       this.shifts.button,
-    ]);
+    ];
   }
 
   private paint({ source, picture: all, waves }: Seen): void {
