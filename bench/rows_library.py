@@ -47,7 +47,7 @@ def tables():
     def cosines(dtype, more="", view="length=8192 part=cos"):
         return f"view;rope;table;{dtype};dim=128 base=10000{more};{view}"
 
-    doubt = "an element in doubt is made anew, and there are more of them"
+    doubt = "elements whose rounding is in doubt are made anew, in doubles"
     return [
         ns("table-f32", "table f32, cosines in a row", in_a_row(8192), COSINES_COUNT),
         ns("table-list", "table f32, listed positions without order", cosines("f32", "", LISTED),

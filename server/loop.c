@@ -154,6 +154,7 @@ static void loop_end(struct srv_loop *loop)
     pthread_mutex_unlock(&loop->lock);
     uv_poll_stop(&loop->poll);
     MHD_stop_daemon(loop->daemon);
+    srv_smalls_free(loop);
     srv_lingers_check(loop, true);
     uv_walk(&loop->uv, handle_close, NULL);
 }

@@ -131,6 +131,13 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     close |= response->close || atomic_load(&request->loop->srv->draining) ||
              (response->head_only && response->body.size == API_SIZE_UNKNOWN &&
               response->status != MHD_HTTP_NOT_MODIFIED);
+    reply = close ? NULL : srv_small_take(request);
+    if (reply) {
+        request->state = REQUEST_ANSWERED;
+        srv_response_drop(request);
+        return MHD_queue_response(request->connection, (unsigned int)request->outcome.status,
+                                  reply);
+    }
     reply = reply_make(request, response);
     if (!reply)
         return no_room(request);

@@ -389,6 +389,7 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
     }
     api_intake_free(request->intake);
     srv_response_drop(request);
+    srv_small_give(request);
     free(request->uri);
     free(request);
     loop->requests--;

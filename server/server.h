@@ -65,6 +65,8 @@ struct srv_loop {
     struct srv_connection *connections;
     struct srv_linger *lingers;
     size_t lingers_count;
+    struct srv_small *smalls; /* replies to be used again, the last one first */
+    size_t smalls_count;
     size_t requests;  /* under way */
     size_t suspended; /* connections; none may be when MHD stops */
     size_t blocks; /* of streams, on the pool: each will post, so the loop must live until then */
@@ -168,6 +170,7 @@ struct srv_request {
     struct api_response *streamed; /* on its way: to be cancelled, not used */
     struct srv_stream *stream; /* of the response; MHD's once the answer has begun, as long as the
                                   request lasts */
+    struct srv_small *small;   /* the reply that it is answered with; NULL: another one */
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
@@ -264,6 +267,15 @@ void srv_response_drop(struct srv_request *request);
 /* In the middle of a body, where MHD takes no response: a refusal is written to the socket as it
  * is. The connection can only be closed behind it. */
 void srv_reply_raw(struct srv_request *request);
+
+/* ---- small.c --------------------------------------------------------------------------------- */
+
+/* A reply with all of the request's response, which stays the caller's: lent until srv_small_give,
+ * which the end of the request calls. NULL: the response is not small, or memory is out. */
+struct MHD_Response *srv_small_take(struct srv_request *request);
+void srv_small_give(struct srv_request *request);
+/* No request is under way. */
+void srv_smalls_free(struct srv_loop *loop);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 

@@ -258,9 +258,22 @@ def trait(words, name, found, has):
             words.append(f"{name.split('=')[0]}-if={where}")
 
 
+def halved(model_type, part):
+    """What a key that lets layers see both ways makes of a window."""
+    if not hasattr(part, "use_bidirectional_attention") or not getattr(part, "sliding_window", 0):
+        return []
+    for value in (True, "all"):
+        found = tried(model_type, use_bidirectional_attention=value, sliding_window=64) or []
+        windows = {layer.window for layer in found if layer.window and not layer.causal}
+        if windows and windows != {64}:
+            return [f"half_both_ways={windows.pop() - 32}"]
+    return []
+
+
 def traits_of(model_type, part, found, keys):
     attending = [layer for layer in found if layer.attends]
     words = ["width-by-layer"] if len({layer.width for layer in attending}) > 1 else []
+    words += halved(model_type, part)
     scales = {round(layer.scale * layer.width ** .5, 12) for layer in attending}
     scaled = any(key.split("=")[0] in ("query_pre_attn_scalar", "attention_multiplier")
                  for key in keys)
@@ -293,7 +306,10 @@ def turning_of(part, found):
     if hasattr(part, "no_rope_layers") or not kinds or all(layer.turns for layer in attending):
         return ""
     assert not kinds & {layer.kind for layer in attending if not layer.turns}, kinds
-    return " ".join(sorted(kinds))
+    full = {"sliding_window": None, "layer_types": ["full_attention"] * len(found)}
+    without = tried(part.model_type, **full) if hasattr(part, "sliding_window") else None
+    all_turn = without and all(layer.turns for layer in without)
+    return " ".join([*sorted(kinds), *["or-without-window"] * bool(all_turn)])
 
 
 def row(model_type, part):

@@ -8,10 +8,10 @@
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
  * of RFC 1951 under that name, so that is read too. */
 
-/* LEVEL 4 makes numbers as text 4 % longer than level 6, in half the time. */
-enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 4, MEMORY_LEVEL = 8 };
+/* LEVEL 1 makes numbers as text 10 % longer than level 6, in a sixth of the time. */
+enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 1, MEMORY_LEVEL = 8 };
 
-enum { ENCODE_WORK = 14, DECODE_WORK = 2 };
+enum { ENCODE_WORK = 9, DECODE_WORK = 2 };
 
 struct decoder {
     z_stream stream;

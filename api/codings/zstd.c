@@ -11,7 +11,7 @@
  * more frames, so a piece of an answer is a frame. */
 
 enum {
-    LEVEL = 3,
+    LEVEL = 1,
     HEAD_SIZE = 5, /* bytes of a frame up to the descriptor of its header */
 };
 

@@ -10,8 +10,6 @@
 const char *const attention_components[ATTENTION_COMPONENTS] = {
     "content_content", "content_position", "position_content", "position_position"};
 
-#define PRODUCT_WORK 0.04 /* nanoseconds of a product of a projection, about */
-
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
 static enum api_status x_check(const struct attention_absolute *absolute, struct api_error *err)
@@ -76,7 +74,6 @@ enum api_status attention_absolute_check(const struct attention_absolute *absolu
                                          bool needs_values, double *work, struct api_error *err)
 {
     const struct pe_tensor *x = &absolute->x;
-    size_t columns;
 
     if (x_check(absolute, err) || weight_check(absolute, &absolute->w_q, "w_q", err) ||
         weight_check(absolute, &absolute->w_k, "w_k", err) ||
@@ -87,9 +84,9 @@ enum api_status attention_absolute_check(const struct attention_absolute *absolu
         return api_fail(err, API_SHAPE_MISMATCH, "tensor:w_k",
                         "w_k makes %zu columns, w_q %zu; queries and keys are as wide",
                         absolute->w_k.shape[0], absolute->w_q.shape[0]);
-    columns = 4 * absolute->w_q.shape[0] + (needs_values ? absolute->w_v.shape[0] : 0);
-    *work = (double)columns * (double)x->shape[0] * (double)x->shape[1] * (double)x->shape[2] *
-            PRODUCT_WORK;
+    /* Queries and keys are made of x and of p. */
+    *work = 2 * pe_project_work(x, &absolute->w_q) + 2 * pe_project_work(x, &absolute->w_k) +
+            (needs_values ? pe_project_work(x, &absolute->w_v) : 0);
     return API_OK;
 }
 

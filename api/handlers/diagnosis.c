@@ -35,6 +35,7 @@ static void state_release(void *what)
 
     pe_diagnosis_free(state->diagnosis);
     diagnosis_heads_release(&state->heads);
+    pe_params_free(&state->params);
     pe_scheme_free(state->scheme);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/base/spend.h"
 
 /* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
@@ -171,22 +172,38 @@ static void cap(const struct pe_attention_block *block, char *logits, size_t cou
     kernels->softcap(logits, count, 1 / most, most);
 }
 
-/* Scales a row, caps it, adds biases, masks keys that it may not see; *max is the largest logit. */
-static enum pe_status row_finish(const struct pe_attention_block *block, size_t row, double *max,
-                                 struct pe_error *err)
+/* Keys of a row between two looks at the work: those between two multiples of PIECE, whatever the
+ * first one is, because each piece has a sum of its own. */
+struct piece {
+    size_t begin, end;
+};
+
+/* The piece behind another; false: there is none, or the work has ended. */
+static bool piece_next(const struct pe_attention_block *block, struct piece *piece,
+                       struct pe_error *err)
+{
+    enum { PIECE = 1 << 20 };
+    const size_t end = whole_end(block), begin = piece->end;
+
+    piece->begin = begin;
+    piece->end = end - begin < PIECE - begin % PIECE ? end : begin + PIECE - begin % PIECE;
+    return begin < end && (begin == block->from || !pe_work_check(block->work, err));
+}
+
+/* Scales logits, caps them, adds biases, masks keys that the row may not see. */
+static void piece_finish(const struct pe_attention_block *block, size_t row, const char *bias,
+                         const struct piece *piece, double *max)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_attention_spec *spec = &attention->spec;
     const struct pe_attention_kernels *kernels = &attention->kernels;
     const struct pe_attention_sight sight = sight_of(block, row);
-    const size_t end = whole_end(block), begin = block->from * attention->size;
-    const size_t count = end - block->from;
+    const size_t seen = sight.begin > piece->begin ? sight.begin : piece->begin;
+    const size_t hidden = sight.end > piece->begin ? sight.end : piece->begin;
+    const size_t begin = piece->begin * attention->size, count = piece->end - piece->begin;
     char *logits = pe_block_logits(block, row);
     double scale = attention->scale;
-    const char *bias;
 
-    if (bias_of(block, row, &bias, err))
-        return err->status;
     if (bias && spec->bias_before_scale) {
         kernels->logits(logits + begin, bias + begin, count, 1, max);
         bias = NULL;
@@ -197,14 +214,32 @@ static enum pe_status row_finish(const struct pe_attention_block *block, size_t 
     }
     if (spec->mask.rank > 0 || spec->bias.rank > 0) {
         kernels->logits(logits + begin, bias ? bias + begin : NULL, count, scale, max);
-        pe_block_added(block, row, sight.begin, sight.end);
+        pe_block_added(block, row, seen, pe_least(sight.end, piece->end));
         scale = 1;
         bias = NULL;
     }
-    pe_attention_spread(attention, logits, block->from, sight.begin, -INFINITY);
-    pe_attention_spread(attention, logits, sight.end, end, -INFINITY);
+    pe_attention_spread(attention, logits, piece->begin, pe_least(sight.begin, piece->end),
+                        -INFINITY);
+    pe_attention_spread(attention, logits, hidden, piece->end, -INFINITY);
     kernels->logits(logits + begin, bias ? bias + begin : NULL, count, scale, max);
-    return PE_OK;
+}
+
+/* Makes logits of a row; *max is the largest. */
+static enum pe_status row_finish(const struct pe_attention_block *block, size_t row, double *max,
+                                 struct pe_error *err)
+{
+    struct piece piece = {.end = block->from};
+    const char *bias;
+    double largest;
+
+    *max = -INFINITY;
+    if (bias_of(block, row, &bias, err))
+        return err->status;
+    while (piece_next(block, &piece, err)) {
+        piece_finish(block, row, bias, &piece, &largest);
+        *max = largest > *max ? largest : *max;
+    }
+    return err->status;
 }
 
 /* The weight of the head's sink, beside a row whose largest logit becomes *max. */
@@ -229,16 +264,21 @@ static enum pe_status row_softmax(const struct pe_attention_block *block, size_t
                                   struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
-    double max;
+    struct piece piece = {.end = block->from};
+    double max, part;
 
     if (row_finish(block, row, &max, err))
         return err->status;
     const double sink = sink_weigh(block, &max);
-    attention->kernels.softmax(pe_block_logits(block, row) + block->from * attention->size,
-                               whole_end(block) - block->from, max, sum);
+    *sum = 0;
+    while (piece_next(block, &piece, err)) {
+        attention->kernels.softmax(pe_block_logits(block, row) + piece.begin * attention->size,
+                                   piece.end - piece.begin, max, &part);
+        *sum += part;
+    }
     *sum += sink;
     *sum = *sum == 0 ? 1 : *sum;
-    return PE_OK;
+    return err->status;
 }
 
 /* Weights of keys [from, keys) times their values. */
@@ -325,9 +365,11 @@ static enum pe_status row_output(const struct pe_attention_block *block, size_t 
 
     if (weights ? row_softmax(block, row, &number, err) : row_finish(block, row, &number, err))
         return err->status;
-    if (weights)
-        attention->kernels.divide(logits + block->from * attention->size,
-                                  whole_end(block) - block->from, number);
+    for (struct piece piece = {.end = block->from}; weights && piece_next(block, &piece, err);)
+        attention->kernels.divide(logits + piece.begin * attention->size, piece.end - piece.begin,
+                                  number);
+    if (err->status)
+        return err->status;
     pe_attention_spread(attention, logits, 0, block->from, hidden);
     pe_attention_spread(attention, logits, whole_end(block), attention->keys, hidden);
     row_write(attention, out, row, logits);

@@ -77,6 +77,32 @@ static enum pe_status shapes_check(const struct pe_tensor *x, const struct pe_te
                : pe_fail(err, PE_INVALID, "tensor:x", "the projection has no data");
 }
 
+/* The rows of x as queries, those of the weight as keys. */
+static struct pe_attention_spec products_of(const struct pe_tensor *x,
+                                            const struct pe_tensor *weight)
+{
+    const size_t rows = x->shape[0] * x->shape[1], width = x->shape[2];
+
+    return (struct pe_attention_spec){
+        .size = sizeof(struct pe_attention_spec),
+        .q = {x->dtype, 4, {1, 1, rows, width}, x->data},
+        .k = {x->dtype, 4, {1, 1, weight->shape[0], width}, weight->data},
+        .layout = PE_LAYOUT_HALF,
+        .scale = 1,
+        .query_start = 0,
+        .output = PE_ATTENTION_SCORES};
+}
+
+double pe_project_work(const struct pe_tensor *x, const struct pe_tensor *weight)
+{
+    const struct pe_attention_spec spec = products_of(x, weight);
+    struct pe_output output;
+
+    return pe_attention_shape(&spec, &output, sizeof(output), &(struct pe_error){0})
+               ? 0
+               : output.once_work + pe_output_work(&output, output.rows);
+}
+
 enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *weight,
                           struct pe_pool *pool, const struct pe_tensor *out, struct pe_work *work,
                           struct pe_error *err)
@@ -84,15 +110,8 @@ enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *wei
     if (shapes_check(x, weight, out, err))
         return err->status;
 
-    const size_t rows = out->shape[0] * out->shape[2], width = x->shape[2];
-    struct pe_attention_spec spec = {
-        .size = sizeof(spec),
-        .q = {x->dtype, 4, {1, 1, rows, width}, x->data},
-        .k = {x->dtype, 4, {1, 1, weight->shape[0], width}, weight->data},
-        .layout = PE_LAYOUT_HALF,
-        .scale = 1,
-        .query_start = 0,
-        .output = PE_ATTENTION_SCORES};
+    const size_t rows = out->shape[0] * out->shape[2];
+    const struct pe_attention_spec spec = products_of(x, weight);
     struct projection projection = {
         .job = {.run = rows_run, .blocks = (rows + ROWS - 1) / ROWS, .work = work},
         .out = out,

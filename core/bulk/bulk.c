@@ -237,6 +237,6 @@ double pe_table_work(const struct pe_table_use *use)
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
     if (alone)
-        return 3.2 + row;
-    return 0.5 + row + ANCHOR / (double)(p->count + 1);
+        return 2.4 + row;
+    return 0.3 + row + ANCHOR / (double)(p->count + 1);
 }

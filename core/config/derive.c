@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/reading.h"
+#include "core/config/layers.h"
 
 /* Sets parameters that no key of a config names: by the model's class, as a quotient of two keys,
  * as a multiple of the usual value. */
@@ -240,6 +240,31 @@ enum pe_status pe_config_by_length(const struct pe_config_filling *filling)
     for (const struct by_length *at = by_lengths; at->encoding; at++)
         if (by_length_fill(filling, at))
             return filling->err->status;
+    return PE_OK;
+}
+
+enum pe_status pe_config_bases(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_told told = pe_config_tell(&reading->scope, "layer_rope_theta");
+    const int index = pe_params_find(filling->params, "base");
+    char path[PE_CONFIG_PATH_SIZE];
+    double base = 0;
+
+    if (!told.member || told.value.kind != PE_CONFIG_LIST || !pe_config_is_open(filling, index))
+        return PE_OK;
+    for (const struct pe_config_item *at = told.value.as.node->first_item; at; at = at->next) {
+        const double own = pe_config_number(&at->value);
+        if (own != 0 && base != 0 && own != base)
+            return PE_OK; /* which is warned of where layers are told */
+        base = own != 0 ? own : base;
+    }
+    if (base == 0)
+        return PE_OK;
+    if (pe_params_set_number(filling->params, (size_t)index, base, filling->err))
+        return filling->err->status;
+    pe_config_source_set(reading, "base", PE_CONFIG_KEY,
+                         pe_config_path(told.member, path, sizeof(path)));
     return PE_OK;
 }
 

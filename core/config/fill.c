@@ -358,8 +358,8 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
-    return sliding_fill(&filling) || layer_fill(&filling) || keys_fill(&filling) ||
-                   pe_config_by_length(&filling) || rope_fill(&filling) ||
+    return sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
+                   keys_fill(&filling) || pe_config_by_length(&filling) || rope_fill(&filling) ||
                    pe_config_derive(&filling) || pe_config_memory_check(reading, err)
                ? err->status
                : PE_OK;

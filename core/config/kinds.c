@@ -161,7 +161,7 @@ static void turning_by_type(const struct pe_config_scope *scope, const char *tur
 /* "full_attention sliding_attention period=KEY at=-1 last switch=KEY": see model_layers.def. */
 struct rule {
     struct pe_name usual, other, pattern; /* pattern: a period as text, "LLLG" */
-    struct pe_config_value from;
+    struct pe_config_value from, until;
     size_t period; /* 0: there is none */
     long at;
     bool last, by_turning, off;
@@ -205,6 +205,8 @@ static void word_take(const struct pe_config_scope *scope, struct pe_name word, 
         period_take(&(struct pe_config_value[]){key_value(scope, text)}[0], rule);
     else if (is(key, "from"))
         rule->from = key_value(scope, text);
+    else if (is(key, "until"))
+        rule->until = key_value(scope, text);
     else if (is(key, "at"))
         rule->at = strtol(text.at, NULL, 10);
     else if (is(key, "switch"))
@@ -221,7 +223,8 @@ static void word_take(const struct pe_config_scope *scope, struct pe_name word, 
 static bool is_other(const struct rule *rule, const struct pe_config_layer *layer, size_t i,
                      size_t count)
 {
-    if (rule->off)
+    if (rule->off ||
+        (pe_config_is_number(&rule->until) && (double)i >= pe_config_number(&rule->until)))
         return false;
     if (rule->by_turning)
         return !layer->turns;

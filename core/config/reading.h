@@ -121,6 +121,8 @@ struct pe_config_filling {
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
 /* Sets what two keys say, for short and for long sequences. */
 enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
+/* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
+enum pe_status pe_config_bases(const struct pe_config_filling *filling);
 /* Sets what no key says by itself: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);
 /* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */

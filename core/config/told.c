@@ -86,12 +86,15 @@ static const struct pe_config_member *member_of(const struct pe_config_scope *sc
                : pe_config_member_at(scope->top, key, strlen(key));
 }
 
+/* What makes the masks of nearly all models of transformers, masking_utils.py, reads this key. */
+static const char of_masks[] = "is_causal";
+
 struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const char *key)
 {
     const struct pe_config_layers *row = pe_config_layers_of(scope);
     struct pe_config_told told = {0};
 
-    if (row && !listed(row->keys, key, &told.value))
+    if (row && !listed(row->keys, key, &told.value) && strcmp(key, of_masks) != 0)
         return told;
     if (scope->rope && strncmp(key, "rope.", strlen("rope.")) == 0)
         told.value = (struct pe_config_value){0}; /* a rope object replaces that of the class */

@@ -2,9 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 #include "core/encodings/parts/heads.h"
+#include "core/isa/isa.h"
 
 static const struct pe_param params[] = {
     {.name = "heads",
@@ -29,6 +31,7 @@ static const struct pe_param params[] = {
 };
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
+enum { GROUP = 64 };                          /* keys that the kernel takes */
 enum { SLOPE_WORK = 1000 };                   /* nanoseconds, about */
 
 struct state {
@@ -128,25 +131,68 @@ static void element_write(const struct element *e, enum pe_dtype dtype, void *ou
         pe_real_round(element_real, e, 0, dtype, out);
 }
 
+/* Slopes whose products with a distance are within the kernel. */
+static bool is_plain(struct pe_exact slope, enum pe_dtype dtype)
+{
+    return dtype != PE_F64 && fabs(slope.hi) > 0x1p-90 && fabs(slope.hi) < 0x1p40;
+}
+
+/* At most GROUP keys. */
+static void group_write(const struct pe_bias_part *part, struct pe_exact slope, size_t begin,
+                        size_t count, char *out)
+{
+    const size_t size = pe_dtype_info(part->dtype)->size;
+    const size_t padded = (count + PE_FLOAT32_PAD - 1) / PE_FLOAT32_PAD * PE_FLOAT32_PAD;
+    const double first = (double)(part->key_begin + begin) - part->query;
+    struct element e = {part->scheme, part->head, 0};
+    float values[GROUP];
+    const bool direct = part->dtype == PE_F32 && count == GROUP;
+    uint64_t doubts;
+
+    pe_isa()->kernels->line(direct ? (float *)(void *)out : values, &doubts,
+                            (const double[]){-slope.hi, -slope.lo}, first, padded,
+                            part->dtype != PE_F32);
+    if (!direct)
+        pe_from_f32(out, part->dtype, values, count);
+    for (; doubts != 0; doubts &= doubts - 1) {
+        const size_t i = (size_t)__builtin_ctzll(doubts);
+        e.distance = fabs(first + (double)i);
+        if (i < count)
+            element_write(&e, part->dtype, out + i * size);
+    }
+}
+
 static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
                           struct pe_error *err)
 {
+    const struct pe_exact slope = ((const struct state *)part->scheme->state)->slopes[part->head];
+    const bool plain = is_plain(slope, part->dtype);
     const size_t size = pe_dtype_info(part->dtype)->size;
     struct element e = {part->scheme, part->head, 0};
 
-    for (size_t i = 0; i < part->key_count; i++) {
+    for (size_t i = 0, count; i < part->key_count; i += count) {
+        char *to = (char *)out + i * size;
+        count = plain ? pe_least(GROUP, part->key_count - i) : 1;
         if (i % CHECK_KEYS == 0 && pe_work_check(work, err))
             return err->status;
         e.distance = fabs(part->query - (double)(part->key_begin + i));
-        element_write(&e, part->dtype, (char *)out + i * size);
+        if (plain)
+            group_write(part, slope, i, count, to);
+        else
+            element_write(&e, part->dtype, to);
     }
     return PE_OK;
 }
 
+/* As for is_plain, of any slope: so are all but given ones. */
 static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    (void)scheme;
-    return dtype == PE_F64 ? 16 : 9;
+    const struct pe_value *given = pe_param_value(&scheme->params, "slopes");
+    bool plain = dtype != PE_F64 && pe_param_number(&scheme->params, "alibi_bias_max") < 90;
+
+    for (size_t i = 0; given->given && plain && i < given->list_count; i++)
+        plain = is_plain((struct pe_exact){given->list[i], 0}, dtype);
+    return plain ? 0.7 : dtype == PE_F64 ? 25 : 20;
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,

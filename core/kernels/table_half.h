@@ -19,7 +19,7 @@
  * double, so its rounding to 16 bits is that of the double. Below 2^-126, where floats have fewer
  * bits, it may move by 2^-149; 2^-147 is granted. */
 
-#include "core/kernels/vec.h"
+#include "core/kernels/odd.h"
 
 #define ELEMENT uint16_t
 
@@ -29,7 +29,7 @@ PE_INLINE float odd(double x)
     uint64_t bits;
 
     __builtin_memcpy(&bits, &x, sizeof(bits));
-    bits = (bits & ~UINT64_C(0x1fffffff)) | (((bits & 0x1fffffff) + 0x1fffffff) & 0x20000000);
+    bits = BITS_ODD(bits);
     __builtin_memcpy(&x, &bits, sizeof(bits));
     return (float)x;
 }
@@ -48,13 +48,7 @@ PE_INLINE uint32_t put(uint16_t *out, double low, double high)
 
 PE_INLINE vec vec_odd(vec_f64 low, vec_f64 high)
 {
-    const vec_u64 a = (vec_u64)low, b = (vec_u64)high;
-    const vec_u64 odd_a =
-        (a & ~UINT64_C(0x1fffffff)) | (((a & 0x1fffffff) + 0x1fffffff) & 0x20000000);
-    const vec_u64 odd_b =
-        (b & ~UINT64_C(0x1fffffff)) | (((b & 0x1fffffff) + 0x1fffffff) & 0x20000000);
-
-    return vec_narrow((vec_f64)odd_a, (vec_f64)odd_b);
+    return vec_narrow((vec_f64)BITS_ODD((vec_u64)low), (vec_f64)BITS_ODD((vec_u64)high));
 }
 
 PE_INLINE vec magnitude(vec x)

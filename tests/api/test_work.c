@@ -9,7 +9,6 @@
 #include "api/memory/arena.h"
 #include "api/memory/budget.h"
 #include "api/memory/json_memory.h"
-#include "api/numbers/text.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
@@ -134,30 +133,6 @@ TEST(test_trees_one_after_another)
     ck_assert_uint_gt(api_memory_state(memory).held, 0);
     ck_assert_uint_le(api_memory_state(memory).held, 32 << 10);
     api_json_disown(&owner);
-    api_arena_free(arena);
-    ck_assert_uint_eq(api_memory_state(memory).held, 0);
-    api_memory_free(memory);
-}
-
-/* Text of a request is charged while it grows, and ends where the budget does. */
-TEST(test_text_that_grows)
-{
-    struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_arena *arena = api_arena_new(memory);
-    struct api_text text = {.arena = arena}, other = {.arena = arena};
-    static const char bytes[100 << 10];
-
-    api_arena_settle(arena);
-    for (int i = 0; i < 4; i++)
-        api_text_add(&text, bytes, sizeof(bytes));
-    ck_assert_uint_eq(api_memory_state(memory).held, 512 << 10);
-    for (int i = 0; i < 9; i++)
-        api_text_add(&other, bytes, sizeof(bytes));
-    ck_assert(other.failed && api_arena_refused(arena));
-    api_text_free(&other);
-    ck_assert_uint_eq(api_memory_state(memory).held, 512 << 10);
-    ck_assert_ptr_nonnull(api_text_take(&text, arena));
-    ck_assert_uint_eq(api_memory_state(memory).held, 512 << 10);
     api_arena_free(arena);
     ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_memory_free(memory);

@@ -242,6 +242,22 @@ static void attention_run(const struct function *function, size_t size, struct p
     pe_attention_free(attention);
 }
 
+/* A layer of 256 columns; `foretold` beforehand is what is counted. */
+static void projection_run(const struct function *function, size_t size, struct pe_scheme *scheme,
+                           struct pe_work *work)
+{
+    enum { WIDTH = DIM * HEADS };
+    const struct pe_tensor x = {function->dtype, 3, {1, size, WIDTH}, scratch[0]};
+    const struct pe_tensor weight = {function->dtype, 2, {WIDTH, WIDTH}, scratch[0]};
+    const struct pe_tensor out = {function->dtype, 4, {1, HEADS, size, DIM}, scratch[1]};
+    const uint64_t before = pe_work_operations(work);
+
+    (void)scheme;
+    if (!pe_project(&x, &weight, NULL, &out, work, &err) &&
+        fabs((double)(pe_work_operations(work) - before) - pe_project_work(&x, &weight)) > size)
+        err.status = PE_INTERNAL;
+}
+
 /* Rows of sines at the sizes that the service looks at. */
 static void diagnosis_run(const struct function *function, size_t size, struct pe_scheme *scheme,
                           struct pe_work *work)
@@ -313,6 +329,8 @@ static const struct function functions[] = {
     {"attention", "transformer-xl", "dim=64", PE_F32, PE_ATTENTION_SCORES, SHORT, attention_run},
     {"attention", "shaw", "max_relative_position=64 vectors=sinusoidal dim=64", PE_F32,
      PE_ATTENTION_OUTPUT, SHORT, attention_run},
+    {"projection", NULL, NULL, PE_F32, 0, SHORT, projection_run},
+    {"projection", NULL, NULL, PE_F64, 0, SHORT, projection_run},
     {"diagnosis", NULL, NULL, PE_F32, 0, {16, 64, 256}, diagnosis_run},
     {"comparison", NULL, NULL, PE_F32, 0x3c, SHORT, comparison_run},
     {"comparison", NULL, NULL, PE_F64, 0x3c, SHORT, comparison_run},

@@ -184,6 +184,28 @@ ROWS(table_f32, PE_F32)
 ROWS(table_f16, PE_F16)
 ROWS(table_bf16, PE_BF16)
 
+/* Slopes of few bits, whose products may be ties, and slopes that have a second double. */
+void check_line(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 4000; i++) {
+        const size_t count = PE_FLOAT32_PAD * (1 + i % 4), place = i % CHECK_PLACES;
+        const double part = 0.5 + unit(check) / 2;
+        const double high =
+            ldexp(i % 3 ? part : (double)(float)part, -(int)(check_random(check) % 40));
+        const double slope[] = {i & 1 ? high : -high, i % 5 ? high * 0x1p-54 * unit(check) : 0};
+        const double first = (double)(int64_t)(check_random(check) >> (12 + i % 48)) - 20;
+        float *want = check_memory(WANT, PE_F32, count, place);
+        float *got = check_memory(GOT, PE_F32, count, place);
+        uint64_t want_doubts, got_doubts;
+
+        check->scalar->line(want, &want_doubts, slope, first, count, i & 1);
+        check->kernels->line(got, &got_doubts, slope, first, count, i & 1);
+        check_same(check, PE_F32, want, got, count, "slope=%a,%a first=%a", slope[0], slope[1],
+                   first);
+        check_same(check, PE_I64, &want_doubts, &got_doubts, 1, "doubts of slope=%a", slope[0]);
+    }
+}
+
 /* ---- f64, in sums of two doubles ------------------------------------------------------------ */
 
 void check_fine_anchors(struct kernel_check *check)

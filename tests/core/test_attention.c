@@ -67,6 +67,33 @@ TEST(many_keys)
 
 /* One query vector at every row, one key vector at every key: rope's scores are constant along
  * diagonals, whatever the first position. */
+/* Keys that are all alike, more of them than a piece of a row has: the first query sees one less.
+ */
+TEST(rows_of_several_pieces)
+{
+    enum { KEYS = (1 << 20) + 40 };
+    OWNED_MEMORY float *ones = malloc(KEYS * sizeof(*ones)), *out = malloc(2 * KEYS * sizeof(*out));
+    const struct pe_tensor keys = {PE_F32, 4, {1, 1, KEYS, 1}, ones};
+    struct pe_attention_spec spec =
+        SIZED(pe_attention_spec, .q = {PE_F32, 4, {1, 1, 2, 1}, ones}, .k = keys, .v = keys,
+              .causal = true, .scale = NAN, .query_start = NAN);
+    struct pe_error err = {0};
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < KEYS; i++)
+        ones[i] = 1;
+    for (int output = PE_ATTENTION_WEIGHTS; output <= PE_ATTENTION_OUTPUT; output++) {
+        struct pe_attention *attention;
+        spec.output = (enum pe_attention_output)output;
+        ck_assert(!pe_attention_new(&attention, &spec, NULL, NULL, &err));
+        ck_assert(!pe_attention_fill(attention, 0, 2, out, NULL, &err));
+        pe_attention_free(attention);
+        for (size_t i = 0; i < 2 * KEYS && output == PE_ATTENTION_WEIGHTS; i++)
+            wrong += out[i] != (i < KEYS - 1 ? 1.0F / (KEYS - 1) : i >= KEYS ? 1.0F / KEYS : 0);
+    }
+    ck_assert(wrong == 0 && out[0] == 1 && out[1] == 1);
+}
+
 TEST(rope_depends_on_the_distance)
 {
     enum { LENGTH = 40, DIM = 16 };

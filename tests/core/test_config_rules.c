@@ -158,11 +158,11 @@ static const struct {
     /* a key of the rope object that is the parameter's by another name is no unknown one */
     {"model_type=nomic_bert head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
      "partial_rotary_factor", ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
-    /* transformers v5.23.0, modeling_llama.py, compute_default_rope_parameters */
     {"model_type=llama head_dim=8 partial_rotary_factor=0.5", "partial_rotary_factor",
      ",|rope|half|nowhere|partial_rotary_factor is not read: the code of llama turns whole heads "
      "where nothing scales,|"},
-    {"model_type=llama head_dim=8 rope_scaling.type=yarn partial_rotary_factor=0.5",
+    {"model_type=llama head_dim=8 partial_rotary_factor=0.5 rope_scaling.type=linear "
+     "rope_scaling.factor=2",
      "partial_rotary_factor", ",|rope|half|key partial_rotary_factor||"},
     {"model_type=mistral head_dim=8 kv_channels=4", "dim",
      ",|rope|half|key head_dim||kv_channels "},

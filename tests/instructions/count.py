@@ -39,7 +39,9 @@ TABLES = [f"view;{words}" for words in (
 ANALYSES = [f"made;rope;{words}" for words in (
     "decay;f32;dim=128;max_offset=511", "similarity;f64;dim=64;length=32",
     "error;f32;dim=128;length=32")]
-WORK = ROTATIONS + ATTENTIONS + TABLES + ANALYSES
+BIASES = [f"view;alibi;bias;{dtype};heads=2;query_length=32 key_length=256"
+          for dtype in ("f32", "f16", "bf16", "f64")]
+WORK = ROTATIONS + ATTENTIONS + TABLES + ANALYSES + BIASES
 
 ROTATION = "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0&format=raw"
 RAW = {"Content-Type": "application/octet-stream", "Tensor-Dtype": "f32",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the heads of 304, 206 and HEAD say, beside that of the 200 that they stand for; and which
 answer an Accept field gets."""
+import http.client
 import itertools
 
 import pytest
@@ -106,3 +107,24 @@ CSV = "text/csv; charset=utf-8; header=present"
 def test_accept(server, accept, expected):
     answer = get(server, TABLE, {"Accept": accept}, dim=8, length=3).good()
     assert answer.headers["content-type"] == expected
+
+
+def test_answers_in_a_row_have_their_own_values(server):
+    """Short answers of one connection, alike and unlike in turns, are what each is alone."""
+    asks = [f"{TABLE}?dim=8&length=6&format=raw", "/livez", f"{TABLE}?dim=8&length=6&format=raw",
+            f"{TABLE}?dim=8&length=6&format=raw&base=500000.5", "/v1/unknown", "/livez",
+            f"{TABLE}?dim=6&length=8&format=raw"]
+    alone = [call(server, "GET", ask) for ask in asks]
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    ids = set()
+    for ask, want in zip(asks, alone):
+        connection.request("GET", ask)
+        got = connection.getresponse()
+        body, names = got.read(), [name.lower() for name, _ in got.getheaders()]
+        assert got.status == want.status and len(set(names)) == len(names)
+        assert want.status == 404 or body == want.body
+        assert {name.lower(): value for name, value in got.getheaders()
+                if name.lower() not in OWN} == told(want)
+        ids.add(got.headers["X-Request-Id"])
+    connection.close()
+    assert len(ids) == len(asks)

@@ -66,6 +66,15 @@ class Call:
     what: dict
 
 
+def reach(more, limit=1 << 13):
+    """How many tokens behind its own a query sees by a function that adds to a mask; None: there is
+    none."""
+    if more is None:
+        return None
+    with torch.device("cpu"):
+        return sum(bool(more(0, 0, 0, key)) for key in range(1, limit))
+
+
 @contextlib.contextmanager
 def watched(module, calls):
     """Functions of a modelling module that mask or rotate tell of their calls."""
@@ -75,7 +84,7 @@ def watched(module, calls):
                 return None
             mask = torch.zeros(1, 1, TOKENS, TOKENS, device="meta")
             config = named.get("config", args[0] if args else None)
-            mask.made = (name, config)
+            mask.made = (name, config, reach(named.get("or_mask_function")))
             return mask
         return made
 
@@ -189,7 +198,7 @@ def told_types(part, count):
 
 
 def layer_of(kind, told, turns):
-    mask, config = told["mask"] or ("", None)
+    mask, config, behind = told["mask"] or ("", None, None)
     windowed = "sliding" in mask
     scale = told["scale"] if told["scale"] is not None else told["width"] ** -0.5
     module = told["module"]
@@ -199,7 +208,10 @@ def layer_of(kind, told, turns):
     window = getattr(config, "sliding_window", None) if windowed else None
     if windowed and isinstance(window, (list, tuple)):
         window = given
-    return Layer(kind, True, turns, "bidirectional" not in mask, window or 0,
+    both_ways = "bidirectional" in mask or bool(behind) or getattr(config, "is_causal", 1) is False
+    if windowed and behind:
+        window = behind
+    return Layer(kind, True, turns, not both_ways, window or 0,
                  getattr(config, "attention_chunk_size", 0) if "chunked" in mask else 0,
                  told["width"], scale, told["softcap"] or 0, told["sinks"], norm_of(module))
 

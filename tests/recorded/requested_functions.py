@@ -200,6 +200,10 @@ def diagnoses():
                                                             "layout": "concatenated"}},
                  {"table": numbers(sine, 20, 8)}),
         diagnose("before and after", rope | {"axes": "hsd", "layout": "half"}, before),
+        diagnose("heads of layers", rope, {name: tensor(seed, 2, 2, 1, 12, 8) for name, seed in
+                                           (("q", 1), ("q_rotated", 2))}),
+        diagnose("keys and values that stayed", rope | {"axes": "lkhsd", "layout": "half"},
+                 {name: tensor(3, 1, 2, 2, 6, 8) for name in ("q", "q_rotated")}),
         diagnose("narrower than expected", {"encoding": {"name": "rope", "dim": 6}},
                  {"cos": tensor(1, 4, 2)}),
         diagnose("a config", {"config": {"model_type": "llama", "head_dim": 16}}, plain),

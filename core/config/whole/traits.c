@@ -90,6 +90,19 @@ static void both_ways_take(struct pe_attention_traits *traits, const struct pe_c
     traits->causal = !is_true(value) && !all;
 }
 
+/* A window that the class of a config halves where a key lets layers see both ways. */
+static void half_both_ways_take(struct pe_attention_traits *traits,
+                                const struct pe_config_value *value)
+{
+    if (!traits->causal && traits->window > 0)
+        traits->window = traits->window / 2 + (int64_t)pe_config_number(value);
+}
+
+static void causal_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->causal &= !is_false(value);
+}
+
 static void decoder_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
     traits->causal |= is_true(value);
