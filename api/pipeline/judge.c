@@ -61,7 +61,8 @@ static double rendering_work(const struct api_request *request, const struct api
 static struct amounts amounts_sum(const struct api_request *request,
                                   const struct api_result *result)
 {
-    struct amounts amounts = {.elements = result->elements, .work = result->work};
+    struct amounts amounts = {
+        .elements = result->elements, .work = result->work, .first_work = result->work};
     double rows_work = 0, share;
 
     for (size_t i = 0; i < result->outputs_count; i++) {
@@ -73,7 +74,7 @@ static struct amounts amounts_sum(const struct api_request *request,
         amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
         rows_work += pe_output_work(output, output->rows) * drawn;
         amounts.work += output->once_work;
-        amounts.first_work = amounts.work;
+        amounts.first_work += api_block_once_work(output);
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (result->kind == API_MEDIA)

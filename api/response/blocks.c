@@ -222,23 +222,37 @@ size_t api_group_size(const struct api_result *result, const struct pe_output *o
     return api_output_row_size(output) * (together < output->rows ? together : output->rows);
 }
 
+double api_block_once_work(const struct pe_output *output)
+{
+    const double parts = output->once_parts > 1 ? (double)output->once_parts : 1;
+    const double met = 1 + CHEAP_BLOCK * parts / ((double)api_output_size(output) + 1);
+
+    return output->once_work / parts * (met < parts ? met : parts);
+}
+
 /* Does a block take so little that to hand it to another thread is not worth it? It stays in the
  * cache until it is sent, and one is enough. */
 bool api_blocks_are_cheap(const struct api_result *result)
 {
-    double work = 0;
+    double largest = 0, work = 0;
 
     if (!result->cheap || !result->pure || result->in_place)
         return false;
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        const double each =
+        const double block =
             output->element_work * CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
+        const double whole = pe_output_work(output, output->rows);
         if (api_group_size(result, output) > CHEAP_BLOCK)
             return false;
-        work = (each > work ? each : work) + output->once_work;
+        /* A short output, as the slopes of a bias, may be in a block beside the end of another. */
+        if (whole < block)
+            work += whole;
+        else if (block > largest)
+            largest = block;
+        work += api_block_once_work(output);
     }
-    return work <= CHEAP_WORK;
+    return work + largest <= CHEAP_WORK;
 }
 
 /* Whole groups of the largest output, which comes out without cuts if it is the first; and never

@@ -15,6 +15,8 @@
 
 /* Are blocks made where they are sent from? */
 bool api_blocks_are_cheap(const struct api_result *result);
+/* Nanoseconds of an output's once_work that fall on one block, which may begin several parts. */
+double api_block_once_work(const struct pe_output *output);
 /* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms; an
  * output that is made faster than that as a whole does not cut the others small. */
 size_t api_block_size(const struct pe_output *output);

@@ -163,6 +163,7 @@ static void work_tell(struct pe_view *view)
     if (!state->vectors)
         return;
     output->once_work += (double)state->vectors_count * vector_work(view);
+    output->once_parts = state->common ? 1 : state->vectors_count;
     output->element_work = SLICE_WORK * (double)element_size(view);
 }
 

@@ -28,6 +28,8 @@ struct pe_output {
     double element_work; /* nanoseconds of one core that an element takes, about; 0 means 1. Where
                           * outputs share their work, one of them counts it for all */
     double once_work;    /* that are spent once besides, by whichever rows are filled first */
+    size_t once_parts;   /* in so many equal parts, each by the first rows of as many equal runs of
+                          * rows, such as a head's; 0 and 1: all of it at once */
 };
 
 /* Nanoseconds of one core that filling so many rows of an output takes, about. */
