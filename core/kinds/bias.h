@@ -23,7 +23,7 @@ struct pe_bias_part {
 };
 
 /* Nanoseconds that finding a bucket takes, about, and what a table has there. */
-enum { PE_BUCKET_WORK = 70 };
+enum { PE_BUCKET_WORK = 12 };
 
 struct pe_bias_kind {
     /* How many heads a scheme has; 0: weights are not given yet. NULL: any number will do. */
