@@ -90,7 +90,7 @@ def streams(size):
     path, length = alibi_path(size)
     name, ours = f"stream-{short}", posencd(path)
     others = {"send": Who("send", f"/{length}", "bare send")}
-    made = "its blocks are made on other cores than the one that sends them"
+    made = "the thread that sends makes the values too"
     return [
         Row("read", (
             Figure(name, f"one answer of {words}, an ALiBi bias in f32", "mb_s", "MB/s",
@@ -120,7 +120,7 @@ def latencies():
     return [
         Row("client", (Figure("range-middle", "1 KiB from the middle of 8 GiB of ALiBi, by Range",
                               "p50_ms", "ms", (("ours", "<=", 0.15),),
-                              limit="a thread of the pool is woken for it"),),
+                              limit="its query is parsed, its view opened and judged"),),
             posencd(alibi_path(RANGE_OF)[0]), {"nginx": sparse}, bytes=RANGE_BYTES, status=206,
             fields=(f"Range: bytes={RANGE_FIRST}-{RANGE_FIRST + RANGE_BYTES - 1}",)),
         Row("client", (Figure("first-byte", "the first byte of a stream, 64 MiB of ALiBi",
@@ -161,7 +161,8 @@ WHOLE = [
 def wholes():
     """Whole requests for raw bytes, nothing kept, two threads."""
     return [Row("client", (Figure(f"whole-{name}", f"{name}: a whole request, 4 million elements",
-                                  "ns_element", "ns/element", (("ours", "<=", 1.1),)),),
+                                  "ns_element", "ns/element", (("ours", "<=", 1.1),),
+                                  limit="a bare send of as many bytes takes .8"),),
                 posencd(f"/v1/encodings/{name}/{path}&format=raw", *NOTHING_KEPT, "--threads", "2"),
                 bytes=None, elements=MILLIONS) for name, path in WHOLE]
 
@@ -225,7 +226,8 @@ def growths():
     table_of = tuple((cosines(size), size) for size in sizes)
     flat = (("ours", "<=", 1.2),)
     return [Row("growth", (Figure(f"growth-{name}", f"{what} of 1 MiB to 1 GiB: the dearest byte "
-                                  "over the cheapest", "growth", "", flat),),
+                                  "over the cheapest", "growth", "", flat,
+                                  limit="1 MiB is made whole before its first byte is sent"),),
                 posencd("", *NOTHING_KEPT), sizes=paths, rounds_max=3)
             for name, what, paths in (("bias", "ALiBi", alibi), ("table", "RoPE's cosines",
                                                                  table_of))]
