@@ -177,10 +177,10 @@ static void stripe_run(struct pe_job *job, size_t index)
 /* ---- explanations ---------------------------------------------------------------------------- */
 
 static enum api_status samples_read(struct diagnosis_heads *heads, const struct api_cell *cell,
-                                    struct diagnosis_explanation *by, struct api_error *err)
+                                    size_t width, struct diagnosis_explanation *by,
+                                    struct api_error *err)
 {
     const struct diagnosis_state *state = heads->state;
-    const size_t width = api_cell_width(cell, state->scheme);
     const char *expected = state->layout;
 
     if (width > cell->head_dim)
@@ -208,14 +208,16 @@ static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index
     struct diagnosis_cell *cell = &heads->cells[index];
     struct api_cell *posted = &heads->stripes[0].cell;
     const struct pe_bad_rows *bad;
+    size_t width;
 
     posted->heads = api_cell_heads(&heads->axes, index);
     if (api_cell_look(&state->readings, posted, err))
         return api_failed(err);
     cell->is = CELL_UNKNOWN;
-    if (api_cell_is_empty(posted))
+    width = api_cell_is_empty(posted) ? 0 : api_cell_width(posted, state->scheme);
+    if (width == 0)
         return API_OK;
-    if (samples_read(heads, posted, by, err) ||
+    if (samples_read(heads, posted, width, by, err) ||
         pe_diagnose(&by->diagnosis, state->scheme, by->samples, by->count,
                     api_pool(state->request->api), state->request->work, &err->core))
         return api_failed(err);

@@ -91,7 +91,7 @@ size_t api_cell_width(const struct api_cell *cell, const struct pe_scheme *expec
     seen += seen % 2;
     if (asked >= 2 && (seen <= asked || !api_cell_changes_behind(cell, asked)))
         return asked;
-    return seen >= 2 ? seen : dim;
+    return seen > dim ? 0 : seen >= 2 ? seen : dim;
 }
 
 void api_cell_read(const struct api_readings *readings, const struct api_cell *cell, bool half,
