@@ -366,6 +366,16 @@ def test_values_do_not_rotate(server):
     assert report["per_head"]["verdict"] == ["match"] * 6 + ["unknown", "match"]
 
 
+def test_heads_that_do_not_rotate(server):
+    """Ten of a layer leave those of others an explanation; the last of nine elements has none to
+    turn with."""
+    keys, after = (numpy.pad(x, [(0, 0)] * 3 + [(0, 1)], constant_values=1)
+                   for x in cache_of("lhsd", {"l": 3, "h": 10, "s": 40}))
+    after[0], after[2, 9, :, 8] = keys[0], 2
+    report = by_head(server, keys, after, axes="lhsd", dim=8)
+    assert report["per_head"]["verdict"] == ["unknown"] * 10 + ["match"] * 19 + ["unknown"]
+
+
 def test_more_explanations_than_are_looked_for(server):
     keys, after = cache_of("lhsd", {"l": 1, "h": 10, "s": 60})
     for head in range(10):
