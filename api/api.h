@@ -247,6 +247,8 @@ struct api_response {
 
 /* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
 unsigned char *api_response_room(struct api_response *response, size_t size);
+/* Counts memory that a library takes for sending it, until it is freed; false: as above. */
+bool api_response_count(struct api_response *response, size_t size);
 
 /* All blocks of a body with a buffer are filled: it becomes bytes, and is kept for the next one who
  * asks where `keep` says how. Text that is made in one piece is bytes before it is handed out. */

@@ -322,15 +322,15 @@ bool srv_stream_begin(struct srv_request *request)
 struct MHD_Response *srv_stream_response(struct srv_request *request)
 {
     const uint64_t size = request->response->body.size;
+    const size_t buffer = size > 0 && size < REPLY_BUFFER ? (size_t)size : REPLY_BUFFER;
     struct MHD_Response *reply = NULL;
 
     if (!request->stream)
         srv_stream_begin(request);
-    if (request->stream)
-        reply = MHD_create_response_from_callback(
-            size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size,
-            size > 0 && size < REPLY_BUFFER ? (size_t)size : REPLY_BUFFER, stream_read,
-            request->stream, response_done);
+    if (request->stream && api_response_count(request->response, buffer))
+        reply =
+            MHD_create_response_from_callback(size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size,
+                                              buffer, stream_read, request->stream, response_done);
     if (reply)
         request->outcome.size = 0;
     return reply;

@@ -169,6 +169,8 @@ static void stripe_run(struct pe_job *job, size_t index)
         if (heads->cells[i].is != CELL_WAITS)
             continue;
         stripe->cell.heads = api_cell_heads(&heads->axes, i);
+        if (pe_work_check(heads->job.work, &stripe->err.core))
+            return;
         if (is_value(heads, i) ? value_judge(heads, i, stripe) : key_hold(heads, i, stripe))
             return;
     }
@@ -177,10 +179,10 @@ static void stripe_run(struct pe_job *job, size_t index)
 /* ---- explanations ---------------------------------------------------------------------------- */
 
 static enum api_status samples_read(struct diagnosis_heads *heads, const struct api_cell *cell,
-                                    struct diagnosis_explanation *by, struct api_error *err)
+                                    size_t width, struct diagnosis_explanation *by,
+                                    struct api_error *err)
 {
     const struct diagnosis_state *state = heads->state;
-    const size_t width = api_cell_width(cell, state->scheme);
     const char *expected = state->layout;
 
     if (width > cell->head_dim)
@@ -208,14 +210,17 @@ static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index
     struct diagnosis_cell *cell = &heads->cells[index];
     struct api_cell *posted = &heads->stripes[0].cell;
     const struct pe_bad_rows *bad;
+    size_t width;
 
     posted->heads = api_cell_heads(&heads->axes, index);
-    if (api_cell_look(&state->readings, posted, err))
+    if (pe_work_check(state->request->work, &err->core) ||
+        api_cell_look(&state->readings, posted, err))
         return api_failed(err);
     cell->is = CELL_UNKNOWN;
-    if (api_cell_is_empty(posted))
+    width = api_cell_is_empty(posted) ? 0 : api_cell_width(posted, state->scheme);
+    if (width == 0)
         return API_OK;
-    if (samples_read(heads, posted, by, err) ||
+    if (samples_read(heads, posted, width, by, err) ||
         pe_diagnose(&by->diagnosis, state->scheme, by->samples, by->count,
                     api_pool(state->request->api), state->request->work, &err->core))
         return api_failed(err);
@@ -276,24 +281,54 @@ static enum api_status rooms_take(struct diagnosis_heads *heads, struct api_erro
     return API_OK;
 }
 
-enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_error *err)
+/* Is a cell of the same layer, batch row or head as one that was diagnosed and is unknown? Then it
+ * is likely to be unknown too. The first few are diagnosed in their order all the same. */
+static bool is_beside_unknown(const struct diagnosis_heads *heads, size_t cell)
 {
-    struct diagnosis_heads *heads = &state->heads;
-    const struct pe_tensor *tensor = &heads->before->tensor;
+    if (heads->explanations_count < DIAGNOSIS_EXPLANATIONS_MAX / 2)
+        return false;
+    for (size_t i = 0; i < heads->explanations_count; i++) {
+        const size_t other = heads->explanations[i].cell;
+        for (const char *letter = "lbh";
+             heads->cells[other].verdict == PE_VERDICT_UNKNOWN && *letter; letter++)
+            if (kv_axes_count(&heads->axes, *letter) > 1 &&
+                kv_axes_index(&heads->axes, KV_BATCH, cell, *letter) ==
+                    kv_axes_index(&heads->axes, KV_BATCH, other, *letter))
+                return true;
+    }
+    return false;
+}
 
-    if (api_readings_rows(&state->readings, "q", heads->tokens,
-                          (tensor->shape[tensor->rank - 1] + 1) / 2, err) ||
-        rooms_take(heads, err))
-        return api_failed(err);
+/* Diagnoses the cells that wait, one after another, each held against the others at once. */
+static enum api_status cells_diagnose(struct diagnosis_heads *heads, bool beside_unknown,
+                                      struct api_error *err)
+{
     for (size_t i = 0; i < heads->count; i++) {
         const size_t before = heads->explanations_count;
+        if (before == DIAGNOSIS_EXPLANATIONS_MAX)
+            break;
         if (heads->cells[i].is != CELL_WAITS || is_value(heads, i) ||
-            before == DIAGNOSIS_EXPLANATIONS_MAX)
+            (!beside_unknown && is_beside_unknown(heads, i)))
             continue;
         if (cell_diagnose(heads, i, err) ||
             (heads->explanations_count > before && heads_run(heads, err)))
             return api_failed(err);
     }
+    return API_OK;
+}
+
+enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_error *err)
+{
+    struct diagnosis_heads *heads = &state->heads;
+    const struct pe_tensor *tensor = &heads->before->tensor;
+
+    /* A layer of many heads that do not rotate at all must not use up what is looked for: those
+     * beside an unknown one come last. */
+    if (api_readings_rows(&state->readings, "q", heads->tokens,
+                          (tensor->shape[tensor->rank - 1] + 1) / 2, err) ||
+        rooms_take(heads, err) || cells_diagnose(heads, false, err) ||
+        cells_diagnose(heads, true, err))
+        return api_failed(err);
     /* Values, where no key was there to be held against anything. */
     return heads->explanations_count > 0 ? API_OK : heads_run(heads, err);
 }

@@ -91,7 +91,7 @@ size_t api_cell_width(const struct api_cell *cell, const struct pe_scheme *expec
     seen += seen % 2;
     if (asked >= 2 && (seen <= asked || !api_cell_changes_behind(cell, asked)))
         return asked;
-    return seen >= 2 ? seen : dim;
+    return seen > dim ? 0 : seen >= 2 ? seen : dim;
 }
 
 void api_cell_read(const struct api_readings *readings, const struct api_cell *cell, bool half,
@@ -135,6 +135,12 @@ void api_cell_read(const struct api_readings *readings, const struct api_cell *c
 
 /* ---- what does not rotate -------------------------------------------------------------------- */
 
+/* Of memory that was never written NaN may be read, before and after. */
+static bool is_apart(double x, double y)
+{
+    return x != y && !(isnan(x) && isnan(y));
+}
+
 /* The first element of a head of a token that is another one after; SIZE_MAX: there is none. */
 static size_t apart_at(const struct api_cell *cell, size_t at, double *before, double *after)
 {
@@ -145,7 +151,7 @@ static size_t apart_at(const struct api_cell *cell, size_t at, double *before, d
         api_readings_elements(&cell->before->tensor, at + j, 1, some, x);
         api_readings_elements(&cell->after->tensor, at + j, 1, some, y);
         for (size_t i = 0; i < some; i++)
-            if (x[i] != y[i]) {
+            if (is_apart(x[i], y[i])) {
                 *before = x[i];
                 *after = y[i];
                 return j + i;

@@ -37,7 +37,8 @@ enum api_status api_cell_look(const struct api_readings *readings, struct api_ce
 bool api_cell_is_empty(const struct api_cell *cell);
 /* Does more than noise change behind a width? */
 bool api_cell_changes_behind(const struct api_cell *cell, size_t width);
-/* How much of it rotates: what is expected, or what is seen. */
+/* How much of it rotates: what is expected, or what is seen. 0: a last element that has no other
+ * one to turn with has changed. */
 size_t api_cell_width(const struct api_cell *cell, const struct pe_scheme *expected);
 
 /* A sample of the cell in one layout, of so many pairs. Any thread for rooms of its own. */

@@ -56,6 +56,11 @@ unsigned char *api_response_room(struct api_response *response, size_t size)
     return api_arena_room(response->arena, size);
 }
 
+bool api_response_count(struct api_response *response, size_t size)
+{
+    return api_arena_count(response->arena, size);
+}
+
 void api_response_free(struct api_response *response)
 {
     if (response && response->arena) /* the one for want of memory has none */

@@ -91,9 +91,10 @@ PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
                                          struct pe_error *err);
 
 /* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q, v,
- * mask, bias and the scheme must live as long as it is filled; the others are not kept. Errors name
- * "tensor:NAME" or "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_MISSING, PE_INVALID,
- * PE_CONFLICT, PE_UNSUPPORTED, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+ * pos_bias_u, pos_bias_v, mask, bias and the scheme must live as long as it is filled; the others
+ * are not kept. Errors name "tensor:NAME" or "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE,
+ * PE_MISSING, PE_INVALID, PE_CONFLICT, PE_UNSUPPORTED, PE_TOO_LARGE, PE_CANCELLED,
+ * PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_attention_new(struct pe_attention **attention,
                                        const struct pe_attention_spec *spec, struct pe_pool *pool,
                                        struct pe_work *work, struct pe_error *err);

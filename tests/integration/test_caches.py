@@ -357,12 +357,23 @@ def test_first_bad_of_a_head(server):
 def test_values_do_not_rotate(server):
     keys, after = cache_of("lhsd", {"l": 2, "h": 2, "s": 40})
     values = numpy.random.default_rng(1).standard_normal(keys.shape).astype(numpy.float32)
+    values[1, 1, 39] = numpy.nan  # as memory that was never written may be
     both, made = numpy.stack([keys, values], 1), numpy.stack([after, values], 1)
     assert by_head(server, both, made, axes="lkhsd")["per_head"]["verdict"] == ["match"] * 8
     made[1, 1, 0] = turned(values[1, 0], 0)
     report = by_head(server, both, made, axes="lkhsd")
     assert report["first_head"] == {"l": 1, "k": 1, "h": 0} and report["bad_rows"] == 39
     assert report["per_head"]["verdict"] == ["match"] * 6 + ["unknown", "match"]
+
+
+def test_heads_that_do_not_rotate(server):
+    """Ten of a layer leave those of others an explanation; the last of nine elements has none to
+    turn with."""
+    keys, after = (numpy.pad(x, [(0, 0)] * 3 + [(0, 1)], constant_values=1)
+                   for x in cache_of("lhsd", {"l": 3, "h": 10, "s": 40}))
+    after[0], after[2, 9, :, 8] = keys[0], 2
+    report = by_head(server, keys, after, axes="lhsd", dim=8)
+    assert report["per_head"]["verdict"] == ["unknown"] * 10 + ["match"] * 19 + ["unknown"]
 
 
 def test_more_explanations_than_are_looked_for(server):
