@@ -12,8 +12,8 @@ from service import post_tensors
 from test_attention_models import LAYERS, attended, ulps
 
 DRAW = numpy.random.default_rng(8)
-# Units of float32 in the last place of a row's largest: float64; float32 beside torch's float64; and
-# beside its float32, which is off from that by 3 to 7 itself.
+# Units of float32 in the last place of a row's largest: float64; float32 beside torch's float64;
+# and beside its float32, which is off from that by 3 to 7 itself.
 EXACT, ROUNDED, BOTH = 1e-5, 4, 8
 
 
