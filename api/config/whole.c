@@ -181,6 +181,27 @@ static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
     return pe_config_kind(kinds, pe_config_kinds_usual(kinds));
 }
 
+/* Layers of one type that have several windows. */
+static enum api_status windows_warn(struct api_config *config, const struct pe_config_kind *kind,
+                                    int64_t window, struct api_error *err)
+{
+    const struct pe_config_kind *other;
+    json_t *warning;
+
+    for (size_t i = 0; (other = pe_config_kind(config->kinds, i)); i++)
+        if (other->window != kind->window && other->layer_type && kind->layer_type &&
+            strcmp(other->layer_type, kind->layer_type) == 0)
+            break;
+    if (!other)
+        return API_OK;
+    warning = json_sprintf("layers of type %s have several windows, which /v1/config tells: this "
+                           "is the one of layer %d, %" JSON_INTEGER_FORMAT,
+                           kind->layer_type, (int)kind->layers[0], (json_int_t)window);
+    return json_array_append_new(config->warnings, warning)
+               ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config")
+               : API_OK;
+}
+
 static enum api_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
                                  struct api_error *err)
 {
@@ -217,6 +238,8 @@ enum api_status api_config_attention(struct api_request *request, struct api_con
                             &err->core))
         return api_config_failed(config, err);
     api_config_tell(config);
+    if (windows_warn(config, kind, traits->window, err))
+        return api_failed(err);
     return layer_type ? API_OK : kind_warn(config, kind, err);
 }
 

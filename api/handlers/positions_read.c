@@ -225,6 +225,10 @@ static enum api_status model_read(struct api_positions_reading *reading)
 
     for (size_t i = 0; text[i] && i + 1 < sizeof(name); i++)
         name[i] = text[i] == '.' ? '_' : api_letter_fold(text[i]);
+    if (pe_ids_model_refused(name))
+        return api_fail(reading->err, API_UNSUPPORTED, "parameter:model_type",
+                        "positions of %s are not counted here: %s", name,
+                        pe_ids_model_refused(name));
     if (!pe_ids_model_find(name))
         return model_unknown(reading, text);
     *model = *pe_ids_model_find(name);

@@ -18,6 +18,21 @@ static const struct ratio {
     {0},
 };
 
+static const char of_quotient[] =
+#define CONFIG_HEADS(models) models
+#include "core/config/keys.def"
+    ;
+
+static const struct width {
+    const char *models;
+    bool reads_head;
+    const char *beside;
+} widths[] = {
+#define CONFIG_WIDTH(models, reads_head, beside) {models, reads_head, beside},
+#include "core/config/keys.def"
+    {0},
+};
+
 static const struct times {
     const char *encoding, *param, *key;
 } times[] = {
@@ -268,6 +283,30 @@ enum pe_status pe_config_bases(const struct pe_config_filling *filling)
     return PE_OK;
 }
 
+/* Heads of which a config has two widths, one for frequencies alone. */
+static enum pe_status heads_check(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_source *source = pe_config_source_find(reading, "dim");
+    const struct pe_config_member *found = pe_config_first(scope, "text", "head_dim"), *over,
+                                  *under;
+    char over_path[PE_CONFIG_PATH_SIZE], under_path[PE_CONFIG_PATH_SIZE];
+    double above, below;
+
+    if (!pe_config_is_among(scope, of_quotient) || !found || !source ||
+        source->from == PE_CONFIG_GIVEN ||
+        !side_find(reading, ratios[0].over, &above, &over, over_path) ||
+        !side_find(reading, ratios[0].under, &below, &under, under_path) ||
+        !(fabs(floor(above / below) - pe_config_number(&found->value)) > 0))
+        return PE_OK;
+    return pe_config_fail(found, PE_UNSUPPORTED, filling->err,
+                          "heads of %s are %s / %s wide, and its code makes frequencies alone for "
+                          "head_dim, which is another width here: give encoding, dim and "
+                          "rotary_dim in place of the config",
+                          scope->model->model_type, over_path, under_path);
+}
+
 /* Of heads whose pairs turn with three coordinates, a third each: as many as go into whole pairs,
  * and the rest stands still. */
 static enum pe_status thirds_fill(const struct pe_config_filling *filling)
@@ -290,7 +329,7 @@ static enum pe_status thirds_fill(const struct pe_config_filling *filling)
 
 enum pe_status pe_config_derive(const struct pe_config_filling *filling)
 {
-    if (model_fill(filling))
+    if (heads_check(filling) || model_fill(filling))
         return filling->err->status;
     for (const struct ratio *at = ratios; at->encoding; at++)
         if (ratio_fill(filling, at))
@@ -299,4 +338,50 @@ enum pe_status pe_config_derive(const struct pe_config_filling *filling)
         if (times_fill(filling, at))
             return filling->err->status;
     return thirds_fill(filling);
+}
+
+/* A number above 0 of the part about text; 0: there is none. */
+static double size_of(const struct pe_config_reading *reading, const char *key)
+{
+    const struct pe_config_member *found = pe_config_member(reading->scope.text, key);
+
+    return found ? fmax(pe_config_number(&found->value), 0) : 0;
+}
+
+/* Columns of frequencies that the class makes. */
+static double width_made(const struct pe_config_filling *filling, const struct width *row,
+                         double turning)
+{
+    const struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_told beside = pe_config_tell(&reading->scope, row->beside);
+    const struct pe_config_member *part =
+        pe_config_first(&reading->scope, "rope text", "partial_rotary_factor");
+    const bool parted = pe_param_number(filling->params, "rope_type") > 0 ||
+                        !pe_config_class_has(reading->model, "whole");
+    const double own = row->reads_head ? size_of(reading, "head_dim") : 0;
+    const double both = turning + (*row->beside ? pe_config_number(&beside.value) : 0);
+    const double share = part ? pe_config_number(&part->value) : turning / both;
+
+    return floor((own > 0 ? own : both) * (parted ? share : 1));
+}
+
+void pe_config_width_check(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_source *source = pe_config_source_find(reading, "dim");
+    const double turning = pe_param_number(filling->params, "dim");
+
+    if (!source || source->from == PE_CONFIG_GIVEN || !(turning > 0))
+        return;
+    for (const struct width *row = widths; row->models; row++) {
+        const double made = pe_config_is_among(&reading->scope, row->models)
+                                ? width_made(filling, row, turning)
+                                : turning;
+        if (made == turning)
+            continue;
+        pe_config_warn(reading,
+                       "%g elements turn, and the class of %s makes frequencies for %g of "
+                       "head_dim and partial_rotary_factor: transformers 5.23 fails there",
+                       turning, reading->model->model_type, made);
+    }
 }

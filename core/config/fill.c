@@ -133,8 +133,8 @@ static enum pe_status any_set(const struct pe_config_filling *filling, size_t in
                                                : "number");
 }
 
-static enum pe_status member_set(const struct pe_config_filling *filling, size_t index,
-                                 const struct pe_config_member *member)
+enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
+                                     const struct pe_config_member *member)
 {
     const struct pe_param *param = &filling->params->list[index];
     const char *text = pe_config_text(member);
@@ -191,7 +191,7 @@ static enum pe_status sliding_fill(const struct pe_config_filling *filling)
     if (reading->sliding_base.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
         return PE_OK;
     if (reading->sliding_member)
-        return member_set(filling, (size_t)index, reading->sliding_member);
+        return pe_config_member_fill(filling, (size_t)index, reading->sliding_member);
     pe_config_source_set(reading, "base", PE_CONFIG_MODEL, NULL);
     return any_set(filling, (size_t)index, &reading->sliding_base, filling->err);
 }
@@ -208,7 +208,8 @@ static enum pe_status layer_fill(const struct pe_config_filling *filling)
             strcmp(at->layer_type, reading->layer_type) != 0)
             continue;
         found = pe_config_find(reading, "text", at->key);
-        if (found && pe_config_is_open(filling, index) && member_set(filling, (size_t)index, found))
+        if (found && pe_config_is_open(filling, index) &&
+            pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
     }
     return PE_OK;
@@ -249,7 +250,7 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         found = pe_config_find(filling->reading, at->places, at->keys);
         if (!found || !pe_config_is_open(filling, index) || is_aside(filling, found))
             continue;
-        if (member_set(filling, (size_t)index, found))
+        if (pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
         turning_note(filling->reading, found);
     }
@@ -296,7 +297,8 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
         return PE_OK;
     pe_config_note(reading, member);
-    if (says_so(reading, member) || pe_config_is_dead(&reading->scope, member))
+    if (says_so(reading, member) || pe_config_is_dead(&reading->scope, member) ||
+        pe_config_is_misplaced(reading, member))
         return PE_OK;
     pe_config_path(member, path, sizeof(path));
     if (pe_config_is_foreign(&reading->scope, member))
@@ -304,7 +306,7 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     else if (is_without(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
     else if (index >= 0 && pe_config_is_open(filling, index))
-        return member_set(filling, (size_t)index, member);
+        return pe_config_member_fill(filling, (size_t)index, member);
     else if (index >= 0)
         alias_check(reading, member, filling->params->list[index].name);
     else if (reading->strict)
@@ -358,11 +360,12 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
-    return sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
-                   keys_fill(&filling) || pe_config_by_length(&filling) || rope_fill(&filling) ||
-                   pe_config_derive(&filling) || pe_config_memory_check(reading, err)
-               ? err->status
-               : PE_OK;
+    if (sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
+        pe_config_odd_places(&filling) || keys_fill(&filling) || pe_config_by_length(&filling) ||
+        rope_fill(&filling) || pe_config_derive(&filling))
+        return err->status;
+    pe_config_width_check(&filling);
+    return pe_config_memory_check(reading, err);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */

@@ -13,9 +13,9 @@ static const char *const unset[] = {
 };
 
 static const struct dead {
-    const char *model_type, *key;
+    const char *models, *key;
 } dead[] = {
-#define CONFIG_DEAD(model_type, key) {model_type, key},
+#define CONFIG_DEAD(models, key) {models, key},
 #include "core/config/keys.def"
     {0},
 };
@@ -24,6 +24,21 @@ static const struct own {
     const char *key, *models;
 } owns[] = {
 #define CONFIG_OWN(key, models) {key, models},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const besides[] = {
+#define CONFIG_BESIDE(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
+static const struct at_top {
+    const char *models, *key;
+    double value;
+} at_tops[] = {
+#define CONFIG_AT_TOP(models, key, value) {models, key, value},
 #include "core/config/keys.def"
     {0},
 };
@@ -66,6 +81,7 @@ static const struct pe_config_node *place_get(const struct pe_config_scope *scop
                                               struct word place)
 {
     return is_word(place, "rope")    ? scope->rope
+           : is_word(place, "flat")  ? (scope->around ? NULL : scope->text)
            : is_word(place, "layer") ? scope->layer
            : is_word(place, "text")  ? scope->text
            : is_word(place, "outer") ? outer(scope)
@@ -86,8 +102,10 @@ static bool is_foreign(const struct pe_config_scope *scope, struct word key)
 
 static bool is_dead(const struct pe_config_scope *scope, struct word key)
 {
-    for (const struct dead *at = dead; scope->model && at->key; at++)
-        if (is_word(key, at->key) && strcmp(scope->model->model_type, at->model_type) == 0)
+    const char *name = scope->model ? scope->model->model_type : NULL;
+
+    for (const struct dead *at = dead; name && !scope->top->config->models && at->key; at++)
+        if (is_word(key, at->key) && pe_text_lists(at->models, ' ', name, strlen(name)))
             return true;
     return false;
 }
@@ -171,4 +189,90 @@ const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
     for (struct word place; found && (place = word_next(&places)).size > 0;)
         shadow_note(reading, found, value_at(&reading->scope, place, key));
     return found;
+}
+
+/* ---- odd places ------------------------------------------------------------------------------ */
+
+bool pe_config_is_among(const struct pe_config_scope *scope, const char *models)
+{
+    const char *name = scope->model ? scope->model->model_type : NULL;
+
+    return name && !scope->top->config->models && pe_text_lists(models, ' ', name, strlen(name));
+}
+
+bool pe_config_is_misplaced(struct pe_config_reading *reading,
+                            const struct pe_config_member *member)
+{
+    const struct pe_config_member *outer =
+        pe_config_member(reading->scope.around, member->name.text);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const char *const *key = besides; *key && reading->scope.around; key++) {
+        if (strcmp(*key, member->name.text) != 0)
+            continue;
+        if (!outer || !pe_config_equal(&outer->value, &member->value))
+            pe_config_warn(reading,
+                           "%s is not read: transformers 5.23 looks for it beside the objects of "
+                           "the types of layers",
+                           pe_config_path(member, path, sizeof(path)));
+        return true;
+    }
+    return false;
+}
+
+/* Does the rope object name a type of scaling that has an original length? */
+static bool has_length(const struct pe_config_node *rope)
+{
+    const char *type = pe_config_text(pe_config_member(rope, "rope_type"));
+
+    type = type ? type : pe_config_text(pe_config_member(rope, "type"));
+    return type && pe_text_lists("llama3 yarn longrope su", ' ', type, strlen(type));
+}
+
+static enum pe_status besides_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const bool has_use = reading->scope.around && has_length(reading->scope.rope);
+
+    for (const char *const *key = besides; *key && has_use; key++) {
+        const struct pe_config_member *found = pe_config_member(reading->scope.around, *key);
+        const int index = pe_params_find(filling->params, *key);
+        if (!found || found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
+            continue;
+        pe_config_note(reading, found);
+        if (pe_config_member_fill(filling, (size_t)index, found))
+            return filling->err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status at_top_fill(const struct pe_config_filling *filling, const struct at_top *row)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *inner = pe_config_member(scope->rope, row->key);
+    const int index = pe_params_find(filling->params, row->key);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!pe_config_is_among(scope, row->models) || scope->around || !has_length(scope->rope) ||
+        pe_config_first(scope, "text", row->key) || !pe_config_is_open(filling, index))
+        return PE_OK;
+    if (inner && pe_config_number(&inner->value) != row->value)
+        pe_config_warn(reading, "%s is not read: the class of %s has %g, which stands above it",
+                       pe_config_path(inner, path, sizeof(path)), scope->model->model_type,
+                       row->value);
+    if (pe_params_set_number(filling->params, (size_t)index, row->value, filling->err))
+        return filling->err->status;
+    pe_config_source_set(reading, filling->params->list[index].name, PE_CONFIG_MODEL, NULL);
+    return PE_OK;
+}
+
+enum pe_status pe_config_odd_places(const struct pe_config_filling *filling)
+{
+    if (besides_fill(filling))
+        return filling->err->status;
+    for (const struct at_top *row = at_tops; row->models; row++)
+        if (at_top_fill(filling, row))
+            return filling->err->status;
+    return PE_OK;
 }

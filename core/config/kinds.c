@@ -270,6 +270,47 @@ static void types_by_list(const char *words, struct pe_config_layer_list *out)
         out->layers[i].type = (struct pe_name){0};
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static bool slides(const struct pe_config_layer *layer)
+{
+    return is(layer->type, "sliding_attention");
+}
+
+/* What per_layer_config has of a layer, whose number is its key. */
+static void window_put(const struct pe_config_member *of_layer, double usual,
+                       struct pe_config_layer_list *out)
+{
+    const struct pe_config_member *own =
+        pe_config_member(pe_config_object(of_layer), "sliding_window");
+    const double window = own ? pe_config_number(&own->value) : 0;
+    char *end;
+    const unsigned long long layer = strtoull(of_layer->name.text, &end, 10);
+
+    if (end != of_layer->name.text && !*end && layer < out->count && slides(&out->layers[layer]) &&
+        window >= 1 && window < 0x1p53 && window != usual)
+        out->layers[layer].window = (int64_t)window;
+}
+
+/* Windows of a model whose layers of sliding attention have several: by per_layer_config, else
+ * every second one has the longer window of the class. */
+static void windows_set(const struct pe_config_scope *scope, struct pe_config_layer_list *out)
+{
+    const struct pe_config_told other = pe_config_trait(scope, "long_window"),
+                                usual = pe_config_tell(scope, "sliding_window");
+    const struct pe_config_node *each =
+        pe_config_object(pe_config_member(scope->text, "per_layer_config"));
+    size_t sliding = 0;
+
+    if (!pe_config_is_number(&other.value))
+        return;
+    for (const struct pe_config_member *at = each ? each->first : NULL; at; at = at->next)
+        window_put(at, pe_config_number(&usual.value), out);
+    for (size_t i = 0; i < out->count && !each; i++)
+        if (slides(&out->layers[i]) && sliding++ % 2 == 1)
+            out->layers[i].window = (int64_t)pe_config_number(&other.value);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void types_set(const struct pe_config_scope *scope, const struct pe_config_node *types,
@@ -311,6 +352,7 @@ enum pe_status pe_config_layers_list(const struct pe_config_scope *scope,
         list->layers[i] = (struct pe_config_layer){.turns = true};
     turning_by_keys(scope, list);
     types_set(scope, types, list);
+    windows_set(scope, list);
     turning_by_type(scope, row ? row->turning : "", list);
     return PE_OK;
 }

@@ -155,6 +155,7 @@ static enum pe_status layer_enter(struct pe_config_reading *reading, const char 
 
     if (!layer)
         return layer_unknown(reading->config, wanted, err);
+    reading->scope.around = reading->scope.rope;
     reading->scope.rope = layer;
     return PE_OK;
 }

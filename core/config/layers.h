@@ -38,6 +38,7 @@ void pe_config_layer_keys_note(struct pe_config_reading *reading);
 struct pe_config_layer {
     struct pe_name type; /* "full_attention"; size 0: its layers have no names */
     bool attends, turns;
+    int64_t window; /* where layers of its type have several; 0: that of its type */
 };
 
 bool pe_config_is_type(const struct pe_config_layer *layer, const char *type);

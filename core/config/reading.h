@@ -18,6 +18,8 @@ struct pe_config_scope {
     const struct pe_config_node *top;
     const struct pe_config_node *text;   /* the part about text: top, or its text_config */
     const struct pe_config_node *rope;   /* rope_parameters or rope_scaling; NULL: neither */
+    const struct pe_config_node *around; /* of which rope is the object of one type of layer;
+                                          * NULL: rope is no part of another one */
     const struct pe_config_node *layer;  /* about the layers that are meant; NULL: there is none */
     const struct pe_config_model *model; /* NULL: not in the list */
 };
@@ -66,6 +68,8 @@ bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_conf
 /* Is this a key that the code of other models reads? */
 bool pe_config_is_foreign(const struct pe_config_scope *scope,
                           const struct pe_config_member *member);
+/* Is the model one of these? An architecture of GGUF is no class of Hugging Face. */
+bool pe_config_is_among(const struct pe_config_scope *scope, const char *models);
 /* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
 
@@ -117,10 +121,20 @@ struct pe_config_filling {
     struct pe_error *err;
 };
 
+/* Sets a parameter from a member, with its source. */
+enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
+                                     const struct pe_config_member *member);
 /* Is this parameter left open by what is given and was filled so far? index -1: no. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
 /* Sets what two keys say, for short and for long sequences. */
 enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
+/* Sets what transformers reads at another place of a config than it seems to. */
+enum pe_status pe_config_odd_places(const struct pe_config_filling *filling);
+/* Is this a key of the rope object that is not read where the object is one of several? Warns. */
+bool pe_config_is_misplaced(struct pe_config_reading *reading,
+                            const struct pe_config_member *member);
+/* Warns where the code of a model makes more or fewer frequencies than its heads turn. */
+void pe_config_width_check(const struct pe_config_filling *filling);
 /* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
 enum pe_status pe_config_bases(const struct pe_config_filling *filling);
 /* Sets what no key says by itself: the model's defaults, quotients and multiples. */

@@ -78,6 +78,8 @@ static const struct pe_config_member *member_of(const struct pe_config_scope *sc
     const size_t prefix = strlen(rope);
     const struct pe_config_member *member;
 
+    if (strcmp(key, "rope.original_max_position_embeddings") == 0)
+        return pe_config_first(scope, "flat rope", key + prefix);
     if (strncmp(key, rope, prefix) == 0)
         return pe_config_member_at(scope->rope, key + prefix, strlen(key) - prefix);
     member = pe_config_member_at(scope->text, key, strlen(key));

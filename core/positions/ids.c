@@ -12,8 +12,22 @@
 #define TOKENS_MAX  (UINT64_C(1) << 52)
 
 static const struct pe_ids_model models[] = {
-#define MODEL(name, axes, spatial, temporal, per_second, apart)                                    \
-    {name, axes, spatial, temporal, per_second, apart},
+#define MODEL(id, count, spatial, temporal, per_second, ...)                                       \
+    {.name = id,                                                                                   \
+     .axes = count,                                                                                \
+     .spatial_merge = spatial,                                                                     \
+     .temporal_merge = temporal,                                                                   \
+     .tokens_per_second = per_second,                                                              \
+     .frames_apart = __VA_ARGS__},
+#include "core/positions/models.def"
+#undef MODEL
+};
+
+static const struct refused {
+    const char *name, *reason;
+} refused[] = {
+#define MODEL(...)
+#define MODEL_REFUSED(name, reason) {name, reason},
 #include "core/positions/models.def"
 #undef MODEL
 };
@@ -30,6 +44,14 @@ const struct pe_ids_model *pe_ids_model_find(const char *name)
     for (size_t i = 0; i < MODELS; i++)
         if (strcmp(models[i].name, name) == 0)
             return &models[i];
+    return NULL;
+}
+
+const char *pe_ids_model_refused(const char *name)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (strcmp(refused[i].name, name) == 0)
+            return refused[i].reason;
     return NULL;
 }
 
@@ -76,6 +98,14 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
     if (model->axes == 1 && spec->images_count + spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:model_type",
                        "text has no images; name the model_type whose grids these are");
+    if (model->prompt_only && spec->start + spec->count > spec->tokens)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:chunk_length",
+                       "behind its prompt %s makes an image, whose ids are those of a grid: only "
+                       "ids of the prompt's %zu tokens are told",
+                       model->name ?: "the model", spec->tokens);
+    if (model->prompt_only && spec->videos_count > 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:video_grid_thw", "%s has no videos",
+                       model->name ?: "the model");
     for (size_t i = 0; spec->seconds && i < spec->videos_count; i++)
         if (!(fabs(spec->seconds[i]) <= SECONDS_MAX))
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:second_per_grid_ts",

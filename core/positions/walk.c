@@ -200,7 +200,7 @@ static enum pe_status token_count(struct walk *walk, size_t row, size_t token,
         is_there && spec->kinds && !walk->slip->flat ? spec->kinds[at] : PE_IDS_TEXT;
 
     out->padding = is_there && spec->mask && !spec->mask[at];
-    out->ids[0] = out->ids[1] = out->ids[2] = 0;
+    out->ids[0] = out->ids[1] = out->ids[2] = spec->model.padding;
     if (out->padding && !walk->slip->no_mask)
         return PE_OK;
     if (kind == PE_IDS_TEXT && walk->grid.next < walk->grid.tokens)
@@ -240,7 +240,7 @@ static enum pe_status row_walk(struct walk *walk, size_t row, const struct pe_id
             token_count(walk, row, token, &out, err))
             return err->status;
         if (token + 1 == spec->tokens && sink->deltas)
-            sink->deltas[row] = walk->largest + 1 - walk->counted;
+            sink->deltas[row] = spec->model.prompt_only ? 0 : walk->largest + 1 - walk->counted;
         out.index = token - spec->start;
         if (token >= spec->start && token < end && !sink->take(sink->context, &out)) {
             walk->stopped = true;

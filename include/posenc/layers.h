@@ -48,6 +48,7 @@ struct pe_config_kind {
     bool turns;             /* false: no positions are applied in these layers */
     const size_t *layers;   /* their numbers from 0, ascending; NULL: not told */
     size_t count;
+    int64_t window; /* where layers of one type have several, those of these; 0: one a type */
 };
 
 struct pe_config_kinds;

@@ -17,6 +17,8 @@ struct pe_ids_model {
     unsigned temporal_merge;    /* frames of a video likewise; images are never merged in time */
     unsigned tokens_per_second; /* steps of time in a second of a video; 0: a frame is one step */
     bool frames_apart;          /* each frame of a video stands alone, with text between */
+    int64_t padding;            /* the ids of padding */
+    bool prompt_only;           /* behind the prompt it makes an image: no ids and no delta */
 };
 
 enum pe_ids_kind { PE_IDS_TEXT, PE_IDS_IMAGE, PE_IDS_VIDEO };
@@ -58,11 +60,15 @@ PE_DECLARATIONS_BEGIN
 PE_API const struct pe_ids_model *pe_ids_model_at(size_t index);
 /* NULL: it is not known. */
 PE_API const struct pe_ids_model *pe_ids_model_find(const char *name);
+/* Why a model that is known has no row among them; NULL: it has one, or is not known. A constant.
+ */
+PE_API const char *pe_ids_model_refused(const char *name);
 /* Slips in the order in which they are named; NULL past the last one. */
 PE_API const struct pe_ids_slip_info *pe_ids_slip_at(size_t index);
 
-/* Writes ids [axes, rows, count], padding 0, and deltas [rows], NULL: not wanted. A delta is what a
- * token behind the last one has beside the number of tokens before it that are no padding.
+/* Writes ids [axes, rows, count], those of padding as the model has them, and deltas [rows], NULL:
+ * not wanted. A delta is what a token behind the last one has beside the number of tokens before it
+ * that are no padding; 0 of a model that has prompts alone. PE_UNSUPPORTED: ids behind such one.
  * PE_SHAPE_MISMATCH where grids and tokens do not fit each other; PE_INVALID for bounds, kinds, a
  * model or `size`; PE_CANCELLED, PE_TOO_LARGE of the work. */
 PE_API enum pe_status pe_ids_fill(const struct pe_ids_spec *spec, int64_t *ids, int64_t *deltas,

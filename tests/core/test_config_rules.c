@@ -194,7 +194,7 @@ static const struct {
      "attn_config.rope_hf_config.type=linear attn_config.rope_hf_config.factor=2",
      "factor", ",|rope||key attn_config.rope_hf_config.factor||"},
     /* transformers v5.23.0, modeling_modernbert.py reads no position_embedding_type */
-    {"model_type=modernbert head_dim=8 position_embedding_type=absolute", "base",
+    {"model_type=modernbert head_dim=64 position_embedding_type=absolute", "base",
      "full_attention,sliding_attention|rope|half|model -||position_embedding_type "},
     /* Llama 4 Scout: no ramp between the two lengths, transformers v5.23.0,
      * modeling_rope_utils.py, _compute_llama3_parameters */
@@ -204,10 +204,6 @@ static const struct {
      "factor",
      ",|rope|interleaved|key rope_scaling.factor|some layers of this model have no positions: "
      "no_rope_layers tells which,|"},
-    /* a width that turns whole has no part that stands still */
-    {"model_type=deepseek_v3 qk_rope_head_dim=4 head_dim=8 rope_parameters.rope_theta=5 "
-     "rope_parameters.partial_rotary_factor=0.5",
-     "partial_rotary_factor", ",|rope|interleaved|nowhere||head_dim "},
     {"model_type=zamba2 attention_head_dim=8 kv_channels=4", "dim",
      ",|rope|half|key attention_head_dim||kv_channels "},
     /* the code of a known model decides, and reads its own keys alone */

@@ -363,6 +363,7 @@ TEST(position_ids_refuse)
     REFUSED(PE_SHAPE_MISMATCH, pe_ids_diagnose(&finding, &text, ids, 3, NULL, &err));
     ck_assert_ptr_null(pe_ids_model_find("") ?: pe_ids_model_at(SIZE_MAX));
     ck_assert_ptr_null(pe_ids_slip_at(SIZE_MAX));
+    ck_assert_ptr_null(pe_ids_model_refused("qwen2_vl"));
     ck_assert(pe_ids_diagnosis_work(&text) > pe_ids_work(&text) && pe_ids_work(&text) > 0);
 }
 

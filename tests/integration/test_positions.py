@@ -77,6 +77,17 @@ def test_images_by_their_tokens(server):
         [[row] for row in IMAGE_IDS]
 
 
+def test_models_that_count_otherwise(server):
+    """Of a model that makes images the prompt's ids are told; of some models none."""
+    prompt = {"model_type": "glm_image", "length": 3}
+    assert ids(server, **prompt) == [[[0, 1, 2]]] * 3
+    for asked, words in (({**prompt, "chunk_length": 4}, "behind its prompt glm_image makes"),
+                         ({"model_type": "hunyuan_vl", "length": 3}, "as many ids as"),
+                         ({"model_type": "qwen3_omni_moe", "length": 3}, "its ids are float32")):
+        answer = post_json(server, "/v1/positions", asked)
+        assert answer.status == 422 and words in answer.json["detail"], answer.body
+
+
 def test_tensors_in_and_out(server):
     types = numpy.array(IMAGE["mm_token_type_ids"], numpy.uint8)
     tensors = {"mm_token_type_ids": types, "image_grid_thw": numpy.array([[1, 4, 6]], numpy.int64)}

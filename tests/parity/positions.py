@@ -18,7 +18,8 @@ import transformers
 APART = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe", "glm46v",
          "glm_ocr", "cohere_compass", "qwen4_exp", "cosmos3_edge", "cosmos3_omni")
 TIMED = ("qwen2_5_vl",)
-MODELS = ("qwen2_vl", *TIMED, *APART, "ernie4_5_vl_moe", "paddleocr_vl")
+MARKED = ("glm_image",)  # which knows images by the tokens around them, and has no videos
+MODELS = ("qwen2_vl", *TIMED, *APART, "ernie4_5_vl_moe", "paddleocr_vl", *MARKED)
 TEXT, IMAGE, VIDEO = range(3)
 
 
@@ -29,7 +30,17 @@ def indexed(model_type):
                  and "get_rope_index" in getattr(value, "__dict__", {}))
     stub = types.SimpleNamespace(config=owner.config_class())
     stub.get_vision_position_ids = functools.partial(owner.get_vision_position_ids, stub)
-    return functools.partial(owner.get_rope_index, stub), stub.config.vision_config
+    index = functools.partial(owner.get_rope_index, stub)
+    return functools.partial(marked, index, stub.config) if model_type in MARKED else index, \
+        stub.config.vision_config
+
+
+def marked(index, config, ids, mm_token_type_ids, **told):
+    """The ids of a model that finds images by a token before and one behind them."""
+    images = mm_token_type_ids == IMAGE
+    ids[:, :-1][images[:, 1:] & ~images[:, :-1]] = config.image_start_token_id
+    ids[:, 1:][images[:, :-1] & ~images[:, 1:]] = config.image_end_token_id
+    return index(ids, images_per_sample=(ids == config.image_end_token_id).sum(1), **told)
 
 
 def grid(draw, vision, is_video):
@@ -47,13 +58,13 @@ def prompt(draw, model_type, vision):
     """(kinds of its tokens, grids of images, grids of videos)"""
     kinds, grids = [TEXT] * draw.randint(1, 4), {IMAGE: [], VIDEO: []}
     for _ in range(draw.randint(1, 3)):
-        kind = draw.choice((IMAGE, VIDEO))
+        kind = IMAGE if model_type in MARKED else draw.choice((IMAGE, VIDEO))
         sides = grid(draw, vision, kind == VIDEO)
         grids[kind].append(sides)
         apart = sides[0] if kind == VIDEO and model_type in APART else 1
         for _ in range(apart):
             count = tokens_of([sides[0] // apart, *sides[1:]], vision, kind == VIDEO)
-            kinds += [kind] * count + [TEXT] * draw.randint(1, 3)
+            kinds += [kind] * count + [TEXT] * draw.randint(1 + (model_type in MARKED), 3)
     return kinds, grids[IMAGE], grids[VIDEO]
 
 

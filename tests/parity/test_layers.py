@@ -17,7 +17,6 @@ RIGHT_MIN = 215
 KNOWN = {
     "hrm_text": "its layers are run several times, each time with a cache of its own",
     "longcat_flash": "a layer has two attentions: its class counts 56, its config 28",
-    "neomme": "its layers have windows of their own, which are not told",
     "colpali": "the model around it masks: a prefix is seen both ways, what comes behind is causal",
     "paligemma": "the same",
 }

@@ -125,6 +125,22 @@ static bool is_told(const struct pe_attention_traits *traits, const char *name)
     return false;
 }
 
+/* Norms of a model whose layers nobody has measured. */
+static void norms_warn(struct pe_config_reading *reading, const struct pe_attention_traits *traits)
+{
+    static const char models[] =
+#define CONFIG_NORMS(models) models
+#include "core/config/keys.def"
+        ;
+    const char *name = reading->model ? reading->model->model_type : "";
+
+    if (!traits->qk_norm.kind && pe_text_lists(models, ' ', name, strlen(name)))
+        pe_config_warn(reading,
+                       "the code of %s has norms of queries and keys, in some layers or in all, "
+                       "which are not told here: post q and k as they are after them",
+                       name);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void source_note(struct pe_config_reading *reading, const char *trait,
@@ -190,6 +206,8 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
     own.scale_multiplier = multiplier(&reading->scope);
     own.width = width_of(&reading->scope);
     pe_config_layer_keys_note(reading);
+    norms_warn(reading, &own);
+    own.window = kind->window > 0 ? kind->window : own.window;
     kind_limit(&reading->scope, kind, &own);
     sources_note(reading, &own);
     memcpy(traits, &own, size);

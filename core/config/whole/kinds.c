@@ -24,7 +24,7 @@ static bool is_type(const char *type, struct pe_name name)
 static bool is_kind(const struct pe_config_kind *kind, const struct pe_config_layer *layer)
 {
     return is_type(kind->layer_type, layer->type) && kind->attends == layer->attends &&
-           kind->turns == layer->turns;
+           kind->turns == layer->turns && kind->window == layer->window;
 }
 
 static const char *type_copy(struct pe_config_kinds *kinds, struct pe_name name)
@@ -46,7 +46,8 @@ static enum pe_status kind_add(struct pe_config_kinds *kinds, const struct pe_co
     if (kinds->count == KINDS_MAX)
         return pe_fail(err, PE_TOO_LARGE, "config", "the layers have more than %d types",
                        KINDS_MAX);
-    *kind = (struct pe_config_kind){.attends = layer->attends, .turns = layer->turns};
+    *kind = (struct pe_config_kind){
+        .attends = layer->attends, .turns = layer->turns, .window = layer->window};
     if (layer->type.size > 0 && !(kind->layer_type = type_copy(kinds, layer->type)))
         return pe_no_memory(err, "the layers of a config");
     kinds->count++;
@@ -93,12 +94,14 @@ static enum pe_status named_add(struct pe_config_kinds *kinds, const struct pe_c
     const char *name;
 
     for (size_t i = 0; (name = pe_config_layer_type(config, i)); i++) {
-        const struct pe_config_layer layer = {{name, strlen(name)}, true, true};
+        const struct pe_config_layer layer = {
+            .type = {name, strlen(name)}, .attends = true, .turns = true};
         if (pe_work_check(kinds->memory.work, err) || kind_add(kinds, &layer, err))
             return err->status;
     }
-    return kinds->count > 0 ? PE_OK
-                            : kind_add(kinds, &(struct pe_config_layer){{0}, true, true}, err);
+    return kinds->count > 0
+               ? PE_OK
+               : kind_add(kinds, &(struct pe_config_layer){.attends = true, .turns = true}, err);
 }
 
 static bool is_full(const struct pe_config_kind *kind)

@@ -15,20 +15,38 @@ static const struct row {
 #undef READER
 };
 
+/* What a row calls "flat.truncate": a member of the object that its first word names. */
+static const struct pe_config_member *named_find(const struct pe_config_scope *scope,
+                                                 struct pe_name key)
+{
+    const struct pe_config_node *rope = scope->rope, *around = scope->around;
+    const struct {
+        const char *prefix;
+        const struct pe_config_node *object;
+    } places[] = {
+        {"rope.", rope},
+        {"flat.", around ? NULL : rope},
+        {"inner.", around ? rope : NULL},
+        {"around.", around},
+    };
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const size_t size = strlen(places[i].prefix);
+        if (key.size > size && memcmp(key.at, places[i].prefix, size) == 0)
+            return pe_config_member_at(places[i].object, key.at + size, key.size - size);
+    }
+    return pe_config_member_at(scope->text, key.at, key.size);
+}
+
 /* The first of the keys that the config has, wherever the part about text lies. */
 static const struct pe_config_member *member_find(const struct pe_config_scope *scope,
                                                   const char *keys)
 {
-    static const char rope[] = "rope.";
-    const size_t prefix = sizeof(rope) - 1;
     const struct pe_config_member *found = NULL;
     struct pe_name key;
 
-    while (!found && pe_text_next(&keys, ' ', &key)) {
-        const bool of_rope = key.size > prefix && memcmp(key.at, rope, prefix) == 0;
-        found = of_rope ? pe_config_member_at(scope->rope, key.at + prefix, key.size - prefix)
-                        : pe_config_member_at(scope->text, key.at, key.size);
-    }
+    while (!found && pe_text_next(&keys, ' ', &key))
+        found = named_find(scope, key);
     return found;
 }
 
