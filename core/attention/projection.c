@@ -95,10 +95,11 @@ static struct pe_attention_spec products_of(const struct pe_tensor *x,
 
 double pe_project_work(const struct pe_tensor *x, const struct pe_tensor *weight)
 {
+    const bool fits = x->rank == 3 && weight->rank == 2 && weight->shape[1] == x->shape[2];
     const struct pe_attention_spec spec = products_of(x, weight);
     struct pe_output output;
 
-    return pe_attention_shape(&spec, &output, sizeof(output), &(struct pe_error){0})
+    return !fits || pe_attention_shape(&spec, &output, sizeof(output), &(struct pe_error){0})
                ? 0
                : output.once_work + pe_output_work(&output, output.rows);
 }

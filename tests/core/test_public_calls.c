@@ -241,6 +241,8 @@ TEST(projections_refuse)
     REFUSED(PE_UNSUPPORTED, pe_project(&rows, &weight, NULL, &odd, NULL, &err));
     REFUSED(PE_INVALID, pe_project(&rows, &weight, NULL, &empty, NULL, &err));
     ACCEPTED(pe_project(&rows, &weight, NULL, &good, NULL, &err));
+    ck_assert(pe_project_work(&rows, &weight) > 0);
+    ck_assert(pe_project_work(&rows, &none) == 0 && pe_project_work(&none, &weight) == 0);
     ck_assert(made[7] == 0);
 }
 
