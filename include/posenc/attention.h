@@ -120,8 +120,8 @@ PE_API enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tens
                                  struct pe_pool *pool, const struct pe_tensor *out,
                                  struct pe_work *work, struct pe_error *err);
 
-/* Nanoseconds of one core that pe_project takes, about, by the shapes and dtype alone; 0: it refuses
- * these. */
+/* Nanoseconds of one core that pe_project takes, about, by the shapes and dtype alone; 0: it
+ * refuses these. */
 PE_API double pe_project_work(const struct pe_tensor *x, const struct pe_tensor *weight);
 
 PE_DECLARATIONS_END
