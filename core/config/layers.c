@@ -180,11 +180,26 @@ static bool type_is_known(const struct pe_config *config, const char *type)
     return type_find(config, type, &known, &turns, &(struct pe_error){0}) == PE_OK && known;
 }
 
+/* Where layers differ by their class, it reads objects for each type, and rope_scaling; of a flat
+ * rope_parameters nothing. */
+static void flat_warn(struct pe_config_reading *reading)
+{
+    const struct pe_config_member *found = pe_config_find(reading, "text top", "rope_parameters");
+    const struct pe_config_node *flat = pe_config_object(found);
+
+    if (flat && flat->first && reading->model && *reading->model->sliding)
+        pe_config_warn(reading,
+                       "rope_parameters has no object for each type of layer, and the code of %s "
+                       "reads nothing else there: it turns its layers by their defaults",
+                       reading->model_type);
+}
+
 static enum pe_status sliding_choose(struct pe_config_reading *reading, const char *wanted,
                                      struct pe_error *err)
 {
     const struct pe_config_member *base = pe_config_find(reading, "text top", sliding_keys);
 
+    flat_warn(reading);
     if (!base && needs_layers(reading->model))
         return pe_config_fail(NULL, PE_UNSUPPORTED, err,
                               "the layers of %s differ, and this config does not tell how: it has "

@@ -75,6 +75,17 @@ def test_configs_without_warnings(server):
     assert set(told) <= WARNED and count > 20, told
 
 
+@pytest.mark.parametrize("rope, warned", [
+    ({"rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 9}}, True),
+    ({"rope_scaling": {"rope_type": "linear", "factor": 2}}, False), ({}, False)])
+@pytest.mark.parametrize("model", ["gemma3_text", "olmo3"])
+def test_a_flat_rope_object_of_a_class_that_reads_one_for_each_type(server, model, rope, warned):
+    """transformers 5.23.0, configuration_gemma3.py and configuration_olmo3.py: the defaults of each
+    type of layer stand beside the flat keys, which nothing reads."""
+    told = warnings(post_json(server, "/v1/config", {"model_type": model, **rope}))
+    assert any("no object for each type" in text for text in told) == warned
+
+
 X = numpy.ones((1, 2, 4, 8), numpy.float32)
 
 
