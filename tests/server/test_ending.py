@@ -62,7 +62,7 @@ def view(path):
 # A second at least, most of them ten: compared row by row, frequencies, sums, blocks of a stream, a
 # row that takes a second by itself.
 LONG = {
-    "comparison": comparison(65536),
+    "comparison": comparison(131072),
     "yarn": view("rope/frequencies?dim=65536&rope_type=yarn&factor=4"
                  "&original_max_position_embeddings=4096"),
     "sandwich": view("sandwich/bias?heads=8&dim=65536&query_length=8192"),
@@ -108,7 +108,7 @@ READ = {
     "packing": packing(),
     "rotation": body("/v1/rotation?encoding=xpos&t_center=8000&layout=half&axes=bhsd&start=0"
                      "&tensor=q", bytes(16384 * 512), RAW, b"Tensor-Dtype: f64", F32[2]),
-    "error": view("rope/analysis/error?dim=1024&length=2048&dtype=f16"),
+    "error": view("rope/analysis/error?dim=1024&length=2048&angle=f32"),
 }
 
 # More of them in `make test-all`, where one in a hundred may be late.
@@ -270,7 +270,7 @@ def everything_at_once(server):
 
 
 def test_work_of_each_kind_ends_at_the_request_timeout(start_server):
-    server = start_server("--request-timeout", "300ms", *TOGETHER)
+    server = start_server("--request-timeout", "200ms", *TOGETHER)
     began = time.monotonic()
     with everything_at_once(server) as clients:
         answers = {kind: wire.read_answer(client.makefile("rb"))
