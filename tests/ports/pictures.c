@@ -9,18 +9,9 @@
 #include "api/drawing/ticks.h"
 #include "api/plots/fourier.h"
 #include "api/png/png.h"
+#include "tests/ports/hash.h"
 
 enum { SIDE = 60, COUNT = 200 };
-
-static uint64_t hash_of(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3;
-    return hash;
-}
 
 static void line_print(const char *name, const void *bytes, size_t size)
 {

@@ -8,21 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/ports/hash.h"
+
 enum { VALUES = 11, ROW_MAX = 1 << 14, PAIRS_MAX = 512, LENGTH = 5, TOKENS = 5, HEADS = 3 };
 enum { WORK_MAX = 20 * 1000 * 1000 }; /* nanoseconds of a view */
 
 static const char positions[] = "0,1,3,1000,65537";
 static size_t lines;
-
-static uint64_t hash_of(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3;
-    return hash;
-}
 
 /* What is being made, as the beginning of each line. */
 struct made {
