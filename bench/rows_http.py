@@ -125,7 +125,7 @@ def latencies():
             fields=(f"Range: bytes={RANGE_FIRST}-{RANGE_FIRST + RANGE_BYTES - 1}",)),
         Row("client", (Figure("first-byte", "the first byte of a stream, 64 MiB of ALiBi",
                               "first_byte_ms", "ms", (("ours", "<=", 0.15),),
-                              limit="256 KiB are made before it, in pages that are new"),),
+                              limit="a block of 256 KiB is made and copied before it"),),
             posencd(alibi_path(FIRST_OF)[0], *NOTHING_KEPT), bytes=alibi_path(FIRST_OF)[1]),
         Row("client", (Figure("table-16x128", "table of 16 positions of dim 128, base seen before",
                               "p50_ms", "ms", (("small GET", "<=", 2.5),),
