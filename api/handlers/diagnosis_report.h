@@ -9,7 +9,7 @@
 /* How many explanations of heads are looked for. Heads that none of them explains are unknown. */
 enum { DIAGNOSIS_EXPLANATIONS_MAX = 8, DIAGNOSIS_STRIPES = 16 };
 
-/* What one head of one layer, in one batch row, came to. */
+/* The verdict on one head of one layer, in one batch row. */
 struct diagnosis_cell {
     enum { CELL_WAITS, CELL_HELD, CELL_UNKNOWN } is;
     int explanation; /* -1: none */

@@ -13,7 +13,7 @@ struct kv_axes {
     size_t shape[PE_RANK_MAX];
 };
 
-/* Those of a tensor. `letters` NULL: the usual ones of its rank, lkbhsd, lbhsd or bhsd. */
+/* Axes of a tensor. `letters` NULL: the usual ones of its rank, lkbhsd, lbhsd or bhsd. */
 enum api_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tensor,
                              const char *letters, struct api_error *err);
 

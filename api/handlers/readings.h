@@ -111,7 +111,7 @@ size_t api_heads_element(const struct api_heads *heads, size_t head, size_t toke
 void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
                          struct pe_sample *reading);
 
-/* What turned the pairs of one token, by least squares over all heads, [pairs] each; a pair's
+/* The turn of each pair of one token, by least squares over all heads, [pairs] each; a pair's
  * weight is how long it is. Any thread. */
 void api_tokens_turn(const struct api_tokens *tokens, size_t token, double *cos, double *sin,
                      double *weight);

@@ -106,7 +106,7 @@ static bool rows_take(struct chart *chart, const struct pe_output *first)
     return true;
 }
 
-/* Those that are asked for; else some from fast to slow, as far as they are others. */
+/* Columns that are asked for; else some from fast to slow, as far as they differ. */
 static bool columns_take(struct chart *chart, const struct pe_output *first)
 {
     const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");

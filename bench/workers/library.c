@@ -78,7 +78,7 @@ struct pe_pool *library_pool(size_t threads)
     struct pe_error err = {0};
     struct pe_pool *pool = NULL;
 
-    /* Whoever submits a job takes part in it. */
+    /* The thread that submits a job takes part in it. */
     if (threads > 1 && pe_pool_new(&pool, threads - 1, false, &err))
         library_fail(&err);
     return pool;

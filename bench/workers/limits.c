@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What memory lets through, by the widest vectors that the compiler is told of for this machine. */
+/* Bytes that memory lets through, by the widest vectors that this machine is compiled for. */
 #include <stdlib.h>
 
 #include "bench/workers/library.h"

@@ -277,7 +277,7 @@ static bool slides(const struct pe_config_layer *layer)
     return is(layer->type, "sliding_attention");
 }
 
-/* What per_layer_config has of a layer, whose number is its key. */
+/* The object of a layer in per_layer_config, whose key is the layer's number. */
 static void window_put(const struct pe_config_member *of_layer, double usual,
                        struct pe_config_layer_list *out)
 {

@@ -88,7 +88,7 @@ static const struct pe_config_member *member_of(const struct pe_config_scope *sc
                : pe_config_member_at(scope->top, key, strlen(key));
 }
 
-/* What makes the masks of nearly all models of transformers, masking_utils.py, reads this key. */
+/* masking_utils.py, which makes the masks of nearly all models of transformers, reads this key. */
 static const char of_masks[] = "is_causal";
 
 struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const char *key)
