@@ -181,7 +181,7 @@ static bool body_begin(struct svc_pump *pump, const unsigned char **bytes, size_
         return true;
     }
     pump->extent = api_body_extent(body);
-    *bytes = body->prefix + pump->extent.prefix_skip;
+    *bytes = body->prefix ? body->prefix + pump->extent.prefix_skip : NULL;
     *size = body->prefix_size - (size_t)pump->extent.prefix_skip;
     pump->stage = SVC_BLOCKS;
     return blocks_begin(pump);

@@ -78,12 +78,12 @@ static inline void digits_write(const struct digits *d, uint64_t position, char 
         memset(out, 0, d->dim * size);
     if (d->lsb)
         for (size_t i = 0; i < d->count; i++, position >>= 1) {
-            const uint64_t value = d->one & -(position & 1);
+            const uint64_t value = position & 1 ? d->one : 0;
             memcpy(first + i * size, &value, size);
         }
     else
         for (size_t i = d->count; i-- > 0; position >>= 1) {
-            const uint64_t value = d->one & -(position & 1);
+            const uint64_t value = position & 1 ? d->one : 0;
             memcpy(first + i * size, &value, size);
         }
 }

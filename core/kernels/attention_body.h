@@ -31,7 +31,7 @@ static inline void store(REAL *to, real_vec v)
 
 static inline real_vec splat(REAL x)
 {
-    real_vec v;
+    real_vec v = {0}; // each lane is written below, which gcc does not see under -fsanitize=thread
     for (int lane = 0; lane < LANES; lane++)
         v[lane] = x;
     return v;

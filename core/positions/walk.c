@@ -241,8 +241,10 @@ static enum pe_status row_walk(struct walk *walk, size_t row, const struct pe_id
             return err->status;
         if (token + 1 == spec->tokens && sink->deltas)
             sink->deltas[row] = spec->model.prompt_only ? 0 : walk->largest + 1 - walk->counted;
+        if (token < spec->start || token >= end)
+            continue;
         out.index = token - spec->start;
-        if (token >= spec->start && token < end && !sink->take(sink->context, &out)) {
+        if (!sink->take(sink->context, &out)) {
             walk->stopped = true;
             return PE_OK;
         }
