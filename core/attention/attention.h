@@ -40,6 +40,16 @@ static inline const char *pe_packed_panel(const struct pe_packed *packed, size_t
     return packed->first + head * packed->head_size + panel * packed->panel_size;
 }
 
+/* `count` panels of a head, from `panel` on, from row `depth` on: as gemm takes them. */
+static inline struct pe_panels pe_packed_panels(const struct pe_packed *packed, size_t head,
+                                                size_t panel, size_t count, size_t depth,
+                                                size_t element)
+{
+    return (struct pe_panels){pe_packed_panel(packed, head, panel) +
+                                  depth * packed->row_stride * element,
+                              packed->row_stride, packed->panel_size / element, count};
+}
+
 /* The kernels of one type of arithmetic. */
 struct pe_attention_kernels {
 #define KERNEL_OF(name, like) __typeof__(((struct pe_kernels *)0)->like) name

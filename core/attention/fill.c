@@ -7,8 +7,8 @@
 #include "core/base/least.h"
 #include "core/base/spend.h"
 
-/* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
-enum { DEPTH_STEP = 256 };
+/* Depth of one step of a product: two panels' part of 32 KiB stays in the L1 cache. */
+enum { DEPTH_STEP = 128 };
 
 /* Sums of f32 are made of runs, whose length is about the root of how many terms there are up to
  * them: the errors of both, the runs and their sum, are least then. They begin at the same terms
@@ -81,14 +81,15 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
 
     for (size_t at = 0, step; at < depth; at += step) {
         step = step_of(depth_begin + at, depth_begin + depth);
-        for (size_t panel = 0; panel < packed->panels; panel++) {
-            if (pe_pace(&pace, pe_block_product(block, step), err))
+        for (size_t panel = 0, count; panel < packed->panels; panel += count) {
+            count = pe_least(packed->panels - panel, PE_PANELS_AT_ONCE);
+            const struct pe_panels panels = pe_packed_panels(packed, head, panel, count,
+                                                             depth_begin + at, attention->size);
+            if (pe_pace(&pace, count * pe_block_product(block, step), err))
                 return err->status;
             attention->kernels.gemm(pe_block_output(block, row) + panel * PE_PANEL_SIZE,
                                     attention->output_stride, a + at * attention->size, a_stride,
-                                    pe_packed_panel(packed, head, panel) +
-                                        (depth_begin + at) * packed->row_stride * attention->size,
-                                    packed->row_stride, rows, step, 1);
+                                    &panels, rows, step, 1);
         }
     }
     return PE_OK;
@@ -138,20 +139,20 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->k;
-    const char *panel =
-        pe_packed_panel(packed, kv_head(attention, block->head), block->from / attention->width);
+    const size_t end = block->from < block->keys ? whole_end(block) / attention->width : 0;
     struct pe_pace pace = {block->work, 0};
 
     if (attention->relative && block->from < block->keys && pe_block_relative_logits(block, err))
         return err->status;
-    for (size_t key = block->from; key < block->keys; key += attention->width) {
-        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
+    for (size_t panel = block->from / attention->width, count; panel < end; panel += count) {
+        count = pe_least(end - panel, PE_PANELS_AT_ONCE);
+        const struct pe_panels panels = pe_packed_panels(
+            packed, kv_head(attention, block->head), panel, count, 0, attention->size);
+        if (pe_pace(&pace, count * pe_block_product(block, packed->depth), err))
             return err->status;
-        attention->kernels.gemm(block->scratch->logits + key * attention->size,
-                                attention->logits_stride, block->q, attention->head_dim, panel,
-                                packed->row_stride, block->count, packed->depth,
-                                attention->relative);
-        panel += packed->panel_size;
+        attention->kernels.gemm(block->scratch->logits + panel * PE_PANEL_SIZE,
+                                attention->logits_stride, block->q, attention->head_dim, &panels,
+                                block->count, packed->depth, attention->relative);
     }
     return attention->rows_of ? pe_block_disentangled(block, kv_head(attention, block->head), err)
                               : PE_OK;

@@ -13,9 +13,10 @@ enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 
 typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
-/* Rows of a register tile, two vectors wide: 2 * TILE accumulators, two vectors of the panel and
- * one broadcast must fit the registers. */
-enum { TILE = PE_REGISTERS == 32 ? 12 : 6 };
+/* A register tile has two vectors of a panel, and where registers suffice it has two spans of them,
+ * for which a row's elements are broadcast once: an accumulator for each row and vector, the vectors
+ * and one broadcast must fit the registers. */
+enum { SPAN = 2 * LANES, SPANS = PE_REGISTERS == 32 ? 2 : 1, TILE = 6 };
 
 static inline real_vec load(const REAL *from)
 {
@@ -42,75 +43,114 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
     return (real_vec)((mask & (bits_vec)yes) | (~mask & (bits_vec)no));
 }
 
-/* ---- out (+)= a * panel ---------------------------------------------------------------------- */
+/* ---- out (+)= a * panels --------------------------------------------------------------------- */
+
+/* Rows of the left operand and where their products go. */
+struct operand {
+    REAL *out;
+    const REAL *a;
+    size_t out_stride, a_stride, rows, depth;
+    int accumulate;
+};
 
 /* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
  * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
  *
- * One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
-__attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
-                                                       size_t a_stride, const REAL *panel,
-                                                       size_t panel_stride, size_t depth,
-                                                       int accumulate, const size_t rows)
+ * One tile. `rows` and `spans` are constants wherever this is called: the accumulators are
+ * registers. */
+__attribute__((always_inline)) static inline void tile(const struct operand *in, size_t row0,
+                                                       const REAL *const from[],
+                                                       size_t panel_stride, const size_t rows,
+                                                       const size_t spans)
 {
     const int continues = SUM_RUN == SIZE_MAX;
-    real_vec left[TILE], right[TILE];
+    const size_t out_stride = in->out_stride, a_stride = in->a_stride, vectors = 2 * spans;
+    const REAL *left = from[0], *right = from[spans - 1], *a = in->a + row0 * a_stride;
+    REAL *const out = in->out + row0 * out_stride;
+    size_t depth = in->depth;
+    int accumulate = in->accumulate;
+    real_vec sums[TILE][2 * SPANS];
 
     do {
         const size_t run = depth < SUM_RUN ? depth : SUM_RUN;
 #pragma GCC unroll 16
-        for (size_t row = 0; row < rows; row++) {
-            left[row] = continues && accumulate ? load(out + row * out_stride) : splat(0);
-            right[row] = continues && accumulate ? load(out + row * out_stride + LANES) : splat(0);
-        }
-        for (size_t k = 0; k < run; k++, panel += panel_stride) {
-            const real_vec b0 = load(panel), b1 = load(panel + LANES);
+        for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++)
+                sums[row][i] =
+                    continues && accumulate ? load(out + row * out_stride + i * LANES) : splat(0);
+        for (size_t k = 0; k < run; k++, left += panel_stride, right += panel_stride) {
+            real_vec b[2 * SPANS];
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++)
+                b[i] = load((i < 2 ? left : right) + i % 2 * LANES);
 #pragma GCC unroll 16
             for (size_t row = 0; row < rows; row++) {
                 const real_vec x = splat(a[row * a_stride + k]);
-                left[row] = FUSED(x, b0, left[row]);
-                right[row] = FUSED(x, b1, right[row]);
+#pragma GCC unroll 4
+                for (size_t i = 0; i < vectors; i++)
+                    sums[row][i] = FUSED(x, b[i], sums[row][i]);
             }
         }
 #pragma GCC unroll 16
-        for (size_t row = 0; row < rows; row++) {
-            REAL *to = out + row * out_stride;
-            store(to, !continues && accumulate ? load(to) + left[row] : left[row]);
-            store(to + LANES,
-                  !continues && accumulate ? load(to + LANES) + right[row] : right[row]);
-        }
+        for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++) {
+                REAL *to = out + row * out_stride + i * LANES;
+                store(to, !continues && accumulate ? load(to) + sums[row][i] : sums[row][i]);
+            }
         accumulate = 1;
         a += run;
         depth -= run;
     } while (depth > 0);
 }
 
-static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
-                  size_t panel_stride, size_t rows, size_t depth, int accumulate)
+static void strip(const struct operand *in, const REAL *const from[], size_t panel_stride)
 {
-    for (; rows >= TILE; rows -= TILE, out += TILE * out_stride, a += TILE * a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, TILE);
-    for (; rows >= 3; rows -= 3, out += 3 * out_stride, a += 3 * a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 3);
-    for (; rows > 0; rows--, out += out_stride, a += a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 1);
+    size_t row = 0;
+
+    for (; in->rows - row >= TILE; row += TILE)
+        tile(in, row, from, panel_stride, TILE, 1);
+    for (; in->rows - row >= 3; row += 3)
+        tile(in, row, from, panel_stride, 3, 1);
+    for (; row < in->rows; row++)
+        tile(in, row, from, panel_stride, 1, 1);
 }
 
+#if PE_REGISTERS == 32
+static void strip_wide(const struct operand *in, const REAL *const from[], size_t panel_stride)
+{
+    size_t row = 0;
+
+    for (; in->rows - row >= TILE; row += TILE)
+        tile(in, row, from, panel_stride, TILE, 2);
+    for (; in->rows - row >= 3; row += 3)
+        tile(in, row, from, panel_stride, 3, 2);
+    for (; row < in->rows; row++)
+        tile(in, row, from, panel_stride, 1, 2);
+}
+#else
+#define strip_wide strip
+#endif
+
 void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_stride,
-                       const void *panel, size_t panel_stride, size_t rows, size_t depth,
-                       int accumulate)
+                       const struct pe_panels *panels, size_t rows, size_t depth, int accumulate)
 {
     enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
-    REAL *to = out;
-    const REAL *from = panel;
+    const REAL *first = panels->first;
+    const size_t columns = panels->count * WIDTH;
+    struct operand in = {out, a, out_stride, a_stride, rows, depth, accumulate};
 
-    for (size_t column = 0; column < WIDTH; column += 2 * LANES)
-        if (accumulate)
-            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
-                  1);
+    for (size_t column = 0, width; column < columns; column += width, in.out += width) {
+        width = SPANS == 2 && columns - column > SPAN ? 2 * SPAN : SPAN;
+        const size_t last = column + width - SPAN;
+        const REAL *const from[] = {first + column / WIDTH * panels->step + column % WIDTH,
+                                    first + last / WIDTH * panels->step + last % WIDTH};
+        if (width > SPAN)
+            strip_wide(&in, from, panels->row_stride);
         else
-            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
-                  0);
+            strip(&in, from, panels->row_stride);
+    }
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
