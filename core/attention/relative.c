@@ -151,7 +151,7 @@ static enum pe_status panel_project(const struct projection *projection, size_t 
         for (size_t head = 0; head < attention->heads; head++)
             for (size_t at = 0; at < dim; at += DEPTH_STEP) {
                 const struct pe_panels panels = {distances + at * PE_PANEL_SIZE, attention->width,
-                                                 0, 1};
+                                                 0, 1, 0};
                 attention->kernels.gemm(
                     (char *)packed->data + head * packed->head_size + offset, attention->width,
                     projection->weights + (head * packed->depth * dim + at) * attention->size, dim,

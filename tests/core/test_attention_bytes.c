@@ -65,13 +65,14 @@ TEST(same_bytes_for_threads_and_cuts)
 /* Weights before they are divided: every ISA has these bytes, so one is enough. */
 TEST(exp_within_two_ulp)
 {
-    double worst = 0, sum;
+    double worst = 0;
 
     for (double x = 0; x > -87; x -= 1e-4) {
         float row[PE_ATTENTION_PARTIALS], in[PE_ATTENTION_PARTIALS];
+        float sums[PE_ATTENTION_PARTIALS] = {0};
         for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
             row[i] = in[i] = (float)fmax(x * (1 + i * 1e-5), -87);
-        pe_isa()->kernels->softmax_f32(row, PE_ATTENTION_PARTIALS, 0, &sum);
+        pe_isa()->kernels->softmax_f32(row, PE_ATTENTION_PARTIALS, 0, 1, sums, 0);
         for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
             worst = fmax(worst, fabs(row[i] - exp(in[i])) / ldexp(1, ilogb(exp(in[i])) - 23));
     }
