@@ -11,7 +11,7 @@
 #include "core/isa/isa.h"
 
 enum {
-    ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
+    ROWS_MIN = 24, /* fewer and the keys are read for too little work */
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
     BLOCK_SIZE = 16 << 20, /* of rows that share a pass over keys and values, if they are many */
     BLOCK_SIZE_MAX = 64 << 20,
@@ -123,8 +123,8 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
            (attention->q_changes ? 2 * attention->head_dim : 0)) *
           attention->size;
-    rows = row ? BLOCK_SIZE / row : ROWS_MAX;
-    rows = rows < ROWS_MIN ? ROWS_MIN : rows < ROWS_MAX ? rows : ROWS_MAX;
+    for (rows = ROWS_MAX; rows > ROWS_MIN && row > BLOCK_SIZE / rows;)
+        rows /= 2;
     if (row && rows > BLOCK_SIZE_MAX / row)
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
