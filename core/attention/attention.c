@@ -11,10 +11,11 @@
 #include "core/isa/isa.h"
 
 enum {
-    ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
+    ROWS_MIN = 24, /* fewer and the keys are read for too little work */
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
-    BLOCK_SIZE = 2 << 20, /* of the part of a block that should stay in the L2 cache */
+    BLOCK_SIZE = 16 << 20, /* of rows that share a pass over keys and values, if they are many */
     BLOCK_SIZE_MAX = 64 << 20,
+    L2_SIZE = 1 << 20, /* of a core's, about */
     PAGE = 4096, /* bytes */
 };
 
@@ -117,16 +118,19 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
         attention->output_stride = pe_attention_whole(attention, spec->v.shape[3]);
 
     attention->q_changes = pe_attention_changes_queries(spec);
+    attention->streams =
+        attention->keys > L2_SIZE / ((attention->head_dim + attention->output_stride + 1) * attention->size);
     row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
            (attention->q_changes ? 2 * attention->head_dim : 0)) *
           attention->size;
-    rows = row ? BLOCK_SIZE / row : ROWS_MAX;
-    rows = rows < ROWS_MIN ? ROWS_MIN : rows < ROWS_MAX ? rows : ROWS_MAX;
+    for (rows = ROWS_MAX; rows > ROWS_MIN && row > BLOCK_SIZE / rows;)
+        rows /= 2;
     if (row && rows > BLOCK_SIZE_MAX / row)
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
     attention->scratch_size =
-        PE_PANEL_SIZE + attention->rows_max * row + attention->logits_stride * attention->size +
+        PE_PANEL_SIZE + attention->rows_max * (row + sizeof(struct pe_attention_row)) +
+        attention->logits_stride * attention->size +
         (spec->pos_query.rank > 0 ? (attention->rows_max + attention->width) * PE_PANEL_SIZE : 0);
     return PE_OK;
 }

@@ -5,7 +5,7 @@
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
  * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
- * queries.c (rows of q), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c
+ * rows.c (logits and weights), queries.c (rows of q), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c
  * (masks and biases that are posted); scratch.c has the memory of one. projection.c makes the q, k
  * and v of learned weights, and is called by itself. */
 
@@ -33,11 +33,22 @@ struct pe_packed {
     size_t panel_size; /* bytes from panel to panel */
     size_t head_size;  /* bytes of one matrix */
     atomic_bool odd;   /* has a NaN or an infinity, which 0 does not erase */
+    atomic_bool large; /* has a number of 2^PE_LARGE_EXPONENT or more */
 };
 
 static inline const char *pe_packed_panel(const struct pe_packed *packed, size_t head, size_t panel)
 {
     return packed->first + head * packed->head_size + panel * packed->panel_size;
+}
+
+/* `count` panels of a head, from `panel` on, from row `depth` on: as gemm takes them. */
+static inline struct pe_panels pe_packed_panels(const struct pe_packed *packed, size_t head,
+                                                size_t panel, size_t count, size_t depth,
+                                                size_t element)
+{
+    return (struct pe_panels){pe_packed_panel(packed, head, panel) +
+                                  depth * packed->row_stride * element,
+                              packed->row_stride, packed->panel_size / element, count, 0};
 }
 
 /* The kernels of one type of arithmetic. */
@@ -54,6 +65,13 @@ struct pe_attention_kernels {
 #undef KERNEL_OF
 };
 
+/* What is known of a row of a block. */
+struct pe_attention_row {
+    double max;                              /* of its logits */
+    double sum, sink;                        /* of its weights, and the weight of its sink */
+    double partials[PE_ATTENTION_PARTIALS];  /* in the type of the arithmetic */
+};
+
 /* Memory of one block being filled, in one piece behind the struct. */
 struct pe_attention_scratch {
     struct pe_attention_scratch *next; /* in the list of those not in use */
@@ -63,6 +81,7 @@ struct pe_attention_scratch {
     char *tile;     /* pe_attention_tile_rows rows of a panel: rows of distances times keys */
     char *output;   /* rows_max * output_stride */
     char *q;        /* rows_max * head_dim, twice: q as it meets k, and as it meets rel_k */
+    struct pe_attention_row *rows; /* rows_max */
 };
 
 /* The list of free scratch blocks, with its own lock. */
@@ -111,6 +130,7 @@ struct pe_attention {
     int32_t *rows_of;   /* disentangled: the row of each distance, as `biases` are laid out */
     double *sinks;      /* one a head; NULL: none */
 
+    bool streams;                                         /* no L2 cache has keys and values */
     size_t rows_max;                                      /* queries in a block */
     size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
     size_t scratch_size;
@@ -214,7 +234,7 @@ enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
 enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
                                              struct pe_packed *packed, size_t head,
                                              const char *rows, struct pe_error *err);
-/* Sets packed->odd if any of the rows of a head is. */
+/* Sets packed->odd and packed->large if any of the rows of a head is. */
 enum pe_status pe_attention_odd_find(const struct pe_attention *attention, struct pe_packed *packed,
                                      const char *rows, struct pe_error *err);
 /* Elements of a tensor in the type of the arithmetic: a row; or any number, with looks at the
@@ -295,6 +315,37 @@ static inline int64_t pe_block_position(const struct pe_attention_block *block, 
 {
     return block->sequence->offset + (int64_t)(block->first + row);
 }
+
+static inline struct pe_attention_sight pe_block_sight(const struct pe_attention_block *block,
+                                                       size_t row)
+{
+    return pe_attention_sight(block->attention, block->sequence, block->first + row);
+}
+
+/* One behind the last element of rows that kernels work on. */
+static inline size_t pe_block_end(const struct pe_attention_block *block)
+{
+    return pe_attention_whole(block->attention, block->keys);
+}
+
+/* Keys of a block that go through a step together: whole panels between two multiples of a number,
+ * whatever the first one is. */
+struct pe_chunk {
+    size_t begin, end;
+};
+
+/* The chunk behind another, or the first behind {0, 0}; false: there is none. */
+bool pe_chunk_next(const struct pe_attention_block *block, struct pe_chunk *chunk);
+
+/* Logits, then weights of a block (rows.c), chunk after chunk: products of q and k are finished, the
+ * largest of each row being found; beside its sink they become weights, which are still to be
+ * divided by their sum. PE_CANCELLED. */
+void pe_block_rows_begin(const struct pe_attention_block *block);
+enum pe_status pe_block_logits_finish(const struct pe_attention_block *block,
+                                      const struct pe_chunk *chunk, struct pe_error *err);
+enum pe_status pe_block_weigh(const struct pe_attention_block *block, const struct pe_chunk *chunk,
+                              struct pe_error *err);
+double pe_block_divisor(const struct pe_attention_block *block, size_t row);
 
 /* Elements [begin, end) of a row take a value. */
 void pe_attention_spread(const struct pe_attention *attention, char *row, size_t begin, size_t end,

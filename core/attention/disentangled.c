@@ -122,13 +122,15 @@ static enum pe_status queries_meet(const struct pe_attention_block *block, struc
     const size_t head = block->head % attention->heads;
     struct pe_pace pace = {block->work, 0};
 
-    for (size_t panel = low; panel <= high; panel++) {
-        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
+    for (size_t panel = low, count; panel <= high; panel += count) {
+        count = pe_least(high - panel + 1, PE_PANELS_AT_ONCE);
+        const struct pe_panels panels =
+            pe_packed_panels(packed, head, panel, count, 0, attention->size);
+        if (pe_pace(&pace, count * pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->relative + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, block->q, attention->head_dim,
-                                pe_packed_panel(packed, head, panel), packed->row_stride,
-                                block->count, packed->depth, 0);
+                                &panels, block->count, packed->depth, 0);
     }
     for (size_t row = 0;
          row < block->count && !pe_pace(&pace, 2 * (block->keys - block->from), err); row++)
@@ -168,7 +170,6 @@ static enum pe_status keys_meet(const struct pe_attention_block *block, size_t k
     const struct pe_attention *attention = block->attention;
     const size_t width = attention->width, stride = attention->heads * attention->head_dim;
     const size_t most = pe_attention_tile_rows(attention);
-    const char *panel = pe_packed_panel(&attention->k, kv_head, block->from / width);
     const char *vectors = attention->pos_query +
                           block->head % attention->heads * attention->head_dim * attention->size;
     struct pe_pace pace = {block->work, 0};
@@ -176,16 +177,17 @@ static enum pe_status keys_meet(const struct pe_attention_block *block, size_t k
     for (size_t key = block->from; key < block->keys; key += width) {
         const size_t end = pe_least(key + width, block->keys);
         const struct range range = range_of(block, key, end);
+        const struct pe_panels panel =
+            pe_packed_panels(&attention->k, kv_head, key / width, 1, 0, attention->size);
         for (size_t base = range.low; base <= range.high; base += most) {
             const size_t count = pe_least(range.high - base + 1, most);
             if (pe_pace(&pace, 4 * (count + width) * (attention->k.depth + block->count), err))
                 return err->status;
             attention->kernels.gemm(block->scratch->tile, width,
-                                    vectors + base * stride * attention->size, stride, panel,
-                                    attention->k.row_stride, count, attention->k.depth, 0);
+                                    vectors + base * stride * attention->size, stride, &panel,
+                                    count, attention->k.depth, 0);
             tile_add(block, key, end, base, count);
         }
-        panel += attention->k.panel_size;
     }
     return PE_OK;
 }

@@ -39,12 +39,16 @@ enum pe_status pe_attention_odd_find(const struct pe_attention *attention, struc
 {
     const size_t count = packed->depth * packed->columns;
     struct pe_pace pace = {attention->work, 0};
-    bool odd = false;
 
-    for (size_t at = 0; at < count && !odd && !pe_pace(&pace, PIECE, err); at += PIECE)
-        attention->kernels.odd(&odd, rows + at * attention->size, pe_least(count - at, PIECE));
-    if (odd)
-        atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
+    for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE) {
+        bool odd, large;
+        attention->kernels.odd(&odd, &large, rows + at * attention->size,
+                               pe_least(count - at, PIECE));
+        if (odd)
+            atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
+        if (large)
+            atomic_store_explicit(&packed->large, true, memory_order_relaxed);
+    }
     return err->status;
 }
 

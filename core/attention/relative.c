@@ -149,12 +149,14 @@ static enum pe_status panel_project(const struct projection *projection, size_t 
         return pe_no_memory(err, "the rows of the distances");
     if (!distances_write(projection, panel, distances, err))
         for (size_t head = 0; head < attention->heads; head++)
-            for (size_t at = 0; at < dim; at += DEPTH_STEP)
+            for (size_t at = 0; at < dim; at += DEPTH_STEP) {
+                const struct pe_panels panels = {distances + at * PE_PANEL_SIZE, attention->width,
+                                                 0, 1, 0};
                 attention->kernels.gemm(
                     (char *)packed->data + head * packed->head_size + offset, attention->width,
                     projection->weights + (head * packed->depth * dim + at) * attention->size, dim,
-                    distances + at * PE_PANEL_SIZE, attention->width, packed->depth,
-                    pe_least(dim - at, DEPTH_STEP), at > 0);
+                    &panels, packed->depth, pe_least(dim - at, DEPTH_STEP), at > 0);
+            }
     free(distances);
     return err->status;
 }
@@ -270,13 +272,15 @@ enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
     const size_t head = attention->rel_k_stride > 0 ? block->head % attention->heads : 0;
     struct pe_pace pace = {block->work, 0};
 
-    for (size_t panel = low; panel <= high; panel++) {
-        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
+    for (size_t panel = low, count; panel <= high; panel += count) {
+        count = pe_least(high - panel + 1, PE_PANELS_AT_ONCE);
+        const struct pe_panels panels =
+            pe_packed_panels(packed, head, panel, count, 0, attention->size);
+        if (pe_pace(&pace, count * pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, block->q_relative, attention->head_dim,
-                                pe_packed_panel(packed, head, panel), packed->row_stride,
-                                block->count, packed->depth, 0);
+                                &panels, block->count, packed->depth, 0);
     }
     for (size_t row = 0; row < block->count; row++) {
         if (pe_pace(&pace, keys - begin, err))

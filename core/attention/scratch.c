@@ -33,7 +33,9 @@ static struct pe_attention_scratch *scratch_new(const struct pe_attention *atten
     scratch->relative = scratch->logits + rows * attention->logits_stride;
     scratch->output = scratch->relative + rows * attention->relative_stride;
     scratch->q = scratch->output + rows * attention->output_stride;
-    scratch->tile = scratch->q + (attention->q_changes ? 2 * rows * attention->head_dim : 0);
+    scratch->rows =
+        (void *)(scratch->q + (attention->q_changes ? 2 * rows * attention->head_dim : 0));
+    scratch->tile = (char *)(scratch->rows + attention->rows_max);
     scratch->bias = scratch->tile + pe_attention_tile_rows(attention) * PE_PANEL_SIZE;
     return scratch;
 }

@@ -13,9 +13,11 @@ enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 
 typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
-/* Rows of a register tile, two vectors wide: 2 * TILE accumulators, two vectors of the panel and
- * one broadcast must fit the registers. */
-enum { TILE = PE_REGISTERS == 32 ? 12 : 6 };
+/* A register tile has two vectors of a panel, and where registers suffice it has two spans of them,
+ * for which a row's elements are broadcast once: an accumulator for each row and vector, the vectors
+ * and one broadcast must fit the registers. */
+enum { LINE_REALS = 64 / sizeof(REAL) }; /* of a line of the cache */
+enum { SPAN = 2 * LANES, SPANS = PE_REGISTERS == 32 ? 2 : 1, TILE = 6 };
 
 static inline real_vec load(const REAL *from)
 {
@@ -42,75 +44,138 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
     return (real_vec)((mask & (bits_vec)yes) | (~mask & (bits_vec)no));
 }
 
-/* ---- out (+)= a * panel ---------------------------------------------------------------------- */
+/* ---- out (+)= a * panels --------------------------------------------------------------------- */
+
+/* Rows of the left operand and where their products go. */
+struct operand {
+    REAL *out;
+    const REAL *a;
+    size_t out_stride, a_stride, rows, depth;
+    int accumulate;
+};
 
 /* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
  * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
  *
- * One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
-__attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
-                                                       size_t a_stride, const REAL *panel,
-                                                       size_t panel_stride, size_t depth,
-                                                       int accumulate, const size_t rows)
+ * One tile. `rows` and `spans` are constants wherever this is called: the accumulators are
+ * registers. */
+__attribute__((always_inline)) static inline void tile(const struct operand *in, size_t row0,
+                                                       const REAL *const from[],
+                                                       size_t panel_stride, const size_t rows,
+                                                       const size_t spans)
 {
     const int continues = SUM_RUN == SIZE_MAX;
-    real_vec left[TILE], right[TILE];
+    const size_t out_stride = in->out_stride, a_stride = in->a_stride, vectors = 2 * spans;
+    const REAL *left = from[0], *right = from[spans - 1], *a = in->a + row0 * a_stride;
+    REAL *const out = in->out + row0 * out_stride;
+    size_t depth = in->depth;
+    int accumulate = in->accumulate;
+    real_vec sums[TILE][2 * SPANS];
 
     do {
         const size_t run = depth < SUM_RUN ? depth : SUM_RUN;
 #pragma GCC unroll 16
-        for (size_t row = 0; row < rows; row++) {
-            left[row] = continues && accumulate ? load(out + row * out_stride) : splat(0);
-            right[row] = continues && accumulate ? load(out + row * out_stride + LANES) : splat(0);
-        }
-        for (size_t k = 0; k < run; k++, panel += panel_stride) {
-            const real_vec b0 = load(panel), b1 = load(panel + LANES);
+        for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++)
+                sums[row][i] =
+                    continues && accumulate ? load(out + row * out_stride + i * LANES) : splat(0);
+        for (size_t k = 0; k < run; k++, left += panel_stride, right += panel_stride) {
+            real_vec b[2 * SPANS];
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++)
+                b[i] = load((i < 2 ? left : right) + i % 2 * LANES);
 #pragma GCC unroll 16
             for (size_t row = 0; row < rows; row++) {
                 const real_vec x = splat(a[row * a_stride + k]);
-                left[row] = FUSED(x, b0, left[row]);
-                right[row] = FUSED(x, b1, right[row]);
+#pragma GCC unroll 4
+                for (size_t i = 0; i < vectors; i++)
+                    sums[row][i] = FUSED(x, b[i], sums[row][i]);
             }
         }
 #pragma GCC unroll 16
-        for (size_t row = 0; row < rows; row++) {
-            REAL *to = out + row * out_stride;
-            store(to, !continues && accumulate ? load(to) + left[row] : left[row]);
-            store(to + LANES,
-                  !continues && accumulate ? load(to + LANES) + right[row] : right[row]);
-        }
+        for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 4
+            for (size_t i = 0; i < vectors; i++) {
+                REAL *to = out + row * out_stride + i * LANES;
+                store(to, !continues && accumulate ? load(to) + sums[row][i] : sums[row][i]);
+            }
         accumulate = 1;
         a += run;
         depth -= run;
     } while (depth > 0);
 }
 
-static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
-                  size_t panel_stride, size_t rows, size_t depth, int accumulate)
+/* Asks for what comes next where it is outside the L2 cache, a share of it before each tile: lines of
+ * the results of the tile below this one, and rows of the panels that are taken after these. */
+PE_INLINE void ahead_fetch(const struct operand *in, size_t row0, size_t rows,
+                           const REAL *const from[], const struct pe_panels *panels, size_t spans)
 {
-    for (; rows >= TILE; rows -= TILE, out += TILE * out_stride, a += TILE * a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, TILE);
-    for (; rows >= 3; rows -= 3, out += 3 * out_stride, a += 3 * a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 3);
-    for (; rows > 0; rows--, out += out_stride, a += a_stride)
-        tile(out, out_stride, a, a_stride, panel, panel_stride, depth, accumulate, 1);
+    const size_t begin = row0 * in->depth / in->rows, end = (row0 + rows) * in->depth / in->rows;
+    const REAL *out = in->out + (row0 + rows) * in->out_stride;
+
+    if (panels->next == 0)
+        return;
+    for (size_t row = 0; row < rows && row0 + rows + row < in->rows; row++, out += in->out_stride)
+        for (size_t i = 0; i < spans * SPAN; i += LINE_REALS)
+            __builtin_prefetch(out + i, 1);
+    for (size_t k = begin; k < end; k++)
+        for (size_t span = 0; span < spans; span++)
+            for (size_t i = 0; i < SPAN; i += LINE_REALS)
+                __builtin_prefetch(from[span] + panels->next + k * panels->row_stride + i);
 }
 
+PE_INLINE void strip(const struct operand *in, const REAL *const from[],
+                     const struct pe_panels *panels, const size_t spans)
+{
+    size_t row = 0;
+
+    for (; in->rows - row >= TILE; row += TILE) {
+        ahead_fetch(in, row, TILE, from, panels, spans);
+        tile(in, row, from, panels->row_stride, TILE, spans);
+    }
+    for (; in->rows - row >= 3; row += 3)
+        tile(in, row, from, panels->row_stride, 3, spans);
+    for (; row < in->rows; row++)
+        tile(in, row, from, panels->row_stride, 1, spans);
+}
+
+/* Functions of their own, for each has all registers. */
+__attribute__((noinline)) static void strip_narrow(const struct operand *in,
+                                                   const REAL *const from[],
+                                                   const struct pe_panels *panels)
+{
+    strip(in, from, panels, 1);
+}
+
+#if PE_REGISTERS == 32
+__attribute__((noinline)) static void strip_wide(const struct operand *in, const REAL *const from[],
+                                                 const struct pe_panels *panels)
+{
+    strip(in, from, panels, 2);
+}
+#else
+#define strip_wide strip_narrow
+#endif
+
 void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_stride,
-                       const void *panel, size_t panel_stride, size_t rows, size_t depth,
-                       int accumulate)
+                       const struct pe_panels *panels, size_t rows, size_t depth, int accumulate)
 {
     enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
-    REAL *to = out;
-    const REAL *from = panel;
+    const REAL *first = panels->first;
+    const size_t columns = panels->count * WIDTH;
+    struct operand in = {out, a, out_stride, a_stride, rows, depth, accumulate};
 
-    for (size_t column = 0; column < WIDTH; column += 2 * LANES)
-        if (accumulate)
-            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
-                  1);
+    for (size_t column = 0, width; column < columns; column += width, in.out += width) {
+        width = SPANS == 2 && columns - column > SPAN ? 2 * SPAN : SPAN;
+        const size_t last = column + width - SPAN;
+        const REAL *const from[] = {first + column / WIDTH * panels->step + column % WIDTH,
+                                    first + last / WIDTH * panels->step + last % WIDTH};
+        if (width > SPAN)
+            strip_wide(&in, from, panels);
         else
-            strip(to + column, out_stride, a, a_stride, from + column, panel_stride, rows, depth,
-                  0);
+            strip_narrow(&in, from, panels);
+    }
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -169,25 +234,40 @@ void KERNEL_NAME(transpose)(void *panel, const void *columns, size_t stride, siz
             to[k * WIDTH + i] = from[i * stride + k];
 }
 
-/* The exponent of what is not finite is all ones, and one more is the bit above. */
-void KERNEL_NAME(odd)(bool *odd, const void *row, size_t count)
+/* An exponent from the one of `least` on, where it stands among the bits, reaches the highest bit
+ * with what is added to it here. */
+static inline BITS to_highest(BITS least)
+{
+    return ~((BITS)-1 >> 1) - least;
+}
+
+void KERNEL_NAME(odd)(bool *odd, bool *large, const void *row, size_t count)
 {
     const REAL *from = row;
     const BITS exponent = ((BITS)-1 >> (MANTISSA_BITS + 1)) << MANTISSA_BITS;
-    const BITS one = (BITS)1 << MANTISSA_BITS, sign = ~((BITS)-1 >> 1);
-    bits_vec seen = {0};
-    BITS bits, all = 0;
+    const BITS bias = exponent / 2 & exponent, highest = ~((BITS)-1 >> 1);
+    const BITS to_odd = to_highest(exponent);
+    const BITS to_large = to_highest(bias + ((BITS)PE_LARGE_EXPONENT << MANTISSA_BITS));
+    bits_vec odds = {0}, larges = {0};
+    BITS bits, odd_bits = 0, large_bits = 0;
     size_t i = 0;
 
-    for (; i + LANES <= count; i += LANES)
-        seen |= ((bits_vec)load(from + i) & exponent) + one;
+    for (; i + LANES <= count; i += LANES) {
+        const bits_vec exponents = (bits_vec)load(from + i) & exponent;
+        odds |= exponents + to_odd;
+        larges |= exponents + to_large;
+    }
     for (; i < count; i++) {
         __builtin_memcpy(&bits, from + i, sizeof(bits));
-        all |= (bits & exponent) + one;
+        odd_bits |= (bits & exponent) + to_odd;
+        large_bits |= (bits & exponent) + to_large;
     }
-    for (int lane = 0; lane < LANES; lane++)
-        all |= seen[lane];
-    *odd = (all & sign) != 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        odd_bits |= odds[lane];
+        large_bits |= larges[lane];
+    }
+    *odd = (odd_bits & highest) != 0;
+    *large = (large_bits & highest) != 0;
 }
 
 /* ---- rows of logits -------------------------------------------------------------------------- */
@@ -226,14 +306,14 @@ static REAL partials_sum(const REAL *in)
     return sums[0];
 }
 
-/* e^x = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a series of
- * e^r - 1 that begins with r, the power 2^n. n * LN2_HIGH is exact, its low bits being zero. NaN
+/* e^x * unit = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a series
+ * of e^r - 1 that begins with r, the power 2^n * unit. n * LN2_HIGH is exact, its low bits being zero. NaN
  * stays NaN; below EXP_MIN, where results would be subnormal, both are without meaning. */
 struct exponential {
     real_vec tail, power;
 };
 
-static inline struct exponential exp_parts(real_vec x)
+static inline struct exponential exp_parts(real_vec x, real_vec unit)
 {
     const real_vec shifted = FUSED(x, splat((REAL)1.44269504088896340736), splat(ROUND_MAGIC));
     const real_vec n = shifted - ROUND_MAGIC;
@@ -244,15 +324,15 @@ static inline struct exponential exp_parts(real_vec x)
 #pragma GCC unroll 16
     for (size_t i = 1; i < sizeof(terms) / sizeof(terms[0]); i++)
         p = FUSED(p, r, splat(terms[i]));
-    const bits_vec power = ((bits_vec)shifted << MANTISSA_BITS) + (bits_vec)splat(1);
+    const bits_vec power = ((bits_vec)shifted << MANTISSA_BITS) + (bits_vec)unit;
     return (struct exponential){FUSED(p * r, r, r), (real_vec)power};
 }
 
 /* Results that would be subnormal are 0. A power of two rounds nothing, so that floats and doubles
  * are rounded once at the end. */
-static inline real_vec exp_vec(real_vec x)
+static inline real_vec exp_vec(real_vec x, real_vec unit)
 {
-    const struct exponential e = exp_parts(x);
+    const struct exponential e = exp_parts(x, unit);
 
     return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
@@ -263,7 +343,7 @@ static inline real_vec tanh_vec(real_vec y)
 {
     const bits_vec sign = (bits_vec)splat(-(REAL)0.0);
     const real_vec x = (real_vec)((bits_vec)y & ~sign) * (REAL)-2;
-    const struct exponential parts = exp_parts(x);
+    const struct exponential parts = exp_parts(x, splat(1));
     const bits_vec none = (bits_vec)(x < splat(EXP_MIN));
     const real_vec e = choose(none, splat(0), FUSED(parts.tail, parts.power, parts.power));
     const real_vec m = parts.tail * parts.power + (parts.power - (REAL)1);
@@ -283,23 +363,25 @@ void KERNEL_NAME(softcap)(void *row, size_t count, double factor, double cap)
         store(to + j, most * tanh_vec(load(to + j) * by));
 }
 
-void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)
+void KERNEL_NAME(softmax)(void *row, size_t count, double max, double unit, void *partials,
+                          size_t next)
 {
-    REAL *to = row, lanes[PARTIALS];
-    const real_vec top = splat(max == -__builtin_inf() ? 0 : (REAL)max);
+    REAL *to = row, *lanes = partials;
+    const real_vec top = splat(max == -__builtin_inf() ? 0 : (REAL)max), one = splat((REAL)unit);
     real_vec sums[VECTORS];
 
     for (int i = 0; i < VECTORS; i++)
-        sums[i] = splat(0);
-    for (size_t j = 0; j < count; j += PARTIALS)
+        sums[i] = load(lanes + i * LANES);
+    for (size_t j = 0; j < count; j += PARTIALS) {
+        __builtin_prefetch(to + next + j, 1);
         for (int i = 0; i < VECTORS; i++) {
-            const real_vec e = exp_vec(load(to + j + i * LANES) - top);
+            const real_vec e = exp_vec(load(to + j + i * LANES) - top, one);
             store(to + j + i * LANES, e);
             sums[i] += e;
         }
+    }
     for (int i = 0; i < VECTORS; i++)
         store(lanes + i * LANES, sums[i]);
-    *sum = (double)partials_sum(lanes);
 }
 
 void KERNEL_NAME(sum)(void *out, const void *row, size_t count)

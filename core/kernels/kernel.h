@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernels/attention.h"
 #include "core/kernels/table.h"
 
 /* A bf16 is found in the upper half of a 32-bit lane; tensors are little-endian wherever they come

@@ -9,12 +9,12 @@
 /* Slots of memory: one for each input, one for each result. */
 enum { INPUT, PANEL, BIAS, WANT, GOT };
 
-typedef void gemm_kernel(void *, size_t, const void *, size_t, const void *, size_t, size_t, size_t,
-                         int);
+typedef void gemm_kernel(void *, size_t, const void *, size_t, const struct pe_panels *, size_t,
+                         size_t, int);
 typedef void transpose_kernel(void *, const void *, size_t, size_t);
-typedef void odd_kernel(bool *, const void *, size_t);
+typedef void odd_kernel(bool *, bool *, const void *, size_t);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
-typedef void softmax_kernel(void *, size_t, double, double *);
+typedef void softmax_kernel(void *, size_t, double, double, void *, size_t);
 typedef void softcap_kernel(void *, size_t, double, double);
 typedef void sum_kernel(void *, const void *, size_t);
 typedef void divide_kernel(void *, size_t, double);
@@ -52,8 +52,8 @@ static void check_ties(struct kernel_check *check, gemm_kernel *scalar, gemm_ker
     float *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
 
     ties_fill(a, panel, width);
-    scalar(want, width, a, 2, panel, width, 1, 2, 0);
-    kernel(got, width, a, 2, panel, width, 1, 2, 0);
+    scalar(want, width, a, 2, &(struct pe_panels){panel, width, 0, 1, 0}, 1, 2, 0);
+    kernel(got, width, a, 2, &(struct pe_panels){panel, width, 0, 1, 0}, 1, 2, 0);
     check_same(check, PE_F32, want, got, width, "ties");
     for (size_t i = 0; i < width; i++)
         got[i] = fmaf(a[1], panel[width + i], panel[i]);
@@ -64,26 +64,31 @@ static void check_gemm(struct kernel_check *check, enum pe_dtype dtype, gemm_ker
                        gemm_kernel *kernel)
 {
     static const size_t depths[] = {0, 1, 2, 5, 64, 130};
-    const size_t width = PE_PANEL_SIZE / pe_dtype_info(dtype)->size;
+    const size_t panel_width = PE_PANEL_SIZE / pe_dtype_info(dtype)->size;
 
     if (dtype == PE_F32)
         check_ties(check, scalar, kernel);
     for (size_t rows = 0; rows <= 27; rows++)
         for (size_t i = 0; i < 4 * sizeof(depths) / sizeof(depths[0]); i++) {
             const size_t depth = depths[i / 4], place = i % CHECK_PLACES, stride = depth + rows % 3;
-            const size_t out_stride = width * (1 + rows % 2), panel_stride = width + rows % 5;
+            const size_t count = 1 + (rows + i) % 5, width = count * panel_width;
+            const size_t out_stride = width * (1 + rows % 2), panel_stride = panel_width + rows % 7;
+            const size_t step = rows % 2 ? panel_width : depth * panel_stride;
             const size_t out_count = rows ? (rows - 1) * out_stride + width : 0;
             const int accumulate = i & 1, kind = (int)(check_random(check) % CHECK_KINDS);
             void *a = check_memory(INPUT, dtype, rows * stride, place), *want, *got;
-            const size_t panel_count = depth ? (depth - 1) * panel_stride + width : 0;
+            const size_t panel_count =
+                depth ? (count - 1) * step + (depth - 1) * panel_stride + panel_width : 0;
             void *panel = check_memory(PANEL, dtype, panel_count, place);
             check_fill(check, a, dtype, rows * stride, kind);
             check_fill(check, panel, dtype, panel_count, kind);
             twins(check, dtype, out_count, place, kind, &want, &got);
-            scalar(want, out_stride, a, stride, panel, panel_stride, rows, depth, accumulate);
-            kernel(got, out_stride, a, stride, panel, panel_stride, rows, depth, accumulate);
-            check_same(check, dtype, want, got, out_count, "rows=%zu depth=%zu place=%zu kind=%d",
-                       rows, depth, place, kind);
+            const struct pe_panels panels = {panel, panel_stride, step, count, i % 3};
+            scalar(want, out_stride, a, stride, &panels, rows, depth, accumulate);
+            kernel(got, out_stride, a, stride, &panels, rows, depth, accumulate);
+            check_same(check, dtype, want, got, out_count,
+                       "rows=%zu depth=%zu panels=%zu place=%zu kind=%d", rows, depth, count, place,
+                       kind);
         }
 }
 
@@ -104,28 +109,32 @@ static void check_transpose(struct kernel_check *check, enum pe_dtype dtype,
         }
 }
 
-/* One element that is not finite, anywhere or nowhere. */
+/* One element that is not finite, or large, or just below, anywhere or nowhere. */
 static void check_odd(struct kernel_check *check, enum pe_dtype dtype, odd_kernel *scalar,
                       odd_kernel *kernel)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY};
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0x1p62, -0x1.8p100, 0x1.fffffep61};
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t count = 0; count <= 70; count++)
         for (size_t at = 0; at <= count; at++) {
             char *in = check_memory(INPUT, dtype, count, at % CHECK_PLACES);
-            const double value = values[at % 3];
-            bool odd[2];
-            check_fill(check, in, dtype, count, CHECK_RANDOM);
+            const size_t which = (at + count) % 6;
+            const double value = values[which];
+            bool odd[2], large[2];
+            check_fill(check, in, dtype, count, CHECK_UNIT);
             if (at < count && dtype == PE_F64)
                 memcpy(in + at * size, &value, size);
             else if (at < count)
                 memcpy(in + at * size, &(float){(float)value}, size);
-            scalar(&odd[0], in, count);
-            kernel(&odd[1], in, count);
-            check_same(check, PE_F64, &(double){at < count}, &(double){odd[0]}, 1, "scalar");
-            check_same(check, PE_F64, &(double){at < count}, &(double){odd[1]}, 1,
-                       "element %zu of %zu", at, count);
+            scalar(&odd[0], &large[0], in, count);
+            kernel(&odd[1], &large[1], in, count);
+            for (size_t i = 0; i < 2; i++) {
+                check_same(check, PE_F64, &(double){at < count && which < 3}, &(double){odd[i]}, 1,
+                           "odd: %zu of %zu", at, count);
+                check_same(check, PE_F64, &(double){at < count && which < 5}, &(double){large[i]}, 1,
+                           "large: %zu of %zu", at, count);
+            }
         }
 }
 
@@ -158,14 +167,18 @@ static void check_softmax(struct kernel_check *check, enum pe_dtype dtype, softm
         for (size_t i = 0; i < 15 * CHECK_PLACES; i++) {
             const size_t place = i / 15;
             const double max = tops[i % 5];
+            const double unit = i / 5 % 2 ? 0x1p32 : 1;
+            double sums[2][PE_ATTENTION_PARTIALS] = {{0}, {0}}; /* of either type */
             void *want, *got;
-            double sums[2];
             twins(check, dtype, count, place, i % CHECK_KINDS, &want, &got);
-            scalar(want, count, max, &sums[0]);
-            kernel(got, count, max, &sums[1]);
+            for (size_t part = 0; part < 2; part++) { /* the second time of weights: sums go on */
+                scalar(want, count, part ? 1 : max, unit, sums[0], 0);
+                kernel(got, count, part ? 1 : max, unit, sums[1], 0);
+            }
             check_same(check, dtype, want, got, count, "count=%zu place=%zu max=%g", count, place,
                        max);
-            check_same(check, PE_F64, &sums[0], &sums[1], 1, "sum of %zu, max=%g", count, max);
+            check_same(check, dtype, sums[0], sums[1], PE_ATTENTION_PARTIALS, "sums of %zu, max=%g",
+                       count, max);
         }
 }
 

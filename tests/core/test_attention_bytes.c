@@ -65,17 +65,42 @@ TEST(same_bytes_for_threads_and_cuts)
 /* Weights before they are divided: every ISA has these bytes, so one is enough. */
 TEST(exp_within_two_ulp)
 {
-    double worst = 0, sum;
+    double worst = 0;
 
     for (double x = 0; x > -87; x -= 1e-4) {
         float row[PE_ATTENTION_PARTIALS], in[PE_ATTENTION_PARTIALS];
+        float sums[PE_ATTENTION_PARTIALS] = {0};
         for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
             row[i] = in[i] = (float)fmax(x * (1 + i * 1e-5), -87);
-        pe_isa()->kernels->softmax_f32(row, PE_ATTENTION_PARTIALS, 0, &sum);
+        pe_isa()->kernels->softmax_f32(row, PE_ATTENTION_PARTIALS, 0, 1, sums, 0);
         for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
             worst = fmax(worst, fabs(row[i] - exp(in[i])) / ldexp(1, ilogb(exp(in[i])) - 23));
     }
     ck_assert_double_le(worst, 2);
+}
+
+/* Their sum fits, but no multiple of it. */
+TEST(large_values_stay_finite)
+{
+    enum { KEYS = 40, DIM = 32 };
+    static float zeros[KEYS * DIM], values[KEYS * DIM], out[DIM];
+    const struct pe_attention_spec spec = {.size = sizeof(spec),
+                                           .q = {PE_F32, 4, {1, 1, 1, DIM}, zeros},
+                                           .k = {PE_F32, 4, {1, 1, KEYS, DIM}, zeros},
+                                           .v = {PE_F32, 4, {1, 1, KEYS, DIM}, values},
+                                           .scale = NAN,
+                                           .query_start = NAN,
+                                           .output = PE_ATTENTION_OUTPUT};
+    struct pe_error err = {0};
+    struct pe_attention *attention;
+
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        values[i] = 0x1p120f;
+    ck_assert_msg(!pe_attention_new(&attention, &spec, NULL, NULL, &err), "%s", err.detail);
+    ck_assert(!pe_attention_fill(attention, 0, 1, out, NULL, &err));
+    pe_attention_free(attention);
+    for (size_t i = 0; i < DIM; i++)
+        ck_assert_double_eq(out[i], 0x1p120);
 }
 
 /* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */
