@@ -7,14 +7,17 @@
 #include "core/base/least.h"
 #include "core/bulk/fine.h"
 #include "core/bulk/float32.h"
+#include "core/bulk/listed.h"
 #include "core/bulk/quick.h"
 
-/* Which way a table is filled: in doubles (quick.c), in sums of two (fine.c), as float32 angles
- * (float32.c), or, beyond the reach of those, by the ladder, one element after the other. */
+/* Which way a table is filled: in doubles (quick.c, and listed.c by digits), in sums of two
+ * (fine.c), as float32 angles (float32.c), or, beyond the reach of those, by the ladder, one
+ * element after the other. */
 
 enum {
-    STEPS_MIN = 4,     /* rows that are worth powers of a step */
-    CHECK_EXACT = 128, /* pairs by the ladder between two looks at the work: some 2 ms */
+    STEPS_MIN = 4,            /* rows that are worth powers of a step */
+    BLOCK_ELEMENTS = 1 << 16, /* that are asked for at once, as a rule */
+    CHECK_EXACT = 128,        /* pairs by the ladder between two looks at the work: some 2 ms */
 };
 
 /* ---- one by one ----------------------------------------------------------------------------- */
@@ -147,7 +150,9 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     call.size = pe_dtype_info(dtype)->size;
     if (begin >= end)
         return PE_OK;
-    return way_of(&call, reach_of(positions, begin, end))(&call, work, err);
+    rows_fill *const way = way_of(&call, reach_of(positions, begin, end));
+    return (way == pe_quick_fill && pe_listed_takes(&call) ? pe_listed_fill : way)(&call, work,
+                                                                                   err);
 }
 
 static bool scales_fit(const struct pe_table_scales *scales, const struct pe_positions *positions,
@@ -236,7 +241,9 @@ double pe_table_work(const struct pe_table_use *use)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
-    if (alone)
-        return 2.4 + row;
+    if (alone) {
+        const size_t rows = pe_least(count, BLOCK_ELEMENTS / use->width + 1);
+        return 2.4 * pe_listed_share(p->values, count, rows, fastest) + row;
+    }
     return 0.3 + row + ANCHOR / (double)(p->count + 1);
 }

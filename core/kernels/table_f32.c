@@ -2,6 +2,7 @@
 #include "core/kernels/vec.h"
 
 #define table_kernel table_f32
+#define list_kernel  table_list_f32
 #define ELEMENT      float
 
 PE_INLINE uint32_t put(float *out, double low, double high)
@@ -13,6 +14,16 @@ PE_INLINE uint32_t put(float *out, double low, double high)
 #include "core/kernels/table_body.h"
 
 #if PE_LANES > 1
+PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
+{
+    const vec low = vec_narrow(x.low - error.low, x.high - error.high);
+    const vec high = vec_narrow(x.low + error.low, x.high + error.high);
+    const vec_u32 differ = (vec_u32)low ^ (vec_u32)high;
+
+    vec_store(out, low);
+    return __builtin_expect(vec_any(differ), 0) ? lanes_set(differ) : 0;
+}
+
 PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_doubts *doubts, const size_t rows)
 {
@@ -29,14 +40,11 @@ PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t co
             if (row >= rows)
                 break;
             const struct reals x = reals_sum(f.cos[i], p, f.sin[i], q);
-            const vec low = vec_narrow(x.low - error.low, x.high - error.high);
-            const vec high = vec_narrow(x.low + error.low, x.high + error.high);
-            const vec_u32 differ = (vec_u32)low ^ (vec_u32)high;
 
-            vec_store(out + row * in->out_stride + column, low);
-            if (__builtin_expect(vec_any(differ), 0))
-                doubts->rows[row] |= lanes_set(differ) << column;
+            doubts->rows[row] |= reals_put(out + row * in->out_stride + column, x, error) << column;
         }
     }
 }
 #endif
+
+#include "core/kernels/table_list.h"
