@@ -101,8 +101,9 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
 }
 
 /* Listed positions follow each other as a rule, by 1 or by what the first two are apart: the step
- * that more of them have. NAN: too few have one. The kernels want |step| w < 2^52.5. */
-static double step_of(const double *t, size_t count, double fastest)
+ * that more of them have; *apart do not follow. NAN: too few have one. The kernels want
+ * |step| w < 2^52.5. */
+static double step_of(const double *t, size_t count, double fastest, size_t *apart)
 {
     const double steps[] = {1, t[1] - t[0]};
     size_t follow[] = {0, 0};
@@ -111,6 +112,7 @@ static double step_of(const double *t, size_t count, double fastest)
         for (size_t k = 0; k < 2; k++)
             follow[k] += pe_is_step(t[i - 1], steps[k], t[i]);
     const size_t best = follow[1] > follow[0];
+    *apart = count - follow[best];
     return 2 * follow[best] >= count && fabs(steps[best]) * fastest <= 0x1p52 ? steps[best] : NAN;
 }
 
@@ -120,9 +122,10 @@ static struct pe_table_call call_of(const struct pe_table *table,
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
     const bool alone = table->columns || end < begin + STEPS_MIN;
+    size_t apart = 0;
     const double step = alone               ? NAN
                         : positions->values ? step_of(positions->values + begin, end - begin,
-                                                      pe_frequencies_fastest(frequencies))
+                                                      pe_frequencies_fastest(frequencies), &apart)
                                             : positions->step;
 
     return (struct pe_table_call){.table = table,
@@ -135,6 +138,7 @@ static struct pe_table_call call_of(const struct pe_table *table,
                                   .rows_most =
                                       isnan(step) ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
                                   .step = step,
+                                  .apart = apart,
                                   .zipped = table->pair_step == 2 && !table->columns};
 }
 
@@ -228,8 +232,9 @@ double pe_table_work(const struct pe_table_use *use)
     const bool within = is_within(reach, fastest);
     /* Sines below 2^-140, and those of 0, are the ladder's. */
     const bool tiny = reach.near < 0x1p-100 || has_zeros(p);
+    size_t apart;
     const bool alone =
-        p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest)));
+        p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest, &apart)));
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;

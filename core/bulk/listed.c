@@ -117,12 +117,10 @@ bool pe_listed_takes(struct pe_table_call *call)
 {
     enum { ROWS_MIN = 8 };
     const size_t count = call->end - call->begin;
-    size_t anchors = call->rows_most == 1 ? count : 0;
+    const size_t anchors = call->rows_most == 1 ? count : call->apart + count / PE_TABLE_ROWS;
 
     if (!call->positions->values || count < ROWS_MIN)
         return false;
-    for (size_t row = call->begin; call->rows_most > 1 && row < call->end; anchors++)
-        row += pe_table_rows_from(call, row);
     return 4 * anchors > count && /* or those that share one are sooner anyway */
            digits_choose(&call->digits, call->positions->values + call->begin, count,
                          pe_frequencies_fastest(call->frequencies)) &&

@@ -29,6 +29,7 @@ struct pe_table_call {
     size_t pairs;      /* that have a column */
     size_t rows_most;  /* that share an anchor */
     double step;       /* between them */
+    size_t apart;      /* rows of a list that do not follow the one before */
     bool zipped;       /* cosines and sines stand by turns, and so do their factors */
     /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
     const struct pe_table_sums *sums;

@@ -14,13 +14,20 @@ PE_INLINE uint32_t put(float *out, double low, double high)
 #include "core/kernels/table_body.h"
 
 #if PE_LANES > 1
-PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
+/* Writes one end of each interval, and returns the bits in which it differs from the other. */
+PE_INLINE vec_u32 ends_put(float *out, struct reals x, struct reals error)
 {
     const vec low = vec_narrow(x.low - error.low, x.high - error.high);
     const vec high = vec_narrow(x.low + error.low, x.high + error.high);
-    const vec_u32 differ = (vec_u32)low ^ (vec_u32)high;
 
     vec_store(out, low);
+    return (vec_u32)low ^ (vec_u32)high;
+}
+
+PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
+{
+    const vec_u32 differ = ends_put(out, x, error);
+
     return __builtin_expect(vec_any(differ), 0) ? lanes_set(differ) : 0;
 }
 
@@ -39,9 +46,10 @@ PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t co
             const size_t row = i * PE_TABLE_TURN + power;
             if (row >= rows)
                 break;
-            const struct reals x = reals_sum(f.cos[i], p, f.sin[i], q);
-
-            doubts->rows[row] |= reals_put(out + row * in->out_stride + column, x, error) << column;
+            const vec_u32 differ = ends_put(out + row * in->out_stride + column,
+                                            reals_sum(f.cos[i], p, f.sin[i], q), error);
+            if (__builtin_expect(vec_any(differ), 0))
+                doubts->rows[row] |= lanes_set(differ) << column;
         }
     }
 }
