@@ -113,20 +113,21 @@ PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows 
 PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_doubts *doubts, const size_t rows)
 {
+    const struct pe_table_rows all = *in; /* which no store changes */
     const struct turns turns = turns_of(in, column);
     const struct thin f = thin_of(&turns, in, column);
 
     for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
-        const size_t at = power * in->step_stride + column;
-        const vec p = reals_narrow(reals_load(in->step_cos + at));
-        const vec q = reals_narrow(reals_load(in->step_sin + at));
+        const size_t at = power * all.step_stride + column;
+        const vec p = reals_narrow(reals_load(all.step_cos + at));
+        const vec q = reals_narrow(reals_load(all.step_sin + at));
 
 #pragma GCC unroll 4
         for (size_t i = 0; i < TURNS; i++) {
             const size_t row = i * PE_TABLE_TURN + power;
             if (row >= rows)
                 break;
-            uint16_t *const to = out + row * in->out_stride;
+            uint16_t *const to = out + row * all.out_stride;
             const vec x = vec_multiply_add(f.cos[i], p, f.sin[i] * q);
             const vec error = vec_multiply_add(f.of_sin[i], magnitude(q), f.of_cos[i]);
 
