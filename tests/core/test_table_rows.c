@@ -71,10 +71,11 @@ static struct pe_positions random_positions(double *list)
         break;
     case 7: /* without order, near each other, and so many of them the same, or far apart */
     case 8:
-        p.start = floor(late);
+        p.start = late < 0x1p44 && random_bits() % 4 ? floor(late) : 0;
         for (size_t i = 0; i < p.count; i++)
-            list[i] = (p.start < 0x1p44 ? p.start : 0) +
-                      (double)(random_bits() >> (40 + (uint64_t)late % 23));
+            list[i] = p.start == 0 && random_bits() % 64 == 0
+                          ? -0.0
+                          : p.start + (double)(random_bits() >> (40 + (uint64_t)late % 23));
         p.values = list;
         break;
     case 1:
