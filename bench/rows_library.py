@@ -54,7 +54,7 @@ def tables():
            LISTED_COUNT * 64,
            ("f32", "<=", 3),
            others={"f32": Who("library", in_a_row(LISTED_COUNT), "f32 in a row")},
-           limit="every position has an anchor of its own"),
+           limit="a row is a turn and a half and reads its factors from tables"),
         ns("table-f16", "table f16", cosines("f16"), COSINES_COUNT, ("f32", "<=", 1),
            others=IN_A_ROW, limit=doubt),
         ns("table-bf16", "table bf16", cosines("bf16"), COSINES_COUNT, ("f32", "<=", 1),
@@ -75,7 +75,6 @@ LISTED_COUNT = 1024
 LISTED = "positions=" + ",".join(str((i * i * 7919 + i * 104729) % 1000003)
                                  for i in range(LISTED_COUNT)) + " part=cos"
 
-LOOPS = "index and binary are plain loops, an element at a time"
 FILLED = [
     ("alibi", "bias", "heads=8", "query_length=256 key_length=1024", 8 * 256 * 1024),
     ("t5", "bias", "", "query_length=256 key_length=1024", 8 * 256 * 1024),
@@ -90,7 +89,7 @@ FILLED = [
 
 def filled():
     return [ns(f"filled-{encoding}", f"{encoding} filled", f"view;{encoding};{view};f32;{scheme};"
-               f"{params}", elements, at_most(0.5), limit=LOOPS)
+               f"{params}", elements, at_most(0.5))
             for encoding, view, scheme, params, elements in FILLED]
 
 

@@ -7,14 +7,17 @@
 #include "core/base/least.h"
 #include "core/bulk/fine.h"
 #include "core/bulk/float32.h"
+#include "core/bulk/listed.h"
 #include "core/bulk/quick.h"
 
-/* Which way a table is filled: in doubles (quick.c), in sums of two (fine.c), as float32 angles
- * (float32.c), or, beyond the reach of those, by the ladder, one element after the other. */
+/* Which way a table is filled: in doubles (quick.c, and listed.c by digits), in sums of two
+ * (fine.c), as float32 angles (float32.c), or, beyond the reach of those, by the ladder, one
+ * element after the other. */
 
 enum {
-    STEPS_MIN = 4,     /* rows that are worth powers of a step */
-    CHECK_EXACT = 128, /* pairs by the ladder between two looks at the work: some 2 ms */
+    STEPS_MIN = 4,            /* rows that are worth powers of a step */
+    BLOCK_ELEMENTS = 1 << 16, /* that are asked for at once, as a rule */
+    CHECK_EXACT = 128,        /* pairs by the ladder between two looks at the work: some 2 ms */
 };
 
 /* ---- one by one ----------------------------------------------------------------------------- */
@@ -98,8 +101,9 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
 }
 
 /* Listed positions follow each other as a rule, by 1 or by what the first two are apart: the step
- * that more of them have. NAN: too few have one. The kernels want |step| w < 2^52.5. */
-static double step_of(const double *t, size_t count, double fastest)
+ * that more of them have; *apart do not follow. NAN: too few have one. The kernels want
+ * |step| w < 2^52.5. */
+static double step_of(const double *t, size_t count, double fastest, size_t *apart)
 {
     const double steps[] = {1, t[1] - t[0]};
     size_t follow[] = {0, 0};
@@ -108,6 +112,7 @@ static double step_of(const double *t, size_t count, double fastest)
         for (size_t k = 0; k < 2; k++)
             follow[k] += pe_is_step(t[i - 1], steps[k], t[i]);
     const size_t best = follow[1] > follow[0];
+    *apart = count - follow[best];
     return 2 * follow[best] >= count && fabs(steps[best]) * fastest <= 0x1p52 ? steps[best] : NAN;
 }
 
@@ -117,9 +122,10 @@ static struct pe_table_call call_of(const struct pe_table *table,
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
     const bool alone = table->columns || end < begin + STEPS_MIN;
+    size_t apart = 0;
     const double step = alone               ? NAN
                         : positions->values ? step_of(positions->values + begin, end - begin,
-                                                      pe_frequencies_fastest(frequencies))
+                                                      pe_frequencies_fastest(frequencies), &apart)
                                             : positions->step;
 
     return (struct pe_table_call){.table = table,
@@ -132,6 +138,7 @@ static struct pe_table_call call_of(const struct pe_table *table,
                                   .rows_most =
                                       isnan(step) ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
                                   .step = step,
+                                  .apart = apart,
                                   .zipped = table->pair_step == 2 && !table->columns};
 }
 
@@ -147,7 +154,9 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     call.size = pe_dtype_info(dtype)->size;
     if (begin >= end)
         return PE_OK;
-    return way_of(&call, reach_of(positions, begin, end))(&call, work, err);
+    rows_fill *const way = way_of(&call, reach_of(positions, begin, end));
+    return (way == pe_quick_fill && pe_listed_takes(&call) ? pe_listed_fill : way)(&call, work,
+                                                                                   err);
 }
 
 static bool scales_fit(const struct pe_table_scales *scales, const struct pe_positions *positions,
@@ -223,8 +232,9 @@ double pe_table_work(const struct pe_table_use *use)
     const bool within = is_within(reach, fastest);
     /* Sines below 2^-140, and those of 0, are the ladder's. */
     const bool tiny = reach.near < 0x1p-100 || has_zeros(p);
+    size_t apart;
     const bool alone =
-        p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest)));
+        p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest, &apart)));
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
@@ -236,7 +246,9 @@ double pe_table_work(const struct pe_table_use *use)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
-    if (alone)
-        return 2.4 + row;
+    if (alone) {
+        const size_t rows = pe_least(count, BLOCK_ELEMENTS / use->width + 1);
+        return 2.4 * pe_listed_share(p->values, count, rows, fastest) + row;
+    }
     return 0.3 + row + ANCHOR / (double)(p->count + 1);
 }

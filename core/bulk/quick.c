@@ -83,6 +83,8 @@ struct fill {
     size_t pair;      /* the first of the piece */
     size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
     size_t unchecked; /* runs since the last look at the work of the caller */
+    size_t place;     /* the row of `position`: pieces of a wide table have the same few */
+    struct pe_position position;
     size_t step_stride;
     struct pe_phases phases;
     PE_ALIGNED double reach[COLUMNS];
@@ -202,9 +204,11 @@ static void steps_compute(struct fill *fill)
             memcpy(cos, fill->anchors.cos, fill->pairs * sizeof(*cos));
             memcpy(sin, fill->anchors.sin, fill->pairs * sizeof(*sin));
         }
-        for (size_t i = 0; i < fill->pairs; i++) /* 6.3 > 2 pi */
-            fill->reach[i] =
-                fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * fill->phases.high[i]);
+        const double far = 6.3 * (double)ROWS * fabs(step.part[0]); /* 6.3 > 2 pi */
+        for (size_t i = 0; i < fill->pairs; i++) {
+            const double reach = far * fill->phases.high[i];
+            fill->reach[i] = reach < 1 ? reach : 1;
+        }
     }
     fill->call->kernels->table_steps(fill->step_cos, fill->step_sin, fill->step_stride, powers,
                                      fill->step_stride);
@@ -221,15 +225,16 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
     fill->pairs = (pair_end - fill->pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
     steps_compute(fill);
     for (size_t row = call->begin, count; row < call->end; row += count) {
-        const struct pe_position position = pe_position_of(call->positions, row);
-
         if (++fill->unchecked % CHECK_RUNS == 0 && pe_work_check(work, err))
             return err->status;
+        if (fill->place != row)
+            fill->position = pe_position_of(call->positions, row);
+        fill->place = row;
         count = pe_table_rows_from(call, row);
-        anchor_compute(fill, &position,
+        anchor_compute(fill, &fill->position,
                        pe_frequencies_amplitude(call->frequencies, call->amplitude));
         if (call->scales)
-            anchor_scale(fill, &position, call->scales->center);
+            anchor_scale(fill, &fill->position, call->scales->center);
         for (size_t i = 0; i < runs_count; i++)
             run_fill(fill, &runs[i], row, count);
     }
@@ -244,6 +249,7 @@ enum pe_status pe_quick_fill(const struct pe_table_call *call, struct pe_work *w
 
     fill.call = call;
     fill.unchecked = 0;
+    fill.place = call->end;
     for (fill.pair = 0; fill.pair < call->pairs; fill.pair += piece)
         if (piece_fill(&fill, pe_least(call->pairs, fill.pair + piece), work, err))
             return err->status;

@@ -9,6 +9,13 @@
 #include "core/bulk/bulk.h"
 #include "core/isa/isa.h"
 
+/* How whole positions are cut into digits: see listed.c. */
+struct pe_table_digits {
+    uint64_t least, most; /* positions */
+    size_t stretches;     /* that share an anchor each */
+    unsigned low, high;   /* bits within one */
+};
+
 /* A call of pe_table_fill. */
 struct pe_table_call {
     const struct pe_table *table;
@@ -22,10 +29,12 @@ struct pe_table_call {
     size_t pairs;      /* that have a column */
     size_t rows_most;  /* that share an anchor */
     double step;       /* between them */
+    size_t apart;      /* rows of a list that do not follow the one before */
     bool zipped;       /* cosines and sines stand by turns, and so do their factors */
     /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
     const struct pe_table_sums *sums;
     const struct pe_table_scales *scales; /* NULL: the amplitude */
+    struct pe_table_digits digits;        /* of pe_listed_fill */
 };
 
 /* Columns side by side: cosines, sines, or both by turns, from the first of a piece on. */

@@ -6,6 +6,7 @@
 #include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/angle.h"
+#include "core/isa/isa.h"
 
 enum { ORDER_MSB, ORDER_LSB };
 enum { POSITION_BITS = 53 };
@@ -98,6 +99,28 @@ static void row_write(const struct digits *d, uint64_t position, char *out, size
         digits_write(d, position, out, sizeof(uint16_t));
 }
 
+/* Rows of f32 that fill a vector are a kernel's, which has the bit of each column by halves. */
+enum { GROUP = 64, KERNEL_COLUMNS = 16 };
+
+static void floats_write(const struct digits *d, const struct pe_positions *positions, size_t begin,
+                         size_t rows, float *out)
+{
+    float *const first = d->lsb ? out : out + (d->dim - d->count);
+    uint32_t low[POSITION_BITS], high[POSITION_BITS];
+    uint64_t numbers[GROUP];
+
+    for (size_t i = 0; i < d->count; i++) {
+        const uint64_t bit = UINT64_C(1) << (d->lsb ? i : d->count - 1 - i);
+        low[i] = (uint32_t)bit;
+        high[i] = (uint32_t)(bit >> 32);
+    }
+    for (size_t i = 0; i < rows; i++)
+        numbers[i] = (uint64_t)position_of(positions, begin + i);
+    if (d->count < d->dim)
+        memset(out, 0, rows * d->dim * sizeof(*out));
+    pe_isa()->kernels->bits_f32(first, numbers, rows, low, high, d->count, d->dim);
+}
+
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                            void *out, struct pe_work *work, struct pe_error *err)
 {
@@ -105,17 +128,26 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     struct digits digits = {.dim = dim,
                             .count = pe_least(dim, POSITION_BITS),
                             .lsb = pe_param_choice(&scheme->params, "bit_order") == ORDER_LSB};
+    /* Some rows at once, as many elements as lie between two looks at the work at most. */
+    const size_t most = dim < CHECK_ELEMENTS / GROUP ? GROUP : 1;
+    const bool by_kernel = part->dtype == PE_F32 && dim >= KERNEL_COLUMNS;
     const double one = 1;
+    size_t unchecked = 0;
 
     pe_from_f64(&digits.one, part->dtype, &one, 1);
-    for (size_t row = part->begin, unchecked = 0; row < part->end; row++, unchecked += dim) {
+    for (size_t row = part->begin, rows; row < part->end; row += rows, unchecked += rows * dim) {
+        char *const to = (char *)out + (row - part->begin) * dim * size;
+        rows = pe_least(most, part->end - row);
         if (unchecked >= CHECK_ELEMENTS) {
             unchecked = 0;
             if (pe_work_check(work, err))
                 return err->status;
         }
-        row_write(&digits, (uint64_t)position_of(part->positions, row),
-                  (char *)out + (row - part->begin) * dim * size, size);
+        if (by_kernel)
+            floats_write(&digits, part->positions, row, rows, (float *)(void *)to);
+        for (size_t i = 0; !by_kernel && i < rows; i++)
+            row_write(&digits, (uint64_t)position_of(part->positions, row + i), to + i * dim * size,
+                      size);
     }
     return PE_OK;
 }
@@ -126,7 +158,9 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
 {
     const double dim = (double)pe_sinusoids_dim(scheme);
 
-    (void)positions, (void)dtype;
+    (void)positions;
+    if (dtype == PE_F32 && dim >= KERNEL_COLUMNS)
+        return 0.15 + 1.5 / dim;
     return 0.1 + 0.6 * fmin(dim, POSITION_BITS) / dim + 8 / dim;
 }
 

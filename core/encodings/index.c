@@ -3,6 +3,7 @@
 
 #include "core/base/least.h"
 #include "core/exact/angle.h"
+#include "core/isa/isa.h"
 #include "core/kinds/rows.h"
 
 /* Enough for every sum of doubles up to 2^53 + 2^53. */
@@ -56,17 +57,16 @@ enum { GROUP = 512 };
 static void whole_write(const struct pe_positions *p, size_t begin, size_t count,
                         enum pe_dtype dtype, char *out)
 {
-    const double start = p->start, step = p->step;
+    const double step = p->step, first = p->start + step * (double)begin;
     float values[GROUP];
 
     if (dtype == PE_F64) {
         for (size_t i = 0; i < count; i++)
-            ((double *)(void *)out)[i] = start + step * (double)(int64_t)(begin + i) + 0.0;
+            ((double *)(void *)out)[i] = first + step * (double)(int64_t)i + 0.0;
         return;
     }
     float *const floats = dtype == PE_F32 ? (float *)(void *)out : values;
-    for (size_t i = 0; i < count; i++)
-        floats[i] = (float)(start + step * (double)(int64_t)(begin + i) + 0.0);
+    pe_isa()->kernels->even_f32(floats, first, step, count);
     if (dtype != PE_F32)
         pe_from_f32(out, dtype, values, count);
 }
@@ -93,8 +93,10 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
 static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
-    (void)scheme, (void)dtype;
-    return positions->values ? 7 : is_whole(positions) ? 0.7 : 60;
+    (void)scheme;
+    if (positions->values)
+        return 7;
+    return !is_whole(positions) ? 60 : dtype == PE_F64 ? 0.7 : 0.2;
 }
 
 static const struct pe_rows_kind rows = {.width = width, .fill = fill, .work = work};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
@@ -132,7 +133,9 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_PICTURE,
 };
 
-#define POINT_WORK 130.0 /* nanoseconds of a point beside its elements, about */
+/* Nanoseconds of a point beside its elements, about, and of one that is copied. */
+#define POINT_WORK 130.0
+#define COPY_WORK  8.0
 
 struct state {
     struct pe_rotary_view rotary;
@@ -161,6 +164,26 @@ static enum pe_status grid_open(struct pe_view *view, const struct pe_params *va
     return PE_OK;
 }
 
+/* How many pieces of a row, of one size, belong to one axis and the other by turns; 0: axes stand
+ * pair by pair. */
+static size_t pieces_count(const struct pe_view *view)
+{
+    const struct pe_rotary_view *rotary = view->state;
+
+    return variant_of(view->scheme)->in_turns                    ? 0
+           : rotary->duplicate || rotary->part == PE_PART_JOINED ? 4
+                                                                 : 2;
+}
+
+/* The part of a grid's rows that are made; others are copied. Of a block of 256 KiB, as blocks are
+ * asked for, it is a line, and of each other line the first point, which takes as long as four. */
+static double made_part(const struct pe_view *view, double row_size)
+{
+    const double width = (double)((const struct state *)view->state)->sizes[X];
+
+    return pieces_count(view) == 0 ? 1 : fmin(1, width * row_size / (1 << 18) + 4 / width);
+}
+
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
@@ -180,21 +203,26 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     for (size_t i = 0; i < view->outputs_count; i++) { /* points are listed, of a grid too */
         struct pe_output *cosines_or_sines = &view->outputs[i];
-        cosines_or_sines->element_work += POINT_WORK / (double)cosines_or_sines->row_elements;
+        const double elements = (double)cosines_or_sines->row_elements;
+        const double size = elements * (double)pe_dtype_info(view->dtype)->size;
+        const double made = list->present ? 1 : made_part(view, size);
+        cosines_or_sines->element_work =
+            made * (cosines_or_sines->element_work + POINT_WORK / elements) +
+            (1 - made) * (0.1 + COPY_WORK / elements);
     }
     return PE_OK;
 }
 
-static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
-                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+/* Points of a grid, as listed ones. */
+static enum pe_status points_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                  size_t row_end, char *out, struct pe_work *work,
+                                  struct pe_error *err)
 {
     enum { POINTS = 64 };
     const size_t row_size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
     const struct state *state = view->state;
     double points[2 * POINTS];
 
-    if (view->positions.values)
-        return pe_view_rotary_fill(view, output, row_begin, row_end, out, work, err);
     for (size_t row = row_begin, count; row < row_end; row += count) {
         count = row_end - row < POINTS ? row_end - row : POINTS;
         for (size_t i = 0; i < count; i++) {
@@ -204,8 +232,47 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
         const struct pe_positions positions = {.values = points, .count = count, .axes = 2};
         if (pe_work_check(work, err) ||
             pe_view_rotary_rows(view, &positions, output, 0, count,
-                                (char *)out + (row - row_begin) * row_size, work, err))
+                                out + (row - row_begin) * row_size, work, err))
             return err->status;
+    }
+    return PE_OK;
+}
+
+/* Rows [from, end) of a line, whose first row is made: what turns with x is copied from the line
+ * above, what turns with y from the row before. `to` is row `from`. */
+static void line_copy(const struct pe_view *view, size_t rows, size_t row_size, char *to)
+{
+    const struct state *state = view->state;
+    const size_t pieces = pieces_count(view), size = row_size / pieces;
+    const size_t first_is_y = variant_of(view->scheme)->y_first;
+    const size_t above = state->sizes[X] * row_size;
+
+    for (size_t row = 0; row < rows; row++, to += row_size)
+        for (size_t i = 0; i < pieces; i++) {
+            char *const piece = to + i * size;
+            memcpy(piece, piece - (i % 2 == first_is_y ? above : row_size), size);
+        }
+}
+
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+{
+    const size_t row_size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
+    const size_t width = ((const struct state *)view->state)->sizes[X];
+
+    if (view->positions.values)
+        return pe_view_rotary_fill(view, output, row_begin, row_end, out, work, err);
+    if (row_end - row_begin <= width || width == 1 || pieces_count(view) == 0)
+        return points_fill(view, output, row_begin, row_end, out, work, err);
+    if (points_fill(view, output, row_begin, row_begin + width, out, work, err))
+        return err->status;
+    for (size_t row = row_begin + width, end; row < row_end; row = end) {
+        char *const to = (char *)out + (row - row_begin) * row_size;
+        const bool begins = row % width == 0;
+        end = pe_least(row_end, row + width - row % width);
+        if (begins && points_fill(view, output, row, row + 1, to, work, err))
+            return err->status;
+        line_copy(view, end - row - begins, row_size, to + begins * row_size);
     }
     return PE_OK;
 }

@@ -15,6 +15,7 @@ enum {
     PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
     PE_FLOAT32_PAD = 16,   /* the same of angles in float32 */
     PE_FINE_COLUMNS = 32,  /* made at once of f64 */
+    PE_LIST_COLUMNS = 16,  /* made at once of listed positions */
 };
 
 /* A line of the cache, and the widest vector. */
@@ -47,6 +48,27 @@ struct pe_table_rows {
     const double *cos, *sin, *error;
     const double *step_cos, *step_sin;
     size_t step_stride; /* elements from row to row */
+    size_t rows, columns;
+    size_t out_stride;
+};
+
+/* Rows of two arrays of PE_LIST_COLUMNS each: of a cosine and the negative of a sine, or of what is
+ * turned by them, as the parts x and y of a complex number. */
+struct pe_list_table {
+    const double *x, *y;
+};
+
+/* Where a row's pieces are: elements from the begin of each table. */
+struct pe_list_place {
+    uint16_t anchor, steps[2], error;
+};
+
+/* At most PE_TABLE_ROWS rows of listed positions: an element is x of the product of its anchor and
+ * two steps, wrong by less than its error. */
+struct pe_table_list {
+    struct pe_list_table anchors, steps[2];
+    const double *errors;
+    const struct pe_list_place *places; /* of each row */
     size_t rows, columns;
     size_t out_stride;
 };

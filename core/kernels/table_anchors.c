@@ -116,6 +116,16 @@ void PE_KERNEL(table_steps)(double *cos, double *sin, size_t stride, size_t rows
     }
 }
 
+void PE_KERNEL(table_turns)(double *x, double *y, size_t rows)
+{
+    enum { STRIDE = PE_LIST_COLUMNS };
+    size_t step = rows;
+
+    for (size_t power = 1; power < rows; power *= 2, step++)
+        for (size_t row = power; row < rows && row < 2 * power; row++)
+            multiply(x, y, row * STRIDE, step * STRIDE, (row - power) * STRIDE, STRIDE);
+}
+
 void PE_KERNEL(table_zip)(double *out, const double *a, const double *b, size_t count)
 {
 #if PE_LANES > 1

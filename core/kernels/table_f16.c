@@ -2,6 +2,7 @@
 #include "core/kernels/vec.h"
 
 #define table_kernel table_f16
+#define list_kernel  table_list_f16
 #define narrow       f16_from_f32
 
 #if PE_LANES > 1

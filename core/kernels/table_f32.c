@@ -2,6 +2,7 @@
 #include "core/kernels/vec.h"
 
 #define table_kernel table_f32
+#define list_kernel  table_list_f32
 #define ELEMENT      float
 
 PE_INLINE uint32_t put(float *out, double low, double high)
@@ -13,30 +14,46 @@ PE_INLINE uint32_t put(float *out, double low, double high)
 #include "core/kernels/table_body.h"
 
 #if PE_LANES > 1
+/* Writes one end of each interval, and returns the bits in which it differs from the other. */
+PE_INLINE vec_u32 ends_put(float *out, struct reals x, struct reals error)
+{
+    const vec low = vec_narrow(x.low - error.low, x.high - error.high);
+    const vec high = vec_narrow(x.low + error.low, x.high + error.high);
+
+    vec_store(out, low);
+    return (vec_u32)low ^ (vec_u32)high;
+}
+
+PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
+{
+    const vec_u32 differ = ends_put(out, x, error);
+
+    return __builtin_expect(vec_any(differ), 0) ? lanes_set(differ) : 0;
+}
+
 PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_doubts *doubts, const size_t rows)
 {
-    const struct reals error = reals_load(in->error + column);
+    const struct pe_table_rows all = *in; /* which no store changes */
+    const struct reals error = reals_load(all.error + column);
     const struct turns f = turns_of(in, column);
 
     for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
-        const size_t at = power * in->step_stride + column;
-        const struct reals p = reals_load(in->step_cos + at), q = reals_load(in->step_sin + at);
+        const size_t at = power * all.step_stride + column;
+        const struct reals p = reals_load(all.step_cos + at), q = reals_load(all.step_sin + at);
 
 #pragma GCC unroll 4
         for (size_t i = 0; i < TURNS; i++) {
             const size_t row = i * PE_TABLE_TURN + power;
             if (row >= rows)
                 break;
-            const struct reals x = reals_sum(f.cos[i], p, f.sin[i], q);
-            const vec low = vec_narrow(x.low - error.low, x.high - error.high);
-            const vec high = vec_narrow(x.low + error.low, x.high + error.high);
-            const vec_u32 differ = (vec_u32)low ^ (vec_u32)high;
-
-            vec_store(out + row * in->out_stride + column, low);
+            const vec_u32 differ = ends_put(out + row * all.out_stride + column,
+                                            reals_sum(f.cos[i], p, f.sin[i], q), error);
             if (__builtin_expect(vec_any(differ), 0))
                 doubts->rows[row] |= lanes_set(differ) << column;
         }
     }
 }
 #endif
+
+#include "core/kernels/table_list.h"

@@ -61,7 +61,18 @@ PE_INLINE vec reals_narrow(struct reals x)
     return vec_narrow(x.low, x.high);
 }
 
-/* A vector of a row in doubles. Returns the lanes that are in doubt still. */
+/* Writes a vector of doubles. Returns the lanes that are in doubt still. */
+PE_INLINE uint64_t reals_put(uint16_t *out, struct reals x, struct reals error)
+{
+    const vec low = vec_odd(x.low - error.low - 0x1p-147, x.high - error.high - 0x1p-147);
+    const vec high = vec_odd(x.low + error.low + 0x1p-147, x.high + error.high + 0x1p-147);
+    const vec_u16 bits = vec_near(low), differ = bits ^ vec_near(high);
+
+    __builtin_memcpy(out, &bits, sizeof(bits));
+    return vec_any_u16(differ) ? lanes_set(__builtin_convertvector(differ, vec_u32)) : 0;
+}
+
+/* A vector of a row in doubles. */
 __attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struct turns *f,
                                                       const struct pe_table_rows *in, size_t row,
                                                       size_t column)
@@ -70,12 +81,8 @@ __attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struc
     const struct reals error = reals_load(in->error + column);
     const struct reals x = reals_sum(f->cos[row / PE_TABLE_TURN], reals_load(in->step_cos + at),
                                      f->sin[row / PE_TABLE_TURN], reals_load(in->step_sin + at));
-    const vec low = vec_odd(x.low - error.low - 0x1p-147, x.high - error.high - 0x1p-147);
-    const vec high = vec_odd(x.low + error.low + 0x1p-147, x.high + error.high + 0x1p-147);
-    const vec_u16 bits = vec_near(low), differ = bits ^ vec_near(high);
 
-    __builtin_memcpy(out + column, &bits, sizeof(bits));
-    return vec_any_u16(differ) ? lanes_set(__builtin_convertvector(differ, vec_u32)) : 0;
+    return reals_put(out + column, x, error);
 }
 
 /* Factors in float32, and what is granted of each. */
@@ -106,20 +113,21 @@ PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows 
 PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_doubts *doubts, const size_t rows)
 {
+    const struct pe_table_rows all = *in; /* which no store changes */
     const struct turns turns = turns_of(in, column);
     const struct thin f = thin_of(&turns, in, column);
 
     for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
-        const size_t at = power * in->step_stride + column;
-        const vec p = reals_narrow(reals_load(in->step_cos + at));
-        const vec q = reals_narrow(reals_load(in->step_sin + at));
+        const size_t at = power * all.step_stride + column;
+        const vec p = reals_narrow(reals_load(all.step_cos + at));
+        const vec q = reals_narrow(reals_load(all.step_sin + at));
 
 #pragma GCC unroll 4
         for (size_t i = 0; i < TURNS; i++) {
             const size_t row = i * PE_TABLE_TURN + power;
             if (row >= rows)
                 break;
-            uint16_t *const to = out + row * in->out_stride;
+            uint16_t *const to = out + row * all.out_stride;
             const vec x = vec_multiply_add(f.cos[i], p, f.sin[i] * q);
             const vec error = vec_multiply_add(f.of_sin[i], magnitude(q), f.of_cos[i]);
 
@@ -129,3 +137,5 @@ PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t
     }
 }
 #endif
+
+#include "core/kernels/table_list.h"

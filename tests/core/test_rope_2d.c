@@ -99,6 +99,32 @@ TEST(relations)
     expect_table("rope-2d", "dim=4", "width=0 height=5", NULL, 0, 2, 0);
 }
 
+/* Lines of a grid are copied in part from the line above, in any arrangement and from any row on:
+ * as the same points one by one. */
+TEST(lines_are_points)
+{
+    static const char *const variants[] = {"axial", "pixtral", "efficientloftr"};
+    static const char *const parts[] = {"part=sin", "part=complex", "duplicate=true part=cos",
+                                        "cache=vllm"};
+    enum { WIDTH = 5, ROWS = 7 * WIDTH };
+
+    for (size_t i = 0; i < COUNT_OF(variants) * COUNT_OF(parts); i++) {
+        const char *const part = parts[i % COUNT_OF(parts)];
+        char text[100], grid[100], points[4 * ROWS + 100] = "positions=";
+        snprintf(text, sizeof(text), "dim=24 variant=%s", variants[i / COUNT_OF(parts)]);
+        snprintf(grid, sizeof(grid), "width=%d height=7 %s", WIDTH, part);
+        for (size_t row = 0; row < 2 * ROWS; row++)
+            snprintf(points + strlen(points), 4, "%zu%s",
+                     row < ROWS ? row % WIDTH : row % ROWS / WIDTH,
+                     row + 1 == ROWS       ? ";"
+                     : row + 1 == 2 * ROWS ? " "
+                                           : ",");
+        strcat(points, part);
+        expect_same("rope-2d", text, grid, "rope-2d", text, points);
+        expect_same("rope-2d", text, points, "rope-2d", text, grid);
+    }
+}
+
 /* What is moved by a distance ends where it would have stood: llama4's 1 is added once. */
 TEST(moved_is_placed)
 {

@@ -137,6 +137,101 @@ TEST(every_isa)
             check_blocks(isa->kernels, isa->name, 60);
 }
 
+/* ---- whole positions by digits -------------------------------------------------------------- */
+
+enum { DIGIT_ROWS = 512, DIGIT_STEPS = 9, WIDTH = PE_LIST_COLUMNS };
+
+/* Cosines and negative sines of a digit's values, as core/bulk/listed.c makes them. */
+static struct digit_table {
+    double x[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH], y[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH];
+} tables[3];
+
+static void digit_compute(struct digit_table *table, const struct pe_kernels *kernels,
+                          const struct pe_phases *phases, double first, double amplitude,
+                          double unit_size, size_t rows)
+{
+    static const double none[PAIRS];
+    static struct pe_anchors a;
+    size_t row = 0;
+
+    for (size_t power = 0; power == 0 || power < rows; power = power ? 2 * power : 1) {
+        const double t = power ? (double)power * unit_size : first;
+        const struct pe_anchor at = {{t, 0}, power ? 1 : amplitude, none};
+        kernels->table_anchors(&a, &at, phases, WIDTH);
+        memcpy(table->x + row * WIDTH, a.cos, WIDTH * sizeof(double));
+        memcpy(table->y + row * WIDTH, a.minus_sin, WIDTH * sizeof(double));
+        row = power == 0 ? rows : row + 1;
+    }
+    kernels->table_turns(table->x, table->y, rows);
+}
+
+/* Rows of digits drawn at random, all their turns made in doubles. */
+static void digits_compare(const struct pe_frequencies *f, size_t pair, uint64_t first,
+                           const unsigned bits[2], enum pe_amplitude amplitude, struct worst *worst)
+{
+    const uint64_t digits[] = {random_bits() % DIGIT_ROWS, random_bits() >> (64 - bits[0]),
+                               random_bits() >> (64 - bits[1])};
+    const uint64_t t =
+        ((first + digits[0]) << (bits[0] + bits[1])) + (digits[1] << bits[1]) + digits[2];
+    const struct pe_position position = {{(double)t}};
+
+    for (size_t i = 0; i < WIDTH; i++) {
+        const double near = pe_frequencies_near(f, pair + i);
+        const double granted = 0x1p-41 * pe_frequencies_amplitude(f, amplitude);
+        double x = 1, y = 0, cos, sin;
+        for (size_t k = 0; k < 3; k++) {
+            const double p = tables[k].x[digits[k] * WIDTH + i];
+            const double q = tables[k].y[digits[k] * WIDTH + i], turned = x * p - y * q;
+            y = x * q + y * p;
+            x = turned;
+        }
+        pe_frequencies_pair(f, pair + i, &position, amplitude, PE_F64, &cos, &sin);
+        worst->cos = fmax(worst->cos, part_of(x, cos, granted));
+        worst->sin = fmax(worst->sin, part_of(-y, sin, granted * fmin(1, (double)t * near)));
+    }
+}
+
+static void check_digits(const struct pe_kernels *kernels, const char *name)
+{
+    static const char *const texts[] = {
+        "dim=128 base=10000", "dim=128 base=1.001", "dim=128 base=1e30",
+        "dim=128 rope_type=yarn factor=16 original_max_position_embeddings=4096"};
+    struct worst worst = {0, 0};
+
+    for (size_t i = 0; i < 40; i++) {
+        OWNED_SCHEME scheme = scheme_new("rope", texts[i % COUNT_OF(texts)]);
+        const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
+        const enum pe_amplitude amplitude = random_bits() % 3;
+        const unsigned bits[] = {1 + (unsigned)(random_bits() % 8),
+                                 1 + (unsigned)(random_bits() % 8)};
+        const uint64_t first = i % 3 == 0 ? 0 : random_bits() >> (41 + i % 20);
+        const size_t pair = i % 4 * WIDTH;
+        const struct pe_phases phases = pe_frequencies_phases(f, pair);
+        const double unit_size = ldexp(1, (int)(bits[0] + bits[1]));
+
+        digit_compute(&tables[0], kernels, &phases, (double)first * unit_size,
+                      pe_frequencies_amplitude(f, amplitude), unit_size, DIGIT_ROWS);
+        digit_compute(&tables[1], kernels, &phases, 0, 1, ldexp(1, (int)bits[1]),
+                      (size_t)1 << bits[0]);
+        digit_compute(&tables[2], kernels, &phases, 0, 1, 1, (size_t)1 << bits[1]);
+        for (size_t k = 0; k < 200; k++)
+            digits_compare(f, pair, first, bits, amplitude, &worst);
+    }
+    printf("%s by digits: at most %.3f of the error granted to cosines, %.3f to sines\n", name,
+           worst.cos, worst.sin);
+    ck_assert_double_gt(worst.cos, 0);
+    ck_assert_double_gt(worst.sin, 0);
+    ck_assert_double_lt(worst.cos, 1 / SURPLUS);
+    ck_assert_double_lt(worst.sin, 1 / SURPLUS);
+}
+
+TEST(digits_at_every_isa)
+{
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
+        if (isa->usable())
+            check_digits(isa->kernels, isa->name);
+}
+
 /* ---- sums of two doubles -------------------------------------------------------------------- */
 
 enum { COLUMNS = PE_FINE_COLUMNS, WIDE_BITS = 192 };

@@ -66,8 +66,17 @@ static struct pe_positions random_positions(double *list)
     const double late = ldexp(unit(), (int)(random_bits() % 54));
     struct pe_positions p = {.step = 1, .count = 1 + random_bits() % ROWS_MAX};
 
-    switch (random_bits() % 8) {
+    switch (random_bits() % 10) {
     case 0:
+        break;
+    case 7: /* without order, near each other, and so many of them the same, or far apart */
+    case 8:
+        p.start = late < 0x1p44 && random_bits() % 4 ? floor(late) : 0;
+        for (size_t i = 0; i < p.count; i++)
+            list[i] = p.start == 0 && random_bits() % 64 == 0
+                          ? -0.0
+                          : p.start + (double)(random_bits() >> (40 + (uint64_t)late % 23));
+        p.values = list;
         break;
     case 1:
         p.start = floor(late);

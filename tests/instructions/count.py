@@ -29,11 +29,14 @@ ATTENTIONS = [f"attention;{words}" for words in (
     "none;;48;128;64;1;1;f32;30", "none;;48;128;64;1;1;f64;30", "rope;dim=64;48;128;64;1;1;f16;",
     "alibi;heads=1;48;128;64;1;1;bf16;", "shaw;max_relative_position=64;48;128;64;1;1;f32;",
     "shaw;max_relative_position=64;48;128;64;1;1;f64;")]
+WITHOUT_ORDER = ",".join(str(i * i * 7919 % 4093) for i in range(256))
 TABLES = [f"view;{words}" for words in (
     "rope;table;f32;dim=128;length=512", "rope;table;f16;dim=128;length=512",
     "rope;table;bf16;dim=128;length=512", "rope;table;f64;dim=128;length=256",
     "rope;table;f32;dim=128 arithmetic=hf;length=256", "sinusoidal;table;f32;dim=128;length=256",
     "xpos;table;f32;dim=128 t_center=0;length=256",
+    *(f"rope;table;{dtype};dim=64;positions={WITHOUT_ORDER}" for dtype in ("f32", "f16", "bf16")),
+    "index;table;f32;;length=4096", "binary;table;f32;dim=32;length=256",
     "sinusoidal;table;f32;dim=64;length=256 pool=mean rows=32 columns=32",
     "sinusoidal;table;f32;dim=64;length=256 pool=minmax rows=32 columns=32")]
 ANALYSES = [f"made;rope;{words}" for words in (
