@@ -26,13 +26,13 @@ enum {
 
 _Static_assert(API_PLACES == 1 << PLACES_BITS, "a hash is a place");
 
-/* How far on after a place without a match: 1, and 1 more with each 1 << patience of them, `most`
- * at most. */
+/* How far on after a place without a match: `least`, and 1 more with each 1 << patience of them,
+ * `most` at most. */
 struct pace {
-    unsigned patience, most;
+    unsigned least, most, patience;
 };
 
-static const struct pace careful = {5, 4}, hasty = {0, 12};
+static const struct pace careful = {1, 4, 5}, hasty = {8, 12, 0};
 
 struct search {
     struct api_section *section;
@@ -106,10 +106,8 @@ static size_t length_of(const struct search *search, size_t at, size_t distance,
         length += EIGHT;
         other = eight_at(here + length) ^ eight_at(before + length);
     }
-    if (other != 0) {
-        length += (size_t)__builtin_ctzll(other) / 8;
-        return length < most ? length : most;
-    }
+    if (other != 0)
+        return length + (size_t)__builtin_ctzll(other) / 8;
     while (length < most && here[length] == before[length])
         length++;
     return length;
@@ -173,7 +171,7 @@ static size_t look(struct search *search, size_t at, size_t stop, struct pace pa
     unsigned missed = 0;
 
     while (at < stop && search->section->matches_count < API_MATCHES) {
-        const unsigned step = 1 + (missed++ >> pace.patience);
+        const unsigned step = pace.least + (missed++ >> pace.patience);
         if (!match_find(search, at, step > 1)) {
             at += step < pace.most ? step : pace.most;
             continue;
