@@ -295,7 +295,8 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 
 # Pictures that they give alike. Of the service only this, and of jansson only its header, whose
 # functions are cut out: a port need not have the libraries.
-PICTURE_SOURCES = tests/ports/pictures.c $(wildcard api/drawing/*.c api/png/*.c api/raster/*.c) \
+PICTURE_SOURCES = tests/ports/pictures.c \
+                  $(wildcard $(patsubst %,api/%/*.c,drawing deflate png raster)) \
                   api/plots/fourier.c api/base/system.c \
                   $(addprefix api/numbers/,text.c print.c powers.c) \
                   $(addprefix api/memory/,arena.c arena_text.c budget.c)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/base/wraps.h"
-#include "api/png/huffman.h"
+#include "api/deflate/symbols.h"
 #include "posenc/work.h"
 
 /* Blocks of literals and matches (RFC 1951) with codes of their own. Matches are found by a table
@@ -12,162 +12,83 @@
 
 enum {
     MATCH_MIN = 4,
-    MATCH_MAX = 258,
-    WINDOW = 32768,
     HASH_BITS = 15,
     NOTED = 24,       /* places of a match that others may begin at */
     TOKENS = 1 << 16, /* of a block */
-    END = 256,
-    DISTANCES = 30,
-    LENGTHS = 19, /* symbols that lengths of codes are told in */
+    TOKEN_ROOM = 16,  /* bytes that one becomes at most, and the slack of a flush */
 };
 
 struct deflate {
     struct api_text *out;
     struct api_arena *arena;
-    uint64_t held; /* bits that make no byte yet */
-    unsigned count;
-    uint32_t *tokens; /* a byte, or MATCH with the length and the distance */
+    struct api_bits bits; /* in `bytes` */
+    uint32_t *tokens;     /* a byte, or a length << 16 and a distance less one */
     size_t tokens_count, hint;
-    uint32_t literals[API_CODE_SYMBOLS], distances[DISTANCES]; /* how often */
+    uint32_t literals[API_CODE_SYMBOLS], distances[API_DISTANCES]; /* how often */
     unsigned char bytes[4096];
-    size_t bytes_count;
 };
 
 /* ---- bits ----------------------------------------------------------------------------------- */
 
 static void bytes_leave(struct deflate *deflate)
 {
-    api_text_add(deflate->out, deflate->bytes, deflate->bytes_count);
-    deflate->bytes_count = 0;
+    api_text_add(deflate->out, deflate->bytes, (size_t)(deflate->bits.at - deflate->bytes));
+    deflate->bits.at = deflate->bytes;
 }
 
-/* The lowest bit first. */
-static void bits_put(struct deflate *deflate, uint32_t value, unsigned count)
+/* Room for as many bytes. */
+static struct api_bits *room(struct deflate *deflate, size_t size)
 {
-    deflate->held |= (uint64_t)value << deflate->count;
-    for (deflate->count += count; deflate->count >= 8; deflate->count -= 8) {
-        if (deflate->bytes_count == sizeof(deflate->bytes))
-            bytes_leave(deflate);
-        deflate->bytes[deflate->bytes_count++] = (unsigned char)(deflate->held & 0xff);
-        deflate->held >>= 8;
-    }
+    if ((size_t)(deflate->bytes + sizeof(deflate->bytes) - deflate->bits.at) < size)
+        bytes_leave(deflate);
+    return &deflate->bits;
 }
 
-static void symbol_put(struct deflate *deflate, const struct api_code *code, unsigned symbol)
+static void symbol_put(struct api_bits *bits, const struct api_code *code, unsigned symbol)
 {
-    bits_put(deflate, code->bits[symbol], code->length[symbol]);
+    api_bits_put(bits, code->bits[symbol], code->length[symbol]);
 }
 
-/* ---- lengths and distances ------------------------------------------------------------------ */
-
-/* A symbol, and bits behind it: each 1 << few symbols have one bit more than those before. */
-struct coded {
-    unsigned symbol, extra, bits;
-};
-
-static struct coded coded_of(unsigned rest, unsigned few)
+static void coded_put(struct api_bits *bits, const struct api_code *code, struct api_symbol coded)
 {
-    const unsigned wide = rest > 0 ? 31U - (unsigned)__builtin_clz(rest) : 0;
-    const unsigned bits = wide > few ? wide - few : 0;
-
-    return (struct coded){(bits << few) + (rest >> bits), rest & ((1U << bits) - 1), bits};
+    symbol_put(bits, code, coded.symbol);
+    api_bits_put(bits, coded.extra, coded.bits);
 }
 
-/* The greatest length has a symbol of its own. */
-static struct coded length_coded(unsigned length)
-{
-    struct coded coded = coded_of(length - 3, 2);
-
-    if (length == MATCH_MAX)
-        return (struct coded){285, 0, 0};
-    coded.symbol += END + 1;
-    return coded;
-}
+/* ---- a block -------------------------------------------------------------------------------- */
 
 static unsigned token_length(uint32_t token)
 {
     return token >> 16;
 }
 
-static struct coded token_distance(uint32_t token)
+static struct api_symbol token_distance(uint32_t token)
 {
-    return coded_of(token & 0xffff, 1);
-}
-
-/* ---- a block -------------------------------------------------------------------------------- */
-
-/* Lengths of both codes, and runs of zeros among them by 17 and 18 (3.2.7). */
-struct told {
-    unsigned char symbols[API_CODE_SYMBOLS + DISTANCES];
-    unsigned char extra[API_CODE_SYMBOLS + DISTANCES];
-    size_t count;
-};
-
-static void lengths_tell(struct told *told, const struct api_code *code)
-{
-    for (int i = 0, run; i < code->symbols; i += run) {
-        for (run = 0; run < 138 && i + run < code->symbols && code->length[i + run] == 0;)
-            run++;
-        told->extra[told->count] = (unsigned char)(run < 11 ? run - 3 : run - 11);
-        told->symbols[told->count++] = run < 3 ? code->length[i] : run < 11 ? 17 : 18;
-        run = run < 3 ? 1 : run;
-    }
-}
-
-static void codes_put(struct deflate *deflate, const struct api_code *literals,
-                      const struct api_code *distances)
-{
-    static const unsigned char order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
-                                          11, 4,  12, 3, 13, 2, 14, 1, 15};
-    struct api_code code = {.symbols = LENGTHS};
-    struct told told = {.count = 0};
-    uint32_t counts[LENGTHS] = {0};
-
-    lengths_tell(&told, literals);
-    lengths_tell(&told, distances);
-    for (size_t i = 0; i < told.count; i++)
-        counts[told.symbols[i]]++;
-    api_code_make(&code, counts, 7);
-    bits_put(deflate, API_CODE_SYMBOLS - 257, 5);
-    bits_put(deflate, DISTANCES - 1, 5);
-    bits_put(deflate, LENGTHS - 4, 4);
-    for (size_t i = 0; i < LENGTHS; i++)
-        bits_put(deflate, code.length[order[i]], 3);
-    for (size_t i = 0; i < told.count; i++) {
-        symbol_put(deflate, &code, told.symbols[i]);
-        if (told.symbols[i] > 16)
-            bits_put(deflate, told.extra[i], told.symbols[i] == 17 ? 3 : 7);
-    }
-}
-
-static void coded_put(struct deflate *deflate, const struct api_code *code, struct coded coded)
-{
-    symbol_put(deflate, code, coded.symbol);
-    bits_put(deflate, coded.extra, coded.bits);
+    return api_distance_symbol((token & 0xffff) + 1);
 }
 
 /* Fails where the request has ended too. */
 static void block_put(struct deflate *deflate, bool last)
 {
-    struct api_code literals = {.symbols = API_CODE_SYMBOLS}, distances = {.symbols = DISTANCES};
+    struct api_code literals = {.symbols = API_CODE_SYMBOLS},
+                    distances = {.symbols = API_DISTANCES};
 
     deflate->out->failed |= pe_work_ended(api_arena_work(deflate->arena));
-    deflate->literals[END]++;
+    deflate->literals[API_END]++;
     api_code_make(&literals, deflate->literals, API_CODE_BITS);
     api_code_make(&distances, deflate->distances, API_CODE_BITS);
-    bits_put(deflate, last ? 5 : 4, 3); /* codes of its own */
-    codes_put(deflate, &literals, &distances);
+    api_codes_put(room(deflate, API_CODES_ROOM), last, &literals, &distances);
     for (size_t i = 0; i < deflate->tokens_count; i++) {
         const uint32_t token = deflate->tokens[i];
+        struct api_bits *bits = room(deflate, TOKEN_ROOM);
         if (token_length(token) == 0) {
-            symbol_put(deflate, &literals, token);
+            symbol_put(bits, &literals, token);
         } else {
-            coded_put(deflate, &literals, length_coded(token_length(token)));
-            coded_put(deflate, &distances, token_distance(token));
+            coded_put(bits, &literals, api_length_symbol(token_length(token)));
+            coded_put(bits, &distances, token_distance(token));
         }
     }
-    symbol_put(deflate, &literals, END);
+    symbol_put(room(deflate, TOKEN_ROOM), &literals, API_END);
     memset(deflate->literals, 0, sizeof(deflate->literals));
     memset(deflate->distances, 0, sizeof(deflate->distances));
     deflate->tokens_count = 0;
@@ -183,7 +104,7 @@ static void token_add(struct deflate *deflate, uint32_t token)
     if (token_length(token) == 0) {
         deflate->literals[token]++;
     } else {
-        deflate->literals[length_coded(token_length(token)).symbol]++;
+        deflate->literals[api_length_symbol(token_length(token)).symbol]++;
         deflate->distances[token_distance(token).symbol]++;
     }
 }
@@ -204,10 +125,10 @@ struct match {
 /* The bytes that begin at a place are also found `distance` bytes before, as far as that. */
 static struct match match_of(const unsigned char *bytes, size_t at, size_t size, size_t distance)
 {
-    const size_t most = size - at < MATCH_MAX ? size - at : MATCH_MAX;
+    const size_t most = size - at < API_MATCH_MAX ? size - at : API_MATCH_MAX;
     size_t length = 0;
 
-    if (distance == 0 || distance > WINDOW || distance > at)
+    if (distance == 0 || distance > API_WINDOW || distance > at)
         return (struct match){0, 0};
     while (length < most && bytes[at + length - distance] == bytes[at + length])
         length++;
@@ -277,13 +198,14 @@ void api_deflate_put(struct api_text *out, struct api_arena *arena, const unsign
         deflate->out = out;
         deflate->arena = arena;
         deflate->tokens = (uint32_t *)(void *)tokens;
-        bits_put(deflate, 0x0178, 16);
+        deflate->bits.at = deflate->bytes;
+        api_bits_put(&deflate->bits, 0x0178, 16);
         deflate->hint = hint;
         tokens_make(deflate, (uint32_t *)(void *)places, bytes, size);
         block_put(deflate, true);
-        bits_put(deflate, 0, (8 - deflate->count) % 8);
+        api_bits_put(room(deflate, TOKEN_ROOM), 0, (8 - deflate->bits.count) % 8);
         for (int shift = 24; shift >= 0; shift -= 8)
-            bits_put(deflate, sum >> shift & 255, 8);
+            api_bits_put(room(deflate, TOKEN_ROOM), sum >> shift & 255, 8);
         bytes_leave(deflate);
     }
     if (places)

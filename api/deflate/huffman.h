@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_PNG_HUFFMAN_H
-#define API_PNG_HUFFMAN_H
+#ifndef API_DEFLATE_HUFFMAN_H
+#define API_DEFLATE_HUFFMAN_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/png/huffman.h"
+#include "api/deflate/huffman.h"
 
 #include <stdlib.h>
 #include <string.h>
