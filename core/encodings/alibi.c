@@ -92,7 +92,8 @@ static struct pe_wide slope(unsigned bits, const void *context, size_t head)
  * 2^halvings: of the usual 8 for the last, with 32 heads every fourth. */
 struct period {
     size_t heads; /* 0: there is none */
-    double halvings;
+    int halvings;
+    size_t power; /* c */
 };
 
 static struct period period_of(const struct pe_scheme *scheme)
@@ -102,13 +103,13 @@ static struct period period_of(const struct pe_scheme *scheme)
 
     /* Of smaller slopes the second double would be subnormal. */
     if (pe_param_value(&scheme->params, "slopes")->given || most > SCALED_MAX)
-        return (struct period){0};
+        return (struct period){.power = power};
     for (size_t heads = 1; heads < power; heads *= 2) {
         const double halvings = most * (double)heads / (double)power;
         if (halvings == floor(halvings))
-            return (struct period){heads, halvings};
+            return (struct period){heads, (int)halvings, power};
     }
-    return (struct period){0};
+    return (struct period){.power = power};
 }
 
 static double prepare_work(const struct pe_scheme *scheme)
@@ -124,13 +125,13 @@ static struct pe_exact slope_exact(const struct pe_scheme *scheme, const struct 
                                    size_t head)
 {
     const struct state *state = scheme->state;
-    const size_t power = power_of(scheme), first = head < power ? 0 : power;
+    const size_t first = head < period->power ? 0 : period->power;
 
     if (period->heads == 0 || head < first + period->heads)
         return pe_real_exact(slope, scheme, head);
     const struct pe_exact before = state->slopes[head - period->heads];
-    const int halvings = (int)period->halvings;
-    return (struct pe_exact){ldexp(before.hi, -halvings), ldexp(before.lo, -halvings)};
+    return (struct pe_exact){ldexp(before.hi, -period->halvings),
+                             ldexp(before.lo, -period->halvings)};
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
