@@ -203,7 +203,8 @@ def beside():
         bytes=18, body_bytes=size_of(BESIDE_SHAPE), fields=raw_fields(BESIDE_SHAPE), rounds_max=3)]
 
 
-# As many as RoPE's table takes at once, all at their defaults, behind those that say its size.
+# As many different ones as RoPE's table takes at once, all at their defaults, behind those that say
+# its size. More are positions, which may be told one by one.
 DEFAULTS = ("base=10000", "rope_type=default", "beta_fast=32", "beta_slow=1", "truncate=true",
             "arithmetic=exact", "step=1", "part=both", "duplicate=false", "dtype=f32",
             "strict=false", "flat=false", "data_format=nested", "plot_width=720",
@@ -212,12 +213,22 @@ DEFAULTS = ("base=10000", "rope_type=default", "beta_fast=32", "beta_slow=1", "t
 
 def queries():
     """What a byte of a query costs among the first parameters, and what among the last."""
-    paths = ["&".join(("/v1/encodings/rope/table?dim=128&length=1&format=raw&start={}",
-                       *DEFAULTS[:count])) for count in (0, len(DEFAULTS) // 2, len(DEFAULTS))]
-    return [Row("marginal", (
-        Figure("growth-query", "a query of 4, 13 and 22 parameters: a byte of the last ones over "
-               "one of those before", "growth", "", (("ours", "<=", 1.2),)),),
-        posencd(""), sizes=tuple((path, len(path)) for path in paths))]
+    table = "/v1/encodings/rope/table?format=raw"
+    different = [(f"{table}&dim=128&length=1&start={{}}", *DEFAULTS[:count])
+                 for count in (0, len(DEFAULTS) // 2, len(DEFAULTS))]
+    repeated = [(f"{table}&dim=2&base=100&positions={{}}",
+                 *(f"positions={number}" for number in range(100, 100 + count)))
+                for count in (0, 30, 60)]
+
+    def row(name, what, queries_of):
+        paths = ["&".join(query) for query in queries_of]
+        return Row("marginal", (
+            Figure(name, f"a query of {what}: a byte of the last ones over one of those before",
+                   "growth", "", (("ours", "<=", 1.2),)),),
+            posencd(""), sizes=tuple((path, len(path)) for path in paths))
+
+    return [row("growth-query", "4, 13 and 22 parameters", different),
+            row("growth-query-64", "4, 34 and 64 parameters, positions most of them", repeated)]
 
 
 def growths():

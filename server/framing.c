@@ -147,16 +147,21 @@ static enum api_status length_read(const struct walk *walk, uint64_t *length, st
  * nothing behind that could be taken for another name. */
 static bool is_host(const char *text)
 {
-    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "-._~%!$&'()*+,;=",
-                      address[] = "0123456789abcdefABCDEF:.%";
+    static const bool name[256] = {
+        ['0' ... '9'] = 1, ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['-'] = 1, ['.'] = 1,
+        ['_'] = 1,         ['~'] = 1,         ['%'] = 1,         ['!'] = 1, ['$'] = 1,
+        ['&'] = 1,         ['\''] = 1,        ['('] = 1,         [')'] = 1, ['*'] = 1,
+        ['+'] = 1,         [','] = 1,         [';'] = 1,         ['='] = 1,
+    };
+    static const char address[] = "0123456789abcdefABCDEF:.%";
 
     if (*text == '[') {
         text += 1 + strspn(text + 1, address);
         if (*text++ != ']')
             return false;
     } else {
-        text += strspn(text, name);
+        while (name[(unsigned char)*text])
+            text++;
     }
     if (*text == ':')
         text += 1 + strspn(text + 1, "0123456789");

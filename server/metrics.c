@@ -24,9 +24,11 @@ struct histogram {
     double sum;
 };
 
+/* Texts and not labels: to print one for each request would take longer than to rotate 1 KiB. */
 struct series {
-    char labels[192];
-    uint64_t count;
+    char operation[32], encoding[68];
+    enum pe_dtype dtype;
+    uint64_t count; /* 0: not used yet */
 };
 
 /* Routes and methods are constant strings: a pointer tells them apart. */
@@ -92,15 +94,21 @@ static void histogram_add(struct histogram *histogram, double seconds)
     histogram->sum += seconds;
 }
 
-static void series_add(struct series *series, const char *labels, uint64_t amount)
+static void elements_add(struct series *series, const struct srv_outcome *outcome)
 {
     size_t i = 0;
 
-    while (i + 1 < SERIES_MAX && series[i].labels[0] && strcmp(series[i].labels, labels) != 0)
+    while (i + 1 < SERIES_MAX && series[i].count > 0 &&
+           (series[i].dtype != outcome->dtype ||
+            strcmp(series[i].operation, outcome->operation) != 0 ||
+            strcmp(series[i].encoding, outcome->encoding) != 0))
         i++;
-    if (!series[i].labels[0])
-        snprintf(series[i].labels, sizeof(series[i].labels), "%s", labels);
-    series[i].count += amount;
+    if (series[i].count == 0) {
+        memcpy(series[i].operation, outcome->operation, sizeof(series[i].operation));
+        memcpy(series[i].encoding, outcome->encoding, sizeof(series[i].encoding));
+        series[i].dtype = outcome->dtype;
+    }
+    series[i].count += outcome->elements;
 }
 
 static void answers_add(struct answers *answers, const char *route, const char *method, int code)
@@ -131,7 +139,6 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
 {
     const struct srv_outcome *outcome = &request->outcome;
     struct counts *counts = &metrics->counts;
-    char labels[192];
 
     pthread_mutex_lock(&metrics->lock);
     answers_add(counts->requests, outcome->route ? outcome->route : "",
@@ -139,11 +146,8 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
     histogram_add(&counts->durations, seconds);
     counts->received += request->received;
     counts->sent += outcome->size;
-    if (outcome->elements > 0) {
-        snprintf(labels, sizeof(labels), "operation=\"%s\",encoding=\"%s\",dtype=\"%s\"",
-                 outcome->operation, outcome->encoding, pe_dtype_info(outcome->dtype)->name);
-        series_add(counts->elements, labels, outcome->elements);
-    }
+    if (outcome->elements > 0)
+        elements_add(counts->elements, outcome);
     pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -187,12 +191,15 @@ static void type_line(const struct page *page, const char *name, const char *typ
     line(page, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void series_write(const struct page *page, const char *name, const char *help,
-                         const struct series *series)
+static void elements_write(const struct page *page, const struct series *series)
 {
-    type_line(page, name, "counter", help);
-    for (size_t i = 0; i < SERIES_MAX && series[i].labels[0]; i++)
-        line(page, "%s{%s} %llu\n", name, series[i].labels, (unsigned long long)series[i].count);
+    static const char name[] = "posenc_elements_total";
+
+    type_line(page, name, "counter", "Elements computed.");
+    for (size_t i = 0; i < SERIES_MAX && series[i].count > 0; i++)
+        line(page, "%s{operation=\"%s\",encoding=\"%s\",dtype=\"%s\"} %llu\n", name,
+             series[i].operation, series[i].encoding, pe_dtype_info(series[i].dtype)->name,
+             (unsigned long long)series[i].count);
 }
 
 static void answers_write(const struct page *page, const struct answers *answers)
@@ -318,7 +325,7 @@ static void counts_write(const struct page *page, const struct counts *counts)
                     &counts->turns);
     histogram_write(page, "posenc_loop_turn_cpu_seconds",
                     "Of that on the CPU; the rest is other threads' time.", &counts->turns_cpu);
-    series_write(page, "posenc_elements_total", "Elements computed.", counts->elements);
+    elements_write(page, counts->elements);
 }
 
 void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink)

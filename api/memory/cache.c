@@ -49,7 +49,7 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
 
 /* Keys are made of requests, so a client that knew the hash could fill one bucket with thousands of
  * them and slow down everybody's searches. */
-static uint64_t hash_of(const struct api_cache *cache, struct api_cache_key key)
+uint64_t api_cache_hash(const struct api_cache *cache, struct api_cache_key key)
 {
     unsigned char bytes[crypto_shorthash_BYTES];
     uint64_t hash;
@@ -136,9 +136,9 @@ void api_cache_free(struct api_cache *cache)
     free(cache);
 }
 
-struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
+struct api_cached *api_cache_find_hashed(struct api_cache *cache, struct api_cache_key key,
+                                         uint64_t hash)
 {
-    const uint64_t hash = hash_of(cache, key);
     struct entry *entry;
 
     pthread_mutex_lock(&cache->lock);
@@ -153,6 +153,11 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     }
     pthread_mutex_unlock(&cache->lock);
     return entry ? &entry->cached : NULL;
+}
+
+struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
+{
+    return api_cache_find_hashed(cache, key, api_cache_hash(cache, key));
 }
 
 /* Its bytes are reserved already. */
@@ -196,7 +201,7 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
                             .release = release,
                             .reserved = reserved,
                             .users = 1,
-                            .hash = hash_of(cache, key),
+                            .hash = api_cache_hash(cache, key),
                             .key_size = key.size};
     memcpy(entry->key, key.bytes, key.size);
     if (room_make(cache, whole) && api_memory_reserve(cache->memory, whole - reserved)) {

@@ -22,6 +22,7 @@ struct repeat {
     enum pe_dtype dtype;
     uint64_t elements;
     struct api_rotation_again again;
+    uint64_t again_hash; /* of its key, which is long */
     struct api_field headers[API_HEADERS_MAX];
     size_t headers_count;
     char strings[];
@@ -62,10 +63,10 @@ static bool may_be_kept(const struct api_head *head)
 }
 
 /* Lends a kept value to the request; NULL: there is none, or no memory for the loan. */
-static const void *lent(struct api_intake *intake, struct api_cache_key key)
+static const void *lent(struct api_intake *intake, struct api_cache_key key, uint64_t hash)
 {
     struct api_cache *cache = intake->request.api->cache;
-    struct api_cached *cached = api_cache_find(cache, key);
+    struct api_cached *cached = api_cache_find_hashed(cache, key, hash);
 
     return cached && api_cache_lend(cache, cached, intake->request.arena) ? cached->value : NULL;
 }
@@ -80,12 +81,14 @@ bool api_repeat_find(struct api_intake *intake, const struct api_head *head)
     key_make(&key, intake, head);
     if (key.overflow)
         return false;
-    repeat = lent(intake, (struct api_cache_key){key.bytes, key.size});
+    const struct api_cache_key whole = {key.bytes, key.size};
+    repeat = lent(intake, whole, api_cache_hash(intake->request.api->cache, whole));
     if (!repeat)
         api_key_copy(&key, intake->request.arena, &intake->repeat_key);
     else
         intake->repeat_rotation =
-            lent(intake, (struct api_cache_key){repeat->again.key, repeat->again.key_size});
+            lent(intake, (struct api_cache_key){repeat->again.key, repeat->again.key_size},
+                 repeat->again_hash);
     if (!repeat || !intake->repeat_rotation)
         return false;
     intake->repeat = repeat;
@@ -131,6 +134,8 @@ static struct repeat *repeat_new(const struct api_intake *intake,
         repeat->headers[repeat->headers_count++] =
             (struct api_field){string_add(&at, response->headers[i].name),
                                string_add(&at, response->headers[i].value)};
+    repeat->again_hash = api_cache_hash(intake->request.api->cache,
+                                        (struct api_cache_key){again->key, again->key_size});
     repeat->again = *again;
     repeat->again.key = memcpy(at, again->key, again->key_size);
     return repeat;

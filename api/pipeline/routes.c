@@ -156,7 +156,9 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
         }
     if (path_split(&split, request, below ? below : path, err))
         return api_failed(err);
-    for (const struct api_route *route = routes; below && route->method; route++) {
+    /* Methods of other routes are told only where this one has none. */
+    for (const struct api_route *route = routes; below && route->method && !request->route;
+         route++) {
         const char *name = request->name, *view = request->view;
         if (!pattern_matches(route->pattern, &split, request)) {
             request->name = name;
@@ -166,7 +168,7 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
         any = any ? any : route;
         for (size_t i = 0; i < METHODS; i++)
             methods[i] |= strcmp(route->method, methods_list[i].name) == 0;
-        if (!request->route && strcmp(route->method, method) == 0)
+        if (strcmp(route->method, method) == 0)
             request->route = route;
     }
     if (!any && below && (request->file = api_explorer_find(request->settings, below))) {

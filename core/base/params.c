@@ -49,9 +49,12 @@ int pe_params_find(const struct pe_params *params, const char *name)
 {
     const size_t size = strlen(name);
 
+    /* Own names first: who asks from inside has one of those, and lists of aliases are long. */
     for (size_t i = 0; i < params->count; i++)
-        if (strcmp(params->list[i].name, name) == 0 ||
-            pe_text_lists(params->list[i].aliases, ',', name, size))
+        if (strcmp(params->list[i].name, name) == 0)
+            return (int)i;
+    for (size_t i = 0; i < params->count; i++)
+        if (pe_text_lists(params->list[i].aliases, ',', name, size))
             return (int)i;
     return -1;
 }

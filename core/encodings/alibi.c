@@ -32,7 +32,8 @@ static const struct pe_param params[] = {
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
 enum { GROUP = 64 };                          /* keys that the kernel takes */
-enum { SLOPE_WORK = 1000 };                   /* nanoseconds, about */
+enum { SLOPE_WORK = 1000, SCALED_WORK = 25 }; /* nanoseconds, about */
+enum { SCALED_MAX = 800 };
 
 struct state {
     struct pe_exact *slopes; /* one a head */
@@ -59,6 +60,17 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
+/* The largest power of two that is not above the number of heads. */
+static size_t power_of(const struct pe_scheme *scheme)
+{
+    const size_t heads = pe_heads_count(scheme);
+    size_t power = 1;
+
+    while (2 * power <= heads)
+        power *= 2;
+    return power;
+}
+
 /* 2^(-max (h+1) / n) where the number of heads is a power of two. Else, with c the largest power
  * below it, the slopes of c heads and then every other one of those of 2c heads. */
 static struct pe_wide slope(unsigned bits, const void *context, size_t head)
@@ -66,26 +78,66 @@ static struct pe_wide slope(unsigned bits, const void *context, size_t head)
     const struct pe_scheme *scheme = context;
     const struct pe_value *given = pe_param_value(&scheme->params, "slopes");
     const double most = pe_param_number(&scheme->params, "alibi_bias_max");
-    size_t floor_power = 1;
 
     if (given->given)
         return pe_wide_of(bits, given->list[head]);
-    while (2 * floor_power <= pe_heads_count(scheme))
-        floor_power *= 2;
+    const size_t floor_power = power_of(scheme);
     const size_t numerator = head < floor_power ? head + 1 : 2 * (head - floor_power) + 1;
     const size_t denominator = head < floor_power ? floor_power : 2 * floor_power;
     return pe_wide_exp2(
         pe_wide_div_uint(pe_wide_mul_uint(pe_wide_of(bits, -most), numerator), denominator));
 }
 
+/* So many heads further on, in the first c as behind them, a slope is the same one divided by
+ * 2^halvings: of the usual 8 for the last, with 32 heads every fourth. */
+struct period {
+    size_t heads; /* 0: there is none */
+    int halvings;
+    size_t power; /* c */
+};
+
+static struct period period_of(const struct pe_scheme *scheme)
+{
+    const double most = pe_param_number(&scheme->params, "alibi_bias_max");
+    const size_t power = power_of(scheme);
+
+    /* Of smaller slopes the second double would be subnormal. */
+    if (pe_param_value(&scheme->params, "slopes")->given || most > SCALED_MAX)
+        return (struct period){.power = power};
+    for (size_t heads = 1; heads < power; heads *= 2) {
+        const double halvings = most * (double)heads / (double)power;
+        if (halvings == floor(halvings))
+            return (struct period){heads, (int)halvings, power};
+    }
+    return (struct period){.power = power};
+}
+
 static double prepare_work(const struct pe_scheme *scheme)
 {
-    return (double)pe_heads_count(scheme) * SLOPE_WORK;
+    const struct period period = period_of(scheme);
+    const size_t heads = pe_heads_count(scheme);
+    const size_t exact = period.heads > 0 ? pe_least(heads, 2 * period.heads) : heads;
+
+    return (double)exact * SLOPE_WORK + (double)(heads - exact) * SCALED_WORK;
+}
+
+static struct pe_exact slope_exact(const struct pe_scheme *scheme, const struct period *period,
+                                   size_t head)
+{
+    const struct state *state = scheme->state;
+    const size_t first = head < period->power ? 0 : period->power;
+
+    if (period->heads == 0 || head < first + period->heads)
+        return pe_real_exact(slope, scheme, head);
+    const struct pe_exact before = state->slopes[head - period->heads];
+    return (struct pe_exact){ldexp(before.hi, -period->halvings),
+                             ldexp(before.lo, -period->halvings)};
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
+    const struct period period = period_of(scheme);
     const size_t heads = pe_heads_count(scheme);
 
     if (pe_spend(work, prepare_work(scheme), err))
@@ -94,7 +146,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     for (size_t head = 0; state->slopes && head < heads; head++) {
         if (head % CHECK_HEADS == 0 && pe_work_check(work, err))
             break;
-        state->slopes[head] = pe_real_exact(slope, scheme, head);
+        state->slopes[head] = slope_exact(scheme, &period, head);
     }
     return err->status;
 }
