@@ -346,7 +346,7 @@ unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 BENCH_COMMON := $(BUILD)/bench/wire.o
 BENCH_BARE   := $(BENCH_COMMON) $(BUILD)/bench/peers/bare.o
 BENCH_TOOLS  := $(addprefix $(BUILD)/bench/,client body peers/echo peers/send)
-BENCH_SPEEDS := $(addprefix $(BUILD)/bench/,library products)
+BENCH_SPEEDS := $(addprefix $(BUILD)/bench/,library products turns.so)
 $(BUILD)/bench/client: $(BUILD)/bench/client.o $(BUILD)/bench/answer.o $(BENCH_COMMON)
 $(BUILD)/bench/body: $(BUILD)/bench/body.o $(BUILD)/bench/normal.o
 $(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
@@ -367,6 +367,12 @@ $(BUILD)/bench/workers/limits.o: CFLAGS += -march=native -O3
 $(BUILD)/bench/products: $(BUILD)/bench/workers/products.o $(BENCH_WORKER)
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ -ldl -lm -o $@
+
+# Preloaded into posencd by one row.
+$(BUILD)/bench/workers/turns.o: CFLAGS += -fPIC
+$(BUILD)/bench/turns.so: $(BUILD)/bench/workers/turns.o
+	$(SAY) ld $@
+	$(Q)$(LINK) -shared $^ -ldl -o $@
 
 # ---- installing ---------------------------------------------------------------------------------
 

@@ -153,6 +153,11 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 /* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
+/* Is memory for the next `size` bytes still being made? They are not to be fed before `wake` is
+ * called, once and from any thread. For a loop, which else makes it when it is fed. */
+bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *context),
+                    void *context);
+
 /* The whole body at once, of API_LENGTH_UNKNOWN: the bytes stay where they are, are worked in, and
  * must live until the response is freed. */
 struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size);

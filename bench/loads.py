@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How a row is measured: everybody answers in turns, round by round."""
+import collections
+import dataclasses
 import functools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -69,17 +72,31 @@ def load_curl(row, who, server, _):
     return {"requests": 1, "rate": 1 / float(seconds), "first_byte_ms": 1e3 * float(first)}
 
 
-def slow_turns(port):
-    """Turns of the loop that took more than a millisecond of its processor time, until now."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
-        counts = dict(re.findall(r'posenc_loop_turn_cpu_seconds_bucket\{le="([^"]+)"\} (\d+)',
-                                 page.read().decode()))
-    return int(counts["+Inf"]) - int(counts["0.001"])
+def slow_turns(server):
+    """What turns of the loop over a millisecond of its processor time were spent on, until now:
+    bench/workers/turns.c has written it down, for a server that it was loaded into."""
+    turns = pathlib.Path(server.turns) if server.turns else None
+    return [line.split()[0] for line in turns.read_text().splitlines()] if turns else []
+
+
+def start_with_turns(processes, folder, who):
+    """posencd, with what writes down its long turns."""
+    turns = folder / "turns"
+    turns.touch()
+    started = servers.start_posencd(processes, *who.flags, env={
+        **os.environ, "LD_PRELOAD": str((BENCH / "turns.so").resolve()), "TURNS": str(turns)})
+    return dataclasses.replace(started, turns=str(turns))
+
+
+def start_ours(processes, folder, who):
+    if who.beside:
+        return start_with_turns(processes, folder, who)
+    return servers.start_posencd(processes, *who.flags)
 
 
 def load_beside(row, who, server, mode):
     """Small requests while other clients post large bodies."""
-    before = slow_turns(server.port) if who.server == "posencd" else 0
+    before = len(slow_turns(server))
     with Processes() as processes:
         processes.start([*client_command(row, who, server.port), "--connections", BESIDE_CLIENTS,
                          "--body", body_file(row.body_bytes), "--seconds", READ_SECONDS,
@@ -88,9 +105,8 @@ def load_beside(row, who, server, mode):
         counted = json.loads(output_of(
             [BENCH / "client", "--port", server.port, "--bytes", row.bytes, "--connections",
              SMALL_CLIENTS, "--seconds", 2 * mode.seconds, who.path]))
-    if who.server == "posencd":
-        counted["slow_turns"] = slow_turns(server.port) - before
-    return counted
+    causes = slow_turns(server)[before:]
+    return {**counted, "slow_turns": len(causes), "causes": dict(collections.Counter(causes))}
 
 
 def load_worker(_row, who, server, mode):
@@ -125,7 +141,7 @@ LOADS = {"client": load_client, "read": load_read, "wrk": load_wrk, "curl": load
          "beside": load_beside, "worker": load_worker, "growth": load_growth,
          "marginal": load_marginal}
 STARTERS = {
-    "posencd": lambda processes, folder, who: servers.start_posencd(processes, *who.flags),
+    "posencd": start_ours,
     "echo": lambda processes, folder, who: servers.start_bare(processes, "echo"),
     "send": lambda processes, folder, who: servers.start_bare(processes, "send"),
     "fastapi": lambda processes, folder, who: servers.start_fastapi(processes, folder),

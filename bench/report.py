@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The results as JSON and as a Markdown table."""
+import collections
 import datetime
 import json
 import os
@@ -57,6 +58,9 @@ def part_of(who, figure, samples, failure):
     found = {"who": who.title, "median": statistics.median(values), "rounds": values}
     if "cpu_us" in samples[0]:
         found["cpu_us"] = statistics.median(one["cpu_us"] for one in samples)
+    if figure.key == "slow_turns":
+        found["causes"] = dict(sum((collections.Counter(one["causes"]) for one in samples),
+                                   collections.Counter()))
     if "ns_unit" in samples[0] and figure.key == "growth":
         found["ns_unit"] = [statistics.median(times) for times in
                             zip(*(one["ns_unit"] for one in samples))]
@@ -112,6 +116,9 @@ def others_text(line):
 def ours_text(line):
     part = line["parts"]["ours"]
     text = number_text(part["median"]) if "median" in part else part["not_measured"]
+    if part.get("causes"):
+        causes = ", ".join(f"{count} {cause}" for cause, count in part["causes"].items())
+        text += f" (in all rounds: {causes})"
     return f"{text} ({', '.join(map(number_text, part['ns_unit']))} ns)" if "ns_unit" in part \
         else text
 

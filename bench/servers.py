@@ -59,6 +59,7 @@ class Server:
     port: int
     process: subprocess.Popen
     said: str = ""  # its first line
+    turns: str = ""  # posencd: the file of its long turns
 
 
 def first_line(process):
@@ -68,11 +69,11 @@ def first_line(process):
     return line.strip()
 
 
-def start_posencd(processes, *flags):
+def start_posencd(processes, *flags, **kwargs):
     process = processes.start(
         [BUILD / "posencd", "--bind", "127.0.0.1", "--port", "0", "--log-format", "off",
          "--drain-delay", "0", "--loops", "1", *flags],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kwargs)
     said = first_line(process)
     port = re.search(r":(\d+)/", said)
     if not port:

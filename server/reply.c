@@ -36,6 +36,36 @@ static struct MHD_Response *memory_response(struct api_response *response)
         parts + no_prefix, 1 + (!no_prefix && parts[1].iov_len > 0), response_release, response);
 }
 
+/* A long answer is handed over piece by piece where others are connected: of one buffer the kernel
+ * copies for as long as the reader takes, up to 20 ms and more, and nobody else is served. That is
+ * one copy more. */
+enum { PIECES_MIN = 8 << 20, PIECE = 256 << 10 };
+
+static ssize_t piece_read(void *cls, uint64_t position, char *buffer, size_t max)
+{
+    const struct api_response *response = cls;
+    const struct api_body *body = &response->body;
+    const bool is_bytes = body->kind == API_BYTES;
+    const size_t prefix = is_bytes ? 0 : body->prefix_size;
+    const unsigned char *from = is_bytes ? body->bytes : body->buffer;
+
+    if (position < prefix) {
+        max = max < prefix - position ? max : prefix - (size_t)position;
+        memcpy(buffer, body->prefix + position, max);
+    } else {
+        memcpy(buffer, from + (position - prefix), max);
+    }
+    return (ssize_t)max;
+}
+
+static bool is_in_pieces(const struct srv_request *request, struct api_response *response)
+{
+    const struct srv_connection *any = request->loop->connections;
+
+    return response->body.size >= PIECES_MIN && any && any->next &&
+           api_response_count(response, PIECE);
+}
+
 static ssize_t never_read(void *cls, uint64_t position, char *buffer, size_t max)
 {
     (void)cls;
@@ -67,6 +97,9 @@ static struct MHD_Response *reply_make(struct srv_request *request, struct api_r
         return srv_stream_response(request);
     if (response->head_only)
         return headers_response(response);
+    if (is_in_pieces(request, response))
+        return MHD_create_response_from_callback(body->size, PIECE, piece_read, response,
+                                                 response_release);
     if (body->kind == API_BYTES)
         return bytes_response(response, body->bytes, (size_t)body->size);
     return memory_response(response);

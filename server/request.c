@@ -130,6 +130,8 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
 
 static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
 {
+    if (srv_upload_waits(request, *size))
+        return MHD_YES;
     request->received += *size;
     if (request->response) {
         request->discarded += *size;

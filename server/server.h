@@ -200,6 +200,12 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
 /* Its body comes too slowly: 408, and the connection ends. */
 void srv_request_late(struct srv_request *request);
 
+/* ---- upload.c -------------------------------------------------------------------------------- */
+
+/* Does the connection sleep until there is memory for the next bytes of its body? The library has
+ * them still, and brings them again. */
+bool srv_upload_waits(struct srv_request *request, size_t size);
+
 /* ---- leave.c --------------------------------------------------------------------------------- */
 
 /* Its client is gone, or its time is over: jobs of the pool that have not begun are taken back, and

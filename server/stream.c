@@ -15,6 +15,7 @@
 enum {
     SLOTS = 4,
     REPLY_BUFFER = 256 << 10, /* MHD's own, from which it sends */
+    BUFFER_MAX = 2 * REPLY_BUFFER,
 };
 
 struct slot {
@@ -96,16 +97,17 @@ static void slot_ready(struct srv_post *post)
     }
 }
 
+/* Of a cheap body, on the loop. */
+static void slot_fill(struct srv_stream *stream, struct slot *slot)
+{
+    slot->block = stream->next_make++;
+    slot->size = stream->response->body.fill(stream->response, slot->block, slot->bytes);
+    slot->state = SLOT_READY;
+}
+
 static void slot_start(struct srv_stream *stream, struct slot *slot)
 {
-    const struct api_body *body = &stream->response->body;
-
     slot->block = stream->next_make++;
-    if (body->cheap) {
-        slot->size = body->fill(stream->response, slot->block, slot->bytes);
-        slot->state = SLOT_READY;
-        return;
-    }
     slot->state = SLOT_WORKING;
     slot->size = SIZE_MAX; /* unless its job runs */
     slot->job = (struct pe_job){
@@ -115,10 +117,11 @@ static void slot_start(struct srv_stream *stream, struct slot *slot)
     pe_pool_submit(stream->loop->srv->pool, &slot->job);
 }
 
-/* Keeps every free slot at work; a cheap body is made one block at a time, when it is wanted,
- * and each in the room of the one before, which is in the core's cache. */
+/* Keeps every free slot at work; a cheap body is made when it is wanted. */
 static void blocks_start(struct srv_stream *stream)
 {
+    if (stream->response->body.cheap)
+        return;
     while (stream->next_make < stream->last && stream->next_make < stream->next_send + stream->ring)
         slot_start(stream, &stream->slots[stream->next_make % stream->ring]);
 }
@@ -169,15 +172,38 @@ static size_t tail_read(struct srv_stream *stream, char *buffer, size_t max)
     return size;
 }
 
-/* Whatever is there; SIZE_MAX: a block failed. */
+/* The next block of a cheap body, made where it is sent from. */
+static size_t block_make(struct srv_stream *stream, char *buffer)
+{
+    struct api_response *response = stream->response;
+
+    stream->next_make = stream->next_send + 1;
+    return response->body.fill(response, stream->next_send++, (unsigned char *)buffer);
+}
+
+/* Whatever is there; SIZE_MAX: a block failed. A block of a cheap body that has no room, because
+ * it is the last one or a range begins or ends in it, is made in the slot. */
 static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 {
+    const struct api_body *body = &stream->response->body;
     size_t done = 0;
 
-    if (stream->prefix_sent < stream->response->body.prefix_size)
+    if (stream->prefix_sent < body->prefix_size)
         done = prefix_read(stream, buffer, max);
     while (done < max && stream->next_send < stream->last) {
         struct slot *slot = &stream->slots[stream->next_send % stream->ring];
+        if (body->cheap && stream->next_make == stream->next_send) {
+            if (max - done >= body->block_size && stream->block_sent == 0) {
+                const size_t size = block_make(stream, buffer + done);
+                if (size == SIZE_MAX)
+                    return SIZE_MAX;
+                done += size;
+                continue;
+            }
+            if (done > 0 && max < stream->left)
+                break;
+            slot_fill(stream, slot);
+        }
         if (slot->state != SLOT_READY)
             break;
         if (slot->size == SIZE_MAX)
@@ -192,7 +218,7 @@ static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 /* Does the reader wait for a block? */
 static bool is_behind(const struct srv_stream *stream)
 {
-    return stream->next_send < stream->last &&
+    return !stream->response->body.cheap && stream->next_send < stream->last &&
            stream->slots[stream->next_send % stream->ring].state != SLOT_READY;
 }
 
@@ -319,10 +345,20 @@ bool srv_stream_begin(struct srv_request *request)
     return stream->working > 0;
 }
 
+/* Room for what stands before the first block and a block, where the loop makes blocks. */
+static size_t buffer_size(const struct api_body *body)
+{
+    const size_t block = body->prefix_size + body->block_size;
+    const size_t size =
+        body->cheap && block > REPLY_BUFFER && block <= BUFFER_MAX ? block : REPLY_BUFFER;
+
+    return body->size > 0 && body->size < size ? (size_t)body->size : size;
+}
+
 struct MHD_Response *srv_stream_response(struct srv_request *request)
 {
     const uint64_t size = request->response->body.size;
-    const size_t buffer = size > 0 && size < REPLY_BUFFER ? (size_t)size : REPLY_BUFFER;
+    const size_t buffer = buffer_size(&request->response->body);
     struct MHD_Response *reply = NULL;
 
     if (!request->stream)

@@ -47,6 +47,17 @@ void api_pages_unmap(unsigned char *pages, size_t size)
     free(pages);
 }
 
+void api_pages_populate(unsigned char *pages, size_t size)
+{
+    (void)pages, (void)size;
+}
+
+bool api_pages_are_there(unsigned char *pages)
+{
+    (void)pages;
+    return true;
+}
+
 void api_pages_shorten(unsigned char *pages, size_t before, size_t size)
 {
     (void)pages, (void)before, (void)size;
@@ -125,6 +136,22 @@ unsigned char *api_pages_map(size_t size)
 void api_pages_unmap(unsigned char *pages, size_t size)
 {
     munmap(pages, size);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
+
+void api_pages_populate(unsigned char *pages, size_t size)
+{
+    madvise(pages, size, MADV_POPULATE_WRITE);
+}
+
+bool api_pages_are_there(unsigned char *pages)
+{
+    unsigned char is_there = 0;
+
+    return mincore(pages, 1, &is_there) == 0 && (is_there & 1);
 }
 
 void api_pages_shorten(unsigned char *pages, size_t before, size_t size)

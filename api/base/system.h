@@ -15,6 +15,12 @@
 unsigned char *api_pages_map(size_t size);
 void api_pages_unmap(unsigned char *pages, size_t size);
 
+/* Has pages in memory, those that are there already too, and changes none of their bytes. Does
+ * nothing where the system cannot. */
+void api_pages_populate(unsigned char *pages, size_t size);
+/* Is the first of these pages in memory? */
+bool api_pages_are_there(unsigned char *pages);
+
 /* Gives back what is behind the first `size` of `before` bytes; the rest stays where it is. */
 void api_pages_shorten(unsigned char *pages, size_t before, size_t size);
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/ahead.h"
 #include "api/base/names.h"
 #include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/service.h"
 #include "api/response/problem.h"
 #include "api/response/respond.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
 enum { UNASKED_BODY_MAX = 64 << 10 };
+
+/* Of a shorter body the pages are few, and to have them made takes longer. */
+enum { AHEAD_MIN = 8 << 20 };
 
 /* A body leaves room in the budget for as much again: above that it would never be admitted. One
  * that is decoded may have as much in front of the decoder as behind it. */
@@ -58,7 +63,13 @@ enum api_status api_body_prepare(struct api_intake *intake, const struct api_hea
         return api_failed(err);
     intake->room = (size_t)intake->expected;
     intake->buffer = api_arena_room(intake->request.arena, intake->room);
-    return intake->buffer ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
+    if (!intake->buffer)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
+    if (intake->room >= AHEAD_MIN && api_pool(intake->request.api))
+        intake->ahead = api_ahead_new(api_pool(intake->request.api), intake->buffer, intake->room);
+    if (intake->ahead && !api_arena_defer(intake->request.arena, api_ahead_end, intake->ahead))
+        intake->ahead = NULL;
+    return API_OK;
 }
 
 static enum api_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
@@ -80,6 +91,12 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
     memcpy(intake->buffer + intake->size, bytes, size);
     intake->size += size;
     return API_OK;
+}
+
+bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *context),
+                    void *context)
+{
+    return intake->ahead && api_ahead_waits(intake->ahead, intake->size + size, wake, context);
 }
 
 /* The id of the request, and what a page of another origin needs to read the refusal. */

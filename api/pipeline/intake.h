@@ -28,6 +28,7 @@ struct api_intake {
     struct api_cache_key repeat_key; /* under which this one can be kept; size 0: not at all */
     unsigned char *buffer;           /* the body; a room of the arena */
     size_t size, room;
+    struct api_ahead *ahead; /* of the buffer; NULL: its pages come as they are written to */
     const struct api_coding *body_coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;
     uint64_t received; /* bytes of the body as they come */

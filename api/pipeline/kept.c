@@ -25,8 +25,9 @@ struct api_keep {
 };
 
 /* Longer responses are streamed: they would displace too many others, and the first byte should not
- * wait for the last. Text is made by one thread, so it is streamed sooner. */
-enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, TEXT_MAX = 2 << 20 };
+ * wait for the last. Text is made by one thread, so it is streamed sooner, and so is what the loop
+ * can make while it sends and nobody keeps. */
+enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, UNKEPT_MAX = 256 << 10, TEXT_MAX = 2 << 20 };
 
 struct kept_response {
     const struct api_route *route;
@@ -89,9 +90,9 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
     size_t size;
 
     /* Fields that may be refused are judged elsewhere, so these requests go the long way. */
-    if (strcmp(head->method, "GET") != 0 || head->content_length != 0 ||
-        !strstr(head->path, "/v1/encodings/") || api_head_field(head, "Expect") ||
-        api_head_field(head, "Content-Encoding"))
+    if (intake->request.settings->limits.cache_max == 0 || strcmp(head->method, "GET") != 0 ||
+        head->content_length != 0 || !strstr(head->path, "/v1/encodings/") ||
+        api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding"))
         return;
     size = key_print(key, head, api_store_generation(intake->request.api->store));
     if (size == 0)
@@ -153,11 +154,17 @@ static bool text_make(struct api_response *response, const struct api_coding *co
     return keep->bytes;
 }
 
+/* The most bytes that are made before the first of them is sent, where their number is known. */
+static uint64_t whole_max(const struct api_intake *intake, bool cheap)
+{
+    return intake->kept_key || !cheap ? WHOLE_MAX : UNKEPT_MAX;
+}
+
 static bool is_moderate(const struct api_intake *intake, const struct api_body *body)
 {
     if (body->size == API_SIZE_UNKNOWN)
         return body->blocks <= TEXT_MAX / body->block_size;
-    return body->size <= WHOLE_MAX && !intake->request.range;
+    return body->size <= whole_max(intake, body->cheap) && !intake->request.range;
 }
 
 bool api_streams_cheaply(const struct api_intake *intake)
@@ -169,7 +176,7 @@ bool api_streams_cheaply(const struct api_intake *intake)
     for (size_t i = 0; i < result->outputs_count; i++)
         size += api_output_size(&result->outputs[i]);
     return result->kind == API_TENSORS && request->format->binary &&
-           (request->range || size > WHOLE_MAX) && api_blocks_are_cheap(result);
+           (request->range || size > whole_max(intake, true)) && api_blocks_are_cheap(result);
 }
 
 void api_kept_prepare(struct api_intake *intake)
@@ -179,9 +186,13 @@ void api_kept_prepare(struct api_intake *intake)
     struct api_body *body = &response->body;
     struct api_keep *keep;
 
-    if (response->head_only || response->status != 200 || body->kind != API_PLAN ||
-        !is_moderate(intake, body))
+    if (response->head_only || response->status != 200 || body->kind != API_PLAN)
         return;
+    if (!is_moderate(intake, body)) {
+        if (intake->request.format->binary && intake->result.kind == API_TENSORS)
+            api_blocks_cheapen(&intake->result, response);
+        return;
+    }
     keep = api_arena_take(arena, sizeof(*keep));
     if (!keep)
         return;

@@ -66,10 +66,6 @@ const unsigned char *api_rows_get(struct api_result *result, size_t output, size
     return result->in_place ? result->in_place[output] + row_begin * row_size : room;
 }
 
-/* Nanoseconds of a block, and its bytes, that a loop makes for itself. */
-#define CHEAP_WORK 1e5
-enum { CHEAP_BLOCK = 256 << 10 };
-
 /* ---- filling -------------------------------------------------------------------------------- */
 
 /* Rows that are filled together, as bytes of their output. */
@@ -222,39 +218,6 @@ size_t api_group_size(const struct api_result *result, const struct pe_output *o
     return api_output_row_size(output) * (together < output->rows ? together : output->rows);
 }
 
-double api_block_once_work(const struct pe_output *output)
-{
-    const double parts = output->once_parts > 1 ? (double)output->once_parts : 1;
-    const double met = 1 + CHEAP_BLOCK * parts / ((double)api_output_size(output) + 1);
-
-    return output->once_work / parts * (met < parts ? met : parts);
-}
-
-/* Does a block take so little that to hand it to another thread is not worth it? It stays in the
- * cache until it is sent, and one is enough. */
-bool api_blocks_are_cheap(const struct api_result *result)
-{
-    double largest = 0, work = 0;
-
-    if (!result->cheap || !result->pure || result->in_place)
-        return false;
-    for (size_t i = 0; i < result->outputs_count; i++) {
-        const struct pe_output *output = &result->outputs[i];
-        const double block =
-            output->element_work * CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
-        const double whole = pe_output_work(output, output->rows);
-        if (api_group_size(result, output) > CHEAP_BLOCK)
-            return false;
-        /* A short output, as the slopes of a bias, may be in a block beside the end of another. */
-        if (whole < block)
-            work += whole;
-        else if (block > largest)
-            largest = block;
-        work += api_block_once_work(output);
-    }
-    return work + largest <= CHEAP_WORK;
-}
-
 /* Whole groups of the largest output, which comes out without cuts if it is the first; and never
  * less than any group, so that one is cut once at most. */
 static size_t grid_choose(const struct api_result *result, uint64_t total)
@@ -262,8 +225,8 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
     size_t unit = 1, least = API_BLOCK_SIZE, most = 1;
     uint64_t largest = 0;
 
-    if (api_blocks_are_cheap(result))
-        least = CHEAP_BLOCK;
+    if (api_blocks_get_cheap(result))
+        least = API_CHEAP_BLOCK;
     for (size_t i = 0; i < result->outputs_count; i++) {
         const size_t group = api_group_size(result, &result->outputs[i]);
         if (api_output_size(&result->outputs[i]) > largest) {

@@ -13,8 +13,17 @@
  */
 #define API_BLOCK_SIZE ((size_t)512 << 10)
 
-/* Are blocks made where they are sent from? */
+/* Bytes of a block that the loop makes for itself. */
+enum { API_CHEAP_BLOCK = 256 << 10 };
+
+/* Does a block take so little that to hand it to another thread is not worth it? It stays in the
+ * cache until it is sent. */
 bool api_blocks_are_cheap(const struct api_result *result);
+/* The same, once what is done once is done: it takes too long for a loop, but not long. */
+bool api_blocks_get_cheap(const struct api_result *result);
+/* Does that, and makes the body of a result a cheap one. Not on a loop. A failure comes back with
+ * the blocks. */
+void api_blocks_cheapen(struct api_result *result, struct api_response *response);
 /* Nanoseconds of an output's once_work that fall on one block, which may begin several parts. */
 double api_block_once_work(const struct pe_output *output);
 /* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms; an
