@@ -118,6 +118,7 @@ static struct api_response *refuse(struct api_intake *intake, struct api_error *
     struct api_response *refusal;
     struct api_intake *other;
 
+    api_error_explain(intake, err);
     other = api_intake_new(intake->request.api, NULL);
     if (!other)
         return api_problem_no_memory();

@@ -175,7 +175,7 @@ def test_refusals_have_the_id_and_what_pages_need(start_shared, status, head, co
                           "--header-timeout", "500ms", "--queue-max", "1", "--threads", "1")
     with wire.connect(server.port) as busy:
         if status == 503:
-            busy.sendall(b"GET /v1/encodings/sinusoidal/table?dim=64&length=16000&dtype=f64"
+            busy.sendall(b"GET /v1/encodings/rope/analysis/decay?dim=65536&max_offset=16000"
                          b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n")
             metrics = GET.replace(b"livez", b"metrics") + HOST + b"Connection: close\r\n\r\n"
             assert wire.eventually(
