@@ -247,7 +247,7 @@ double pe_table_work(const struct pe_table_use *use)
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
     if (alone) {
-        const size_t rows = pe_least(count, BLOCK_ELEMENTS / use->width + 1);
+        const size_t rows = pe_least(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
         return 2.4 * pe_listed_share(p->values, count, rows, fastest) + row;
     }
     return 0.3 + row + ANCHOR / (double)(p->count + 1);
