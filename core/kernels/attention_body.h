@@ -14,8 +14,8 @@ enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
 /* A register tile has two vectors of a panel, and where registers suffice it has two spans of them,
- * for which a row's elements are broadcast once: an accumulator for each row and vector, the vectors
- * and one broadcast must fit the registers. */
+ * for which a row's elements are broadcast once: an accumulator for each row and vector, the
+ * vectors and one broadcast must fit the registers. */
 enum { LINE_REALS = 64 / sizeof(REAL) }; /* of a line of the cache */
 enum { SPAN = 2 * LANES, SPANS = PE_REGISTERS == 32 ? 2 : 1, TILE = 6 };
 
@@ -106,8 +106,8 @@ __attribute__((always_inline)) static inline void tile(const struct operand *in,
     } while (depth > 0);
 }
 
-/* Asks for what comes next where it is outside the L2 cache, a share of it before each tile: lines of
- * the results of the tile below this one, and rows of the panels that are taken after these. */
+/* Asks for what comes next where it is outside the L2 cache, a share of it before each tile: lines
+ * of the results of the tile below this one, and rows of the panels that are taken after these. */
 PE_INLINE void ahead_fetch(const struct operand *in, size_t row0, size_t rows,
                            const REAL *const from[], const struct pe_panels *panels, size_t spans)
 {
@@ -141,9 +141,8 @@ PE_INLINE void strip(const struct operand *in, const REAL *const from[],
 }
 
 /* Functions of their own, for each has all registers. */
-__attribute__((noinline)) static void strip_narrow(const struct operand *in,
-                                                   const REAL *const from[],
-                                                   const struct pe_panels *panels)
+__attribute__((noinline)) static void
+strip_narrow(const struct operand *in, const REAL *const from[], const struct pe_panels *panels)
 {
     strip(in, from, panels, 1);
 }
@@ -306,9 +305,10 @@ static REAL partials_sum(const REAL *in)
     return sums[0];
 }
 
-/* e^x * unit = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a series
- * of e^r - 1 that begins with r, the power 2^n * unit. n * LN2_HIGH is exact, its low bits being zero. NaN
- * stays NaN; below EXP_MIN, where results would be subnormal, both are without meaning. */
+/* e^x * unit = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a
+ * series of e^r - 1 that begins with r, the power 2^n * unit. n * LN2_HIGH is exact, its low bits
+ * being zero. NaN stays NaN; below EXP_MIN, where results would be subnormal, both are without
+ * meaning. */
 struct exponential {
     real_vec tail, power;
 };
