@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of attention: a part of attention_body.h, which includes it once for each type; so it has
- * no include guard. */
+/* Products of attention: a part of attention_body.h, which includes it once for each type; so it
+ * has no include guard. */
 
 /* ---- out (+)= a * panels --------------------------------------------------------------------- */
 
