@@ -16,7 +16,7 @@ enum {
     BLOCK_SIZE = 16 << 20, /* of rows that share a pass over keys and values, if they are many */
     BLOCK_SIZE_MAX = 64 << 20,
     L2_SIZE = 1 << 20, /* of a core's, about */
-    PAGE = 4096, /* bytes */
+    PAGE = 4096,       /* bytes */
 };
 
 /* ---- before the work ---------------------------------------------------------------------------
@@ -119,7 +119,8 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
 
     attention->q_changes = pe_attention_changes_queries(spec);
     attention->streams =
-        attention->keys > L2_SIZE / ((attention->head_dim + attention->output_stride + 1) * attention->size);
+        attention->keys >
+        L2_SIZE / ((attention->head_dim + attention->output_stride + 1) * attention->size);
     row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
            (attention->q_changes ? 2 * attention->head_dim : 0)) *
           attention->size;

@@ -5,9 +5,9 @@
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
  * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
- * rows.c (logits and weights), queries.c (rows of q), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c
- * (masks and biases that are posted); scratch.c has the memory of one. projection.c makes the q, k
- * and v of learned weights, and is called by itself. */
+ * rows.c (logits and weights), queries.c (rows of q), relative.c (vectors of distances),
+ * disentangled.c (DeBERTa's) and added.c (masks and biases that are posted); scratch.c has the
+ * memory of one. projection.c makes the q, k and v of learned weights, and is called by itself. */
 
 #include <stdatomic.h>
 
@@ -67,9 +67,9 @@ struct pe_attention_kernels {
 
 /* What is known of a row of a block. */
 struct pe_attention_row {
-    double max;                              /* of its logits */
-    double sum, sink;                        /* of its weights, and the weight of its sink */
-    double partials[PE_ATTENTION_PARTIALS];  /* in the type of the arithmetic */
+    double max;                             /* of its logits */
+    double sum, sink;                       /* of its weights, and the weight of its sink */
+    double partials[PE_ATTENTION_PARTIALS]; /* in the type of the arithmetic */
 };
 
 /* Memory of one block being filled, in one piece behind the struct. */
@@ -337,8 +337,8 @@ struct pe_chunk {
 /* The chunk behind another, or the first behind {0, 0}; false: there is none. */
 bool pe_chunk_next(const struct pe_attention_block *block, struct pe_chunk *chunk);
 
-/* Logits, then weights of a block (rows.c), chunk after chunk: products of q and k are finished, the
- * largest of each row being found; beside its sink they become weights, which are still to be
+/* Logits, then weights of a block (rows.c), chunk after chunk: products of q and k are finished,
+ * the largest of each row being found; beside its sink they become weights, which are still to be
  * divided by their sum. PE_CANCELLED. */
 void pe_block_rows_begin(const struct pe_attention_block *block);
 enum pe_status pe_block_logits_finish(const struct pe_attention_block *block,

@@ -129,8 +129,8 @@ static enum pe_status queries_meet(const struct pe_attention_block *block, struc
         if (pe_pace(&pace, count * pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->relative + (panel - low) * PE_PANEL_SIZE,
-                                attention->relative_stride, block->q, attention->head_dim,
-                                &panels, block->count, packed->depth, 0);
+                                attention->relative_stride, block->q, attention->head_dim, &panels,
+                                block->count, packed->depth, 0);
     }
     for (size_t row = 0;
          row < block->count && !pe_pace(&pace, 2 * (block->keys - block->from), err); row++)

@@ -47,8 +47,8 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
         step = step_of(depth_begin + at, depth_begin + depth);
         for (size_t panel = 0, count; panel < packed->panels; panel += count) {
             count = pe_least(packed->panels - panel, PE_PANELS_AT_ONCE);
-            struct pe_panels panels = pe_packed_panels(packed, head, panel, count,
-                                                       depth_begin + at, attention->size);
+            struct pe_panels panels =
+                pe_packed_panels(packed, head, panel, count, depth_begin + at, attention->size);
             if (attention->streams)
                 panels.next = panel + count < packed->panels ? count * panels.step
                                                              : step * packed->row_stride;
@@ -121,11 +121,12 @@ static enum pe_status values_meet(const struct pe_attention_block *block, size_t
 {
     const struct pe_attention *attention = block->attention;
 
-    return from >= keys ? PE_OK
-                        : pe_block_product_add(
-                              block, row, rows, pe_block_logits(block, row) + from * attention->size,
-                              attention->logits_stride, &attention->v,
-                              kv_head(attention, block->head), from, keys - from, err);
+    return from >= keys
+               ? PE_OK
+               : pe_block_product_add(block, row, rows,
+                                      pe_block_logits(block, row) + from * attention->size,
+                                      attention->logits_stride, &attention->v,
+                                      kv_head(attention, block->head), from, keys - from, err);
 }
 
 static enum pe_status values_add(const struct pe_attention_block *block, size_t row, size_t rows,

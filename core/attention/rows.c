@@ -56,8 +56,7 @@ bool pe_chunk_next(const struct pe_attention_block *block, struct pe_chunk *chun
 
 /* The numbers added to a row of logits, those of the chunk; *bias NULL: none. */
 static enum pe_status bias_of(const struct pe_attention_block *block, size_t row,
-                              const struct pe_chunk *chunk, const char **bias,
-                              struct pe_error *err)
+                              const struct pe_chunk *chunk, const char **bias, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
@@ -173,8 +172,7 @@ static double sink_weigh(const struct pe_attention_block *block, double *max)
     *max = sink > *max ? sink : *max;
     pe_attention_spread(attention, row, 0, PE_ATTENTION_PARTIALS, -INFINITY);
     pe_attention_spread(attention, row, 0, 1, sink);
-    attention->kernels.softmax(row, PE_ATTENTION_PARTIALS, *max, unit_of(attention), sums,
-                               0);
+    attention->kernels.softmax(row, PE_ATTENTION_PARTIALS, *max, unit_of(attention), sums, 0);
     return partials_sum(attention, sums);
 }
 
@@ -184,7 +182,8 @@ void pe_block_rows_begin(const struct pe_attention_block *block)
         block->scratch->rows[row] = (struct pe_attention_row){.max = -INFINITY};
 }
 
-/* Are all keys of the block in the chunk? Then a row is made weights while it is in the L1 cache. */
+/* Are all keys of the block in the chunk? Then a row is made weights while it is in the L1 cache.
+ */
 static bool is_all(const struct pe_attention_block *block, const struct pe_chunk *chunk)
 {
     return block->attention->spec.output != PE_ATTENTION_SCORES && chunk->begin == block->from &&

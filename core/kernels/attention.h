@@ -11,7 +11,7 @@
 enum {
     PE_PANEL_SIZE = 128,        /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
     PE_ATTENTION_PARTIALS = 16, /* partial sums of a row, whatever the width of a vector */
-    PE_SUM_RUN = 32,      /* terms of a product of f32 that are summed apart, from the first one on */
+    PE_SUM_RUN = 32, /* terms of a product of f32 that are summed apart, from the first one on */
     PE_PANELS_AT_ONCE = 2, /* panels that a product takes side by side, where there are more */
     PE_LARGE_EXPONENT = 62 /* a number is large from so many twos on */
 };
@@ -22,7 +22,8 @@ struct pe_panels {
     size_t row_stride; /* elements from a row of a panel to the next */
     size_t step;       /* elements from panel to panel */
     size_t count;
-    size_t next; /* elements from `first` to what is taken next, if that is to be asked for; else 0 */
+    size_t
+        next; /* elements from `first` to what is taken next, if that is to be asked for; else 0 */
 };
 
 #endif

@@ -132,8 +132,8 @@ static void check_odd(struct kernel_check *check, enum pe_dtype dtype, odd_kerne
             for (size_t i = 0; i < 2; i++) {
                 check_same(check, PE_F64, &(double){at < count && which < 3}, &(double){odd[i]}, 1,
                            "odd: %zu of %zu", at, count);
-                check_same(check, PE_F64, &(double){at < count && which < 5}, &(double){large[i]}, 1,
-                           "large: %zu of %zu", at, count);
+                check_same(check, PE_F64, &(double){at < count && which < 5}, &(double){large[i]},
+                           1, "large: %zu of %zu", at, count);
             }
         }
 }
