@@ -52,7 +52,7 @@ struct span {
 
 static struct span span_of(const struct pe_positions *p)
 {
-    const size_t ends[] = {0, 1, p->count - 1},
+    const size_t ends[] = {0, 1, p->count > 0 ? p->count - 1 : 0},
                  count = p->values ? p->count : pe_least(p->count, 3);
     struct span span = {INFINITY, 0};
 

@@ -4,10 +4,10 @@
 
 /* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
  * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
- * panels.c matrices and tokens.c the rows of q and k among it. fill.c computes blocks of rows with
- * rows.c (logits and weights), queries.c (rows of q), relative.c (vectors of distances),
- * disentangled.c (DeBERTa's) and added.c (masks and biases that are posted); scratch.c has the
- * memory of one. projection.c makes the q, k and v of learned weights, and is called by itself. */
+ * tokens.c the rows of q and k among it. fill.c computes blocks of rows with rows.c (logits and
+ * weights), relative.c (vectors of distances), disentangled.c (DeBERTa's) and added.c (masks and
+ * biases that are posted); scratch.c has the memory of one. projection.c makes the q, k and v of
+ * learned weights, and is called by itself. */
 
 #include <stdatomic.h>
 
@@ -357,8 +357,6 @@ enum pe_status pe_block_product_add(const struct pe_attention_block *block, size
                                     size_t head, size_t depth_begin, size_t depth,
                                     struct pe_error *err);
 
-/* Sets q and q_relative: the caller's rows, or copies in the scratch that are turned (tokens.c). */
-enum pe_status pe_block_queries(struct pe_attention_block *block, struct pe_error *err);
 /* Rows of logits begin with the product of queries and vectors of distances. */
 enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
                                         struct pe_error *err);

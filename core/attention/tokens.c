@@ -268,6 +268,15 @@ void pe_turns_free(struct pe_turns *turns)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+bool pe_attention_changes_queries(const struct pe_attention_spec *spec)
+{
+    const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
+
+    return (spec->q.dtype != PE_F64 && spec->q.dtype != PE_F32) || (encoding && encoding->rotary) ||
+           spec->norm != PE_NORM_NONE || spec->temperature.strength != 0 ||
+           spec->pos_bias_u.rank > 0 || spec->pos_bias_v.rank > 0;
+}
+
 bool pe_turns_change_keys(const struct pe_turns *turns)
 {
     return turns->k.rotations || turns->k.weights;

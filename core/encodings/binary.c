@@ -83,9 +83,9 @@ static inline void digits_write(const struct digits *d, uint64_t position, char 
             memcpy(first + i * size, &value, size);
         }
     else
-        for (size_t i = d->count; i-- > 0; position >>= 1) {
+        for (size_t i = d->count; i > 0; position >>= 1) {
             const uint64_t value = position & 1 ? d->one : 0;
-            memcpy(first + i * size, &value, size);
+            memcpy(first + --i * size, &value, size);
         }
 }
 

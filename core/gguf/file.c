@@ -35,8 +35,8 @@ static uint64_t whole_read(const unsigned char *at, size_t size)
 {
     uint64_t value = 0;
 
-    for (size_t i = size; i-- > 0;)
-        value = value << 8 | at[i];
+    while (size > 0)
+        value = value << 8 | at[--size];
     return value;
 }
 
