@@ -23,7 +23,7 @@ static const struct pe_param params[] = {
 
 /* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
  * ones, about. */
-enum { NEAR_WORK = 90, REAL_WORK = 1500 };
+enum { NEAR_WORK = 150, REAL_WORK = 2700 };
 
 struct state {
     double context; /* positions */
