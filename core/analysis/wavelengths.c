@@ -23,7 +23,7 @@ static const struct pe_param params[] = {
 
 /* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
  * ones, about. */
-enum { NEAR_WORK = 150, REAL_WORK = 2700 };
+enum { NEAR_WORK = 120, REAL_WORK = 2200 };
 
 struct state {
     double context; /* positions */

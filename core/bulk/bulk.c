@@ -231,7 +231,13 @@ double pe_table_work(const struct pe_table_use *use)
     const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
     const struct pe_kernels *kernels = pe_isa()->kernels;
     const bool converts = pe_dtype_info(use->dtype)->size < sizeof(float) && !kernels->has_halves;
-    const double slow = kernels->slowness * (converts ? 1.7 : 1);
+    /* Doubles are twice as slow without wide vectors, and axes have a few pairs each. */
+    const bool is_slow = use->dtype == PE_F64 && !kernels->has_halves;
+    const double slow = kernels->slowness *
+                        (converts  ? 1.7
+                         : is_slow ? 2
+                                   : 1) *
+                        (p->axes > 1 ? 1.7 : 1);
     const bool within = is_within(reach, fastest);
     /* Sines below 2^-140, and those of 0, are the ladder's. */
     const bool tiny = reach.near < 0x1p-100 || has_zeros(p);

@@ -286,7 +286,7 @@ PE_INLINE void vec_store_f16(uint16_t *to, vec v)
 #if defined(__FP_FAST_FMAF) || defined(PE_HAS_FUSED)
 #define PE_FUSED_EXTRA 0
 #else
-#define PE_FUSED_EXTRA (PE_LANES > 1 ? 0.8 : 2.2) /* as measured with SSE2 and without */
+#define PE_FUSED_EXTRA (PE_LANES > 1 ? 1.1 : 3.0) /* as measured with SSE2 and without */
 #endif
 
 /* As measured with AVX2, SSE2 and without, beside AVX-512; doubles take longer yet. */
