@@ -9,7 +9,7 @@
 #include "api/plots/plots.h"
 
 /* Nanoseconds of the whole list, which is printed: about. */
-#define LIST_WORK 3e6
+#define LIST_WORK 4.8e6
 
 /* Can it be pooled, and be bytes? */
 static bool is_picture(const struct pe_view_info *view)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/analysis.h"
 
+#include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/kinds/rows.h"
 
@@ -54,7 +55,9 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
 
 double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 6.5 : 0.25) + 60;
+    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 6.5 : 0.25) *
+               pe_isa()->kernels->slowness +
+           60;
 }
 
 double pe_product_work(const struct pe_scheme *scheme)

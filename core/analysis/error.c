@@ -6,6 +6,7 @@
 #include "core/analysis/short.h"
 #include "core/base/least.h"
 #include "core/bulk/fine.h"
+#include "core/isa/isa.h"
 #include "core/kinds/waves.h"
 #include "posenc/comparison.h"
 
@@ -75,6 +76,7 @@ static void work_tell(struct pe_view *view)
     const bool is_f64 = view->dtype == PE_F64;
     const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_FINE_REACH &&
                       !pe_waves_of(view->scheme)->meets_axes; /* nothing is left of 1 - 1 */
+    const double slow = near && span.near >= 0x1p-25 ? 0.5 + 0.5 * pe_isa()->kernels->slowness : 1;
     double ulps = near ? (through > 0 ? 60 : 20) : is_f64 ? 900 : 350;
     double error = near ? (is_f64 ? 200 : 70) : 2200;
 
@@ -84,8 +86,8 @@ static void work_tell(struct pe_view *view)
         ulps = 9000;
         error = 14000;
     }
-    view->outputs[ERROR].element_work = (error + through) * share;
-    view->outputs[ULPS].element_work = (ulps + through) * share;
+    view->outputs[ERROR].element_work = (error * slow + through) * share;
+    view->outputs[ULPS].element_work = (ulps * slow + through) * share;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

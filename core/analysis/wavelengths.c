@@ -22,8 +22,8 @@ static const struct pe_param params[] = {
 };
 
 /* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
- * ones, about. */
-enum { NEAR_WORK = 90, REAL_WORK = 1500 };
+ * ones, of a power or of 2, about. */
+enum { NEAR_WORK = 120, REAL_WORK = 3000, HALVED_WORK = 1000 };
 
 struct state {
     double context; /* positions */
@@ -62,8 +62,10 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         pe_view_add(view, "turns", view->dtype, 1, pairs, err))
         return err->status;
     view->outputs[WAVELENGTHS].element_work = NEAR_WORK;
-    view->outputs[TURNS].element_work = REAL_WORK;
-    view->outputs[WAVELENGTHS].once_work = REAL_WORK * (double)*pairs; /* of the scalars */
+    view->outputs[TURNS].element_work =
+        pe_waves_of(view->scheme)->meets_axes ? HALVED_WORK : REAL_WORK;
+    view->outputs[WAVELENGTHS].once_work =
+        view->outputs[TURNS].element_work * (double)*pairs; /* of the scalars */
     return PE_OK;
 }
 

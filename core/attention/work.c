@@ -38,7 +38,8 @@ static double fused_extra(const struct pe_attention_spec *spec)
 
 static double product_of(const struct pe_attention_spec *spec)
 {
-    return spec->q.dtype == PE_F64 ? PRODUCT_F64 : PRODUCT_F32 + fused_extra(spec);
+    return spec->q.dtype == PE_F64 ? PRODUCT_F64 * pe_isa()->kernels->slowness
+                                   : PRODUCT_F32 + fused_extra(spec);
 }
 
 static enum pe_dtype type_of(const struct pe_attention_spec *spec)

@@ -229,6 +229,15 @@ double pe_table_work(const struct pe_table_use *use)
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
     const struct reach reach = reach_of(p, 0, count);
     const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
+    const struct pe_kernels *kernels = pe_isa()->kernels;
+    const bool converts = pe_dtype_info(use->dtype)->size < sizeof(float) && !kernels->has_halves;
+    /* Doubles are twice as slow without wide vectors, and axes have a few pairs each. */
+    const bool is_slow = use->dtype == PE_F64 && !kernels->has_halves;
+    const double slow = kernels->slowness *
+                        (converts  ? 1.7
+                         : is_slow ? 2
+                                   : 1) *
+                        (p->axes > 1 ? 1.7 : 1);
     const bool within = is_within(reach, fastest);
     /* Sines below 2^-140, and those of 0, are the ladder's. */
     const bool tiny = reach.near < 0x1p-100 || has_zeros(p);
@@ -239,16 +248,16 @@ double pe_table_work(const struct pe_table_use *use)
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
     if (use->in_float32)
-        return reach.far * fastest <= PE_FLOAT32_REACH && !tiny ? 2 + row : 125;
+        return reach.far * fastest <= PE_FLOAT32_REACH && !tiny ? 2 * slow + row : 125;
     if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
-        return alone ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
+        return (alone ? 1 + 12 * share : 0.9 + FINE_ANCHOR / (double)(p->count + 1)) * slow + row;
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
     if (alone) {
         const size_t rows = pe_least(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
-        return 2.4 * pe_listed_share(p->values, count, rows, fastest) + row;
+        return 2.4 * slow * pe_listed_share(p->values, count, rows, fastest) + row;
     }
-    return 0.3 + row + ANCHOR / (double)(p->count + 1);
+    return (0.3 + ANCHOR / (double)(p->count + 1)) * slow + row;
 }

@@ -14,7 +14,7 @@ enum {
 };
 
 /* Nanoseconds of two elements, about. */
-#define COMPARE_WORK 25.0
+#define COMPARE_WORK 32.0
 
 double pe_comparison_work(double elements)
 {

@@ -12,7 +12,7 @@
 #define NOISE_ALIKE 4.0
 
 /* Nanoseconds of a value that one suspect predicts, its error measured. */
-#define ELEMENT_WORK 50.0
+#define ELEMENT_WORK 70.0
 
 static enum pe_status sample_check(const struct pe_diagnosis *diagnosis,
                                    const struct pe_sample *sample, struct pe_error *err)

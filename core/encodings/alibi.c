@@ -244,7 +244,7 @@ static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 
     for (size_t i = 0; given->given && plain && i < given->list_count; i++)
         plain = is_plain((struct pe_exact){given->list[i], 0}, dtype);
-    return plain ? 0.7 : dtype == PE_F64 ? 25 : 20;
+    return plain ? 0.7 * pe_isa()->kernels->slowness : dtype == PE_F64 ? 25 : 20;
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,

@@ -160,7 +160,7 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
 
     (void)positions;
     if (dtype == PE_F32 && dim >= KERNEL_COLUMNS)
-        return 0.15 + 1.5 / dim;
+        return 0.1 + 0.05 * pe_isa()->kernels->slowness + 1.5 / dim;
     return 0.1 + 0.6 * fmin(dim, POSITION_BITS) / dim + 8 / dim;
 }
 

@@ -96,7 +96,9 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
     (void)scheme;
     if (positions->values)
         return 7;
-    return !is_whole(positions) ? 60 : dtype == PE_F64 ? 0.7 : 0.2;
+    return !is_whole(positions) ? 60
+           : dtype == PE_F64    ? 0.7
+                                : 0.15 + 0.05 * pe_isa()->kernels->slowness;
 }
 
 static const struct pe_rows_kind rows = {.width = width, .fill = fill, .work = work};

@@ -21,6 +21,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "posenc is for little-
 struct pe_kernels {
     double fused_extra; /* nanoseconds that a * b + c of floats takes beyond a multiplication and an
                            addition: 0 where one instruction does it */
+    double slowness; /* how many times as long as in vectors of 16 floats work in vectors takes */
+    bool has_halves; /* are f16 and bf16 converted by vectors, as long as floats are? */
 #define KERNEL(name, args) void(*name) args;
 #include "core/kernels/kernels.def"
 #undef KERNEL

@@ -286,8 +286,11 @@ PE_INLINE void vec_store_f16(uint16_t *to, vec v)
 #if defined(__FP_FAST_FMAF) || defined(PE_HAS_FUSED)
 #define PE_FUSED_EXTRA 0
 #else
-#define PE_FUSED_EXTRA (PE_LANES > 1 ? 0.8 : 2.2) /* as measured with SSE2 and without */
+#define PE_FUSED_EXTRA (PE_LANES > 1 ? 1.1 : 3.0) /* as measured with SSE2 and without */
 #endif
+
+/* As measured with AVX2, SSE2 and without, beside AVX-512; doubles take longer yet. */
+#define PE_SLOWNESS (PE_LANES > 8 ? 1 : PE_LANES > 4 ? 1.5 : PE_LANES > 1 ? 3.5 : 8)
 
 /* Vector registers, by which register tiles are cut. */
 #ifndef PE_REGISTERS

@@ -7,7 +7,7 @@ enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
 
 /* Nanoseconds of a number that double-doubles decide, and of a factor, which wide numbers make of
  * two others or of two float32, about. */
-enum { NEAR_WORK = 90, FACTOR_WORK = 5500, FACTOR_FLOAT32_WORK = 600 };
+enum { NEAR_WORK = 120, FACTOR_WORK = 5500, FACTOR_FLOAT32_WORK = 600 };
 
 enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
