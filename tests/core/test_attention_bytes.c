@@ -103,6 +103,38 @@ TEST(large_values_stay_finite)
         ck_assert_double_eq(out[i], 0x1p120);
 }
 
+/* The sum of a row with a NaN is NaN, but keys that the row does not see weigh 0, whatever rows
+ * share its block. */
+TEST(hidden_keys_of_odd_rows_weigh_nothing)
+{
+    enum { TOKENS = 70, DIM = 2 };
+    static float zeros[TOKENS * DIM], nans[TOKENS * DIM], out[TOKENS * TOKENS];
+    const struct pe_attention_spec spec = {.size = sizeof(spec),
+                                           .q = {PE_F32, 4, {1, 1, TOKENS, DIM}, nans},
+                                           .k = {PE_F32, 4, {1, 1, TOKENS, DIM}, zeros},
+                                           .scale = NAN,
+                                           .query_start = NAN,
+                                           .causal = true,
+                                           .output = PE_ATTENTION_WEIGHTS};
+    static const size_t cuts[] = {TOKENS, 7, 1};
+    struct pe_error err = {0};
+    struct pe_attention *attention;
+
+    for (size_t i = 0; i < COUNT_OF(nans); i++)
+        nans[i] = NAN;
+    ck_assert_msg(!pe_attention_new(&attention, &spec, NULL, NULL, &err), "%s", err.detail);
+    for (size_t c = 0; c < COUNT_OF(cuts); c++) {
+        for (size_t row = 0; row < TOKENS; row += cuts[c])
+            ck_assert(!pe_attention_fill(attention, row, row + cuts[c], out + row * TOKENS, NULL,
+                                         &err));
+        for (size_t i = 0; i < COUNT_OF(out); i++)
+            ck_assert_msg(i % TOKENS > i / TOKENS ? out[i] == 0 : isnan(out[i]),
+                          "cuts of %zu: query %zu, key %zu: %g", cuts[c], i / TOKENS, i % TOKENS,
+                          (double)out[i]);
+    }
+    pe_attention_free(attention);
+}
+
 /* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */
 static void child_run(const char *isa, char *line, size_t size)
 {
