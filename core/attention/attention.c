@@ -131,8 +131,8 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
     const size_t tile_row = spec->pos_query.rank > 0 ? PE_PANEL_SIZE : 0;
     attention->scratch_row_size = row + sizeof(struct pe_attention_row) + tile_row;
-    attention->scratch_size = PE_PANEL_SIZE + attention->logits_stride * attention->size +
-                              attention->width * tile_row;
+    attention->scratch_size =
+        PE_PANEL_SIZE + attention->logits_stride * attention->size + attention->width * tile_row;
     return PE_OK;
 }
 

@@ -186,8 +186,8 @@ static inline size_t pe_attention_tile_rows(const struct pe_attention *attention
 void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
                         struct pe_error *err);
 
-/* As many scratches as can be in use at once, so that filling need not ask for memory; of fewer rows
- * where memory is short. */
+/* As many scratches as can be in use at once, so that filling need not ask for memory; of fewer
+ * rows where memory is short. */
 enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
                                 struct pe_error *err);
 void pe_scratches_free(struct pe_scratches *scratches);

@@ -79,7 +79,7 @@ enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
         return pe_no_memory(err, "an attention");
     scratches->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     scratches->work = attention->work;
-    /* Large blocks are quicker, small ones do: no attention is refused for the sake of the former. */
+    /* Large blocks are quicker, but no attention is refused for their sake. */
     while (scratches_fill(attention, threads, err) &&
            attention->rows_max / 2 >= PE_ATTENTION_ROWS_MIN) {
         attention->rows_max /= 2;
