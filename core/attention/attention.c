@@ -11,7 +11,7 @@
 #include "core/isa/isa.h"
 
 enum {
-    ROWS_MIN = 24, /* fewer and the keys are read for too little work */
+    ROWS_MIN = PE_ATTENTION_ROWS_MIN,
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
     BLOCK_SIZE = 16 << 20, /* of rows that share a pass over keys and values, if they are many */
     BLOCK_SIZE_MAX = 64 << 20,
@@ -129,10 +129,10 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     if (row && rows > BLOCK_SIZE_MAX / row)
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
+    const size_t tile_row = spec->pos_query.rank > 0 ? PE_PANEL_SIZE : 0;
+    attention->scratch_row_size = row + sizeof(struct pe_attention_row) + tile_row;
     attention->scratch_size =
-        PE_PANEL_SIZE + attention->rows_max * (row + sizeof(struct pe_attention_row)) +
-        attention->logits_stride * attention->size +
-        (spec->pos_query.rank > 0 ? (attention->rows_max + attention->width) * PE_PANEL_SIZE : 0);
+        PE_PANEL_SIZE + attention->logits_stride * attention->size + attention->width * tile_row;
     return PE_OK;
 }
 

@@ -20,7 +20,10 @@
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 
-enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
+enum {
+    PE_ATTENTION_ROWS_MAX = 96, /* queries in a block, at most */
+    PE_ATTENTION_ROWS_MIN = 24, /* fewer and the keys are read for too little work */
+};
 
 /* A matrix of `depth` rows cut into panels of columns; see kernels/attention.h. One after the
  * other for every head. */
@@ -133,7 +136,7 @@ struct pe_attention {
     bool streams;                                         /* no L2 cache has keys and values */
     size_t rows_max;                                      /* queries in a block */
     size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
-    size_t scratch_size;
+    size_t scratch_size, scratch_row_size; /* bytes of a scratch, and more for each row */
     struct pe_scratches *scratches;
     struct pe_bias_common *common; /* of a bias; NULL: nothing */
     size_t charged;                /* bytes that the work was charged */
@@ -183,7 +186,8 @@ static inline size_t pe_attention_tile_rows(const struct pe_attention *attention
 void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
                         struct pe_error *err);
 
-/* As many scratches as can be in use at once, so that filling need not ask for memory. */
+/* As many scratches as can be in use at once, so that filling need not ask for memory; of fewer
+ * rows where memory is short. */
 enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
                                 struct pe_error *err);
 void pe_scratches_free(struct pe_scratches *scratches);

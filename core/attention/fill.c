@@ -272,13 +272,15 @@ static enum pe_status weights_compute(const struct pe_attention_block *block, st
     return PE_OK;
 }
 
-/* Scores or weights of one row; those of keys that no row of the block sees are known. */
+/* Scores or weights of one row; those of keys that the row does not see are known, also where its
+ * sum is NaN, so that they do not depend on the rows that share its block. */
 static enum pe_status row_output(const struct pe_attention_block *block, size_t row, char *out,
                                  struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const bool weights = attention->spec.output == PE_ATTENTION_WEIGHTS;
     const double hidden = weights ? 0 : -INFINITY, divisor = pe_block_divisor(block, row);
+    const struct pe_attention_sight sight = pe_block_sight(block, row);
     char *logits = pe_block_logits(block, row);
     struct pe_pace pace = {block->work, 0};
 
@@ -288,8 +290,8 @@ static enum pe_status row_output(const struct pe_attention_block *block, size_t 
             return err->status;
         attention->kernels.divide(logits + chunk.begin * attention->size, count, divisor);
     }
-    pe_attention_spread(attention, logits, 0, block->from, hidden);
-    pe_attention_spread(attention, logits, pe_block_end(block), attention->keys, hidden);
+    pe_attention_spread(attention, logits, 0, pe_least(sight.begin, attention->keys), hidden);
+    pe_attention_spread(attention, logits, sight.end, attention->keys, hidden);
     row_write(attention, out, row, logits);
     return PE_OK;
 }

@@ -40,37 +40,59 @@ static struct pe_attention_scratch *scratch_new(const struct pe_attention *atten
     return scratch;
 }
 
-enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
-                                struct pe_error *err)
+static void free_ones_release(struct pe_scratches *scratches)
+{
+    for (struct pe_attention_scratch *next; scratches->first; scratches->first = next) {
+        next = scratches->first->next;
+        free(scratches->first);
+        pe_work_release(scratches->work, scratches->size);
+    }
+}
+
+/* Those of all threads, or none. */
+static enum pe_status scratches_fill(struct pe_attention *attention, size_t threads,
+                                     struct pe_error *err)
 {
     const size_t blocks_head =
         attention->rows_max ? (attention->queries - 1) / attention->rows_max + 1 : 0;
     const size_t blocks = blocks_head * pe_attention_batch_heads(attention);
+
+    attention->scratches->size =
+        attention->scratch_size + attention->rows_max * attention->scratch_row_size;
+    for (size_t i = 0; i < threads && i < blocks; i++) {
+        struct pe_attention_scratch *scratch = scratch_new(attention, err);
+        if (!scratch) {
+            free_ones_release(attention->scratches);
+            return err->status;
+        }
+        pe_scratch_return(attention, scratch);
+    }
+    return PE_OK;
+}
+
+enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
+                                struct pe_error *err)
+{
     struct pe_scratches *scratches = attention->scratches = calloc(1, sizeof(*scratches));
 
     if (!scratches)
         return pe_no_memory(err, "an attention");
     scratches->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     scratches->work = attention->work;
-    scratches->size = attention->scratch_size;
-    for (size_t i = 0; i < threads && i < blocks; i++) {
-        struct pe_attention_scratch *scratch = scratch_new(attention, err);
-        if (!scratch)
-            return err->status;
-        pe_scratch_return(attention, scratch);
+    /* Large blocks are quicker, but no attention is refused for their sake. */
+    while (scratches_fill(attention, threads, err) &&
+           attention->rows_max / 2 >= PE_ATTENTION_ROWS_MIN) {
+        attention->rows_max /= 2;
+        *err = (struct pe_error){0};
     }
-    return PE_OK;
+    return err->status;
 }
 
 void pe_scratches_free(struct pe_scratches *scratches)
 {
     if (!scratches)
         return;
-    for (struct pe_attention_scratch *next; scratches->first; scratches->first = next) {
-        next = scratches->first->next;
-        free(scratches->first);
-        pe_work_release(scratches->work, scratches->size);
-    }
+    free_ones_release(scratches);
     pthread_mutex_destroy(&scratches->lock);
     free(scratches);
 }

@@ -103,6 +103,84 @@ TEST(large_values_stay_finite)
         ck_assert_double_eq(out[i], 0x1p120);
 }
 
+/* The sum of a row with a NaN is NaN, but keys that the row does not see weigh 0, whatever rows
+ * share its block. */
+TEST(hidden_keys_of_odd_rows_weigh_nothing)
+{
+    enum { TOKENS = 70, DIM = 2 };
+    static float zeros[TOKENS * DIM], nans[TOKENS * DIM], out[TOKENS * TOKENS];
+    const struct pe_attention_spec spec = {.size = sizeof(spec),
+                                           .q = {PE_F32, 4, {1, 1, TOKENS, DIM}, nans},
+                                           .k = {PE_F32, 4, {1, 1, TOKENS, DIM}, zeros},
+                                           .scale = NAN,
+                                           .query_start = NAN,
+                                           .causal = true,
+                                           .output = PE_ATTENTION_WEIGHTS};
+    static const size_t cuts[] = {TOKENS, 7, 1};
+    struct pe_error err = {0};
+    struct pe_attention *attention;
+
+    for (size_t i = 0; i < COUNT_OF(nans); i++)
+        nans[i] = NAN;
+    ck_assert_msg(!pe_attention_new(&attention, &spec, NULL, NULL, &err), "%s", err.detail);
+    for (size_t c = 0; c < COUNT_OF(cuts); c++) {
+        for (size_t row = 0; row < TOKENS; row += cuts[c])
+            ck_assert(!pe_attention_fill(attention, row, row + cuts[c], out + row * TOKENS, NULL,
+                                         &err));
+        for (size_t i = 0; i < COUNT_OF(out); i++)
+            ck_assert_msg(i % TOKENS > i / TOKENS ? out[i] == 0 : isnan(out[i]),
+                          "cuts of %zu: query %zu, key %zu: %g", cuts[c], i / TOKENS, i % TOKENS,
+                          (double)out[i]);
+    }
+    pe_attention_free(attention);
+}
+
+/* The bytes of 96 queries to 60 000 keys within so much memory; false: it is not enough. */
+static bool attend_within(float *out, uint64_t memory_max, uint64_t *taken)
+{
+    enum { ROWS = 96, KEYS = 60000 };
+    static float q[ROWS], k[KEYS];
+    const struct pe_attention_spec spec = {.size = sizeof(spec),
+                                           .q = {PE_F32, 4, {1, 1, ROWS, 1}, q},
+                                           .k = {PE_F32, 4, {1, 1, KEYS, 1}, k},
+                                           .v = {PE_F32, 4, {1, 1, KEYS, 1}, k},
+                                           .scale = NAN,
+                                           .query_start = NAN,
+                                           .output = PE_ATTENTION_OUTPUT};
+    const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = memory_max};
+    struct pe_error err = {0};
+    struct pe_attention *attention;
+    struct pe_work *work;
+
+    for (size_t i = 0; i < ROWS; i++)
+        q[i] = (float)i / ROWS;
+    for (size_t i = 0; i < KEYS; i++)
+        k[i] = (float)(i % 1000) / 500 - 1;
+    ck_assert(!pe_work_new(&work, &limits, &err));
+    const bool fits = !pe_attention_new(&attention, &spec, NULL, work, &err);
+    if (fits) {
+        *taken = pe_work_memory(work);
+        ck_assert(!pe_attention_fill(attention, 0, ROWS, out, work, &err));
+        pe_attention_free(attention);
+    }
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    pe_work_free(work);
+    return fits;
+}
+
+/* Blocks have fewer rows where memory is short. */
+TEST(short_memory_changes_no_byte)
+{
+    static float want[96], got[96];
+    uint64_t most, less;
+
+    ck_assert(attend_within(want, 0, &most));
+    ck_assert(attend_within(got, most - 1, &less));
+    ck_assert_uint_lt(less, most * 3 / 4);
+    ck_assert_mem_eq(got, want, sizeof(want));
+    ck_assert(!attend_within(got, most / 4, &less));
+}
+
 /* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */
 static void child_run(const char *isa, char *line, size_t size)
 {
