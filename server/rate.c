@@ -18,12 +18,16 @@ static bool is_low(struct srv_rate *rate, uint64_t now_ms, uint64_t bytes, uint6
     return low;
 }
 
+/* A body is not slow while it waits for the server. */
 bool srv_body_is_slow(struct srv_request *request, uint64_t now_ms)
 {
     const struct srv_config *config = &request->loop->srv->config;
 
-    return config->body_rate_min > 0 && is_low(&request->body_rate, now_ms, request->received,
-                                               config->header_timeout, config->body_rate_min);
+    if (request->sleeping)
+        request->body_rate.since_ms = 0;
+    return config->body_rate_min > 0 && !request->sleeping &&
+           is_low(&request->body_rate, now_ms, request->received, config->header_timeout,
+                  config->body_rate_min);
 }
 
 /* A reader is not slow while there is nothing to read. */

@@ -174,7 +174,7 @@ struct srv_request {
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
-    bool sleeping; /* its stream waits for a block */
+    bool sleeping; /* its stream waits for a block, or its body for memory */
     bool brief;    /* what is left of its work is foretold to be short, or is not known */
     bool timed_out;
     bool in_buffer;     /* the blocks of the response are made in its one buffer, on the pool */

@@ -14,8 +14,8 @@
 
 enum {
     SLOTS = 4,
-    REPLY_BUFFER = 256 << 10, /* MHD's own, from which it sends */
-    BUFFER_MAX = 2 * REPLY_BUFFER,
+    REPLY_BUFFER = 256 << 10,      /* MHD's own, from which it sends */
+    BUFFER_MAX = 2 * REPLY_BUFFER, /* the same, where it holds a prefix and a whole block */
 };
 
 struct slot {

@@ -14,7 +14,7 @@ struct api_ahead;
 
 /* NULL: memory is short. */
 struct api_ahead *api_ahead_new(struct pe_pool *pool, unsigned char *room, size_t size);
-/* No one is called from here on. What the pool is at may last longer, and the room need not. */
+/* Not while anybody waits to be woken. What the pool is at may last longer than the room. */
 void api_ahead_end(void *ahead);
 /* Of one thread at a time: are the pages up to `end` still being made? Then `wake` is called when
  * they are, once and from any thread. */

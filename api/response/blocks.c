@@ -33,13 +33,18 @@ uint64_t api_output_size(const struct pe_output *output)
     return (uint64_t)output->rows * api_output_row_size(output);
 }
 
+double api_element_work(const struct pe_output *output)
+{
+    return output->element_work > 0 ? output->element_work : 1;
+}
+
 /* Nanoseconds of a block: the pool hands its threads out anew after each. */
 #define BLOCK_WORK 1e7
 
 size_t api_block_size(const struct pe_output *output)
 {
-    const double work = output->element_work > 0 ? output->element_work : 1;
-    const double size = BLOCK_WORK / work * (double)pe_dtype_info(output->dtype)->size;
+    const double size =
+        BLOCK_WORK / api_element_work(output) * (double)pe_dtype_info(output->dtype)->size;
 
     if (size >= API_BLOCK_SIZE || size >= (double)api_output_size(output))
         return API_BLOCK_SIZE;

@@ -24,6 +24,8 @@ bool api_blocks_get_cheap(const struct api_result *result);
 /* Does that, and makes the body of a result a cheap one. Not on a loop. A failure comes back with
  * the blocks. */
 void api_blocks_cheapen(struct api_result *result, struct api_response *response);
+/* Nanoseconds of an element: 1 where nobody told. */
+double api_element_work(const struct pe_output *output);
 /* Nanoseconds of an output's once_work that fall on one block, which may begin several parts. */
 double api_block_once_work(const struct pe_output *output);
 /* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms; an

@@ -25,7 +25,7 @@ static double block_work(const struct api_result *result)
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const double block =
-            output->element_work * API_CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
+            api_element_work(output) * API_CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
         const double whole = pe_output_work(output, output->rows);
         if (api_group_size(result, output) > API_CHEAP_BLOCK)
             return 2 * CHEAP_WORK;

@@ -275,6 +275,20 @@ TEST(test_failed_fill)
     api_arena_free(arena);
 }
 
+/* An element whose work nobody told takes a nanosecond, as is counted everywhere else. */
+TEST(test_blocks_whose_work_is_untold)
+{
+    struct pe_output output = {.dtype = PE_F32, .rows = 1 << 20, .row_elements = 4};
+    struct api_result result = {
+        .outputs = &output, .outputs_count = 1, .pure = true, .cheap = true};
+
+    ck_assert(api_blocks_are_cheap(&result)); /* 65536 of them */
+    output.dtype = PE_F16;
+    ck_assert(!api_blocks_are_cheap(&result)); /* twice as many */
+    output.element_work = 0.5;
+    ck_assert(api_blocks_are_cheap(&result));
+}
+
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
 static char order[8];

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Large bodies and answers go other ways than small ones: by pieces where others are connected,
 with pages made ahead, by blocks that the loop makes. The bytes are the same."""
+import pathlib
+import subprocess
 import threading
 
 import pytest
@@ -61,6 +63,18 @@ def test_clients_that_leave_while_pages_are_made(start_server):
             left.sendall(head + bytes(size))
     assert wire.eventually(lambda: held(server) == 0)
     assert wire.is_alive(server.port)
+
+
+@pytest.mark.plain
+def test_who_waits_for_pages_is_not_slow(start_server, tmp_path):
+    """A window passes while the server reads nothing: that is no fault of the client."""
+    library = tmp_path / "slow.so"
+    subprocess.run(["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_pages.c", "-o",
+                    library], check=True)
+    server = start_server("--log-format", "off", "--loops", "1", "--threads", "1",
+                          "--header-timeout", "500ms", "--body-rate-min", "1MiB",
+                          env={"LD_PRELOAD": str(library)})
+    assert len(rotated(server, "raw")) == SIZE
 
 
 @pytest.mark.parametrize("view", VIEWS)
