@@ -125,8 +125,8 @@ TEST(hidden_keys_of_odd_rows_weigh_nothing)
     ck_assert_msg(!pe_attention_new(&attention, &spec, NULL, NULL, &err), "%s", err.detail);
     for (size_t c = 0; c < COUNT_OF(cuts); c++) {
         for (size_t row = 0; row < TOKENS; row += cuts[c])
-            ck_assert(!pe_attention_fill(attention, row, row + cuts[c], out + row * TOKENS, NULL,
-                                         &err));
+            ck_assert(
+                !pe_attention_fill(attention, row, row + cuts[c], out + row * TOKENS, NULL, &err));
         for (size_t i = 0; i < COUNT_OF(out); i++)
             ck_assert_msg(i % TOKENS > i / TOKENS ? out[i] == 0 : isnan(out[i]),
                           "cuts of %zu: query %zu, key %zu: %g", cuts[c], i / TOKENS, i % TOKENS,
