@@ -181,8 +181,14 @@ static size_t block_make(struct srv_stream *stream, char *buffer)
     return response->body.fill(response, stream->next_send++, (unsigned char *)buffer);
 }
 
+/* Elements are stored where their type may stand; behind a prefix of text a block may not. */
+static bool is_aligned(const char *at)
+{
+    return (uintptr_t)at % sizeof(uint64_t) == 0;
+}
+
 /* Whatever is there; SIZE_MAX: a block failed. A block of a cheap body that has no room, because
- * it is the last one or a range begins or ends in it, is made in the slot. */
+ * it is the last one or a range begins or ends in it, or no aligned place, is made in the slot. */
 static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     const struct api_body *body = &stream->response->body;
@@ -193,14 +199,15 @@ static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
     while (done < max && stream->next_send < stream->last) {
         struct slot *slot = &stream->slots[stream->next_send % stream->ring];
         if (body->cheap && stream->next_make == stream->next_send) {
-            if (max - done >= body->block_size && stream->block_sent == 0) {
+            const bool fits = max - done >= body->block_size && stream->block_sent == 0;
+            if (fits && is_aligned(buffer + done)) {
                 const size_t size = block_make(stream, buffer + done);
                 if (size == SIZE_MAX)
                     return SIZE_MAX;
                 done += size;
                 continue;
             }
-            if (done > 0 && max < stream->left)
+            if (!fits && done > 0 && max < stream->left)
                 break;
             slot_fill(stream, slot);
         }
