@@ -66,12 +66,12 @@ static bool range_find(struct pe_table_digits *digits, const double *positions, 
     return true;
 }
 
-static size_t digits_rows(const struct pe_table_digits *d)
+static uint64_t digits_rows(const struct pe_table_digits *d)
 {
     return d->stretches + (1u << d->low) + (1u << d->high);
 }
 
-static unsigned bits_of(size_t number)
+static unsigned bits_of(uint64_t number)
 {
     return number == 0 ? 0 : 64 - (unsigned)__builtin_clzll(number);
 }
@@ -89,7 +89,7 @@ static bool digits_choose(struct pe_table_digits *best, const double *positions,
         return false;
     for (unsigned bits = 2; bits <= BITS_MOST; bits++) {
         struct pe_table_digits d = *best;
-        d.stretches = (size_t)((d.most >> bits) - (d.least >> bits) + 1);
+        d.stretches = (d.most >> bits) - (d.least >> bits) + 1;
         d.low = bits / 2;
         d.high = bits - d.low;
         if (digits_rows(&d) <= TABLES_ROWS &&
@@ -152,7 +152,7 @@ struct listed {
 
 static void tables_name(struct listed *listed, const struct pe_table_digits *d)
 {
-    const size_t rows[] = {d->stretches, (size_t)1 << d->high, (size_t)1 << d->low};
+    const size_t rows[] = {(size_t)d->stretches, (size_t)1 << d->high, (size_t)1 << d->low};
     const unsigned bits[] = {d->high + d->low, d->low, 0};
 
     for (size_t i = 0; i < TABLES; i++)

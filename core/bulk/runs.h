@@ -12,7 +12,7 @@
 /* How whole positions are cut into digits: see listed.c. */
 struct pe_table_digits {
     uint64_t least, most; /* positions */
-    size_t stretches;     /* that share an anchor each */
+    uint64_t stretches;   /* that share an anchor each */
     unsigned low, high;   /* bits within one */
 };
 
