@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "api/base/system.h"
-#include "posenc/pool.h"
 
 enum { PIECE = API_HUGE_PAGE, WINDOW = 4 * PIECE };
 

@@ -5,7 +5,7 @@
 #include "api/deflate/bits.h"
 #include "api/deflate/huffman.h"
 
-/* What a block with codes of its own consists of (RFC 1951, 3.2.5 to 3.2.7): literals, matches and
+/* Symbols of a block with codes of its own (RFC 1951, 3.2.5 to 3.2.7): literals, matches and
  * an end. */
 
 enum {

@@ -42,7 +42,7 @@ void api_cache_free(struct api_cache *cache);
 
 /* Hands out the value of a key, to be dropped. NULL: the cache has none. */
 struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key);
-/* The same of a key that is asked for again and again, with its hash. */
+/* A key that is asked for again and again is given with its hash. */
 uint64_t api_cache_hash(const struct api_cache *cache, struct api_cache_key key);
 struct api_cached *api_cache_find_hashed(struct api_cache *cache, struct api_cache_key key,
                                          uint64_t hash);

@@ -19,10 +19,11 @@ enum { API_CHEAP_BLOCK = 256 << 10 };
 /* Does a block take so little that to hand it to another thread is not worth it? It stays in the
  * cache until it is sent. */
 bool api_blocks_are_cheap(const struct api_result *result);
-/* The same, once what is done once is done: it takes too long for a loop, but not long. */
+/* Are blocks cheap once the work is done that is done once, which takes too long for a loop, but
+ * not long? */
 bool api_blocks_get_cheap(const struct api_result *result);
-/* Does that, and makes the body of a result a cheap one. Not on a loop. A failure comes back with
- * the blocks. */
+/* Does the work that is done once, and makes the body of a result a cheap one. Not on a loop. A
+ * failure comes back with the blocks. */
 void api_blocks_cheapen(struct api_result *result, struct api_response *response);
 /* Nanoseconds of an element: 1 where nobody told. */
 double api_element_work(const struct pe_output *output);

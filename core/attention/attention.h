@@ -68,7 +68,7 @@ struct pe_attention_kernels {
 #undef KERNEL_OF
 };
 
-/* What is known of a row of a block. */
+/* A row of a block: its largest logit, its sums. */
 struct pe_attention_row {
     double max;                             /* of its logits */
     double sum, sink;                       /* of its weights, and the weight of its sink */

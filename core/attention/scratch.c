@@ -49,7 +49,7 @@ static void free_ones_release(struct pe_scratches *scratches)
     }
 }
 
-/* Those of all threads, or none. */
+/* Scratches of all threads, or none. */
 static enum pe_status scratches_fill(struct pe_attention *attention, size_t threads,
                                      struct pe_error *err)
 {

@@ -76,7 +76,7 @@ static unsigned bits_of(uint64_t number)
     return number == 0 ? 0 : 64 - (unsigned)__builtin_clzll(number);
 }
 
-/* What is made before the first row, in anchors: a row of a table is an eighth of one. */
+/* Tables that are made before the first row, in anchors: a row of a table is an eighth of one. */
 static double digits_cost(const struct pe_table_digits *d)
 {
     return 1 + bits_of(d->stretches) + d->low + d->high + 0.125 * (double)digits_rows(d);

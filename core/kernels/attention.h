@@ -22,8 +22,7 @@ struct pe_panels {
     size_t row_stride; /* elements from a row of a panel to the next */
     size_t step;       /* elements from panel to panel */
     size_t count;
-    size_t
-        next; /* elements from `first` to what is taken next, if that is to be asked for; else 0 */
+    size_t next; /* elements from `first` to what is fetched ahead; 0: nothing is */
 };
 
 #endif
