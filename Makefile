@@ -25,7 +25,7 @@ HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FOR
 endif
 # What compilers for systems with pages and threads take; for others a folder of ports/ says more.
 PLATFORM := -fPIC -pthread
-PORT     := $(if $(findstring wasm32,$(CC)),wasm)
+TARGET_SYSTEM := $(if $(findstring wasm32,$(CC)),wasm)
 COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
 PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
@@ -48,9 +48,9 @@ TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
-ifneq ($(PORT),)
+ifneq ($(TARGET_SYSTEM),)
 .DEFAULT_GOAL := all
-include ports/$(PORT)/port.mk
+include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
@@ -291,7 +291,7 @@ $(addprefix $(BUILD)/tests/core/,check_samples check_encodings check_wide check_
 # Values that every port gives alike: `tests/run ports`.
 $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
+	$(Q)$(LINK) $^ $(if $(TARGET_SYSTEM),,$(CORE_LIBS)) -o $@
 
 # Pictures that they give alike. Of the service only this, and of jansson only its header, whose
 # functions are cut out: a port need not have the libraries.
