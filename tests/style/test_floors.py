@@ -2,7 +2,6 @@
 """The floors of core/ and api/: ARCHITECTURE.md lists the folders of each from the ground up, and a
 folder includes and calls those below it alone. So there is no circle between folders, and whoever
 reads one needs to know only what is under it."""
-import collections
 import functools
 import os
 import pathlib
@@ -15,11 +14,6 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
-
-# A folder is a room: beyond this many files nobody finds anything. Lists of alike things are long.
-FILES_MAX = 15
-LISTS = {"api/handlers", "api/readers", "api/formats", "api/codings", "core/kernels",
-         "core/encodings", "core/analysis", "core/rope/types"}
 
 # Words of HTTP and of a shell, which a library must not say to a program that links it.
 FOREIGN_WORDS = re.compile(r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELETE) |\bcurl\b"
@@ -77,12 +71,8 @@ def upward(layer, edges):
 
 
 def check_folders(layer):
-    files = collections.Counter(folder_of(p.relative_to(ROOT), layer) for p in sources(layer))
-    files.pop(None, None)
-    assert set(files) == set(floors(layer)), "the floors are the folders"
-    crowded = {folder: count for folder, count in files.items()
-               if count > FILES_MAX and f"{layer}/{folder}" not in LISTS}
-    assert not crowded, crowded
+    folders = {folder_of(p.relative_to(ROOT), layer) for p in sources(layer)} - {None}
+    assert folders == set(floors(layer)), "the floors are the folders"
 
 
 def check_includes(layer):
