@@ -54,8 +54,20 @@ include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick wasm site clean
+SET_UP_FIRST := help run test test-all check fuzz bench bench-quick wasm dist site openapi uninstall clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
+IS_DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
+
+# A dry run shows that the set-up comes first, and not what is done with what it brings.
+MAKE_THEN = $(if $(IS_DRY),make,$(MAKE)) --no-print-directory
+
+# Any other goal brings the compiler too, where there is none.
+ifneq ($(BUILDS),)
+ifeq ($(shell command -v $(firstword $(CC))),)
+$(if $(IS_DRY),$(eval BUILDS :=),$(if $(shell tools/setup build >&2 || echo failed),\
+    $(error there is no compiler $(CC) here)))
+endif
+endif
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
 ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/isa/isas.def | \
@@ -113,13 +125,15 @@ $(BUILD)/%.o: %.c
 	$(Q)$(COMPILE) $(NEEDED) -MMD -MP -c $< -o $@
 
 # The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
-# beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
+# beside the sources so that a build needs no Python: `make openapi` remakes them from
 # what the service says of itself, and a test compares.
 $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
 $(BUILD)/api/handlers/client.o: clients/js/client.js
 
-openapi: $(BUILD)/posencd
-	python3 tools/openapi.py
+openapi:
+	tools/setup openapi
+	$(MAKE_THEN) $(BUILD)/posencd
+	.venv/bin/python tools/openapi.py
 
 # ---- the page -----------------------------------------------------------------------------------
 
@@ -426,7 +440,7 @@ uninstall:
 WASM_CC := clang --target=wasm32-wasi
 wasm:
 	tools/setup wasm
-	$(MAKE) --no-print-directory CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
+	$(MAKE_THEN) CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
 	mkdir -p build-wasm/package
 	cp clients/js/client.* clients/js/example.html clients/js/package.json clients/js/README.md LICENSE \
 	    build-wasm/posenc.wasm build-wasm/package
@@ -438,7 +452,12 @@ wasm:
 DIST := posenc-$(VERSION)
 TARBALL = tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
             --mtime=@$$(git log -1 --format=%ct) --transform='s,^,$(DIST)/,'
-dist: $(PAGE_FILES:%=$(PAGE)/%)
+dist:
+	tools/setup build
+	$(MAKE_THEN) $(BUILD)/$(DIST).tar.gz
+
+.PHONY: $(BUILD)/$(DIST).tar.gz
+$(BUILD)/$(DIST).tar.gz: $(PAGE_FILES:%=$(PAGE)/%)
 	$(if $(filter nothing,$(PAGE_FROM)),$(error there is no page to put in: tools/setup build))
 	@mkdir -p $(BUILD)/dist/explorer/dist
 	cp $(PAGE)/index.html $^ $(BUILD)/dist/explorer/dist
@@ -450,7 +469,7 @@ dist: $(PAGE_FILES:%=$(PAGE)/%)
 
 site:
 	tools/setup build
-	$(MAKE) --no-print-directory wasm
+	$(MAKE_THEN) wasm
 	node explorer/build.mjs build-site --site
 	cp build-wasm/posenc.wasm LICENSE build-site
 
@@ -461,25 +480,24 @@ help:
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside limits and peers; make bench-quick: in shorter rounds'
-	@echo 'make check     format, layers, sizes, clang-tidy'
+	@echo 'make check     format, layers, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
 	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
+	@echo 'make uninstall removes them'
+	@echo 'make openapi   generated parts of openapi.yaml, and openapi.json'
 
 PORT ?= 8080
 run:
-	tools/setup build
-	$(MAKE) --no-print-directory -j2 all
-	@echo
-	@echo 'Open http://127.0.0.1:$(PORT)/ in a browser; or try, in another terminal:'
-	@echo "  curl 'http://127.0.0.1:$(PORT)/v1/encodings/sinusoidal/table?dim=4&length=4&base=100'"
-	@echo
-	@$(BUILD)/posencd --bind 127.0.0.1 --port $(PORT)
+	@tools/setup build
+	@$(MAKE_THEN) -sj2 all
+	@$(BUILD)/posencd --bind 127.0.0.1 --port $(PORT) --log-format text --drain-delay 0
 
+# WITHOUT names suites to leave out, where they cannot run.
 test:
 	tools/setup test
-	tests/run
+	tests/run $(if $(WITHOUT),--without $(WITHOUT))
 
 test-all:
 	tools/setup test
@@ -500,11 +518,11 @@ check:
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
 bench-tools: all $(BENCH_TOOLS) $(BENCH_SPEEDS)
-	-$(if $(wildcard bench/numbers.cc),$(MAKE) --no-print-directory $(BUILD)/bench/numbers)
+	-$(if $(wildcard bench/numbers.cc),$(MAKE_THEN) $(BUILD)/bench/numbers)
 
 bench bench-quick:
 	tools/setup bench
-	$(MAKE) --no-print-directory -j2 bench-tools
+	$(MAKE_THEN) -j2 bench-tools
 	BUILD=$(BUILD) bench/run $(if $(filter bench-quick,$@),--quick)
 
 clean:

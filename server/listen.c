@@ -43,6 +43,17 @@ static bool is_taken(const struct addrinfo *address)
     return taken;
 }
 
+static void failure_describe(const char *host, const char *port, int why, char *message,
+                             size_t size)
+{
+    const char *hint = why == EADDRINUSE ? "; choose another port, or end the program that has it"
+                       : why == EACCES   ? "; ports below 1024 are for root, choose one above"
+                       : why == EADDRNOTAVAIL ? "; this machine has no such address"
+                                              : "";
+
+    snprintf(message, size, "cannot listen on %s port %s: %s%s", host, port, strerror(why), hint);
+}
+
 bool srv_listen(const char *host, uint64_t *port, int *listeners, size_t count, char *message,
                 size_t size)
 {
@@ -72,7 +83,7 @@ bool srv_listen(const char *host, uint64_t *port, int *listeners, size_t count, 
     if (open == count)
         *port = ntohs(((const struct sockaddr_in *)&bound)->sin_port); /* where in6 has it too */
     else
-        snprintf(message, size, "cannot listen on %s port %s: %s", host, text, strerror(errno));
+        failure_describe(host, text, errno, message, size);
     for (size_t i = 0; open < count && i < open; i++)
         close(listeners[i]);
     freeaddrinfo(address);

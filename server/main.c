@@ -168,13 +168,20 @@ static void descriptors_allow(void)
     }
 }
 
+/* For a person at a terminal also what to open and a request to try. */
 static void banner(const struct srv *srv)
 {
     const bool v6 = strchr(srv->config.bind, ':') != NULL;
+    char url[400];
 
-    srv_log("posencd %s listening on http://%s%s%s:%u%s (%s, %zu threads)", pe_version(),
-            v6 ? "[" : "", srv->config.bind, v6 ? "]" : "", (unsigned)srv->config.port,
-            srv->config.service.base_path, pe_isa_name(), pe_pool_workers(srv->pool));
+    snprintf(url, sizeof(url), "http://%s%s%s:%u%s", v6 ? "[" : "", srv->config.bind, v6 ? "]" : "",
+             (unsigned)srv->config.port, srv->config.service.base_path);
+    srv_log("posencd %s listening on %s (%s, %zu threads)", pe_version(), url, pe_isa_name(),
+            pe_pool_workers(srv->pool));
+    if (srv->log_off || srv->log_json || !srv_config_is_loopback(&srv->config))
+        return;
+    srv_log("Open %s in a browser, or try in another terminal:", url);
+    srv_log("  curl '%sv1/encodings/rope/table?dim=8&length=4'", url);
 }
 
 static void warning_log(const char *sentence)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import typing
 
-from .counting import (JOBS, ROOT, Count, check_program, counting, make, one, pytest, shell,
+from .counting import (JOBS, ROOT, Count, counting, make, one, programs_to_run, pytest, shell,
                        together, unit_programs)
 
 SANITIZE = "-O1 -g1 -fno-omit-frame-pointer -fsanitize="
