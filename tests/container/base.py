@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import tempfile
 
-import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-container"
@@ -49,8 +48,7 @@ def archive():
         return cache
     sources = [path for path in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
                if pathlib.Path(path).exists()]
-    if not sources or not shutil.which("mmdebstrap"):
-        pytest.skip(f"no image {PUBLISHED} here, and no mmdebstrap or no sources to make one")
+    assert sources, "the base image is made from this machine's package sources"
     release = dict(line.split("=", 1) for line in
                    pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
     WORK.mkdir(parents=True, exist_ok=True)

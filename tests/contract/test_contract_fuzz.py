@@ -4,7 +4,6 @@
 import collections
 
 import hypothesis
-import pytest
 import schemathesis
 
 import document as contract
@@ -105,7 +104,5 @@ class Response:
 
 
 def test_some_succeed_and_some_do_not():
-    if not seen:
-        pytest.skip("nothing was drawn")
     print(dict(seen))
     assert seen[200] > 50 and seen[422] > 50

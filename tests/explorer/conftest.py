@@ -13,8 +13,7 @@ from browsing import ROOT, SHOTS, Browser, Files
 @pytest.fixture(scope="session")
 def browser():
     chromium = shutil.which("chromium")
-    if not chromium or not (ROOT / "tests/explorer/node_modules").is_dir():
-        pytest.skip("there is no chromium, or no npm to bring what drives it")
+    assert chromium, "tools/setup explorer brings chromium"
     SHOTS.mkdir(parents=True, exist_ok=True)
     running = Browser(chromium)
     yield running
@@ -25,8 +24,7 @@ def browser():
 @pytest.fixture(scope="session")
 def site():
     """The files of `make site`, in some folder of any server of files."""
-    if not (ROOT / "build-site/posenc.wasm").is_file():
-        pytest.skip("make site was not run")
+    assert (ROOT / "build-site/posenc.wasm").is_file(), "run make site"
     handler = functools.partial(Files, directory=ROOT)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()

@@ -3,7 +3,6 @@
 import pathlib
 import subprocess
 
-import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg", "docs.html", "docs.js",
@@ -16,8 +15,6 @@ def make(*arguments, **options):
 
 
 def test_the_page_is_in_the_tarball(tmp_path):
-    if (ROOT / "build/explorer/from").read_text() == "nothing\n":
-        pytest.skip("posencd was built without node, and has no page")
     bytes_of = []
     for _ in range(2):
         done = make("dist", cwd=ROOT)

@@ -49,8 +49,6 @@ STRICT = {"compilerOptions": {"strict": True, "noEmit": True, "target": "es2020"
     "es2022", "dom", "dom.iterable"], "module": "esnext", "moduleResolution": "bundler"},
     "include": ["made"]}
 
-pytestmark = pytest.mark.skipif(not shutil.which("npm"), reason="there is no npm")
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
@@ -110,8 +108,6 @@ def test_spectral(run):
 @pytest.fixture(scope="module")
 def java(run):
     """Its generator reads the YAML, whose aliases its parser counts."""
-    if not shutil.which("java"):
-        pytest.skip("there is no java")
     run(sys.executable, "-m", "venv", "tools")
     run("tools/bin/pip", "install", "-q", JAVA_GENERATOR)
 
@@ -135,7 +131,7 @@ def test_openapi_generator_python(run, java, server):
 
 @pytest.fixture
 def chromium():
-    return shutil.which("chromium") or pytest.skip("there is no chromium")
+    return shutil.which("chromium")
 
 
 def test_pages(run, chromium):

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What docker/collect puts into an image, made here, where no container engine is needed."""
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
 from installed import ROOT, run
-
-pytestmark = pytest.mark.skipif(not shutil.which("dpkg-query"), reason="no Debian system")
 
 
 @pytest.fixture(scope="module")

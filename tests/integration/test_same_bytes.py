@@ -79,13 +79,14 @@ def test_again(server, expected):
     assert_same(answers(server), expected)
 
 
-@pytest.mark.parametrize("isa", ISAS)
-def test_isas(start_server, expected, isa):
-    server = start_server(env={"POSENC_ISA": isa})
-    used = get(server, "/v1").json["isa"]
-    if used != isa:
-        pytest.skip(f"this machine has no {isa}: it falls back to {used}")
-    assert_same(answers(server), expected)
+def test_isas(start_server, expected):
+    """Those that this machine has; it falls back from the others."""
+    used = set()
+    for isa in ISAS:
+        server = start_server(env={"POSENC_ISA": isa})
+        used.add(get(server, "/v1").json["isa"])
+        assert_same(answers(server), expected)
+    assert "scalar" in used and len(used) > 1
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,7 +6,6 @@ import gzip
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -113,7 +112,6 @@ const { table } = await (await connect(await readFile(wasm))).table("index", { l
 console.log(...table.data);"""
 
 
-@pytest.mark.skipif(not shutil.which("npm"), reason="there is no npm")
 def test_the_package(tmp_path):
     """As somebody has it who installed it."""
     subprocess.run(["npm", "pack", "--silent", ROOT / "build-wasm/package"], cwd=tmp_path,

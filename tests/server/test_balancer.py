@@ -136,8 +136,7 @@ def balancer(request, start_server, tmp_path):
     """The port of a balancer in front of two servers."""
     name = request.param.split()[0]
     program = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")
-    if not program:
-        pytest.skip(f"there is no {name}")
+    assert program, f"tools/setup test brings {name}"
     ports = [start_server("--body-max", "1MiB", "--header-timeout", "1s").port for _ in range(2)]
     port, config = free_port(), tmp_path / "balancer.conf"
     config.write_text((NGINX if name == "nginx" else HAPROXY).format(

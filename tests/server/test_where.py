@@ -82,25 +82,22 @@ def test_memory_of_a_control_group(cgroup, tmp_path, limit, groups, files):
     assert cgroup.svc_cgroup_memory(root_make(tmp_path, groups, files)) == limit
 
 
-def test_threads_follow_the_quota():
-    """In a control group of this machine, where one can be made."""
-    group = pathlib.Path("/sys/fs/cgroup/cpu/posenc-test")
-    try:
-        group.mkdir()
-        (group / "cpu.cfs_quota_us").write_text("90000")
-    except OSError as error:
-        pytest.skip(f"no control group can be made: {error}")
-    enter = f"echo $$ >{group}/cgroup.procs && exec \"$@\""
-    try:
-        for more, threads in ([], "1"), (["--threads", "3"], "3"):
-            process = subprocess.Popen(["sh", "-c", enter, "sh", BINARY, "--port", "0", *more],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            line = process.stderr.readline()
-            process.send_signal(2)
-            process.communicate(timeout=20)
-            assert re.search(r", (\d+) thread", line).group(1) == threads, line
-    finally:
-        group.rmdir()
+# The files of a control group with a quota, of both versions, laid over those of the machine in a
+# mount namespace of the server's own.
+ENTER = "mount --bind \"$0\" /sys/fs/cgroup && exec \"$@\""
+
+
+def test_threads_follow_the_quota(tmp_path):
+    root_make(tmp_path, "", {V2 + "cpu.max": "90000 100000\n", **quota(V1, 90000)})
+    namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    for more, threads in ([], "1"), (["--threads", "3"], "3"):
+        process = subprocess.Popen(
+            [*namespace, "sh", "-c", ENTER, tmp_path / V2, BINARY, "--port", "0", *more],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        line = process.stderr.readline()
+        process.send_signal(2)
+        process.communicate(timeout=20)
+        assert re.search(r", (\d+) thread", line).group(1) == threads, line
 
 
 SERVICE = {"POSENC_PORT": "tcp://10.0.0.1:80", "POSENC_SERVICE_HOST": "10.0.0.1",

@@ -36,14 +36,12 @@ def compiled(folder, flags):
                           capture_output=True, text=True)
 
 
-@pytest.mark.skipif(not CLANG, reason="there is no clang here")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_folder(folder):
     done = compiled(folder, [])
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(not CLANG, reason="there is no clang here")
 @pytest.mark.parametrize("name, flags", list(rows()), ids=lambda value: value
                          if isinstance(value, str) else "")
 def test_kernels(name, flags):
