@@ -10,7 +10,7 @@ SAY := @$(if $(V),:,echo)
 PREFIX  ?= /usr/local
 DESTDIR ?=
 COMMA   := ,
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^.define PE_VERSION "\(.*\)"/\1/p' include/posenc/common.h)
 SOMAJOR := 0
 
 # Hardening stands before the user's flags, which may say otherwise. A compiler's flag is used where

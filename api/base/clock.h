@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_MEMORY_CLOCK_H
-#define API_MEMORY_CLOCK_H
+#ifndef API_BASE_CLOCK_H
+#define API_BASE_CLOCK_H
 
 #include <time.h>
 

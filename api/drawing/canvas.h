@@ -13,7 +13,7 @@
 
 enum api_theme { API_LIGHT, API_DARK, API_AUTO }; /* in the order of the parameter */
 
-/* Colours by what they are for, in the order of inks.def's columns. Curves have API_CURVES_MAX. */
+/* Colours by what they are for. Curves have API_CURVES_MAX. */
 enum api_ink { API_PAPER, API_TEXT, API_MUTED, API_GRID, API_AXIS, API_CURVE };
 enum { API_CURVES_MAX = 8, API_INKS = API_CURVE + API_CURVES_MAX };
 

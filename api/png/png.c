@@ -14,15 +14,18 @@
 
 static uint32_t crc_of(const unsigned char *bytes, size_t size)
 {
-    uint32_t table[256], crc = 0xffffffff;
+    /* The remainders of four bits: a table of 256 would have to be made. */
+    static const uint32_t NIBBLES[16] = {
+        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158,
+        0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4,
+        0xa00ae278, 0xbdbdf21c};
+    uint32_t crc = 0xffffffff;
 
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        crc = crc >> 4 ^ NIBBLES[crc & 15];
+        crc = crc >> 4 ^ NIBBLES[crc & 15];
     }
-    for (size_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
     return ~crc;
 }
 

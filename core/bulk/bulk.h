@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_BULK_H
-#define CORE_TABLES_BULK_H
+#ifndef CORE_BULK_BULK_H
+#define CORE_BULK_BULK_H
 
 #include "core/tables/frequencies.h"
 

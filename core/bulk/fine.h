@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_FINE_H
-#define CORE_TABLES_FINE_H
+#ifndef CORE_BULK_FINE_H
+#define CORE_BULK_FINE_H
 
 #include "core/bulk/runs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_LISTED_H
-#define CORE_TABLES_LISTED_H
+#ifndef CORE_BULK_LISTED_H
+#define CORE_BULK_LISTED_H
 
 #include "core/bulk/runs.h"
 

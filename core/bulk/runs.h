@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_RUNS_H
-#define CORE_TABLES_RUNS_H
+#ifndef CORE_BULK_RUNS_H
+#define CORE_BULK_RUNS_H
 
 /* What the ways of filling many rows share: quick.c has those in doubles, fine.c those in sums of
  * two. Each goes through a table in pieces of some columns, makes rows of a piece by a kernel, and

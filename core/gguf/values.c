@@ -142,7 +142,7 @@ static enum pe_status sections_add(struct pe_gguf_making *making, struct pe_conf
     return fourth ? pe_gguf_text_add(making, object, "mrope_type", "imrope", err) : PE_OK;
 }
 
-/* The ways of gguf_keys.def. */
+/* How the values of core/gguf/keys.def are read. */
 static enum pe_status mscales_add(struct pe_gguf_making *making, struct pe_config_node *object,
                                   bool both, double value, struct pe_error *err)
 {

@@ -63,7 +63,7 @@ def free_port():
 
 
 class MakeRun:
-    """`make run` in a terminal's place: its output, until the server listens or the command ends."""
+    """`make run` and its output, until the server listens or the command ends."""
 
     def __init__(self, clone, *arguments, **more):
         # A quick build: what is tested is the way to it.

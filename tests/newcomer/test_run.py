@@ -63,7 +63,7 @@ def test_a_taken_port(clone):
 
 
 def test_a_port_that_needs_a_permission():
-    """In a network namespace of its own, whose ports below 1024 are for root, without that right."""
+    """In a network namespace of its own, without the right to ports below 1024."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     done = subprocess.run(["unshare", "--net", *user, "setpriv", "--bounding-set",
                            "-net_bind_service", "--inh-caps", "-net_bind_service", BINARY,
@@ -126,7 +126,7 @@ def files_below(folder):
 
 def test_install_and_uninstall(clone, tmp_path):
     make(clone, "install", f"DESTDIR={tmp_path}", "PREFIX=/usr")
-    version = re.search(r"^VERSION := (.*)$", (clone / "Makefile").read_text(), re.M)[1]
+    version = re.search(r'PE_VERSION "(.*)"', (clone / "include/posenc/common.h").read_text())[1]
     for program in "posencd", "posenc":
         said = subprocess.run([tmp_path / "usr/bin" / program, "--version"], capture_output=True,
                               text=True)

@@ -84,8 +84,8 @@ def test_header_compiles_alone(path, tmp_path):
 
 
 def test_format():
-    done = subprocess.run([ROOT / ".venv/bin/clang-format", "--dry-run", "-Werror", *map(str, ALL_C)], capture_output=True,
-                          text=True)
+    done = subprocess.run([ROOT / ".venv/bin/clang-format", "--dry-run", "-Werror",
+                           *map(str, ALL_C)], capture_output=True, text=True)
     wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.M)))
     assert done.returncode == 0, wrong
 
