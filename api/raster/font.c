@@ -194,6 +194,8 @@ static void contour_read(const struct api_outline *outline, const char **at, int
     struct point points[POINTS_MAX];
     int flags = 0;
 
+    if (count < 1)
+        return;
     for (int i = 0; i < count; i++) {
         flags = i % 6 == 0 ? symbol_read(at) : flags >> 1;
         points[i].on = flags & 1;
