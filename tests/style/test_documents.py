@@ -6,8 +6,10 @@ import re
 
 import pytest
 
+from tests.suites.suites import SUITES
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = ["api", "command", "core", "server", "service", "include", "tests"]
 PATH = re.compile(r"[\w.*-][\w./*-]*\.(?:c|h|def|py|md|yaml)")
 LAYER = re.compile(r"(?:api|command|core|server|service|include|tests|examples|bench|tools|docs|"
@@ -42,3 +44,9 @@ def test_paths_are_found_and_missed():
     assert is_there("core/encodings/NAME.c") and is_there("encodings.def")
     assert not is_there("core/encodings/no_such_file.c") and not is_there("no_such_file.c")
 
+
+
+def test_every_suite_is_described():
+    page = (ROOT / "docs/internals/verification.md").read_text()
+    described = re.findall(r"`([\w-]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", page, re.M)))
+    assert sorted(described) == sorted(suite.name for suite in SUITES)

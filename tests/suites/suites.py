@@ -313,7 +313,7 @@ def run_recipes():
 
 
 def run_generators():
-    """Clients, linters and pages that need Node, Java or a browser; skipped without npm."""
+    """Clients, linters and pages that need Node, Java or a browser."""
     shell(["tools/setup", "generators"])
     if shell(["make", "--no-print-directory", JOBS, "wasm"], quiet=True).returncode:
         return Count(0, 1)
