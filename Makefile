@@ -308,19 +308,21 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(if $(TARGET_SYSTEM),,$(CORE_LIBS)) -o $@
 
-# Pictures that they give alike. Of the service only this, and of jansson only its header, whose
-# functions are cut out: a port need not have the libraries.
+# Pictures that they give alike. Of the service only this, of jansson only its header, whose
+# functions are cut out, and of zlib the source: a port need not have the libraries.
+ZLIB_SOURCES := $(addprefix build-wasm/sources/zlib/,$(addsuffix .c,adler32 crc32 deflate trees zutil \
+                  compress))
 PICTURE_SOURCES = tests/ports/pictures.c \
                   $(wildcard $(patsubst %,api/%/*.c,drawing deflate png raster)) \
                   api/plots/fourier.c api/base/system.c \
                   $(addprefix api/numbers/,text.c print.c powers.c) \
-                  $(addprefix api/memory/,arena.c arena_text.c budget.c)
+                  $(addprefix api/memory/,arena.c arena_text.c budget.c) $(ZLIB_SOURCES)
 $(BUILD)/tests/ports/pictures: $(PICTURE_SOURCES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	@mkdir -p $(@D)/headers
 	@ln -sf /usr/include/jansson.h /usr/include/jansson_config.h $(@D)/headers
-	$(Q)$(LINK) $(NEEDED) -I$(@D)/headers -ffunction-sections -fdata-sections -Wl,--gc-sections $^ \
-	    $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(NEEDED) -w -I$(@D)/headers -Ibuild-wasm/sources/zlib -ffunction-sections \
+	    -fdata-sections -Wl,--gc-sections $^ $(CORE_LIBS) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++

@@ -29,6 +29,9 @@ enum { API_ZSTD_WINDOW_LOG_MAX = 23 };
 
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */
+    /* Of the library that encodes. Another version may write other bytes, so that entity tags of
+     * encoded answers include it. */
+    const char *(*version)(void);
 
     /* Nanoseconds, about: of a byte that is encoded, and of one that a decoder reads or writes. */
     double encode_work, decode_work;

@@ -158,6 +158,7 @@ static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t r
 
 const struct api_coding api_coding_zstd = {
     .name = "zstd",
+    .version = ZSTD_versionString,
     .encode_work = 5,
     .decode_work = 0.2,
     .decode_open = decode_open,

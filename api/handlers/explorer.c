@@ -134,7 +134,10 @@ enum api_status api_explorer_page(struct api_request *request,
     if (!result->bytes)
         return no_memory(err);
     api_hash_start(&hash);
-    api_hash_text(&hash, request->response_coding ? request->response_coding->name : NULL);
+    if (request->response_coding)
+        api_hash_coding(&hash, request->response_coding);
+    else
+        api_hash_text(&hash, NULL);
     api_hash_bytes(&hash, result->bytes, result->size);
     result->kind = API_MEDIA;
     result->media_type = "text/html; charset=utf-8";

@@ -165,8 +165,7 @@ static const char *tag_make(const struct state *state)
     api_hash_text(&hash, request->format->media_type);
     api_hash_params(&hash, &state->params);
     api_hash_params(&hash, &state->answer_params);
-    if (request->response_coding)
-        api_hash_text(&hash, request->response_coding->name);
+    api_hash_coding(&hash, request->response_coding);
     return api_hash_etag(&hash, request->arena);
 }
 

@@ -31,8 +31,9 @@ static enum api_status contract_answer(struct api_request *request, struct api_r
 {
     const struct api_coding *coding = request->response_coding;
 
-    result->etag = api_arena_print(request->arena, "\"%s%s%s\"", tag, coding ? "-" : "",
-                                   coding ? coding->name : "");
+    result->etag = coding ? api_arena_print(request->arena, "\"%s-%s-%s\"", tag, coding->name,
+                                            coding->version())
+                          : api_arena_print(request->arena, "\"%s\"", tag);
     if (!result->etag)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     result->kind = API_MEDIA;

@@ -10,6 +10,7 @@
 #include "api/codings/coding.h"
 #include "api/config/config.h"
 #include "api/config/scheme_kept.h"
+#include "api/deflate/deflate.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/query_text.h"
@@ -253,10 +254,11 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, pe_scheme_params(state->scheme));
     api_hash_params(&hash, &state->view_params);
     api_hash_params(&hash, &state->answer_params);
-    if (is_picture(request))
+    if (is_picture(request)) {
         api_hash_params(&hash, &state->plot.params);
-    if (request->response_coding)
-        api_hash_text(&hash, request->response_coding->name);
+        api_hash_text(&hash, api_deflate_version()); /* SVG has maps as PNG in it */
+    }
+    api_hash_coding(&hash, request->response_coding);
     if (request->config)
         api_config_hash(request->config, &hash);
     if (state->table)

@@ -182,7 +182,10 @@ enum api_status api_report_tag(struct api_intake *intake, struct api_error *err)
     const char *etag;
 
     api_hash_start(&hash);
-    api_hash_text(&hash, coding ? coding->name : NULL);
+    if (coding)
+        api_hash_coding(&hash, coding);
+    else
+        api_hash_text(&hash, NULL);
     api_hash_bytes(&hash, response->body.bytes, (size_t)response->body.size);
     etag = api_hash_etag(&hash, response->arena);
     if (!etag)

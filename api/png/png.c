@@ -5,29 +5,12 @@
 #include <string.h>
 
 #include "api/base/wraps.h"
-#include "api/png/deflate.h"
+#include "api/deflate/deflate.h"
 #include "posenc/work.h"
 
 /* PNG: https://www.w3.org/TR/png-3/. */
 
 /* ---- chunks --------------------------------------------------------------------------------- */
-
-static uint32_t crc_of(const unsigned char *bytes, size_t size)
-{
-    /* The remainders of four bits: a table of 256 would have to be made. */
-    static const uint32_t NIBBLES[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158,
-        0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4,
-        0xa00ae278, 0xbdbdf21c};
-    uint32_t crc = 0xffffffff;
-
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ NIBBLES[crc & 15];
-        crc = crc >> 4 ^ NIBBLES[crc & 15];
-    }
-    return ~crc;
-}
 
 static void word_put(struct api_text *text, uint32_t word)
 {
@@ -54,7 +37,7 @@ static void chunk_end(struct api_text *png, size_t begin)
         return;
     for (int i = 0; i < 4; i++)
         png->bytes[begin + (size_t)i] = (char)(unsigned char)(size >> (24 - 8 * i));
-    word_put(png, crc_of((const unsigned char *)png->bytes + begin + 4, size + 4));
+    word_put(png, (uint32_t)api_deflate_crc(png->bytes + begin + 4, size + 4));
 }
 
 static void head_put(struct api_text *png, const struct api_image *image)
@@ -160,6 +143,25 @@ static void row_put(const struct rows *rows, size_t number, unsigned char *out)
         memcpy(out + 1, row, rows->row);
 }
 
+static void compressed_put(struct api_text *png, struct api_arena *arena,
+                           const unsigned char *bytes, size_t size)
+{
+    const size_t room = api_deflate_room(size), work = api_deflate_workspace(size);
+    unsigned char *workspace = api_arena_room(arena, work);
+    unsigned char *out = api_arena_room(arena, room);
+    const size_t made = workspace && out ? api_deflate(API_DEFLATE_WHOLE, bytes, size, out, room,
+                                                       workspace, work, api_arena_work(arena))
+                                         : SIZE_MAX;
+
+    png->failed |= made == SIZE_MAX;
+    if (made != SIZE_MAX)
+        api_text_add(png, out, made);
+    if (out)
+        api_arena_room_drop(arena, out);
+    if (workspace)
+        api_arena_room_drop(arena, workspace);
+}
+
 static void pixels_put(struct api_text *png, struct api_arena *arena, const struct api_image *image)
 {
     const size_t pixel = image->colours ? 1 : 3, row = image->width * pixel;
@@ -173,7 +175,7 @@ static void pixels_put(struct api_text *png, struct api_arena *arena, const stru
     for (size_t i = 0; bytes && i < image->height && !pe_work_ended(api_arena_work(arena)); i++)
         row_put(&rows, i, bytes + i * (row + 1));
     if (bytes) {
-        api_deflate_put(png, arena, bytes, size, row + 1);
+        compressed_put(png, arena, bytes, size);
         api_arena_room_drop(arena, bytes);
     }
     chunk_end(png, begin);

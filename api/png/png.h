@@ -28,8 +28,9 @@ struct api_png_words {
 };
 
 /* Adds an image as PNG; words may be NULL. Images of up to 256 colours are written with a list of
- * them, others in three bytes a pixel. The bytes are the same on every machine and through every
- * door. Memory that ends shows as png->failed. */
+ * them, others in three bytes a pixel. The pixels are the same on every machine and through every
+ * door, their compressed bytes with every build on one version of zlib. Memory that ends shows as
+ * png->failed. */
 void api_png_put(struct api_text *png, struct api_arena *arena, const struct api_image *image,
                  const struct api_png_words *words);
 

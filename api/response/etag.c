@@ -28,6 +28,14 @@ void api_hash_text(struct api_hash *hash, const char *text)
 }
 
 /* Values as resolved, so that a default and the same value given are one representation. */
+void api_hash_coding(struct api_hash *hash, const struct api_coding *coding)
+{
+    if (!coding)
+        return;
+    api_hash_text(hash, coding->name);
+    api_hash_text(hash, coding->version());
+}
+
 void api_hash_params(struct api_hash *hash, const struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {

@@ -2,6 +2,7 @@
 #ifndef API_RESPONSE_ETAG_H
 #define API_RESPONSE_ETAG_H
 
+#include "api/codings/coding.h"
 #include "api/memory/arena.h"
 #include "posenc/posenc.h"
 
@@ -14,6 +15,8 @@ struct api_hash {
 void api_hash_start(struct api_hash *hash);
 void api_hash_text(struct api_hash *hash, const char *text); /* NULL and "" differ */
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size);
+/* The coding of an answer, with the version of its library; NULL: none, and nothing is added. */
+void api_hash_coding(struct api_hash *hash, const struct api_coding *coding);
 void api_hash_params(struct api_hash *hash, const struct pe_params *params);
 const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena); /* quoted; NULL */
 
