@@ -21,6 +21,7 @@ struct repeat {
     const char *operation, *encoding;
     enum pe_dtype dtype;
     uint64_t elements;
+    bool reads_store;
     struct api_rotation_again again;
     uint64_t again_hash; /* of its key, which is long */
     struct api_field headers[API_HEADERS_MAX];
@@ -130,6 +131,7 @@ static struct repeat *repeat_new(const struct api_intake *intake,
     repeat->encoding = string_add(&at, response->encoding);
     repeat->dtype = response->dtype;
     repeat->elements = response->elements;
+    repeat->reads_store = intake->request.reads_store;
     for (size_t i = first; i < response->headers_count; i++)
         repeat->headers[repeat->headers_count++] =
             (struct api_field){string_add(&at, response->headers[i].name),
@@ -176,6 +178,8 @@ bool api_repeat_run(struct api_intake *intake, struct api_error *err)
     if (pe_rotate(intake->repeat_rotation, intake->buffer, &repeat->again.axes, 0,
                   repeat->again.tokens, intake->request.work, &err->core))
         return false;
+    intake->request.reads_store = repeat->reads_store;
+    api_intake_origins_settle(intake);
     response->status = 200;
     response->operation = repeat->operation;
     response->encoding = repeat->encoding;
