@@ -90,8 +90,8 @@ COMPUTED = {
 }
 
 # Those that succeed; and those of which the path and the query of a preflight say as much.
-REACHED = ["table", "table as npy", "table as csv", "table as a picture", "table in gzip", "a version",
-           "by parameter", "posted positions", "the catalogue", "an entry", "embedding",
+REACHED = ["table", "table as npy", "table as csv", "table as a picture", "table in gzip",
+           "a version", "by parameter", "posted positions", "the catalogue", "an entry", "embedding",
            "comparison", "a lent tensor"]
 PREFLIGHTS = [name for name, (_, target, _, _) in STORED.items()
               if target.startswith(ENCODINGS) or "tables=" in target]
