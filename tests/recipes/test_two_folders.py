@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Two builds of one tree, in folders of other names, are the same programs and libraries."""
+import hashlib
+import os
+import shutil
+import subprocess
+
+from tree import LEFT_OUT, ROOT
+
+BUILT = ["posencd", "posenc", "libposenc.so.0.1.0", "libposenc-service.so.0.1.0", "libposenc.a",
+         "libposenc-service.a"]
+
+
+def digests(folder):
+    shutil.copytree(ROOT, folder, ignore=LEFT_OUT, symlinks=True)
+    done = subprocess.run(["make", "-j2", "BUILD=build", *(f"build/{name}" for name in BUILT)],
+                          cwd=folder, text=True, capture_output=True,
+                          env={**os.environ, "MAKEFLAGS": "", "PWD": str(folder)})
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {name: hashlib.sha256((folder / "build" / name).read_bytes()).hexdigest()
+            for name in BUILT}
+
+
+def test_programs_and_libraries(tmp_path):
+    assert digests(tmp_path / "a") == digests(tmp_path / "another/and-much-longer")
