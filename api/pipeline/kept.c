@@ -94,7 +94,8 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
     /* Fields that may be refused are judged elsewhere, so these requests go the long way. */
     if (intake->request.settings->limits.cache_max == 0 || strcmp(head->method, "GET") != 0 ||
         head->content_length != 0 || !strstr(head->path, "/v1/encodings/") ||
-        api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding"))
+        api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding") ||
+        api_head_repeats(head, "Accept") || api_head_repeats(head, "Accept-Encoding"))
         return;
     size = key_print(key, head, api_store_generation(intake->request.api->store));
     if (size == 0)

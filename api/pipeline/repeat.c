@@ -60,7 +60,8 @@ static bool may_be_kept(const struct api_head *head)
            head->content_length <= REPEAT_BODY_MAX && strstr(head->path, "/v1/rotation") &&
            api_head_field(head, "Tensor-Dtype") && api_head_field(head, "Tensor-Shape") &&
            api_head_field(head, "Content-Type") && !api_head_field(head, "Expect") &&
-           !api_head_field(head, "Content-Encoding");
+           !api_head_field(head, "Content-Encoding") && !api_head_repeats(head, "Accept") &&
+           !api_head_repeats(head, "Accept-Encoding");
 }
 
 /* Lends a kept value to the request; NULL: there is none, or no memory for the loan. */

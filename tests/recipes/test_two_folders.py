@@ -5,8 +5,9 @@ import os
 import shutil
 import subprocess
 
-from tree import LEFT_OUT, ROOT
+from tree import ROOT
 
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "build-*", "__pycache__")
 BUILT = ["posencd", "posenc", "libposenc.so.0.1.0", "libposenc-service.so.0.1.0", "libposenc.a",
          "libposenc-service.a"]
 
