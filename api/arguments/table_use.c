@@ -48,7 +48,7 @@ static bool is_stored_name(const char *name)
 {
     const struct pe_encoding *encoding = pe_encoding_find(name);
 
-    return !encoding || encoding == api_stored_encoding();
+    return !encoding || pe_encoding_has(encoding, PE_KIND_LEARNED);
 }
 
 bool api_stored_is_named(const struct api_request *request)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The sources built in two folders give the same bytes: no path, no time and no order of a folder is
-in what is built. tests/recipes builds the programs so."""
+"""The sources built in two folders give the same bytes: no path, no time and no order of a folder
+is in what is built. tests/recipes builds the programs so."""
 import os
 import shutil
 import subprocess
@@ -8,8 +8,9 @@ import subprocess
 from installed import ROOT
 
 # Of each layer one; with asserts (__FILE__), an embedded file, and flags of an instruction set.
-OBJECTS = ["core/base/text.o", "core/rope/rope.o", "api/response/respond.o", "api/pipeline/finish.o",
-           "api/handlers/client.o", "service/request.o", "server/config.o", "command/main.o"]
+OBJECTS = ["core/base/text.o", "core/rope/rope.o", "api/response/respond.o",
+           "api/pipeline/finish.o", "api/handlers/client.o", "service/request.o",
+           "server/config.o", "command/main.o"]
 
 
 def sources(folder):

@@ -45,6 +45,8 @@ STORED = {
     "posted positions": way("POST", f"{ENCODINGS}/sample/table", '{"length": 4}', JSON),
     "a version": way("GET", f"{ENCODINGS}/sample/table", length=4, version=1),
     "by parameter": way("GET", f"{ENCODINGS}/learned/table", length=4, table="sample"),
+    "by parameter of another": way("GET", f"{ENCODINGS}/hierarchical/table", length=4,
+                                   table="sample"),
     "an analysis": way("GET", f"{ENCODINGS}/sample/analysis/similarity", length=4),
     "the catalogue": way("GET", ENCODINGS),
     "the head of the catalogue": way("HEAD", ENCODINGS),
@@ -91,7 +93,9 @@ COMPUTED = {
 
 # Those that succeed; and those of which the path and the query of a preflight say as much.
 REACHED = ["table", "table as npy", "table as csv", "table as a picture", "table in gzip",
-           "a version", "by parameter", "posted positions", "the catalogue", "an entry", "embedding",
+           "a version", "by parameter", "by parameter of another", "posted positions",
+           "the catalogue", "an entry",
+           "embedding",
            "comparison", "a lent tensor"]
 PREFLIGHTS = [name for name, (_, target, _, _) in STORED.items()
               if target.startswith(ENCODINGS) or "tables=" in target]
@@ -181,7 +185,7 @@ def test_without_a_folder_nothing_is_stored(start_server):
         assert shown(ask(server, STORED[name]))[:2] == ["*"] * 2, name
 
 
-# ---- what every answer says -----------------------------------------------------------------------
+# ---- what every answer says ----------------------------------------------------------------------
 
 PAGES = ["/", "/problems", "/problems/out-of-range", "/docs"]
 PROBES = ["/livez", "/readyz", "/metrics"]

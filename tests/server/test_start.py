@@ -124,7 +124,7 @@ def test_stacks_of_a_stated_size(start_server):
     assert stacks.count(1 << 20) == 6 and stacks.count(6 << 20) == 0
 
 
-# ---- the token file -------------------------------------------------------------------------------
+# ---- the token file ------------------------------------------------------------------------------
 
 def said_at_start(tmp_path, tokens, mode):
     """(exit code or None, what it wrote) of a server with this token file."""
