@@ -34,7 +34,12 @@ PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 # warnings are errors only where tests build: WERROR=-Werror.
 WARN    := -Wall -Wextra -Wmissing-prototypes -Wvla -Wshadow -Wswitch $(WERROR)
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math $(PLATFORM) -fvisibility=hidden \
-           -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+           $(UNPLACED) -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+
+# Two builds in two folders give the same bytes: no object has the path of its folder, under any name
+# that the shell has for it. The order of objects is sorted below, and archives have no times.
+HERE     := $(sort $(CURDIR) $(if $(filter $(CURDIR),$(realpath $(PWD))),$(PWD)))
+UNPLACED := $(HERE:%=-ffile-prefix-map=%=.)
 
 # Folders whose conversions all say what they lose; any other may join them. An enumerator is how the
 # house names a whole number, and a double holds it: newer versions of clang warn of that.
@@ -85,18 +90,18 @@ API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lm -pthread
 
-KERNELS      := $(wildcard core/kernels/*.c)
-CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
+KERNELS      := $(sort $(wildcard core/kernels/*.c))
+CORE_SOURCES := $(filter-out $(KERNELS),$(sort $(wildcard core/*/*.c core/*/*/*.c)))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard api/*/*.c))
+API_SOURCES  := $(filter-out $(PORT_WITHOUT),$(sort $(wildcard api/*/*.c)))
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
-SVC_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard service/*.c))
+SVC_SOURCES  := $(filter-out $(PORT_WITHOUT),$(sort $(wildcard service/*.c)))
 SVC_OBJECTS  := $(SVC_SOURCES:%.c=$(BUILD)/%.o)
-SRV_SOURCES  := $(wildcard server/*.c)
+SRV_SOURCES  := $(sort $(wildcard server/*.c))
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
 
-CMD_SOURCES  := $(wildcard command/*.c)
+CMD_SOURCES  := $(sort $(wildcard command/*.c))
 CMD_OBJECTS  := $(CMD_SOURCES:%.c=$(BUILD)/%.o)
 
 CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
@@ -188,7 +193,7 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcsD $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -199,7 +204,7 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcsD $@ $^
 
 # The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
 # allocator, which is one for the whole process, and a host may use jansson as well.
@@ -243,7 +248,7 @@ $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
 $(CORE_FIXTURES) $(API_FIXTURES):
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcsD $@ $^
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@

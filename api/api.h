@@ -62,7 +62,9 @@ struct api_settings {
     struct api_host host;
     struct pe_pool *pool;      /* not owned; NULL: the calling thread alone */
     const char *base_path;     /* "" or "/prefix"; links are relative to it */
-    const char *cors_origin;   /* "*" or a list of origins separated by commas */
+    const char *cors_origin;   /* "*" or a list of origins separated by commas; NULL: "*",
+                                * except for answers that depend on stored tables, which only pages
+                                * of the service's own origin read */
     const char *allowed_hosts; /* names separated by commas; NULL: any Host */
     const char *tables;        /* folder of the stored tables; NULL: none are */
     const char *token_file;    /* of those who may store, one a line; NULL: nobody may */

@@ -154,6 +154,25 @@ static void connection_cut(struct srv_connection *c)
     shutdown(c->fd, SHUT_RDWR);
 }
 
+/* Bytes that the library is still to read may be a whole head. */
+static bool has_unread(const struct srv_connection *c)
+{
+    char byte;
+
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Is the connection to be cut? end: the server goes down, and waits only for requests whose head is
+ * complete. */
+static bool is_over(const struct srv_connection *c, bool end, uint64_t now)
+{
+    struct srv_request *request = c->request;
+
+    if (end && (!request || request->state == REQUEST_NEW) && !has_unread(c))
+        return true;
+    return request ? request_is_late(request, c->fd, now) : is_idle_too_long(c, now);
+}
+
 static void connection_check(struct srv_loop *loop, struct srv_connection *c, bool end)
 {
     const uint64_t now = uv_now(&loop->uv);
@@ -170,7 +189,7 @@ static void connection_check(struct srv_loop *loop, struct srv_connection *c, bo
         if (may_be_leaving(c, now))
             srv_loop_hurry(loop);
     }
-    if (c->request ? request_is_late(c->request, c->fd, now) : end || is_idle_too_long(c, now))
+    if (is_over(c, end, now))
         connection_cut(c);
 }
 

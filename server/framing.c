@@ -190,8 +190,39 @@ static enum api_status fields_judge(struct walk *walk, const struct api_head *he
     return API_OK;
 }
 
+/* The Host field of a request must be right even where the target has the host (RFC 9112, 3.2.2),
+ * which is used instead. */
+static enum api_status host_judge(const struct walk *walk, const char *version, const char *target,
+                                  struct api_error *err)
+{
+    if (walk->hosts > 1 || (walk->hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
+        return api_fail(err, API_MALFORMED, "header:Host", "there must be one Host field, got %zu",
+                        walk->hosts);
+    if (walk->hosts == 1 && !is_host(walk->host))
+        return api_fail(err, API_MALFORMED, "header:Host",
+                        "a Host is a name or an address and perhaps a port, got '%.80s'",
+                        walk->host);
+    if (target && (!*target || *target == ':' || !is_host(target)))
+        return api_fail(err, API_MALFORMED, "",
+                        "an absolute target has a name or an address and perhaps a port, got "
+                        "'%.80s'",
+                        target);
+    return API_OK;
+}
+
+/* There is room for one field more than a head may have. */
+static void host_set(struct api_head *head, struct api_field *fields, const char *host)
+{
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(fields[i].name, "Host") == 0) {
+            fields[i].value = host;
+            return;
+        }
+    fields[head->fields_count++] = (struct api_field){"Host", host};
+}
+
 enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
-                                 const char *version, struct api_field *fields,
+                                 const char *version, const char *host, struct api_field *fields,
                                  struct api_head *head, struct api_error *err)
 {
     struct walk walk = {.fields = fields, .text = text_begin(connection, method, version)};
@@ -200,15 +231,10 @@ enum api_status srv_framing_read(struct MHD_Connection *connection, const char *
     head->fields = fields;
     head->fields_count = walk.count < SRV_FIELDS_MAX ? walk.count : SRV_FIELDS_MAX;
     head->content_length = 0;
-    if (fields_judge(&walk, head, err))
+    if (fields_judge(&walk, head, err) || host_judge(&walk, version, host, err))
         return api_failed(err);
-    if (walk.hosts > 1 || (walk.hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
-        return api_fail(err, API_MALFORMED, "header:Host", "there must be one Host field, got %zu",
-                        walk.hosts);
-    if (walk.hosts == 1 && !is_host(walk.host))
-        return api_fail(err, API_MALFORMED, "header:Host",
-                        "a Host is a name or an address and perhaps a port, got '%.80s'",
-                        walk.host);
+    if (host)
+        host_set(head, fields, host);
     if (walk.lengths > 1 || walk.codings > 1 || (walk.lengths && walk.codings))
         return api_fail(err, API_MALFORMED,
                         walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",

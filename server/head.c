@@ -22,6 +22,39 @@ char *srv_uri_take(const char *uri)
     return copy;
 }
 
+/* The host of an absolute target, moved to the left over a slash so that it ends before the path;
+ * *target is what stands behind it. */
+static char *host_cut(char **target)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        const size_t scheme = strlen(schemes[i]);
+        if (strncasecmp(*target, schemes[i], scheme) != 0)
+            continue;
+        char *host = *target + scheme;
+        const size_t length = strcspn(host, "/?#");
+        *target = host + length;
+        memmove(host - 1, host, length);
+        host[length - 1] = '\0';
+        return host - 1;
+    }
+    return NULL;
+}
+
+const char *srv_target_cut(struct srv_request *request)
+{
+    char *path = request->uri;
+    const char *host = host_cut(&path);
+    char *query = strchr(path, '?');
+
+    request->query = query ? query + 1 : NULL;
+    if (query)
+        *query = '\0';
+    request->path = host && !*path ? "/" : path;
+    return host;
+}
+
 void srv_uri_refuse(struct srv_request *request)
 {
     struct api_error err = {0};

@@ -99,7 +99,7 @@ void srv_log_request(const struct srv *srv, const struct srv_request *request, d
         return;
     now = time(NULL);
     address_print(client, sizeof(client), request->connection);
-    clean_copy(path, sizeof(path), request->uri, json);
+    clean_copy(path, sizeof(path), request->path, json);
     clean_copy(query, sizeof(query), request->query ? request->query : "", json);
     clean_copy(method, sizeof(method), request->method, json);
     gmtime_r(&now, &utc);

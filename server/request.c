@@ -43,6 +43,7 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     }
     request->loop->requests++;
     srv_metrics_in_flight(request->loop->srv->metrics, 1);
+    request->path = request->uri;
     if (strlen(request->uri) > SRV_URI_MAX) {
         linger_allow(request);
         request->state = REQUEST_REFUSED;
@@ -82,23 +83,21 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
                                  const char *version)
 {
     struct api *api = request->loop->srv->api;
-    struct api_field fields[SRV_FIELDS_MAX];
+    struct api_field fields[SRV_FIELDS_MAX + 1];
     struct api_error err = {0};
+    const char *host = srv_target_cut(request);
     struct api_head head = {
         .method = method,
-        .path = request->uri,
+        .path = request->path,
+        .query = request->query,
         .deadline = request->began_ns + request->loop->srv->config.request_timeout * 1000000u,
     };
-    char *query = strchr(request->uri, '?');
     bool at_once;
 
-    if (query)
-        *query = '\0';
-    head.query = request->query = query ? query + 1 : NULL;
     request->takes_interim = strcmp(version, "HTTP/1.1") == 0;
     memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
     request->state = REQUEST_BODY;
-    if (srv_framing_read(request->connection, method, version, fields, &head, &err)) {
+    if (srv_framing_read(request->connection, method, version, host, fields, &head, &err)) {
         request->response = srv_refuse(request, &err);
         if (err.status != API_TOO_MANY_FIELDS)
             return srv_reply(request, true);

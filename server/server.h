@@ -153,8 +153,8 @@ struct srv_request {
     struct srv_loop *loop;
     struct srv_connection *client;
     struct MHD_Connection *connection;
-    char *uri; /* raw, cut into path and query */
-    const char *query;
+    char *uri;                /* raw, cut into its parts */
+    const char *path, *query; /* of it; query NULL: none */
     enum {
         REQUEST_NEW,
         REQUEST_REFUSED, /* before its head was read, by srv_reply_raw: only its end is left */
@@ -242,6 +242,9 @@ enum {
 char *srv_uri_take(const char *uri);
 /* Longer than SRV_URI_MAX: 414, on the socket as it is; the connection can only be closed. */
 void srv_uri_refuse(struct srv_request *request);
+/* Cuts the target of a request into path and query. The host that stands in front of the path in a
+ * target of absolute form (RFC 9112, 3.2.2); else NULL. */
+const char *srv_target_cut(struct srv_request *request);
 /* A refusal that the server words itself, with the id of the request and what a page of another
  * origin needs to read it. On the loop, at any time before the request completes. */
 struct api_response *srv_refuse(struct srv_request *request, struct api_error *err);
@@ -254,13 +257,13 @@ void srv_expectation_drop(const struct api_head *head);
 
 /* Reads the header fields into `head`, and the length of the body; refuses what the HTTP library
  * lets pass: two lengths, unknown transfer codings, names with blanks, a Host that is none
- * (docs/http-library.md). method and version as the
- * library gave them. fields has room for SRV_FIELDS_MAX. API_TOO_MANY_FIELDS: the library may
- * have no memory left to answer with. */
+ * (docs/http-library.md). method and version as the library gave them; host: that of the target,
+ * which takes the place of the Host field, or NULL. fields has room for SRV_FIELDS_MAX and one.
+ * API_TOO_MANY_FIELDS: the library may have no memory left to answer with. */
 enum { SRV_FIELDS_MAX = 128 };
 
 enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
-                                 const char *version, struct api_field *fields,
+                                 const char *version, const char *host, struct api_field *fields,
                                  struct api_head *head, struct api_error *err);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */

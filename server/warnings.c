@@ -60,7 +60,7 @@ bool srv_config_is_loopback(const struct srv_config *config)
 
 size_t srv_config_warn(const struct srv_config *config, bool strange, tell_fn tell)
 {
-    struct stat folder;
+    struct stat folder, file;
     char sentence[256];
     size_t count = 0;
 
@@ -70,6 +70,14 @@ size_t srv_config_warn(const struct srv_config *config, bool strange, tell_fn te
         (stat(config->service.tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
         snprintf(sentence, sizeof(sentence), "--tables names '%.150s', where there is no folder",
                  config->service.tables);
+        tell(sentence);
+        count++;
+    }
+    if (*config->service.token_file && stat(config->service.token_file, &file) == 0 &&
+        (file.st_mode & (S_IRWXO | S_IWGRP))) {
+        snprintf(sentence, sizeof(sentence),
+                 "--token-file %.150s has mode %04o, open to others: chmod 600 keeps the tokens",
+                 config->service.token_file, (unsigned)(file.st_mode & 07777));
         tell(sentence);
         count++;
     }

@@ -77,6 +77,7 @@ bool pe_request_lend(struct pe_request *request, void *bytes, size_t size)
 {
     if (!request->made)
         request->made = api_lend(request->intake, bytes, size);
+    request->lent = request->made ? NULL : bytes;
     return !request->made;
 }
 
@@ -122,6 +123,8 @@ const struct pe_response *pe_request_finish(struct pe_request *request)
         .fields_count = made->headers_count,
         .length = made->body.size,
         .has_body = !made->head_only && made->status != 204,
+        .in_place =
+            request->lent && made->body.buffer == request->lent && made->body.prefix_size == 0,
     };
     svc_pump_begin(&request->pump, made, pool_of, request->service);
     return response;

@@ -29,6 +29,7 @@ struct pe_request {
     struct api_intake *intake; /* NULL: refused by its head */
     bool intake_owned;         /* api_finish has not consumed it */
     struct api_response *made; /* NULL: not finished */
+    const void *lent;          /* by pe_request_lend; NULL: nothing was */
     struct pe_response response;
     struct svc_pump pump;
     const unsigned char *rest; /* of a run that pe_request_read cut */

@@ -38,7 +38,7 @@ void svc_settings_give(const struct svc_settings *settings, struct api_settings 
         .cache_max = settings->cache_max,
     };
     to->base_path = settings->base_path;
-    to->cors_origin = settings->cors_origin;
+    to->cors_origin = *settings->cors_origin ? settings->cors_origin : NULL;
     to->allowed_hosts = *settings->allowed_host ? settings->allowed_host : NULL;
     to->tables = *settings->tables ? settings->tables : NULL;
     to->token_file = *settings->token_file ? settings->token_file : NULL;

@@ -33,15 +33,35 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
 {
     *stored = NULL;
     *encoding = pe_encoding_find(name);
-    if (!*encoding && api_store_has(request->api->store, name)) {
+    if (!*encoding && api_store_has(api_store_of(request), name)) {
         *encoding = api_stored_encoding();
         *stored = name;
     }
     if (!*encoding)
         *encoding = alike_find(name);
-    if (*encoding || api_store_absent(request->api->store, name, err))
+    if (*encoding || api_store_absent(api_store_of(request), name, err))
         return api_failed(err);
     return api_encoding_unknown(name, err);
+}
+
+static bool is_stored_name(const char *name)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(name);
+
+    return !encoding || pe_encoding_has(encoding, PE_KIND_LEARNED);
+}
+
+bool api_stored_is_named(const struct api_request *request)
+{
+    if (request->name && is_stored_name(request->name))
+        return true;
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct api_pair *pair = &request->query[i];
+        if (strcmp(pair->name, "tables") == 0 ||
+            (strcmp(pair->name, "encoding") == 0 && is_stored_name(pair->value)))
+            return true;
+    }
+    return false;
 }
 
 enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
@@ -89,7 +109,7 @@ static void table_release(void *table)
 static enum api_status stored_take(struct api_request *request, const char *name, uint64_t version,
                                    const struct api_stored_table **table, struct api_error *err)
 {
-    if (api_store_take(request->api->store, name, version, table, err))
+    if (api_store_take(api_store_of(request), name, version, table, err))
         return api_failed(err);
     if (!api_arena_defer(request->arena, table_release, (void *)*table))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);

@@ -17,6 +17,9 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
 /* The encoding that the name of a stored table stands for. */
 const struct pe_encoding *api_stored_encoding(void);
 
+/* By the path and the query, is the request certain to depend on the stored tables? */
+bool api_stored_is_named(const struct api_request *request);
+
 /* Sets the parameter that names the table; stored NULL: nothing to set. */
 enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
                                     struct api_error *err);

@@ -27,16 +27,19 @@ static bool is_named(const char *token, size_t length, const char *name)
 /* The coding that one field names. False: more than one, or one that is not in the list. */
 static bool field_read(const char *field, const struct api_coding **coding)
 {
-    const char *token = field + strspn(field, " \t");
-    const size_t length = strcspn(token, " \t,");
+    struct api_element token, other;
 
     *coding = NULL;
-    if (token[length + strspn(token + length, " \t")] != '\0')
+    if (!api_list_next(&field, &token))
+        return true;
+    if (api_list_next(&field, &other) ||
+        token.begin + token.name_size + strspn(token.begin + token.name_size, " \t") != token.end)
         return false;
-    if (length == 0 || is_named(token, length, "identity"))
+    if (is_named(token.begin, token.name_size, "identity"))
         return true;
     for (const struct api_coding *const *at = api_codings; *at; at++)
-        if (is_named(token, length, (*at)->name) || is_named(token, length, (*at)->alias)) {
+        if (is_named(token.begin, token.name_size, (*at)->name) ||
+            is_named(token.begin, token.name_size, (*at)->alias)) {
             *coding = *at;
             return true;
         }
@@ -65,14 +68,12 @@ enum api_status api_coding_find(const struct api_head *head, const struct api_co
 /* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */
 static int quality(const char *field, const char *name, const char *alias)
 {
-    while (*field) {
-        const char *token = field + strspn(field, " \t,");
-        const char *end = token + strcspn(token, ",");
-        const size_t length = strcspn(token, " \t;,");
-        if (is_named(token, length, name) || is_named(token, length, alias))
-            return api_quality_read(token + length, end);
-        field = end;
-    }
+    struct api_element token;
+
+    while (api_list_next(&field, &token))
+        if (is_named(token.begin, token.name_size, name) ||
+            is_named(token.begin, token.name_size, alias))
+            return api_quality_of(&token);
     return -1;
 }
 

@@ -154,7 +154,7 @@ static enum api_status list_make(struct api_request *request, struct api_result 
 
     if (api_store_has_folder(request->api->store) &&
         (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0) &&
-        api_store_list_json(request->api->store, &tables, err))
+        api_store_list_json(api_store_of(request), &tables, err))
         return api_failed(err);
     entries = json_array();
     for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
@@ -187,7 +187,7 @@ static enum api_status show_open(struct api_request *request, struct api_result 
     if (!stored)
         return API_OK;
     /* A damaged table has no tag, and is shown all the same. */
-    if (api_store_take(request->api->store, request->name, 0, &table, &(struct api_error){0}) ==
+    if (api_store_take(api_store_of(request), request->name, 0, &table, &(struct api_error){0}) ==
         API_OK)
         result->etag = api_stored_table_etag(request, table);
     api_stored_table_drop(table);
@@ -197,7 +197,7 @@ static enum api_status show_open(struct api_request *request, struct api_result 
 /* A stored table: what it is, and where its rows are. */
 static json_t *stored_make(struct api_request *request)
 {
-    json_t *entry = api_store_entry_json(request->api->store, request->name);
+    json_t *entry = api_store_entry_json(api_store_of(request), request->name);
 
     if (!entry)
         return NULL;

@@ -10,7 +10,7 @@
 #include "api/handlers/preview.h"
 
 /* Nothing of another origin, and no script or style inside of the HTML. */
-static const char policy[] = "default-src 'self'; base-uri 'none'";
+static const char policy[] = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /* A page that a server was updated under asks for the new files at once; what it has is 304. */
 static const char cache_control[] = "no-cache";

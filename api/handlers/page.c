@@ -66,7 +66,8 @@ enum api_status api_page_end(struct api_text *page, struct api_request *request,
     api_text_put(page, "</body></html>\n");
     result->kind = API_MEDIA;
     result->media_type = "text/html; charset=utf-8";
-    result->policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'";
+    result->policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                     "frame-ancestors 'none'";
     result->size = page->size;
     result->bytes = api_text_take(page, request->arena);
     return result->bytes ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the page");

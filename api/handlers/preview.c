@@ -3,9 +3,11 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/formats/formats.h"
 #include "api/handlers/page.h"
+#include "api/request/head.h"
 #include "posenc/encodings.h"
 
 static const struct preview {
@@ -137,10 +139,21 @@ static bool is_host(const char *host)
     return true;
 }
 
+/* The scheme between the client and the first of the proxies, which stands first. */
+static bool is_secure(const struct api_request *request)
+{
+    static const char https[] = "https";
+    const char *list = request->forwarded_proto;
+    struct api_element first;
+
+    return list && api_list_next(&list, &first) && first.name_size == strlen(https) &&
+           strncasecmp(first.begin, https, first.name_size) == 0;
+}
+
 void api_preview_put(struct api_text *page, struct api_request *request)
 {
     const struct preview *preview = preview_of(request);
-    const bool secure = request->forwarded_proto && strcmp(request->forwarded_proto, "https") == 0;
+    const bool secure = is_secure(request);
     struct plot plot = {0};
 
     api_page_put(page, "<meta property=\"og:title\" content=\"%s\">\n",

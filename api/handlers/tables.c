@@ -72,7 +72,7 @@ static enum api_status put_store(struct api_request *request, struct api_result 
     result->location = api_link(request, "/v1/encodings/%s", request->name);
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (api_core(err, pe_table_check(&tensor->tensor, where, request->work, &err->core)) ||
-        api_store_put(request->api->store, request, &tensor->tensor, &told, err))
+        api_store_put(api_store_of(request), request, &tensor->tensor, &told, err))
         return api_failed(err);
     result->status = told.is_first ? 201 : 200;
     result->etag = told.etag;
@@ -96,7 +96,7 @@ static enum api_status delete_do(struct api_request *request, struct api_result 
                                  struct api_error *err)
 {
     (void)result;
-    return api_store_delete(request->api->store, request, err);
+    return api_store_delete(api_store_of(request), request, err);
 }
 
 const struct api_handler api_handler_delete_table = {delete_open, delete_do};

@@ -29,6 +29,26 @@ static enum api_status copy_field(struct api_intake *intake, const struct api_he
     return *to ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
+/* A list in all fields of its name, as one (RFC 9110, 5.3). */
+static enum api_status copy_list(struct api_intake *intake, const struct api_head *head,
+                                 const char *name, const char **to, struct api_error *err)
+{
+    const char *list = NULL;
+
+    if (!api_head_repeats(head, name))
+        return copy_field(intake, head, name, to, err);
+    for (size_t i = 0; i < head->fields_count; i++) {
+        if (strcasecmp(head->fields[i].name, name) != 0)
+            continue;
+        list = api_arena_print(intake->request.arena, "%s%s%s", list ? list : "", list ? "," : "",
+                               head->fields[i].value);
+        if (!list)
+            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    }
+    *to = list;
+    return API_OK;
+}
+
 static enum api_status fields_copy(struct api_intake *intake, const struct api_head *head,
                                    struct api_error *err)
 {
@@ -36,10 +56,10 @@ static enum api_status fields_copy(struct api_intake *intake, const struct api_h
     const char *type = api_head_field(head, "Content-Type");
     char *media;
 
-    if (copy_field(intake, head, "Accept", &intake->accept, err) ||
-        copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
-        copy_field(intake, head, "If-Match", &request->if_match, err) ||
-        copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
+    if (copy_list(intake, head, "Accept", &intake->accept, err) ||
+        copy_list(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
+        copy_list(intake, head, "If-Match", &request->if_match, err) ||
+        copy_list(intake, head, "If-None-Match", &request->if_none_match, err) ||
         copy_field(intake, head, "If-Range", &request->if_range, err) ||
         copy_field(intake, head, "Range", &request->range, err) ||
         copy_field(intake, head, "Host", &request->host, err) ||
@@ -142,6 +162,18 @@ static enum api_status query_read(struct api_intake *intake, const struct api_he
     return API_OK;
 }
 
+/* The preflight of an answer that is certain to depend on stored tables allows no other origin to
+ * read it either. A mistake in the query is no matter here. */
+static void preflight_settle(struct api_intake *intake, const struct api_head *head)
+{
+    struct api_request *request = &intake->request;
+
+    query_read(intake, head, &(struct api_error){0});
+    if (request->route->handler == &api_handler_list_encodings || api_stored_is_named(request))
+        api_store_of(request);
+    api_intake_origins_settle(intake);
+}
+
 static enum api_status head_read(struct api_intake *intake, const struct api_head *head,
                                  struct api_error *err)
 {
@@ -175,6 +207,7 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
     if (status)
         return status;
     if (strcmp(request->method, "OPTIONS") == 0) {
+        preflight_settle(intake, head);
         api_cors_preflight(request->api, response, allow);
         request->route = NULL;
         intake->refusal = response;

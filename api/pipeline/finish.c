@@ -111,7 +111,6 @@ static void headers_put(const struct api_result *result, struct api_response *re
     api_response_header(response, "Location", result->location);
     api_response_header(response, "Content-Location", result->content_location);
     api_response_header(response, "Content-Security-Policy", result->policy);
-    api_response_header(response, "X-Content-Type-Options", result->policy ? "nosniff" : NULL);
     api_response_header(response, "Content-Encoding", result->coding);
     api_response_header(response, "ETag", result->etag);
     api_response_header(response, "Cache-Control", result->cache_control);
@@ -249,6 +248,7 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
         api_error_explain(intake, err);
         return api_intake_fail(intake, err);
     }
+    api_intake_origins_settle(intake);
     api_kept_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);

@@ -52,6 +52,7 @@ static bool response_begin(struct api_response *response, struct api *api,
     if (!response->request_id)
         return false;
     api_response_header(response, "X-Request-Id", response->request_id);
+    api_response_header(response, "X-Content-Type-Options", "nosniff");
     api_cors_headers(api, response, head ? api_head_field(head, "Origin") : NULL);
     return true;
 }
@@ -93,12 +94,24 @@ struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
     return intake;
 }
 
+void api_intake_origins_settle(struct api_intake *intake)
+{
+    struct api_response *response = intake->response;
+    const size_t before = response->headers_count;
+
+    if (!intake->request.reads_store || intake->request.api->origins_given)
+        return;
+    api_cors_withhold(response);
+    intake->common_headers -= before - response->headers_count;
+}
+
 struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
 {
     struct api_response *response = intake->response;
     struct api_arena *arena = response->arena;
 
     response->headers_count = intake->common_headers;
+    api_intake_origins_settle(intake);
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
     if (api_failed(err) != API_OUT_OF_MEMORY &&

@@ -42,6 +42,10 @@ struct api_intake {
  * NULL: memory is short. head NULL: nothing is known. */
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
 
+/* Takes the fields of CORS off an answer that depends on stored tables, unless --cors-origin was
+ * given. Called once what the answer depends on is certain, and before it is kept. */
+void api_intake_origins_settle(struct api_intake *intake);
+
 /* Ends an intake with a problem document. Never NULL. */
 struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err);
 

@@ -20,6 +20,7 @@ struct api_keep {
     struct api *api;
     const struct api_route *route;
     const char *key; /* NULL: not to be kept */
+    bool reads_store;
     size_t headers_begin, headers_end;
     unsigned char *bytes; /* a room of the arena, prefix and blocks */
 };
@@ -33,6 +34,7 @@ struct kept_response {
     const struct api_route *route;
     const char *operation, *encoding;
     enum pe_dtype dtype;
+    bool reads_store;
     struct api_field headers[API_HEADERS_MAX];
     size_t headers_count;
     struct api_memory *memory;
@@ -92,7 +94,8 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
     /* Fields that may be refused are judged elsewhere, so these requests go the long way. */
     if (intake->request.settings->limits.cache_max == 0 || strcmp(head->method, "GET") != 0 ||
         head->content_length != 0 || !strstr(head->path, "/v1/encodings/") ||
-        api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding"))
+        api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding") ||
+        api_head_repeats(head, "Accept") || api_head_repeats(head, "Accept-Encoding"))
         return;
     size = key_print(key, head, api_store_generation(intake->request.api->store));
     if (size == 0)
@@ -111,6 +114,8 @@ void api_kept_use(struct api_intake *intake)
     const struct kept_response *kept = intake->kept;
     struct api_response *response = intake->response;
 
+    intake->request.reads_store = kept->reads_store;
+    api_intake_origins_settle(intake);
     response->status = 200;
     response->route = kept->route->pattern;
     response->operation = kept->operation;
@@ -196,8 +201,14 @@ void api_kept_prepare(struct api_intake *intake)
     keep = api_arena_take(arena, sizeof(*keep));
     if (!keep)
         return;
-    *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->kept_key,
-                              intake->common_headers, response->headers_count, NULL};
+    *keep = (struct api_keep){
+        .api = intake->request.api,
+        .route = intake->request.route,
+        .key = intake->kept_key,
+        .reads_store = intake->request.reads_store,
+        .headers_begin = intake->common_headers,
+        .headers_end = response->headers_count,
+    };
     if (body->size == API_SIZE_UNKNOWN) {
         if (!text_make(response, intake->request.response_coding, keep))
             return;
@@ -242,6 +253,7 @@ static struct kept_response *kept_new(const struct api_response *response)
     kept->operation = string_add(&at, response->operation);
     kept->encoding = string_add(&at, response->encoding);
     kept->dtype = response->dtype;
+    kept->reads_store = keep->reads_store;
     for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
         kept->headers[kept->headers_count++] =
             (struct api_field){string_add(&at, response->headers[i].name),

@@ -55,18 +55,15 @@ static int specificity(const char *range, size_t length, const char *type)
 /* The quality that an Accept field gives a type: that of the most specific range. */
 static int quality(const char *accept, const char *type)
 {
+    struct api_element range;
     int best = 0, result = 0;
 
-    while (*accept) {
-        const char *range = accept + strspn(accept, " \t,");
-        const char *end = range + strcspn(range, ",");
-        const size_t length = strcspn(range, " \t;,");
-        const int exact = specificity(range, length, type);
+    while (api_list_next(&accept, &range)) {
+        const int exact = specificity(range.begin, range.name_size, type);
         if (exact > best) {
             best = exact;
-            result = api_quality_read(range + length, end);
+            result = api_quality_of(&range);
         }
-        accept = end;
     }
     return result;
 }

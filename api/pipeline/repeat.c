@@ -21,6 +21,7 @@ struct repeat {
     const char *operation, *encoding;
     enum pe_dtype dtype;
     uint64_t elements;
+    bool reads_store;
     struct api_rotation_again again;
     uint64_t again_hash; /* of its key, which is long */
     struct api_field headers[API_HEADERS_MAX];
@@ -59,7 +60,8 @@ static bool may_be_kept(const struct api_head *head)
            head->content_length <= REPEAT_BODY_MAX && strstr(head->path, "/v1/rotation") &&
            api_head_field(head, "Tensor-Dtype") && api_head_field(head, "Tensor-Shape") &&
            api_head_field(head, "Content-Type") && !api_head_field(head, "Expect") &&
-           !api_head_field(head, "Content-Encoding");
+           !api_head_field(head, "Content-Encoding") && !api_head_repeats(head, "Accept") &&
+           !api_head_repeats(head, "Accept-Encoding");
 }
 
 /* Lends a kept value to the request; NULL: there is none, or no memory for the loan. */
@@ -130,6 +132,7 @@ static struct repeat *repeat_new(const struct api_intake *intake,
     repeat->encoding = string_add(&at, response->encoding);
     repeat->dtype = response->dtype;
     repeat->elements = response->elements;
+    repeat->reads_store = intake->request.reads_store;
     for (size_t i = first; i < response->headers_count; i++)
         repeat->headers[repeat->headers_count++] =
             (struct api_field){string_add(&at, response->headers[i].name),
@@ -176,6 +179,8 @@ bool api_repeat_run(struct api_intake *intake, struct api_error *err)
     if (pe_rotate(intake->repeat_rotation, intake->buffer, &repeat->again.axes, 0,
                   repeat->again.tokens, intake->request.work, &err->core))
         return false;
+    intake->request.reads_store = repeat->reads_store;
+    api_intake_origins_settle(intake);
     response->status = 200;
     response->operation = repeat->operation;
     response->encoding = repeat->encoding;

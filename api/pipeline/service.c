@@ -91,6 +91,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
     atomic_init(&api->pool, settings->pool);
     if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
         api->settings.base_path = "";
+    api->origins_given = api->settings.cors_origin;
     if (!api->settings.cors_origin)
         api->settings.cors_origin = "*";
     if (api->settings.limits.memory_budget == 0)

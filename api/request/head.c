@@ -17,17 +17,47 @@ const char *api_head_field(const struct api_head *head, const char *name)
     return NULL;
 }
 
-/* Digit by digit: no locale, no rounding. */
-int api_quality_read(const char *at, const char *end)
+bool api_head_repeats(const struct api_head *head, const char *name)
 {
+    size_t count = 0;
+
+    for (size_t i = 0; i < head->fields_count; i++)
+        count += strcasecmp(head->fields[i].name, name) == 0;
+    return count > 1;
+}
+
+/* The first of these characters outside of quoted strings (RFC 9110, 5.6.4), or the end. */
+static const char *unquoted_find(const char *at, const char *characters)
+{
+    bool quoted = false;
+
+    for (; *at && (quoted || !strchr(characters, *at)); at++) {
+        if (*at == '"')
+            quoted = !quoted;
+        else if (quoted && *at == '\\' && at[1])
+            at++;
+    }
+    return at;
+}
+
+bool api_list_next(const char **list, struct api_element *element)
+{
+    element->begin = *list + strspn(*list, " \t,");
+    element->end = *list = unquoted_find(element->begin, ",");
+    element->name_size = strcspn(element->begin, " \t;,");
+    return *element->begin != '\0';
+}
+
+/* Digit by digit: no locale, no rounding. */
+int api_quality_of(const struct api_element *element)
+{
+    const char *at = element->begin + element->name_size, *end = element->end;
     int quality = 0, unit = 1000;
 
-    for (; at < end; at++) {
+    for (; at < end; at = unquoted_find(at, ";,")) {
         at += strspn(at, " \t;");
         if (at + 1 < end && (*at == 'q' || *at == 'Q') && at[1] == '=')
             break;
-        while (at < end && *at != ';')
-            at++;
     }
     if (at >= end)
         return 1000;

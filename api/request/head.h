@@ -6,11 +6,23 @@
 
 #include "api/api.h"
 
-/* The value of a header field, name in any case; NULL: absent. */
+/* The value of a header field, name in any case; NULL: absent. Of several the first. */
 const char *api_head_field(const struct api_head *head, const char *name);
+/* Is there more than one field of this name? Of a list they are one (RFC 9110, 5.3). */
+bool api_head_repeats(const struct api_head *head, const char *name);
 
-/* The q of the parameters [at, end) of a name in a list, in thousandths; without one 1000. */
-int api_quality_read(const char *at, const char *end);
+/* An element of a list (RFC 9110, 5.6.1): a name, and perhaps parameters up to the end. */
+struct api_element {
+    const char *begin, *end;
+    size_t name_size;
+};
+
+/* Takes the next element, at first from the value of the field. Empty elements are left out, and a
+ * comma in a quoted string is part of it. False: there is none, and *element is not set. */
+bool api_list_next(const char **list, struct api_element *element);
+
+/* The q of an element, in thousandths; without one 1000. */
+int api_quality_of(const struct api_element *element);
 
 /* Is it application/json, text/json or anything+json? */
 bool api_type_is_json(const char *media_type);

@@ -50,6 +50,7 @@ struct api_request {
     bool takes_gzip;                          /* so says it, whatever else is liked better */
     bool head_only;                           /* HEAD */
     bool page;                                /* Accept prefers HTML, and the route has it */
+    bool reads_store; /* the answer depends on the stored tables, if only on their names */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;

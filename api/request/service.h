@@ -12,6 +12,7 @@ enum { API_REVISION_SIZE = 17, API_CONTRACTS = 2 };
 
 struct api {
     struct api_settings settings; /* its strings are ours */
+    bool origins_given;           /* cors_origin was set: it applies to stored tables too */
     _Atomic(struct pe_pool *) pool;
     struct api_memory *memory;
     struct api_cache *cache; /* of answers and rotations */

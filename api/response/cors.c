@@ -16,6 +16,10 @@
     "Server-Timing, X-Request-Id, Allow, Accept-Post, Tensor-Dtype, Tensor-Shape, "                \
     "Encoding-Parameters, Encoding-Warnings"
 
+static const char allow_origin[] = "Access-Control-Allow-Origin",
+                  timing_allow_origin[] = "Timing-Allow-Origin",
+                  expose_headers[] = "Access-Control-Expose-Headers";
+
 const char api_accept_post[] = "application/json, application/x-npy, application/x-safetensors, "
                                "application/octet-stream, application/x-gguf";
 
@@ -32,21 +36,23 @@ void api_cors_headers(const struct api *api, struct api_response *response, cons
             return;
         origin = api_arena_copy(response->arena, origin);
     }
-    api_response_header(response, "Access-Control-Allow-Origin", origin);
-    api_response_header(response, "Timing-Allow-Origin", origin);
-    api_response_header(response, "Access-Control-Expose-Headers", EXPOSED);
+    api_response_header(response, allow_origin, origin);
+    api_response_header(response, timing_allow_origin, origin);
+    api_response_header(response, expose_headers, EXPOSED);
+}
+
+void api_cors_withhold(struct api_response *response)
+{
+    api_response_header_drop(response, allow_origin);
+    api_response_header_drop(response, timing_allow_origin);
+    api_response_header_drop(response, expose_headers);
 }
 
 void api_cors_drop(struct api_response *response)
 {
-    size_t kept = 0;
-
-    for (size_t i = 0; i < response->headers_count; i++)
-        if (strcmp(response->headers[i].name, "Vary") != 0 &&
-            strcmp(response->headers[i].name, "Timing-Allow-Origin") != 0 &&
-            strcmp(response->headers[i].name, "Access-Control-Expose-Headers") != 0)
-            response->headers[kept++] = response->headers[i];
-    response->headers_count = kept;
+    api_response_header_drop(response, "Vary");
+    api_response_header_drop(response, timing_allow_origin);
+    api_response_header_drop(response, expose_headers);
 }
 
 /* Pages may read whatever they like, but only those of listed origins may store and delete. */

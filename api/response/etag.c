@@ -64,7 +64,7 @@ bool api_etag_listed(const char *list, const char *etag)
 
     while (list && *list) {
         list += strspn(list, " \t,");
-        if (*list == '*')
+        if (*list == '*' && strchr(" \t,", list[1]))
             return true;
         if (strncmp(list, "W/", 2) == 0)
             list += 2;

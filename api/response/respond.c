@@ -15,6 +15,16 @@ void api_response_header(struct api_response *response, const char *name, const 
     response->headers[response->headers_count++] = (struct api_field){name, value};
 }
 
+void api_response_header_drop(struct api_response *response, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcmp(response->headers[i].name, name) != 0)
+            response->headers[kept++] = response->headers[i];
+    response->headers_count = kept;
+}
+
 const char *api_response_field(const struct api_response *response, const char *name)
 {
     for (size_t i = 0; i < response->headers_count; i++)

@@ -19,6 +19,7 @@ void api_response_header(struct api_response *response, const char *name, const 
 void api_response_timing(struct api_response *response, double queue_ms, double parse_ms,
                          double compute_ms);
 /* The value of a header that was set; NULL: it was not. */
+void api_response_header_drop(struct api_response *response, const char *name);
 const char *api_response_field(const struct api_response *response, const char *name);
 
 #endif

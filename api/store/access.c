@@ -41,54 +41,88 @@ void api_access_free(struct api_access *access)
     free(access);
 }
 
-/* One token a line, blanks around it left out. */
-static bool tokens_read(FILE *file, digest **digests, size_t *count)
+struct tokens {
+    digest *digests;
+    size_t count;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static bool is_visible(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] >= 127)
+            return false;
+    return true;
+}
+
+/* Adds the token of a line, which may have none. The refusal has no character of the line: it may
+ * be logged. */
+static enum api_status line_read(struct tokens *tokens, const char *line, size_t length,
+                                 const char *file, size_t number, struct api_error *err)
+{
+    digest *more;
+
+    while (length > 0 && is_blank(line[length - 1]))
+        length--;
+    for (; length > 0 && is_blank(*line); length--)
+        line++;
+    if (length == 0 || *line == '#')
+        return API_OK;
+    if (!is_visible(line, length))
+        return api_fail(err, API_INVALID, "",
+                        "--token-file: line %zu of %.200s is no token: a token is of visible ASCII "
+                        "characters, without a blank inside; comments begin the line with #",
+                        number, file);
+    more = realloc(tokens->digests, (tokens->count + 1) * sizeof(*more));
+    if (!more)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
+    tokens->digests = more;
+    crypto_hash_sha256(more[tokens->count++], (const unsigned char *)line, length);
+    return API_OK;
+}
+
+static enum api_status tokens_read(struct tokens *tokens, FILE *file, const char *name,
+                                   struct api_error *err)
 {
     char *line = NULL;
-    size_t room = 0;
-    bool good = true;
+    size_t room = 0, number = 0;
+    ssize_t length;
 
-    while (good && getline(&line, &room, file) >= 0) {
-        char *token = line + strspn(line, " \t\r\n");
-        size_t length = strlen(token);
-        while (length > 0 && strchr(" \t\r\n", token[length - 1]))
-            length--;
-        if (length == 0)
-            continue;
-        digest *more = realloc(*digests, (*count + 1) * sizeof(*more));
-        good = more;
-        if (!more)
-            continue;
-        *digests = more;
-        crypto_hash_sha256(more[(*count)++], (const unsigned char *)token, length);
-    }
+    while (!api_failed(err) && (length = getline(&line, &room, file)) >= 0)
+        line_read(tokens, line, (size_t)length, name, ++number, err);
     if (line)
         sodium_memzero(line, room);
     free(line);
-    return good && !ferror(file);
+    if (!api_failed(err) && !feof(file))
+        api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", name);
+    return api_failed(err);
 }
 
 enum api_status api_access_reload(struct api_access *access, struct api_error *err)
 {
-    digest *digests = NULL, *old;
-    size_t count = 0;
+    struct tokens tokens = {0};
+    digest *old;
     FILE *file;
-    bool good;
 
     if (!access->file)
         return API_OK;
     file = fopen(access->file, "re");
-    good = file && tokens_read(file, &digests, &count);
-    if (file)
-        fclose(file);
-    if (!good) {
-        free(digests);
+    if (!file)
         return api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", access->file);
+    tokens_read(&tokens, file, access->file, err);
+    fclose(file);
+    if (api_failed(err)) {
+        free(tokens.digests);
+        return api_failed(err);
     }
     pthread_mutex_lock(&access->lock);
     old = access->digests;
-    access->digests = digests;
-    access->count = count;
+    access->digests = tokens.digests;
+    access->count = tokens.count;
     pthread_mutex_unlock(&access->lock);
     free(old);
     return API_OK;

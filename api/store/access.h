@@ -4,13 +4,15 @@
 
 #include "api/api.h"
 
-/* The tokens that allow a request to store and delete tables. A file lists them, one a line; a
- * request shows one (Authorization: Bearer). They are kept and compared as their SHA-256, and are
+/* The tokens that allow a request to store and delete tables. A file lists them, one a line, in
+ * visible ASCII (33 to 126), so that each can be the whole of a field's value; blanks around a
+ * token, empty lines and lines that begin with '#' are left out. A request shows one
+ * (Authorization: Bearer). They are kept and compared as their SHA-256, and are
  * in no answer and no log. Calls are thread-safe. */
 struct api_access;
 
 /* Reads the tokens of `file`; NULL: there are none, so nothing is allowed. API_INVALID: it cannot
- * be read, and *access is to be freed all the same. */
+ * be read, or a line of it is no token, and *access is to be freed all the same. */
 enum api_status api_access_new(struct api_access **access, const char *file, struct api_error *err);
 void api_access_free(struct api_access *access);
 

@@ -166,6 +166,12 @@ static enum api_status versions_read(struct api_store *store, const char *name,
 
     if (api_disk_versions(store->folder, name, versions, err))
         return api_failed(err);
+    if (versions->next == 0) {
+        free(versions->numbers);
+        return api_fail(err, API_STORAGE_FULL, "",
+                        "the table %s has used its last version number; store under another name",
+                        name);
+    }
     pthread_mutex_lock(&store->lock);
     has_room = api_store_reserve(store);
     pthread_mutex_unlock(&store->lock);

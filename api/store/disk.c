@@ -88,7 +88,7 @@ static bool bytes_write(int file, const void *bytes, size_t size)
 static bool file_write(const char *path, const void *head, size_t head_size, const void *rest,
                        size_t rest_size)
 {
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool written = file >= 0 && bytes_write(file, head, head_size) &&
                    bytes_write(file, rest, rest_size) && fsync(file) == 0;
 
@@ -163,7 +163,7 @@ enum api_status api_disk_fail(int number, const char *step, struct api_error *er
  * a process that ended in between may have left it unflushed. */
 static bool home_make(const char *folder, const char *home, const struct api_stored_table *table)
 {
-    return (mkdir(home, 0755) == 0 || errno == EEXIST) &&
+    return (mkdir(home, 0700) == 0 || errno == EEXIST) &&
            (table->version > 1 || api_disk_flush(folder));
 }
 
@@ -182,7 +182,7 @@ enum api_status api_disk_write(const char *folder, struct api_stored_table *tabl
         !api_disk_path(from, folder, table->name, fresh, NULL) ||
         !api_disk_path(to, folder, table->name, part, NULL))
         return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
-    if (home_make(folder, home, table) && mkdir(from, 0755) == 0 &&
+    if (home_make(folder, home, table) && mkdir(from, 0700) == 0 &&
         files_write(folder, fresh, table) && rename(from, to) == 0) {
         /* The version is there for readers; flushing the folder makes it outlive a power cut. */
         if (api_disk_flush(home)) {

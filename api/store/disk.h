@@ -22,6 +22,9 @@
 /* A SHA-256 in hexadecimal digits, ended by a zero byte. */
 enum { API_STORED_NAME_MAX = 64, API_SHA256_TEXT = 65 };
 
+/* The largest number of a version, that of the parameter `version`: a double holds it exactly. */
+#define API_STORED_VERSION_MAX (((uint64_t)1 << 53) - 1)
+
 /* Which file it is, and whether it was changed: two of equal members have the same content. */
 struct api_file_id {
     uint64_t device, inode, size;
@@ -65,7 +68,9 @@ enum api_status api_disk_read(const char *folder, struct api_memory *memory, con
                               uint64_t version, const struct api_checked *checked,
                               struct api_stored_table **table, struct api_error *err);
 
-/* Writes a version under its number, and fills in its file. API_STORAGE_FULL, API_BUSY,
+/* Files are 0600 and folders 0700, whatever the umask allows: tables are read through the service.
+ *
+ * Writes a version under its number, and fills in its file. API_STORAGE_FULL, API_BUSY,
  * API_INTERNAL: nothing was written. API_NOT_WRITER: somebody else has used the number. */
 enum api_status api_disk_write(const char *folder, struct api_stored_table *table,
                                struct api_error *err);
@@ -75,7 +80,8 @@ enum api_status api_disk_write(const char *folder, struct api_stored_table *tabl
 struct api_versions {
     uint64_t *numbers; /* ascending; free() */
     size_t count;
-    uint64_t next; /* the first number never used */
+    uint64_t next; /* the first number never used; 0: every number up to the largest was used */
+    bool strange;  /* the folder has numbers beyond the largest, which are no versions */
 };
 
 /* The versions of a name; a name without a folder has none. API_BUSY, API_OUT_OF_MEMORY: they

@@ -146,6 +146,23 @@ static bool latest_read(struct api_store *store, const char *name, struct api_ve
     return true;
 }
 
+/* Folders whose number is beyond the largest are no versions. Reported once for all names, and once
+ * more at each `again`. */
+static void strange_report(struct api_store *store, const char *name,
+                           const struct api_versions *versions)
+{
+    char text[256];
+
+    if (!versions->strange || store->strange_reported)
+        return;
+    store->strange_reported = true;
+    snprintf(text, sizeof(text),
+             "a folder in that of the table %s has a number beyond %llu, the largest of a version, "
+             "and is ignored",
+             name, (unsigned long long)API_STORED_VERSION_MAX);
+    tell(store, text);
+}
+
 bool api_store_scan_name(struct api_store *store, const char *name, bool again)
 {
     struct api_versions versions;
@@ -156,6 +173,7 @@ bool api_store_scan_name(struct api_store *store, const char *name, bool again)
             wait_note(store, name, &err);
             break;
         }
+        strange_report(store, name, &versions);
         if (versions.count == 0) {
             free(versions.numbers);
             pthread_mutex_lock(&store->lock);
@@ -210,6 +228,7 @@ void api_store_scan_all(struct api_store *store, bool again)
     int number = errno;
     bool was_partial;
 
+    store->strange_reported &= !again;
     pthread_mutex_lock(&store->lock);
     was_partial = store->partial;
     store->partial = !folder;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/base/nearest.h"
+#include "api/request/service.h"
 
 /* ---- entries, with the lock held ------------------------------------------------------------ */
 
@@ -130,6 +131,14 @@ void api_store_free(struct api_store *store)
     pthread_mutex_destroy(&store->turn);
     pthread_mutex_destroy(&store->lock);
     free(store);
+}
+
+struct api_store *api_store_of(struct api_request *request)
+{
+    struct api_store *store = request->api->store;
+
+    request->reads_store |= api_store_has_folder(store);
+    return store;
 }
 
 bool api_store_has_folder(const struct api_store *store)

@@ -14,6 +14,11 @@
  * tried again. */
 struct api_store;
 
+/* The store for an answer to this request, which from then on depends on the stored tables: pages
+ * of other origins may read it only where --cors-origin allows that. Handlers reach the store
+ * through this alone. */
+struct api_store *api_store_of(struct api_request *request);
+
 /* folder NULL: nothing is stored, and nothing can be. writes: it may become the writer; one that
  * nobody may store in leaves that to others. API_INVALID: there is no such folder, and the
  * store is to be freed all the same. A version that cannot be read is told to the host's log (may

@@ -39,6 +39,7 @@ struct api_store {
     struct api_host host;
     pthread_mutex_t turn;     /* held during a change or scan, with all its work on disk */
     struct api_writer writer; /* guarded by `turn`, as is the next */
+    bool strange_reported;    /* a version number beyond the largest, since the last `again` */
     int lock_errno;           /* why the folder could not be locked, when that was last told */
     atomic_bool
         writes; /* this process is the writer, and knows what the one before it has stored */

@@ -17,8 +17,9 @@ static const char deleted[] = ".deleted";
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-/* An entry of a name's folder: "3", "3.deleted", ".new-*", or anything else. */
-enum part_kind { PART_OTHER, PART_VERSION, PART_MARK, PART_FRESH };
+/* An entry of a name's folder: "3", "3.deleted", ".new-*"; one of the first two with a number
+ * beyond API_STORED_VERSION_MAX; or anything else. */
+enum part_kind { PART_OTHER, PART_VERSION, PART_MARK, PART_FRESH, PART_STRANGE };
 
 /* Reads a number without a sign or leading zeros. */
 static enum part_kind part_read(const char *text, uint64_t *number)
@@ -31,9 +32,12 @@ static enum part_kind part_read(const char *text, uint64_t *number)
         return PART_OTHER;
     errno = 0;
     *number = strtoull(text, &rest, 10);
-    if (errno)
+    const bool is_mark = strcmp(rest, deleted) == 0;
+    if (*rest && !is_mark)
         return PART_OTHER;
-    return !*rest ? PART_VERSION : strcmp(rest, deleted) == 0 ? PART_MARK : PART_OTHER;
+    if (errno || *number > API_STORED_VERSION_MAX)
+        return PART_STRANGE;
+    return is_mark ? PART_MARK : PART_VERSION;
 }
 
 static bool version_add(struct api_versions *versions, size_t *room, uint64_t number)
@@ -63,6 +67,7 @@ static bool parts_read(DIR *home, struct api_versions *versions, uint64_t *mark)
         if (!entry)
             return errno == 0;
         const enum part_kind kind = part_read(entry->d_name, &number);
+        versions->strange |= kind == PART_STRANGE;
         if (kind == PART_MARK && number > *mark)
             *mark = number;
         if (kind == PART_VERSION && !version_add(versions, &room, number)) {
@@ -92,7 +97,8 @@ static void versions_end(struct api_versions *versions, uint64_t mark)
     if (versions->count > 0 && dead > 0)
         memmove(versions->numbers, versions->numbers + dead,
                 versions->count * sizeof(*versions->numbers));
-    versions->next = (versions->count > 0 ? versions->numbers[versions->count - 1] : mark) + 1;
+    const uint64_t last = versions->count > 0 ? versions->numbers[versions->count - 1] : mark;
+    versions->next = last < API_STORED_VERSION_MAX ? last + 1 : 0;
 }
 
 enum api_status api_disk_versions(const char *folder, const char *name,

@@ -81,6 +81,8 @@ struct pe_response {
     uint64_t
         length;    /* bytes of the body, or PE_LENGTH_UNKNOWN: text that is made while it is read */
     bool has_body; /* false: HEAD and 304, where `length` is what a body would have */
+    bool in_place; /* the body will lie in the memory of pe_request_lend, which is as it was: it is
+                      made there by the first call for bytes of the body */
 };
 
 PE_DECLARATIONS_BEGIN
@@ -114,7 +116,9 @@ PE_API bool pe_request_feed(struct pe_request *request, const void *bytes, size_
 /* The whole body where it lies, instead of feeding it, of a request whose body_length is
  * PE_LENGTH_UNKNOWN: it is not copied, but worked in, and stays the caller's until the request is
  * freed. A rotation of raw bytes (application/octet-stream) is made in this memory, where the body
- * of its response then lies. false: the request is refused. */
+ * of its response then lies, as `in_place` of the response says. Until the first byte of the body
+ * is asked for the bytes of such a rotation are not written to: requests on several buffers can all
+ * be finished, and freed unread where one of them is refused. false: the request is refused. */
 PE_API bool pe_request_lend(struct pe_request *request, void *bytes, size_t size);
 
 /* The body is whole: does the work. Never NULL; a second call gives the same response. */

@@ -246,10 +246,78 @@ TEST(a_rotation_is_made_where_its_body_lies)
 
     ck_assert(pe_request_lend(request, q, sizeof(q)));
     ck_assert_int_eq(pe_request_finish(request)->status, 200);
+    ck_assert(pe_request_finish(request)->in_place && q[4] == 1);
     ck_assert_int_eq(pe_request_next(request, &run, &size), PE_OK);
     ck_assert(run == q && size == sizeof(q));
     for (size_t i = 0; i < COUNT_OF(q); i++)
         ck_assert_float_eq_tol(q[i], turned[i], 1e-6f);
+}
+
+static struct pe_request *lent_make(struct pe_service *service, const char *target,
+                                    const char *dtype, const char *shape, void *bytes, size_t size)
+{
+    const struct pe_field fields[] = {{"Content-Type", "application/octet-stream"},
+                                      {"Tensor-Dtype", dtype},
+                                      {"Tensor-Shape", shape}};
+    const struct pe_request_head head =
+        SIZED(pe_request_head, .method = "POST", .body_length = PE_LENGTH_UNKNOWN, .target = target,
+              .fields = fields, .fields_count = COUNT_OF(fields));
+    struct pe_request *request;
+
+    ck_assert_int_eq(pe_request_new(&request, service, &head, &(struct pe_error){0}), PE_OK);
+    ck_assert(pe_request_lend(request, bytes, size));
+    return request;
+}
+
+/* Lent bytes are as they were until the first byte of the body is asked for, so that several
+ * requests can be finished and freed unread: of each size, in each dtype, and for the second time,
+ * when cos and sin are kept. in_place says where the body will lie. */
+TEST(nothing_is_written_before_the_body_is_read)
+{
+    static const struct {
+        const char *dtype, *target;
+        size_t element;
+        bool in_place;
+    } cases[] = {
+        {"f32", "", 4, true},
+        {"f64", "", 8, true},
+        {"f16", "", 2, true},
+        {"bf16", "", 2, true},
+        {"f32", "&base=77", 4, true},
+        {"f32", "&inverse=true", 4, true},
+        {"f32", "&dtype=f64", 4, false},
+        {"f32", "&dtype=f16", 4, false},
+        {"f32", "&format=json", 4, false},
+        {"f32", "&format=npy", 4, false},
+        {"f32", "&output_layout=interleaved", 4, true},
+    };
+    static const size_t tokens[] = {1, 2, 64, 4096, 20000};
+    static unsigned char bytes[20000 * 4 * 8], before[sizeof(bytes)];
+    OWNED_SERVICE service = service_make("2");
+
+    for (size_t i = 0; i < COUNT_OF(cases) * COUNT_OF(tokens) * 2; i++) {
+        const size_t n = tokens[i / 2 % COUNT_OF(tokens)], c = i / 2 / COUNT_OF(tokens);
+        const size_t size = n * 4 * cases[c].element;
+        char target[160], shape[32];
+        const void *run;
+        size_t run_size;
+        memset(bytes, 0x3a, size);
+        memcpy(before, bytes, size);
+        snprintf(shape, sizeof(shape), "%zu,1,4", n);
+        snprintf(target, sizeof(target),
+                 "/v1/rotation?encoding=rope&layout=half&axes=shd&start=3%s", cases[c].target);
+        OWNED_REQUEST request = lent_make(service, target, cases[c].dtype, shape, bytes, size);
+        const struct pe_response *response = pe_request_finish(request);
+        ck_assert_msg(response->status == 200, "%s: %d", target, response->status);
+        ck_assert_msg(memcmp(bytes, before, size) == 0, "%s %zu: written", target, n);
+        ck_assert_msg(response->in_place == cases[c].in_place, "%s %s %zu: in_place %d",
+                      cases[c].dtype, target, n, response->in_place);
+        if (i % 2)
+            continue; /* freed unread */
+        ck_assert_int_eq(pe_request_next(request, &run, &run_size), PE_OK);
+        ck_assert_int_eq(run == bytes, cases[c].in_place);
+        ck_assert(!cases[c].in_place || memcmp(bytes, before, size) != 0);
+    }
 }
 
 /* More bytes than were lent, more than a body may have, and a route that takes none. */

@@ -144,6 +144,59 @@ TEST(test_tokens)
     folder_remove();
 }
 
+/* Every line of a token file is a token, nothing, or refused with its number. */
+TEST(test_lines_of_tokens)
+{
+    struct api_settings settings = settings_make();
+    char text[64], shown[96], line[16];
+    struct api *api;
+
+    folder_make();
+    settings.tables = folder;
+    settings.token_file = strdup(file_path("tokens"));
+    for (int c = 1; c < 256; c++) {
+        struct api_error err = {0};
+        const bool is_token = (c > ' ' && c < 127) || c == '\n'; /* which makes two of it */
+        snprintf(text, sizeof(text), "# none\n\n  # none\nsecret%cb\nlast", c);
+        file_put("tokens", text);
+        const enum api_status status = api_new(&api, &settings, &err);
+        if (!is_token) {
+            ck_assert_msg(status == API_INVALID, "byte %d: %d", c, status);
+            ck_assert_ptr_nonnull(strstr(err.detail, "line 4 of "));
+            ck_assert_ptr_nonnull(strstr(err.detail, settings.token_file));
+            ck_assert_ptr_null(strstr(err.detail, "secret"));
+            continue;
+        }
+        ck_assert_int_eq(status, API_OK);
+        snprintf(shown, sizeof(shown), "Authorization: Bearer secret%cb", c);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x",
+                                   c == '\n' ? "Authorization: Bearer b" : shown),
+                         404);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x", "Authorization: Bearer last"),
+                         404);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x", "Authorization: Bearer #"),
+                         401);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x", "Authorization: Bearer none"),
+                         401);
+        api_free(api);
+    }
+    /* At a reload the tokens stay as they were. */
+    file_put("tokens", "good\n");
+    api = api_make(&settings);
+    file_put("tokens", "other\nnot good\n");
+    api_reload(api);
+    for (const char *const *token = (const char *const[]){"good", "other", "not", NULL}; *token;
+         token++) {
+        snprintf(shown, sizeof(shown), "Authorization: Bearer %s", *token);
+        snprintf(line, sizeof(line), "%s", *token);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x", shown),
+                         strcmp(line, "good") == 0 ? 404 : 401);
+    }
+    api_free(api);
+    free((char *)settings.token_file);
+    folder_remove();
+}
+
 /* Functions take stored tables in the place of posted tensors, and work on copies. */
 TEST(test_functions)
 {

@@ -86,6 +86,112 @@ TEST(test_scan)
     folder_remove();
 }
 
+/* The latest version of a, by its entry, its table and its end. */
+static void version_check(struct api *api, double version)
+{
+    char target[64];
+    OWNED_ANSWER entry = call(api, "GET", "/v1/encodings/a", NULL, NULL);
+
+    ck_assert_double_eq(member_number(&entry, "version"), version);
+    snprintf(target, sizeof(target), "/v1/encodings/a/table?length=2&version=%.0f", version);
+    ck_assert_int_eq(status_of(api, "GET", target, NULL), 200);
+    ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/a", NULL), 204);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a", NULL), 404);
+}
+
+/* Numbers at both ends of what a version can have, and beyond: a number never wraps. */
+TEST(test_largest_version)
+{
+    static const struct {
+        const char *part;
+        int status;   /* of the next PUT */
+        double taken; /* the version that it gets */
+        bool reported;
+    } parts[] = {
+        {"1", 200, 2, false},
+        {"9007199254740990", 200, 0x1p53 - 1, false},
+        {"9007199254740991", 507, 0, false},
+        {"9007199254740992", 201, 1, true},
+        {"9223372036854775807", 201, 1, true},
+        {"18446744073709551615", 201, 1, true},
+        {"18446744073709551616", 201, 1, true},
+        {"99999999999999999999999999", 201, 1, true},
+        {"1.deleted", 201, 2, false},
+        {"9007199254740990.deleted", 201, 0x1p53 - 1, false},
+        {"9007199254740991.deleted", 507, 0, false},
+        {"18446744073709551615.deleted", 201, 1, true},
+        {"99999999999999999999999999.deleted", 201, 1, true},
+        {"0", 201, 1, false},
+        {"01", 201, 1, false},
+        {"-1", 201, 1, false},
+        {"1x", 201, 1, false},
+        {"18446744073709551615x", 201, 1, false},
+    };
+    char target[64], path[128];
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        folder_make();
+        struct api *api = stored_make();
+        ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+        snprintf(path, sizeof(path), "%s", file_path("a/1"));
+        snprintf(target, sizeof(target), "a/%s", parts[i].part);
+        ck_assert_int_eq(rename(path, file_path(target)), 0);
+        api_free(api);
+        api = stored_make();
+        ck_assert_msg(told == parts[i].reported, "%s: told %d", parts[i].part, told);
+        for (int k = 0; k < 3; k++)
+            api_scan(api);
+        ck_assert_int_eq(told, parts[i].reported); /* once */
+        const int status = put(api, "a", 2, 7, NULL);
+        ck_assert_msg(status == parts[i].status, "%s: %d", parts[i].part, status);
+        if (status != 507)
+            version_check(api, parts[i].taken);
+        api_free(api);
+        folder_remove();
+    }
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat status;
+
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+/* Nobody but the owner of the process reads the files of the store, whatever the umask is. */
+TEST(test_modes)
+{
+    static const mode_t masks[] = {0, 022, 077};
+    static const struct {
+        const char *path;
+        mode_t mode;
+    } parts[] = {{"a", 0700},
+                 {"a/1", 0700},
+                 {"a/1/table.safetensors", 0600},
+                 {"a/1/meta.json", 0600},
+                 {"a/2", 0700},
+                 {"a/2/table.safetensors", 0600},
+                 {"gone/1.deleted", 0700},
+                 {".writer", 0600}};
+
+    for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+        const mode_t before = umask(masks[m]);
+        folder_make();
+        struct api *api = stored_make();
+        ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+        ck_assert_int_eq(put(api, "a", 2, 2, NULL), 200);
+        ck_assert_int_eq(put(api, "gone", 2, 2, NULL), 201);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/gone", NULL), 204);
+        umask(before);
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            ck_assert_msg(mode_of(file_path(parts[i].path)) == parts[i].mode, "%s is %04o",
+                          parts[i].path, mode_of(file_path(parts[i].path)));
+        api_free(api);
+        folder_remove();
+    }
+}
+
 /* What is stored makes the budget less, up to half of it. */
 TEST(test_budget)
 {

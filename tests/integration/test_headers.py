@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What the heads of 304, 206 and HEAD say, beside that of the 200 that they stand for; and which
 answer an Accept field gets."""
+import gzip
 import http.client
 import itertools
+import json
+import re
 
+import numpy
 import pytest
 
-from service import call, get
+from service import call, get, query_text
 
 TABLE = "/v1/encodings/rope/table"
 OWN = {"date", "x-request-id", "server-timing", "connection", "transfer-encoding", "content-length"}
@@ -128,3 +132,128 @@ def test_answers_in_a_row_have_their_own_values(server):
         ids.add(got.headers["X-Request-Id"])
     connection.close()
     assert len(ids) == len(asks)
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+
+def swapped(value):
+    return value.swapcase()
+
+
+def padded(value):
+    """Blanks, tabs and elements that are empty."""
+    return " ,\t, " + ",".join(f"\t{part} , ,  " for part in value.split(",")) + ","
+
+
+def quoted(value):
+    """A parameter of each element whose text has what else would end the element."""
+    return ",".join(re.sub(r"^([^;]*)", r'\1;a="b, */*;q=1, gzip, \\", c; q=0"', part)
+                    for part in value.split(","))
+
+
+def split(value):
+    """As many fields as there are elements, and one without any."""
+    return [*value.split(","), ""]
+
+
+def lists(server, path, fields, body=None, **parameters):
+    """With fields whose value may be a list: a field for each."""
+    target = path + ("?" + query_text(parameters) if parameters else "")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.putrequest("POST" if body else "GET", target, skip_accept_encoding=True)
+    for name, value in fields.items():
+        for one in value if isinstance(value, list) else [value]:
+            connection.putheader(name, one)
+    if body:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    found = answer.read()
+    connection.close()
+    words = ("content-type", "content-encoding", "etag")
+    return answer.status, [answer.headers.get(word) for word in words], found
+
+
+ACCEPTS = [f"{NPY};q=0.5,{JSON};q=0.4", f"{JSON};q=0.1,{NPY}", "image/*", "image/*;q=0.2,text/csv",
+           "*/*;q=0.1,application/*;q=0.2,image/svg+xml;q=0.3", "text/html", f"{NPY};q=0,*/*;q=0.5",
+           "text/nothing", f"{JSON};q=0"]
+ACCEPT_ENCODINGS = ["gzip", "zstd;q=0.5,gzip;q=0.6", "*;q=0.5,zstd;q=0", "identity;q=0,gzip",
+                    "x-gzip", "br,deflate", "identity,gzip;q=0.5", "*;q=0", "gzip;q=0,*"]
+
+
+@pytest.mark.parametrize("spelled", [swapped, padded, quoted, split])
+@pytest.mark.parametrize("name, value", [*(("Accept", value) for value in ACCEPTS),
+                                         *(("Accept-Encoding", value)
+                                           for value in ACCEPT_ENCODINGS)])
+def test_a_list_however_it_is_spelled(server, name, value, spelled):
+    """The same answer, made anew and kept: in other letters, with blanks and nothing between
+    commas, with quoted commas, in several fields."""
+    for ask in ({"dim": 32, "length": 100}, {"dim": 32, "length": 100, "base": next(FRESH)}):
+        want = lists(server, TABLE, {name: value}, **ask)
+        for _ in range(2):
+            found = lists(server, TABLE, {name: spelled(value)}, **ask)
+            assert found[:2] == want[:2]
+            assert found[0] >= 400 or found[2] == want[2]
+    kinds = {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": "1,1,64,64"}
+    ask = {"encoding": "rope", "layout": "half", "axes": "bhsd", "start": 0}
+    body = numpy.ones((64, 64), "f4").tobytes()
+    want = lists(server, "/v1/rotation", kinds | {name: value}, body, **ask)
+    for _ in range(2):
+        found = lists(server, "/v1/rotation", kinds | {name: spelled(value)}, body, **ask)
+        assert found[:2] == want[:2] and (found[0] >= 400 or found[2] == want[2])
+
+
+@pytest.mark.parametrize("before, after", [
+    ("", ""), ("", ', "other"'), ('"other", ', ""), (", ,\t", " ,"), ('"a,b", ', ', "*"'),
+    ('"a,', ""), ('"a", W/"b", ', ""), ("W/", ""), ('"a\\", ', ', "b"')])
+def test_a_list_of_tags(server, before, after):
+    """A comma, a star and a backslash in a tag are part of it; in one field and in several."""
+    ask = {"dim": 8, "length": 3}
+    tag = get(server, TABLE, **ask).headers["etag"]
+    given = before + tag + after
+    found = before.count('"') % 2 == 0  # else the tag is the end of another one
+    for fields in (given, [given], ["", given, '"other"'], ['"other"', given]):
+        status = lists(server, TABLE, {"If-None-Match": fields}, **ask)[0]
+        assert status == (304 if found else 200), fields
+
+
+@pytest.mark.parametrize("value, any_tag", [
+    ("*", True), (" * ", True), ('"*"', False), ('"a,*"', False), ('"a, *"', False),
+    ('W/"*"', False), ("*a", False), ('"a*', False), ('"', False), ("", False), (",", False)])
+def test_a_star_among_tags(server, value, any_tag):
+    assert lists(server, TABLE, {"If-None-Match": value}, dim=8, length=3)[0] == \
+        (304 if any_tag else 200)
+
+
+@pytest.mark.parametrize("value, status", [
+    ("gzip", 200), ("GZIP", 200), ("\tgzip ", 200), (",gzip,", 200), ("x-GZip", 200),
+    (["gzip"], 200),
+    ("gzip, gzip", 415), (["gzip", "gzip"], 415), ("gzip;a=b", 415), ("gzi", 415), ("gzipp", 415),
+    ('"gzip"', 415), ("gzip,identity", 415)])
+def test_a_coding_however_it_is_spelled(server, value, status):
+    side = {"name": "sinusoidal", "dim": 8}
+    body = gzip.compress(json.dumps({"a": side, "b": side, "length": 3}).encode())
+    fields = {"Content-Type": JSON, "Content-Encoding": value}
+    assert lists(server, "/v1/comparison", fields, body)[0] == status
+
+
+@pytest.mark.parametrize("value, closes", [
+    ("close", True), ("Close", True), ("CLOSE", True), ("keep-alive", False), ("Keep-Alive", False),
+    ("TE, close", True), ("close, TE", True), ("x-close", False), ("closes", False),
+    ("TE,\tCLOSE ,", True)])
+def test_connection_however_it_is_spelled(server, value, closes):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request("GET", "/livez", headers={"Connection": value, "TE": "Trailers, GZIP;q=0.5"})
+    assert connection.getresponse().read()
+    assert (connection.sock is None) == closes
+    connection.close()
+
+
+@pytest.mark.parametrize("value, secure", [
+    (None, False), ("https", True), ("HTTPS", True), ("Https, http", True), ("http, https", False),
+    (" https ,http", True), ("httpsx", False), ("https;a=b", True), ("", False)])
+def test_the_scheme_in_front_of_the_proxies(server, value, secure):
+    fields = {"Accept": "text/html"} | ({} if value is None else {"X-Forwarded-Proto": value})
+    page = get(server, "/", fields, encoding="rope").good().body.decode()
+    links = re.findall(r'content="(https?)://', page)
+    assert links and set(links) == {"https" if secure else "http"}

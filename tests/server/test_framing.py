@@ -65,6 +65,63 @@ def test_hosts(server, host):
     assert wire.ask(server.port, GET + b"Host: " + host + b"\r\n\r\n")[0].status == 200
 
 
+VIEW = b"/v1/encodings/rope/table?dim=4&length=3"
+
+
+@pytest.mark.parametrize("method, target", [
+    (b"GET", b"/livez"), (b"GET", VIEW), (b"GET", b"/v1?a=/b"), (b"GET", b""),
+    (b"GET", b"/"), (b"OPTIONS", VIEW), (b"GET", b"?a=b"), (b"GET", b"//livez"), (b"GET", b"/%zz"),
+    (b"GET", b"/nowhere"), (b"PUT", b"/v1"), (b"GET", b"/http://localhost/livez"),
+    (b"GET", VIEW + b"&url=http://localhost/")])
+@pytest.mark.parametrize("scheme, host", [
+    (b"http", b"localhost"), (b"HTTP", b"127.0.0.1"), (b"https", b"localhost"),
+    (b"http", b"LOCALHOST:8080"), (b"hTTp", b"[::1]:80"), (b"http", b"localhost:")])
+def test_absolute_targets(server, method, target, scheme, host):
+    """RFC 9112, 3.2.2: answered as the path alone is with that Host, whatever the field says."""
+    origin = target if target.startswith(b"/") else b"/" + target
+    want, _ = wire.ask(server.port, method + b" " + origin + b" HTTP/1.1\r\nHost: " + host +
+                       b"\r\nX-Request-Id: a\r\nConnection: close\r\n\r\n")
+    for field in (b"Host: localhost\r\n", b"Host: other.example\r\n", b"Host:\r\n"):
+        answer, _ = wire.ask(server.port, method + b" " + scheme + b"://" + host + target +
+                             b" HTTP/1.1\r\n" + field +
+                             b"X-Request-Id: a\r\nConnection: close\r\n\r\n")
+        assert (answer.status, answer.body) == (want.status, want.body)
+    old, _ = wire.ask(server.port, method + b" " + scheme + b"://" + host + target +
+                      b" HTTP/1.0\r\nX-Request-Id: a\r\n\r\n")
+    assert (old.status, old.body) == (want.status, want.body)
+
+
+@pytest.mark.parametrize("target, field, status", [
+    (b"http://rebound.example/v1", b"localhost", 403),
+    (b"http://rebound.example", b"localhost", 403),
+    (b"http:///v1", b"localhost", 400), (b"http://", b"localhost", 400),
+    (b"http://:80/v1", b"localhost", 400), (b"http://localhost@evil/v1", b"localhost", 400),
+    (b"http://a:b@localhost/v1", b"localhost", 400), (b"http://localhost:x/v1", b"localhost", 400),
+    (b"http://local%20host:80:80/v1", b"localhost", 400), (b"http://[::1/v1", b"localhost", 400),
+    (b"http://localhost/v1", b"local/host", 400), (b"ftp://localhost/v1", b"localhost", 404),
+    (b"http:/v1", b"localhost", 404), (b"http//localhost/v1", b"localhost", 404),
+    (b"localhost/v1", b"localhost", 404)])
+def test_absolute_targets_that_are_none(server, target, field, status):
+    answer, _ = wire.ask(server.port, b"GET " + target + b" HTTP/1.1\r\nHost: " + field +
+                         b"\r\n\r\n")
+    assert answer.status == status and json.loads(answer.body)["status"] == status
+
+
+def test_an_absolute_target_needs_its_host_field(server):
+    for fields in (b"", HOST + HOST):
+        answer, closed = wire.ask(server.port, b"GET http://localhost/v1 HTTP/1.1\r\n" + fields +
+                                  b"\r\n")
+        assert answer.status == 400 and closed
+
+
+def test_the_log_has_the_path_of_an_absolute_target(server):
+    answer, _ = wire.ask(server.port, b"GET http://localhost:81/v1/encodings HTTP/1.1\r\n" + HOST +
+                         b"\r\n")
+    assert answer.status == 200
+    assert wire.eventually(lambda: "GET /v1/encodings 200" in server.log_text()
+                           or '"path":"/v1/encodings"' in server.log_text())
+
+
 @pytest.mark.parametrize("query, status", [
     (b"?" + b"a&" * 1000, 422), (b"?" + b"a=b&" * 10000, 422), (b"?" + b"a&" * 24000, 422),
     (b"?" + b"a" * 49200, 414), (b"?" + b"a&" * 32496, 414), (b"/" + b"a" * 65000, 414)])

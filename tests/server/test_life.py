@@ -18,6 +18,7 @@ import wire
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
 HOST = b"Host: localhost\r\n"
+GET_LIVEZ = b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
 TABLE = (b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST +
          b"\r\n")
 
@@ -181,6 +182,51 @@ def test_sigterm_answers_what_was_accepted(start_server):
     for thread in threads:
         thread.join()
     assert bodies == [length] * 8
+    assert server.process.wait(20) == 0
+
+
+UPLOAD = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n" + HOST +
+          b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+          b"Tensor-Shape: 1,1,4,4\r\nContent-Length: 64\r\n\r\n")
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("sent", range(-1, len(UPLOAD) - 1, 23))
+def test_sigterm_waits_for_no_half_head(start_server, sent, again):
+    """Cut anywhere, as the first request of its connection and behind another one; likewise a
+    connection on which nothing was sent (-1)."""
+    server = start_server("--shutdown-timeout", "9s", "--header-timeout", "9s")
+    with wire.connect(server.port) as client:
+        if again:
+            client.sendall(GET_LIVEZ)
+            assert wire.read_answer(client.makefile("rb")).status == 200
+        client.sendall(UPLOAD[:sent + 1])
+        time.sleep(0.05)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        try:
+            assert client.recv(100) == b""
+        except ConnectionResetError:
+            pass
+        assert server.process.wait(20) == 0
+        assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("sent", [0, 1, 63])
+def test_sigterm_waits_for_half_bodies(start_server, sent):
+    """Their head is complete: they are answered if the rest comes before --shutdown-timeout."""
+    server = start_server("--shutdown-timeout", "9s")
+    with wire.connect(server.port) as client, wire.connect(server.port) as half:
+        client.sendall(UPLOAD + bytes(sent))
+        half.sendall(UPLOAD[:100])
+        time.sleep(0.05)
+        server.process.send_signal(signal.SIGTERM)
+        assert half.recv(100) == b""
+        time.sleep(0.3)
+        client.sendall(bytes(64 - sent))
+        answer = wire.read_answer(client.makefile("rb"))
+        assert (answer.status, len(answer.body)) == (200, 64)
+        assert answer.headers["connection"] == "close"
     assert server.process.wait(20) == 0
 
 

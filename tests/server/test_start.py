@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 
+import conftest
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -125,3 +126,47 @@ def test_stacks_of_a_stated_size(start_server):
         r"^\w+-(\w+) ---p .*\n(\w+)-(\w+) rw-p 00000000 00:00 0 *$", maps, re.M)
         if end_of_guard == begin]
     assert stacks.count(1 << 20) == 6 and stacks.count(6 << 20) == 0
+
+
+# ---- the token file ------------------------------------------------------------------------------
+
+def said_at_start(tmp_path, tokens, mode):
+    """(exit code or None, what it wrote) of a server with this token file."""
+    file = tmp_path / "tokens"
+    file.write_bytes(tokens)
+    file.chmod(mode)
+    try:
+        server = conftest.start("--tables", str(tmp_path), "--token-file", str(file))
+    except RuntimeError as refused:
+        return False, str(refused)
+    text = server.log_text()
+    conftest.finish(server)
+    return True, text
+
+
+@pytest.mark.parametrize("tokens, line", [
+    (b"good\nnot good\n", 2), (b"# fine\n\na\tb\n", 3), ("gut\nschlüssel\n".encode(), 2),
+    (b"\xef\xbb\xbfgood\n", 1), (b"good # comment\n", 1), (b"a\0b\n", 1)])
+def test_a_line_that_is_no_token(tmp_path, tokens, line):
+    """Refused at the start, with the file and the line, and none of its words."""
+    started, text = said_at_start(tmp_path, tokens, 0o600)
+    assert not started and f"line {line} of {tmp_path}/tokens" in text
+    assert "good" not in text and text.count("posencd: ") == 1
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440, 0o644, 0o604, 0o606, 0o660, 0o601])
+def test_a_token_file_that_others_read(tmp_path, mode):
+    """Whoever reads it can store; whoever writes to it too."""
+    started, text = said_at_start(tmp_path, b"# of the build\ngood\n\n", mode)
+    assert started
+    assert (f"has mode {mode:04o}" in text) == (mode & 0o027 != 0)
+
+
+@pytest.mark.parametrize("said", ["help", "README.md", "SECURITY.md"])
+def test_it_is_said_what_a_token_is(said):
+    if said == "help":
+        text = subprocess.run([BINARY, "--help"], capture_output=True, text=True).stdout
+        text = re.search(r"--token-file .*", text)[0]
+    else:
+        text = (ROOT / said).read_text()
+    assert "visible ASCII" in text and "#" in text

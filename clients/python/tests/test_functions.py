@@ -186,9 +186,89 @@ def test_rotation_in_place_is_the_rotation():
     with pytest.raises(posenc.Refused, match="layot"):
         posenc.rotate_in_place("rope", other, axes="bhsd", layot="half", start=3)
     assert other.tobytes() == expected.tobytes()
-    for array in (Q[..., ::2], Q.tolist(), numpy.frombuffer(Q.tobytes(), "f4")):
-        with pytest.raises(TypeError, match="in place"):
-            posenc.rotate_in_place("rope", array, axes="d", layout="half", start=0)
+    named = Q.copy()
+    posenc.rotate_in_place({"name": "rope", "layout": "half"}, named, axes="bhsd", start=3)
+    assert named.tobytes() == expected.tobytes()
+
+
+def unaligned():
+    return numpy.frombuffer(bytearray(Q.nbytes + 1), numpy.uint8)[1:].view("f4").reshape(Q.shape)
+
+
+HOW = {"axes": "bhsd", "layout": "half", "start": 3}
+WHOLE = numpy.arange(2 * Q.size, dtype="f4")
+SHAPE = Q.shape
+
+# What cannot be rotated in place beside an array that can: the arrays, and other parameters.
+REFUSED_IN_PLACE = {
+    "a part of each row": lambda good: ([good, numpy.repeat(Q, 2, -1)[..., ::2]], {}),
+    "a list": lambda good: ([good, Q.tolist()], {}),
+    "read only": lambda good: ([good, numpy.frombuffer(Q.tobytes(), "f4").reshape(SHAPE)], {}),
+    "Fortran order": lambda good: ([good, numpy.asfortranarray(Q.copy())], {}),
+    "unaligned": lambda good: ([good, unaligned()], {}),
+    "masked": lambda good: ([good, numpy.ma.masked_greater(Q.copy(), 0)], {}),
+    "masked by nothing": lambda good: ([good, numpy.ma.array(Q.copy())], {}),
+    "the other byte order": lambda good: ([good, Q.astype(">f4")], {}),
+    "objects": lambda good: ([good, Q.astype(object)], {}),
+    "complex numbers": lambda good: ([good, Q.astype("c8")], {}),
+    "whole numbers": lambda good: ([good, Q.astype("i4")], {}),
+    "too narrow": lambda good: ([good, Q[..., :3].copy()], {}),
+    "too few axes": lambda good: ([good, Q[0].copy()], {}),
+    "an infinite width": lambda good: ([good, numpy.zeros((1, 1, 1, 0), "f4")], {}),
+    "the same one": lambda good: ([good, good], {}),
+    "the same one at the end": lambda good: ([good, Q.copy(), good], {}),
+    "a view of it": lambda good: ([good, good[:]], {}),
+    "a part of it": lambda good: ([good, good[:, :1]], {}),
+    "the whole of it": lambda good: ([good[:, :1], good], {}),
+    "bits of it": lambda good: ([good, good.view("i4").view("f4")], {}),
+    "half of it and more": lambda good: ([good, WHOLE[:Q.size].reshape(SHAPE),
+                                          WHOLE[4:Q.size + 4].reshape(SHAPE)], {}),
+    "another dtype": lambda good: ([good], {"dtype": "f64"}),
+    "text": lambda good: ([good], {"format": "json"}),
+    "a parameter that is none": lambda good: ([good], {"layot": "half"}),
+    "a sum in a wider dtype": lambda good: ([good, Q.astype("f2")], {
+        "encoding": None, "from_encoding": "rope", "to_encoding": "rope"}),
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", REFUSED_IN_PLACE)
+def test_all_are_rotated_in_place_or_none(name, turned):
+    """In any order nothing is written to any of them."""
+    good = Q.copy()
+    arrays, parameters = REFUSED_IN_PLACE[name](good)
+    arrays = arrays[::-1] if turned else arrays
+    before = [numpy.asarray(array).tobytes() for array in arrays]
+    given = {"encoding": "rope", **HOW, **parameters}
+    with pytest.raises((TypeError, ValueError, posenc.Refused)):
+        posenc.rotate_in_place(given.pop("encoding"), *arrays, **given)
+    assert [numpy.asarray(array).tobytes() for array in arrays] == before
+
+
+def test_neighbours_in_one_memory_are_rotated():
+    """They share no byte; neither do empty arrays with anything."""
+    both = numpy.concatenate([Q.ravel(), Q.ravel()])
+    q, k = both[:Q.size].reshape(SHAPE), both[Q.size:].reshape(SHAPE)
+    posenc.rotate_in_place("rope", k, q, **HOW)
+    expected = posenc.rotate("rope", q=Q, **HOW).q
+    assert q.tobytes() == k.tobytes() == expected.tobytes()
+    posenc.rotate_in_place("rope", **HOW)
+
+
+def test_no_timeout_in_the_middle_of_a_rotation_in_place():
+    """It is over before anything is written, or the rotation ends."""
+    arrays = [numpy.ones((1, 8, 4096, 64), "f4") for _ in range(4)]
+    expected = posenc.rotate("rope", q=arrays[0], **HOW).q.tobytes()
+    for timeout in (1e-9, 1e-4, 1e-3, 5e-3, 2e-2, 1):
+        local = posenc.Local(timeout=timeout, threads=1)
+        try:
+            local.rotate_in_place("rope", *arrays, **HOW)
+        except (TimeoutError, posenc.Refused):
+            assert all((array == 1).all() for array in arrays), timeout
+        else:
+            assert all(array.tobytes() == expected for array in arrays), timeout
+            for array in arrays:
+                array[...] = 1
 
 
 def test_threads_ask_at_once(door):

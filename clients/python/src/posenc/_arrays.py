@@ -152,6 +152,26 @@ def bytes_of(array: Array) -> memoryview:
     return flat.data
 
 
+def check_in_place(arrays: Sequence[Any]) -> None:
+    """TypeError for what is no array of memory that can be written to, by itself and alone;
+    ValueError for arrays that share memory."""
+    for array in arrays:
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError("a masked array is not rotated in place, for its masked elements would "
+                            "be rotated too; pass its .data")
+        if not (isinstance(array, np.ndarray) and array.flags.writeable
+                and array.flags.c_contiguous and array.flags.aligned):
+            raise TypeError("an array that is rotated in place is a NumPy array whose rows lie "
+                            "one behind the other, aligned, and can be written to")
+    spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes, at)
+                   for at, array in enumerate(arrays) if array.nbytes)
+    for (_, end, one), (begin, _, other) in zip(spans, spans[1:]):
+        if begin < end:
+            first, second = sorted((one, other))
+            raise ValueError(f"arrays {first + 1} and {second + 1} share memory, which would be "
+                             "rotated twice")
+
+
 # ---- bodies --------------------------------------------------------------------------------------
 
 def safetensors_pieces(tensors: Mapping[str, Array], parameters: Mapping[str, str]

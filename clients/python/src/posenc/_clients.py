@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-import numpy as np
-
 from . import _requests
 from ._aio import AsyncConnections
+from ._arrays import check_in_place
 from ._functions import Functions
 from ._http import Connections, Origin, Progress
 from ._library import Service
@@ -57,8 +56,10 @@ class Local(Client):
     def rotate_in_place(self, encoding: Encoding | None = None, /, *arrays: Any,
                         config: Config | None = None, **parameters: Any) -> None:
         """Like `rotate`, in the arrays' own memory: NumPy arrays that can be written to (of torch:
-        ``tensor.numpy()``), each one behind the other. Positions are `start` and `step`, or not
-        too many to stand in a URL. After a refusal an array is as it was.
+        ``tensor.numpy()``), contiguous in C order. Positions are `start` and `step`, or not too
+        many to stand in a URL. All arrays are rotated or none: refusals, errors and the
+        timeout come before the first element is written. Two arrays that share memory are
+        refused, and so are masked arrays.
 
         >>> import numpy
         >>> q = numpy.eye(2, 4, dtype=numpy.float32).reshape(2, 1, 4)
@@ -72,14 +73,15 @@ class Local(Client):
             found = _requests.only_encoding(self.config(config, **told))
             encoding, parameters = encoding or found["name"], {**found, **parameters}
             parameters.pop("name")
-        for array in arrays:
-            if not (isinstance(array, np.ndarray) and array.flags.writeable
-                    and array.flags.c_contiguous):
-                raise TypeError("an array that is rotated in place is a NumPy array whose rows lie "
-                                "one behind the other, and can be written to")
-        for array in arrays:
-            request = _requests.rotation_in_place(array, {"encoding": encoding, **parameters})
-            checked(self._service.send_in_place(request, array))
+        check_in_place(arrays)
+        given = {"encoding": encoding, **parameters}
+        requests = [_requests.rotation_in_place(array, given) for array in arrays]
+        begun = [self._service.begin_in_place(request, array)
+                 for request, array in zip(requests, arrays)]
+        for rotation in begun:
+            checked(rotation.reply())
+        for rotation in begun:
+            rotation.run()
 
 
 class Remote(Client):

@@ -50,7 +50,8 @@ class _Head(ctypes.Structure):
 
 class _Response(ctypes.Structure):
     _fields_ = [("status", c_int), ("problem", c_char_p), ("fields", POINTER(_Pair)),
-                ("fields_count", c_size_t), ("length", c_uint64), ("has_body", c_bool)]
+                ("fields_count", c_size_t), ("length", c_uint64), ("has_body", c_bool),
+                ("in_place", c_bool)]
 
 
 _CALLS: dict[str, tuple[Any, list[Any]]] = {
@@ -267,20 +268,36 @@ class Service:
             status = answered.finish()
             return Reply(status, answered, answered.body(request.method == "POST"))
 
-    def send_in_place(self, request: Request, array: Array) -> Reply:
-        """The array's memory is the body, and then has the body of the answer, if that is no
-        refusal."""
+    def begin_in_place(self, request: Request, array: Array) -> InPlace:
+        """The array's memory is the body, and is not written to before `InPlace.run`."""
         answered = self._begin(request, _LENGTH_UNKNOWN)
         memory = bytes_of(array)
         answered.call.pe_request_lend(answered.handle, array.ctypes.data, len(memory))
         with answered.within(self._timeout):
             status = answered.finish()
-            if status >= 400:
-                return Reply(status, answered, answered.body(True))
-            at, size = answered.next()
-        if at != array.ctypes.data or size != len(memory):
-            raise RuntimeError("the library answered somewhere else")
-        return Reply(status, answered, ())
+        return InPlace(answered, status, array)
+
+
+class InPlace:
+    """A request on an array's own memory that was judged and prepared."""
+
+    def __init__(self, answered: _Answered, status: int, array: Array) -> None:
+        self._answered, self._status, self._array = answered, status, array
+
+    def reply(self) -> Reply:
+        """Without its body, unless it is a refusal. TypeError: the answer would be elsewhere."""
+        answered = self._answered
+        if self._status >= 400:
+            return Reply(self._status, answered, answered.body(True))
+        if self._array.nbytes and not answered.response.contents.in_place:
+            raise TypeError("this rotation cannot be made in place: its answer has another format "
+                            "or dtype, or is computed in a wider one; rotate() makes a new array")
+        return Reply(self._status, answered, ())
+
+    def run(self) -> None:
+        """To its end: an array is not left half rotated for a timeout."""
+        if self._array.nbytes:
+            self._answered.next()
 
 
 def _address(piece: Buffer) -> Any:
