@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/config/layers.h"
+
+/* Warns of keys that may change positions and that the answer does not have: whatever is not read
+ * is judged by the words of its name, so that a key nobody has met yet is not lost without a word.
+ */
+
+static const struct apart {
+    const char *key, *beside;
+} apart[] = {
+#define CONFIG_APART(key, beside) {key, beside},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const words[] = {
+#define CONFIG_WORD(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* Beginnings of the names of objects that describe another part of a model than its text. */
+static const char *const other_parts[] = {"vision", "visual", "vit",        "image",   "audio",
+                                          "speech", "talker", "multimodal", "code2wav"};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool is_within(char c, char first, char last)
+{
+    return c >= first && c <= last;
+}
+
+/* Does a word begin here, behind a sign, or as a capital behind a small letter? */
+static bool is_beginning(const char *name, const char *at)
+{
+    const char before = at > name ? at[-1] : '_';
+    const bool is_small = is_within(before, 'a', 'z');
+
+    return is_small ? is_within(*at, 'A', 'Z')
+                    : !is_within(before, 'A', 'Z') && !is_within(before, '0', '9');
+}
+
+static bool begins_with(const char *at, const char *word)
+{
+    for (; *word; at++, word++)
+        if ((is_within(*at, 'A', 'Z') ? *at - 'A' + 'a' : *at) != *word)
+            return false;
+    return true;
+}
+
+static bool has_word(const char *name)
+{
+    for (const char *at = name; *at; at++)
+        for (const char *const *word = words; *word && is_beginning(name, at); word++)
+            if (begins_with(at, *word))
+                return true;
+    return false;
+}
+
+/* Has the encoding a parameter of this name, of more than one word? Names of one word, as dim and
+ * factor, mean other things elsewhere. */
+static bool is_parameter(const struct pe_config_reading *reading, const char *name)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(reading->name);
+
+    for (size_t i = 0; encoding && strchr(name, '_') && i < encoding->info.params_count; i++)
+        if (strcmp(encoding->info.params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Is a key whose name speaks of positions known to change none? */
+static bool is_apart(const struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    for (const struct apart *at = apart; at->key; at++)
+        if (strcmp(at->key, member->name.text) == 0 &&
+            (!*at->beside || pe_config_first(&reading->scope, "text", at->beside)))
+            return true;
+    return pe_config_is_dead(&reading->scope, member);
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+static bool lies_in(const struct pe_config_node *inner, const struct pe_config_member *outer)
+{
+    for (; inner && inner->owner; inner = inner->owner->in)
+        if (inner->owner == outer)
+            return true;
+    return false;
+}
+
+/* Is an object about another part of the model, or about layers of another type than is meant? */
+static bool is_elsewhere(const struct pe_config_reading *reading,
+                         const struct pe_config_member *member)
+{
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_node *object = pe_config_object(member);
+
+    if (!object || lies_in(scope->text, member))
+        return false;
+    if (member->in == scope->around && object != scope->rope)
+        return true;
+    for (size_t i = 0; i < sizeof(other_parts) / sizeof(other_parts[0]); i++)
+        if (strncmp(member->name.text, other_parts[i], strlen(other_parts[i])) == 0)
+            return true;
+    return pe_config_text(pe_config_member(object, "model_type")) != NULL;
+}
+
+static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object);
+
+static void inner_walk(struct pe_config_reading *reading, const struct pe_config_value *value)
+{
+    if (value->kind == PE_CONFIG_OBJECT)
+        object_walk(reading, value->as.node);
+    if (value->kind != PE_CONFIG_LIST)
+        return;
+    for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
+        inner_walk(reading, &at->value);
+}
+
+/* null and -1 say that a key is not given. */
+static bool is_given(const struct pe_config_value *value)
+{
+    return value->kind != PE_CONFIG_NULL &&
+           (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
+}
+
+/* Depth is bounded by that of a config. */
+static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const struct pe_config_member *at = object->first; at; at = at->next) {
+        const bool is_lost = !reading->read[at->number] && is_given(&at->value);
+        if (is_elsewhere(reading, at))
+            continue;
+        if (is_lost && (has_word(at->name.text) || is_parameter(reading, at->name.text)) &&
+            !is_apart(reading, at))
+            pe_config_warn(reading, "%s is not read, and may be about positions",
+                           pe_config_path(at, path, sizeof(path)));
+        else
+            inner_walk(reading, &at->value);
+    }
+}
+
+void pe_config_unread_warn(struct pe_config_reading *reading)
+{
+    pe_config_layer_keys_note(reading);
+    object_walk(reading, reading->scope.top);
+}
