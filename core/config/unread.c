@@ -9,15 +9,21 @@
  */
 
 static const struct apart {
-    const char *key, *beside;
+    const char *key, *beside, *value;
 } apart[] = {
-#define CONFIG_APART(key, beside) {key, beside},
+#define CONFIG_APART(key, beside, value) {key, beside, value},
 #include "core/config/keys.def"
     {0},
 };
 
 static const char *const words[] = {
 #define CONFIG_WORD(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
+
+static const char *const sight_words[] = {
+#define CONFIG_SIGHT(word) word,
 #include "core/config/keys.def"
     NULL,
 };
@@ -51,10 +57,10 @@ static bool begins_with(const char *at, const char *word)
     return true;
 }
 
-static bool has_word(const char *name)
+static bool has_word(const char *name, const char *const *list)
 {
     for (const char *at = name; *at; at++)
-        for (const char *const *word = words; *word && is_beginning(name, at); word++)
+        for (const char *const *word = list; *word && is_beginning(name, at); word++)
             if (begins_with(at, *word))
                 return true;
     return false;
@@ -72,12 +78,23 @@ static bool is_parameter(const struct pe_config_reading *reading, const char *na
     return false;
 }
 
+/* Does the name of a key speak of positions, or of the attention of a model that nobody has
+ * measured? */
+static bool speaks(const struct pe_config_reading *reading, const char *name)
+{
+    return has_word(name, words) || is_parameter(reading, name) ||
+           (!pe_config_layers_of(&reading->scope) && has_word(name, sight_words));
+}
+
 /* Is a key whose name speaks of positions known to change none? */
 static bool is_apart(const struct pe_config_reading *reading, const struct pe_config_member *member)
 {
+    const char *text = pe_config_text(member);
+
     for (const struct apart *at = apart; at->key; at++)
         if (strcmp(at->key, member->name.text) == 0 &&
-            (!*at->beside || pe_config_first(&reading->scope, "text", at->beside)))
+            (!*at->beside || pe_config_first(&reading->scope, "text", at->beside)) &&
+            (!*at->value || (text && strcmp(at->value, text) == 0)))
             return true;
     return pe_config_is_dead(&reading->scope, member);
 }
@@ -137,8 +154,7 @@ static void object_walk(struct pe_config_reading *reading, const struct pe_confi
         const bool is_lost = !reading->read[at->number] && is_given(&at->value);
         if (is_elsewhere(reading, at))
             continue;
-        if (is_lost && (has_word(at->name.text) || is_parameter(reading, at->name.text)) &&
-            !is_apart(reading, at))
+        if (is_lost && speaks(reading, at->name.text) && !is_apart(reading, at))
             pe_config_warn(reading, "%s is not read, and may be about positions",
                            pe_config_path(at, path, sizeof(path)));
         else
