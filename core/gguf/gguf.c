@@ -79,20 +79,23 @@ static void scaling_settle(struct pe_gguf_making *making)
         snprintf(making->scaling, sizeof(making->scaling), "linear");
 }
 
+enum { FACTORS_COUNT = 2 };
+static const char *const factors[FACTORS_COUNT] = {"rope_factors_long.weight",
+                                                   "rope_factors_short.weight"};
+
 /* Conversions of Phi-3 and PhiMoE write both tensors of longrope and no type, and llama.cpp takes
  * either by the length of the context whatever the type: conversion/phi.py (051139f),
  * src/llama-model.cpp, get_rope_factors. */
 static enum pe_status longrope_find(struct pe_gguf_making *making, struct pe_error *err)
 {
-    static const char *const names[] = {"rope_factors_long.weight", "rope_factors_short.weight"};
     struct pe_gguf_tensor tensor;
     bool whole;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (*making->scaling || !pe_gguf_tensor(&making->file, names[i], &tensor, &whole))
+    for (size_t i = 0; i < FACTORS_COUNT; i++)
+        if (*making->scaling || !pe_gguf_tensor(&making->file, factors[i], &tensor, &whole))
             return PE_OK;
     snprintf(making->scaling, sizeof(making->scaling), "longrope");
-    making->shown = names[0];
+    making->shown = factors[0];
     return pe_gguf_text_add(making, pe_gguf_place(making, "rope_scaling", err), "rope_type",
                             making->scaling, err);
 }
@@ -144,17 +147,34 @@ static enum pe_status factors_read(struct pe_gguf_making *making, const char *te
     return factors_add(making, name, &tensor, err);
 }
 
+/* Factors of longrope beside another scaling, or one of the two alone. */
+static enum pe_status strays_note(struct pe_gguf_making *making, struct pe_error *err)
+{
+    struct pe_gguf_tensor tensor;
+    bool whole;
+
+    for (size_t i = 0; i < FACTORS_COUNT; i++)
+        if (pe_gguf_tensor(&making->file, factors[i], &tensor, &whole) &&
+            pe_gguf_note(making, err,
+                         "the file has %s, and frequencies that are not those of longrope: it is "
+                         "not read",
+                         factors[i]))
+            return err->status;
+    return PE_OK;
+}
+
 static enum pe_status tensors_read(struct pe_gguf_making *making, struct pe_error *err)
 {
     const bool longrope = strcmp(making->scaling, "longrope") == 0;
     bool there;
 
     if (longrope)
-        return factors_read(making, "rope_factors_long.weight", "long_factor", &there, err) ||
-                       factors_read(making, "rope_factors_short.weight", "short_factor", &there,
-                                    err)
+        return factors_read(making, factors[0], "long_factor", &there, err) ||
+                       factors_read(making, factors[1], "short_factor", &there, err)
                    ? err->status
                    : PE_OK;
+    if (strays_note(making, err))
+        return err->status;
     if (*making->scaling) {
         struct pe_gguf_tensor tensor;
         return pe_gguf_tensor(&making->file, "rope_freqs.weight", &tensor, &there)
