@@ -79,6 +79,8 @@ void pe_config_note_whole(struct pe_config_reading *reading, const struct pe_con
 
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Are there so many warnings that no more are kept? */
+bool pe_config_is_full(const struct pe_config_reading *reading);
 /* Fails at a key; member NULL: at the config as a whole. Returns the status. */
 enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
                               struct pe_error *err, const char *format, ...)

@@ -101,14 +101,6 @@ static bool is_apart(const struct pe_config_reading *reading, const struct pe_co
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static bool lies_in(const struct pe_config_node *inner, const struct pe_config_member *outer)
-{
-    for (; inner && inner->owner; inner = inner->owner->in)
-        if (inner->owner == outer)
-            return true;
-    return false;
-}
-
 /* Is an object about another part of the model, or about layers of another type than is meant? */
 static bool is_elsewhere(const struct pe_config_reading *reading,
                          const struct pe_config_member *member)
@@ -116,7 +108,7 @@ static bool is_elsewhere(const struct pe_config_reading *reading,
     const struct pe_config_scope *scope = &reading->scope;
     const struct pe_config_node *object = pe_config_object(member);
 
-    if (!object || lies_in(scope->text, member))
+    if (!object)
         return false;
     if (member->in == scope->around && object != scope->rope)
         return true;
@@ -126,18 +118,6 @@ static bool is_elsewhere(const struct pe_config_reading *reading,
     return pe_config_text(pe_config_member(object, "model_type")) != NULL;
 }
 
-static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object);
-
-static void inner_walk(struct pe_config_reading *reading, const struct pe_config_value *value)
-{
-    if (value->kind == PE_CONFIG_OBJECT)
-        object_walk(reading, value->as.node);
-    if (value->kind != PE_CONFIG_LIST)
-        return;
-    for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
-        inner_walk(reading, &at->value);
-}
-
 /* null and -1 say that a key is not given. */
 static bool is_given(const struct pe_config_value *value)
 {
@@ -145,25 +125,55 @@ static bool is_given(const struct pe_config_value *value)
            (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
 }
 
-/* Depth is bounded by that of a config. */
-static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object)
+static bool is_lost(const struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    return !reading->read[member->number] && is_given(&member->value) &&
+           speaks(reading, member->name.text) && !is_apart(reading, member);
+}
+
+/* Apart from the walk, whose calls within calls shall need little of the stack. */
+static void lost_warn(struct pe_config_reading *reading, const struct pe_config_member *member)
 {
     char path[PE_CONFIG_PATH_SIZE];
 
+    if (!pe_config_is_full(reading))
+        pe_config_warn(reading, "%s is not read, and may be about positions",
+                       pe_config_path(member, path, sizeof(path)));
+}
+
+static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object,
+                        const struct pe_config_node *without);
+
+static void inner_walk(struct pe_config_reading *reading, const struct pe_config_value *value)
+{
+    if (value->kind == PE_CONFIG_OBJECT)
+        object_walk(reading, value->as.node, NULL);
+    if (value->kind != PE_CONFIG_LIST)
+        return;
+    for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
+        inner_walk(reading, &at->value);
+}
+
+/* Depth is bounded by that of a config. `without` is an object within that is not walked. */
+static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object,
+                        const struct pe_config_node *without)
+{
     for (const struct pe_config_member *at = object->first; at; at = at->next) {
-        const bool is_lost = !reading->read[at->number] && is_given(&at->value);
-        if (is_elsewhere(reading, at))
+        if ((without && pe_config_object(at) == without) || is_elsewhere(reading, at))
             continue;
-        if (is_lost && speaks(reading, at->name.text) && !is_apart(reading, at))
-            pe_config_warn(reading, "%s is not read, and may be about positions",
-                           pe_config_path(at, path, sizeof(path)));
+        if (is_lost(reading, at))
+            lost_warn(reading, at);
         else
             inner_walk(reading, &at->value);
     }
 }
 
+/* From the part about text outwards. */
 void pe_config_unread_warn(struct pe_config_reading *reading)
 {
+    const struct pe_config_node *object = reading->scope.text, *inner = NULL;
+
     pe_config_layer_keys_note(reading);
-    object_walk(reading, reading->scope.top);
+    for (; object; inner = object, object = object->owner ? object->owner->in : NULL)
+        object_walk(reading, object, inner);
 }

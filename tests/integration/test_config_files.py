@@ -65,10 +65,11 @@ def test_params_of_mistral(server):
         "beta_slow": 1, "attention_factor": 1, "original_max_position_embeddings": 16384}
     assert answer["attention"]["temperature"] == 0.1
     assert answer["attention"]["temperature_length"] == 16384
-    other = post_json(server, "/v1/config", {"model_type": "ministral3", "head_dim": 128, "rope_parameters": {
-        "rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "beta_fast": 32.0,
-        "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
-        "original_max_position_embeddings": 16384}}).good().json
+    rope = {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "beta_fast": 32.0,
+            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+            "original_max_position_embeddings": 16384}
+    other = post_json(server, "/v1/config", {"model_type": "ministral3", "head_dim": 128,
+                                             "rope_parameters": rope}).good().json
     frequencies = [get(server, one["links"]["frequencies"] + "&dtype=f64").good().json
                    for one in (answer, other)]
     a, b = (numpy.array(one["tensors"]["inv_freq"]["data"]) for one in frequencies)
