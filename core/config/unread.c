@@ -8,6 +8,9 @@
  * is judged by the words of its name, so that a key nobody has met yet is not lost without a word.
  */
 
+/* Bytes of a name that are looked at: those of models have 60 at most. */
+enum { NAME_MAX_READ = 128 };
+
 static const struct apart {
     const char *key, *beside, *value;
 } apart[] = {
@@ -31,6 +34,13 @@ static const char *const sight_words[] = {
 /* Beginnings of the names of objects that describe another part of a model than its text. */
 static const char *const other_parts[] = {"vision", "visual", "vit",        "image",   "audio",
                                           "speech", "talker", "multimodal", "code2wav"};
+
+/* A walk over a config, and what is the same for all of its keys. */
+struct walk {
+    struct pe_config_reading *reading;
+    const struct pe_encoding *encoding;
+    bool is_measured; /* the model has a row in model_layers.def */
+};
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -59,18 +69,21 @@ static bool begins_with(const char *at, const char *word)
 
 static bool has_word(const char *name, const char *const *list)
 {
-    for (const char *at = name; *at; at++)
-        for (const char *const *word = list; *word && is_beginning(name, at); word++)
+    for (const char *at = name; *at && at < name + NAME_MAX_READ; at++) {
+        if (!is_beginning(name, at))
+            continue;
+        for (const char *const *word = list; *word; word++)
             if (begins_with(at, *word))
                 return true;
+    }
     return false;
 }
 
 /* Has the encoding a parameter of this name, of more than one word? Names of one word, as dim and
  * factor, mean other things elsewhere. */
-static bool is_parameter(const struct pe_config_reading *reading, const char *name)
+static bool is_parameter(const struct walk *walk, const char *name)
 {
-    const struct pe_encoding *encoding = pe_encoding_find(reading->name);
+    const struct pe_encoding *encoding = walk->encoding;
 
     for (size_t i = 0; encoding && strchr(name, '_') && i < encoding->info.params_count; i++)
         if (strcmp(encoding->info.params[i].name, name) == 0)
@@ -80,10 +93,10 @@ static bool is_parameter(const struct pe_config_reading *reading, const char *na
 
 /* Does the name of a key speak of positions, or of the attention of a model that nobody has
  * measured? */
-static bool speaks(const struct pe_config_reading *reading, const char *name)
+static bool speaks(const struct walk *walk, const char *name)
 {
-    return has_word(name, words) || is_parameter(reading, name) ||
-           (!pe_config_layers_of(&reading->scope) && has_word(name, sight_words));
+    return has_word(name, words) || is_parameter(walk, name) ||
+           (!walk->is_measured && has_word(name, sight_words));
 }
 
 /* Is a key whose name speaks of positions known to change none? */
@@ -125,10 +138,10 @@ static bool is_given(const struct pe_config_value *value)
            (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
 }
 
-static bool is_lost(const struct pe_config_reading *reading, const struct pe_config_member *member)
+static bool is_lost(const struct walk *walk, const struct pe_config_member *member)
 {
-    return !reading->read[member->number] && is_given(&member->value) &&
-           speaks(reading, member->name.text) && !is_apart(reading, member);
+    return !walk->reading->read[member->number] && is_given(&member->value) &&
+           speaks(walk, member->name.text) && !is_apart(walk->reading, member);
 }
 
 /* Apart from the walk, whose calls within calls shall need little of the stack. */
@@ -141,39 +154,41 @@ static void lost_warn(struct pe_config_reading *reading, const struct pe_config_
                        pe_config_path(member, path, sizeof(path)));
 }
 
-static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object,
+static void object_walk(const struct walk *walk, const struct pe_config_node *object,
                         const struct pe_config_node *without);
 
-static void inner_walk(struct pe_config_reading *reading, const struct pe_config_value *value)
+static void inner_walk(const struct walk *walk, const struct pe_config_value *value)
 {
     if (value->kind == PE_CONFIG_OBJECT)
-        object_walk(reading, value->as.node, NULL);
+        object_walk(walk, value->as.node, NULL);
     if (value->kind != PE_CONFIG_LIST)
         return;
     for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
-        inner_walk(reading, &at->value);
+        inner_walk(walk, &at->value);
 }
 
 /* Depth is bounded by that of a config. `without` is an object within that is not walked. */
-static void object_walk(struct pe_config_reading *reading, const struct pe_config_node *object,
+static void object_walk(const struct walk *walk, const struct pe_config_node *object,
                         const struct pe_config_node *without)
 {
     for (const struct pe_config_member *at = object->first; at; at = at->next) {
-        if ((without && pe_config_object(at) == without) || is_elsewhere(reading, at))
+        if ((without && pe_config_object(at) == without) || is_elsewhere(walk->reading, at))
             continue;
-        if (is_lost(reading, at))
-            lost_warn(reading, at);
+        if (is_lost(walk, at))
+            lost_warn(walk->reading, at);
         else
-            inner_walk(reading, &at->value);
+            inner_walk(walk, &at->value);
     }
 }
 
 /* From the part about text outwards. */
 void pe_config_unread_warn(struct pe_config_reading *reading)
 {
+    const struct walk walk = {reading, pe_encoding_find(reading->name),
+                              pe_config_layers_of(&reading->scope) != NULL};
     const struct pe_config_node *object = reading->scope.text, *inner = NULL;
 
     pe_config_layer_keys_note(reading);
     for (; object; inner = object, object = object->owner ? object->owner->in : NULL)
-        object_walk(reading, object, inner);
+        object_walk(&walk, object, inner);
 }
