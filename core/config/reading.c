@@ -21,7 +21,7 @@ static const char *const weights[] = {
 
 /* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config, whose
  * name is looked at word by word. */
-enum { READING_WORK = 100000, KEY_WORK = 250 };
+enum { READING_WORK = 100000, KEY_WORK = 300 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 

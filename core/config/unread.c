@@ -25,6 +25,12 @@ static const char *const words[] = {
     NULL,
 };
 
+static const char *const endings[] = {
+#define CONFIG_ENDING(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
+
 static const char *const sight_words[] = {
 #define CONFIG_SIGHT(word) word,
 #include "core/config/keys.def"
@@ -79,6 +85,16 @@ static bool has_word(const char *name, const char *const *list)
     return false;
 }
 
+/* Does a word of the name end with one of these? */
+static bool has_ending(const char *name)
+{
+    for (const char *at = name; *at && at < name + NAME_MAX_READ; at++)
+        for (const char *const *word = endings; *word; word++)
+            if (begins_with(at, *word) && !is_within(at[strlen(*word)], 'a', 'z'))
+                return true;
+    return false;
+}
+
 /* Has the encoding a parameter of this name, of more than one word? Names of one word, as dim and
  * factor, mean other things elsewhere. */
 static bool is_parameter(const struct walk *walk, const char *name)
@@ -95,7 +111,7 @@ static bool is_parameter(const struct walk *walk, const char *name)
  * measured? */
 static bool speaks(const struct walk *walk, const char *name)
 {
-    return has_word(name, words) || is_parameter(walk, name) ||
+    return has_word(name, words) || has_ending(name) || is_parameter(walk, name) ||
            (!walk->is_measured && has_word(name, sight_words));
 }
 

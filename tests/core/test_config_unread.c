@@ -33,12 +33,13 @@ static const struct {
     {"x.y.position_bias=linear", LOST("x.y.position_bias")},
     {"x_rotary.base=5 x_rotary.dim=4", LOST("x_rotary")},
     {"alibi_slopes=false", LOST("alibi_slopes")},
+    {"norope_layers=3", LOST("norope_layers")},
     {"beta_fast=32", LOST("beta_fast")}, /* a parameter, beside the rope object */
     {"layers.nope=true", LOST("layers.nope")},
     {"rope_parameters.full_attention.rope_type=default rope_parameters.rope_twist=5",
      LOST("rope_parameters.rope_twist")},
     /* names of which a part only looks so */
-    {"properties=1 europe=2 n_positions=3 dropout=4 compositions=5 thetas_x=null", ""},
+    {"properties=1 ropey=null n_positions=3 dropout=4 decomposition=5 thetas_x=null", ""},
     {"relative_x=-1 rope_x=null", ""},
     /* parts of the model that have answers of their own */
     {"vision_config.rope_theta=5 audio.model_type=y audio.rope_theta=5 x.model_type=z x.rope_a=1",
