@@ -122,7 +122,7 @@ def test_pipes(posenc, tensors):
 
 
 def test_a_config_of_any_publisher(posenc, server):
-    """A file without a key of Hugging Face is the config all the same, as it is within an object."""
+    """A file without a key of Hugging Face is a config all the same, as within an object."""
     config = {"dim": 64, "n_heads": 4, "n_layers": 2, "vocab_size": 9, "rope_theta": 10000.0,
               "yarn": {"factor": 4, "original_max_position_embeddings": 64, "beta": 32,
                        "alpha": 1, "apply_scale": False}}
