@@ -28,10 +28,34 @@ const size_t api_config_count = sizeof(api_config_list) / sizeof(api_config_list
 
 /* ---- where it stands ------------------------------------------------------------------------- */
 
+static bool has_any(const json_t *json, const char *const *keys)
+{
+    for (; *keys; keys++)
+        if (json_object_get(json, *keys))
+            return true;
+    return false;
+}
+
+/* Is an object a config of whichever publisher? By keys that are a parameter of no operation, nor
+ * another spelling of one. */
 static bool is_config(const json_t *json)
 {
-    return json_object_get(json, "model_type") || json_object_get(json, "architectures") ||
-           json_object_get(json, "hidden_size");
+    return has_any(json, (const char *const[]){"model_type", "architectures", "hidden_size",
+                                               "n_layers", "num_hidden_layers", "vocab_size",
+                                               "_class_name", "text_config", NULL});
+}
+
+/* The same where nothing but a config is posted: keys that elsewhere are spellings of parameters
+ * count too. */
+static bool is_bare_config(const json_t *json)
+{
+    static const char *const around[] = {"config", "encoding", "tensors", NULL};
+
+    return !has_any(json, around) &&
+           has_any(json, (const char *const[]){"model_config", "rope_theta", "rope_scaling",
+                                               "rope_parameters", "n_heads", "n_head", "n_embd",
+                                               "d_model", "num_attention_heads",
+                                               "max_position_embeddings", "yarn", NULL});
 }
 
 static json_t *text_parse(struct api_request *request, const char *text, struct api_error *err)
@@ -59,12 +83,14 @@ static bool is_gguf(const struct api_request *request)
 }
 
 /* *json stays NULL where there is no config in JSON. */
-static enum api_status source_find(struct api_request *request, json_t **json, const char **pointer,
-                                   struct api_error *err)
+static enum api_status source_find(struct api_request *request, bool is_about_config, json_t **json,
+                                   const char **pointer, struct api_error *err)
 {
     json_t *inner = json_object_get(request->json, "config");
     const char *text = api_request_text(request, "config");
-    const bool whole = request->tensors_count == 0 && is_config(request->json);
+    const bool whole =
+        request->tensors_count == 0 &&
+        (is_config(request->json) || (is_about_config && !text && is_bare_config(request->json)));
 
     *json = NULL;
     *pointer = NULL;
@@ -182,14 +208,15 @@ enum api_status api_config_make(struct api_request *request, json_t *json, const
     return values_feed(request, config, json, err);
 }
 
-enum api_status api_config_find(struct api_request *request, struct api_config **out,
-                                const char **layer_type, bool *strict, struct api_error *err)
+enum api_status api_config_find(struct api_request *request, bool is_about_config,
+                                struct api_config **out, const char **layer_type, bool *strict,
+                                struct api_error *err)
 {
     const char *pointer;
     json_t *json;
 
     *out = NULL;
-    if (source_find(request, &json, &pointer, err))
+    if (source_find(request, is_about_config, &json, &pointer, err))
         return api_failed(err);
     if (!json && !is_gguf(request))
         return alone_check(request, err);
@@ -207,7 +234,7 @@ enum api_status api_config_open(struct api_request *request, struct api_error *e
     const char *layer_type;
     bool strict;
 
-    if (api_config_find(request, &config, &layer_type, &strict, err))
+    if (api_config_find(request, false, &config, &layer_type, &strict, err))
         return api_failed(err);
     if (config && api_config_read(request, config, layer_type, strict, err))
         return api_failed(err);

@@ -103,9 +103,11 @@ enum api_status api_config_make(struct api_request *request, json_t *json, const
                                 struct api_config **out, struct api_error *err);
 enum api_status api_config_read(struct api_request *request, struct api_config *config,
                                 const char *layer_type, bool strict, struct api_error *err);
-/* Finds a request's config and what is asked of it; *out stays NULL where there is none. */
-enum api_status api_config_find(struct api_request *request, struct api_config **out,
-                                const char **layer_type, bool *strict, struct api_error *err);
+/* Finds a request's config and what is asked of it; *out stays NULL where there is none. A body
+ * that is about nothing but a config is one by fewer keys. */
+enum api_status api_config_find(struct api_request *request, bool is_about_config,
+                                struct api_config **out, const char **layer_type, bool *strict,
+                                struct api_error *err);
 /* Adds the values of a JSON object to an object of a config. */
 enum pe_status api_config_feed(struct pe_config_node *object, json_t *json, struct pe_error *err);
 /* The status of a failure of the rules, which left it in err->core: a key becomes a pointer into

@@ -50,7 +50,7 @@ enum api_status api_config_open_whole(struct api_request *request, struct api_er
     const char *layer_type;
     bool strict;
 
-    if (api_config_find(request, &config, &layer_type, &strict, err))
+    if (api_config_find(request, true, &config, &layer_type, &strict, err))
         return api_failed(err);
     if (config && (layer_type ? api_config_read(request, config, layer_type, strict, err)
                               : whole_read(request, config, strict, err)))

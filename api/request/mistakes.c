@@ -300,6 +300,9 @@ static const struct {
     {"name", "encoding",
      "; an encoding with its parameters stands under encoding: {\"encoding\": {\"name\": ...}}"},
     {"name", "per_pair", "; what is compared stands under a and b: {\"a\": {\"name\": ...}}"},
+    {"config", "spatial_merge_size",
+     "; ids are counted by model_type, spatial_merge_size, temporal_merge_size and "
+     "tokens_per_second, which stand here as the config has them"},
     {"name", "dtype",
      "; the path names the encoding, and its parameters stand here; one with its parameters, as "
      "answers tell it, stands under encoding: {\"encoding\": {\"name\": ...}}"},

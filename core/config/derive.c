@@ -50,6 +50,14 @@ static const struct by_length {
     {0},
 };
 
+static const struct alias {
+    const char *object, *key, *param, *unless;
+} aliases[] = {
+#define CONFIG_ALIAS(object, key, param, unless) {object, key, param, unless},
+#include "core/config/keys.def"
+    {0},
+};
+
 static bool is_given(const struct pe_params *params, const char *name)
 {
     const int index = pe_params_find(params, name);
@@ -210,6 +218,57 @@ static enum pe_status times_fill(const struct pe_config_filling *filling, const 
         return filling->err->status;
     snprintf(product, sizeof(product), "%g * %s", usual, path);
     pe_config_source_set(filling->reading, row->param, PE_CONFIG_DERIVED, product);
+    return PE_OK;
+}
+
+/* A switch says that a parameter has a value of its own, or that it is left open. */
+static enum pe_status switch_fill(const struct pe_config_filling *filling, const struct alias *row,
+                                  size_t index, const struct pe_config_member *found)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    pe_config_path(found, path, sizeof(path));
+    if (found->value.kind != PE_CONFIG_BOOL)
+        return pe_config_fail(found, PE_INVALID, filling->err, "%s must be true or false", path);
+    if (found->value.as.truth)
+        return PE_OK;
+    pe_config_source_set(filling->reading, row->param, PE_CONFIG_KEY, path);
+    return pe_params_set_text(filling->params, index, row->unless, filling->err);
+}
+
+static enum pe_status alias_fill(const struct pe_config_filling *filling, const struct alias *row)
+{
+    const struct pe_config_node *rope = filling->reading->scope.rope;
+    const struct pe_config_member *found = pe_config_member(rope, row->key);
+    const int index = pe_params_find(filling->params, row->param);
+
+    if (!found || strcmp(rope->owner->name.text, row->object) != 0)
+        return PE_OK;
+    pe_config_note(filling->reading, found);
+    if (found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
+        return PE_OK;
+    return *row->unless ? switch_fill(filling, row, (size_t)index, found)
+                        : pe_config_member_fill(filling, (size_t)index, found);
+}
+
+enum pe_status pe_config_named_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_config_node *rope = filling->reading->scope.rope;
+    const char *type = pe_config_named_type(rope);
+    const int index = pe_params_find(filling->params, "rope_type");
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!type || index < 0)
+        return PE_OK;
+    if (!filling->params->values[index].given) {
+        if (pe_params_set_text(filling->params, (size_t)index, type, filling->err))
+            return filling->err->status;
+        pe_config_source_set(filling->reading, "rope_type", PE_CONFIG_KEY,
+                             pe_config_path(rope->owner, path, sizeof(path)));
+    }
+    for (const struct alias *at = aliases; at->object; at++)
+        if (alias_fill(filling, at))
+            return filling->err->status;
     return PE_OK;
 }
 
@@ -384,4 +443,30 @@ void pe_config_width_check(const struct pe_config_filling *filling)
                        "head_dim and partial_rotary_factor: transformers 5.23 fails there",
                        turning, reading->model->model_type, made);
     }
+}
+
+/* Has the config a size that the width of a head could come from? */
+static bool has_size(const struct pe_config_reading *reading)
+{
+    for (const struct ratio *at = ratios; at->encoding; at++)
+        if (strcmp(at->encoding, reading->family) == 0 &&
+            (pe_config_first(&reading->scope, "text top", at->over) ||
+             pe_config_first(&reading->scope, "text top", at->under)))
+            return true;
+    return false;
+}
+
+void pe_config_defaults_warn(struct pe_config_reading *reading)
+{
+    const struct pe_config_source *source = pe_config_source_find(reading, "dim");
+
+    if (!source || !reading->model)
+        return;
+    if (source->from == PE_CONFIG_MODEL && !has_size(reading))
+        pe_config_warn(reading,
+                       "the config has no key of a width: dim is the default of the class of %s",
+                       reading->model->model_type);
+    else if (source->from == PE_CONFIG_DERIVED && strstr(source->key, "of the class"))
+        pe_config_warn(reading, "dim is %s: the config has one of the two sizes alone",
+                       source->key);
 }

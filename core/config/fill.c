@@ -361,14 +361,22 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
     if (sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
-        pe_config_odd_places(&filling) || keys_fill(&filling) || pe_config_by_length(&filling) ||
-        rope_fill(&filling) || pe_config_derive(&filling))
+        pe_config_odd_places(&filling) || keys_fill(&filling) || pe_config_named_fill(&filling) ||
+        pe_config_by_length(&filling) || rope_fill(&filling) || pe_config_derive(&filling))
         return err->status;
     pe_config_width_check(&filling);
     return pe_config_memory_check(reading, err);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
+
+/* Notes as read the keys of every size, whichever of them is looked for first. */
+static void sizes_note(struct pe_config_reading *reading)
+{
+    for (const struct key *at = keys; at->encoding; at++)
+        if (strcmp(at->encoding, reading->name) == 0)
+            pe_config_find(reading, at->places, at->keys);
+}
 
 enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name, int64_t *size,
                               struct pe_error *err)
@@ -383,6 +391,8 @@ enum pe_status pe_config_size(struct pe_config_reading *reading, const char *nam
     if (!row->encoding)
         return pe_config_fail(NULL, PE_NOT_FOUND, err, "%s has no size '%.60s'", reading->name,
                               name);
+    sizes_note(reading);
+    pe_config_unread_warn(reading);
     found = pe_config_find(reading, row->places, row->keys);
     if (!found)
         return pe_config_fail(NULL, PE_MISSING, err, "the config has none of: %s", row->keys);

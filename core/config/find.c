@@ -163,6 +163,16 @@ void pe_config_note(struct pe_config_reading *reading, const struct pe_config_me
         reading->read[member->number] = true;
 }
 
+/* Depth is bounded by that of a config. */
+void pe_config_note_whole(struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    const struct pe_config_node *object = member ? pe_config_object(member) : NULL;
+
+    pe_config_note(reading, member);
+    for (const struct pe_config_member *at = object ? object->first : NULL; at; at = at->next)
+        pe_config_note_whole(reading, at);
+}
+
 /* Reads a key further out too, and warns where its value is another one: unless that of some layers
  * alone was found, which is meant to differ. */
 static void shadow_note(struct pe_config_reading *reading, const struct pe_config_member *found,
@@ -172,7 +182,7 @@ static void shadow_note(struct pe_config_reading *reading, const struct pe_confi
 
     if (!other || other == found) /* the part about text may be the top */
         return;
-    pe_config_note(reading, other);
+    pe_config_note_whole(reading, other);
     if (found->in != reading->scope.layer && !pe_config_equal(&found->value, &other->value))
         pe_config_warn(reading, "%s and %s differ; the first is read",
                        pe_config_path(found, path, sizeof(path)),

@@ -19,24 +19,63 @@ static const struct within {
     {0},
 };
 
+static const struct named {
+    const char *key, *rope_type;
+} named[] = {
+#define CONFIG_NAMED(key, rope_type) {key, rope_type},
+#include "core/config/keys.def"
+    {0},
+};
+
 static const char *const sliding_layers[] = {"full_attention", "sliding_attention"};
 static const char sliding_keys[] = "rope_local_base_freq local_rope_theta";
 static const char rope_keys[] = "rope_parameters rope_scaling attn_config.rope_hf_config";
+
+/* The row of an object that is a rope object by its name; NULL: it is none. */
+static const struct named *named_row(const struct pe_config_node *object)
+{
+    for (const struct named *at = named; at->key && object && object->owner; at++)
+        if (strcmp(at->key, object->owner->name.text) == 0)
+            return at;
+    return NULL;
+}
+
+const char *pe_config_named_type(const struct pe_config_node *rope)
+{
+    const struct named *row = named_row(rope);
+
+    return row ? row->rope_type : NULL;
+}
+
+/* The rope object of a config that has none of the usual names; NULL: there is none. */
+static const struct pe_config_node *named_find(const struct pe_config_scope *scope)
+{
+    for (const struct named *at = named; at->key; at++) {
+        const struct pe_config_node *object =
+            pe_config_object(pe_config_member(scope->text, at->key));
+        if (object)
+            return object;
+    }
+    return NULL;
+}
 
 static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_error *err)
 {
     const struct pe_config_member *found = pe_config_find(reading, "text top", rope_keys), *other;
     char path[PE_CONFIG_PATH_SIZE], behind[PE_CONFIG_PATH_SIZE];
 
-    reading->scope.rope = pe_config_object(found);
-    if (!found)
+    reading->scope.rope = found ? pe_config_object(found) : named_find(&reading->scope);
+    if (!found) {
+        pe_config_note(reading, reading->scope.rope ? reading->scope.rope->owner : NULL);
         return PE_OK;
+    }
     pe_config_path(found, path, sizeof(path));
     if (!reading->scope.rope)
         return pe_config_fail(found, PE_INVALID, err, "%s must be an object", path);
     if (strcmp(found->name.text, "rope_parameters") != 0)
         return PE_OK;
     other = pe_config_find(reading, "text top", "rope_scaling");
+    pe_config_note_whole(reading, other);
     if (other)
         pe_config_warn(reading, "%s and %s are both there; the first is read", path,
                        pe_config_path(other, behind, sizeof(behind)));
@@ -77,7 +116,9 @@ static bool sliding_differs(const struct pe_config_scope *scope,
 
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope)
 {
-    return pe_config_object(pe_config_first(scope, "text top", rope_keys));
+    const struct pe_config_member *found = pe_config_first(scope, "text top", rope_keys);
+
+    return found ? pe_config_object(found) : named_find(scope);
 }
 
 const char *pe_config_layer_type(const struct pe_config *config, size_t index)
@@ -164,6 +205,8 @@ static void sliding_enter(struct pe_config_reading *reading, const struct pe_con
 {
     const char *of_model = reading->model ? reading->model->sliding : "";
 
+    if (reading->scope.rope) /* it is of the other layers */
+        pe_config_note_whole(reading, reading->scope.rope->owner);
     reading->scope.rope = NULL;
     reading->sliding_member = base;
     if (base)

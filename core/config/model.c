@@ -24,9 +24,17 @@ static const struct rule {
 };
 
 static const struct warning {
-    const char *key, *value, *encoding, *text;
+    const char *key, *value, *encoding, *models, *text;
 } warnings[] = {
-#define CONFIG_WARN(key, value, encoding, text) {key, value, encoding, text},
+#define CONFIG_WARN(key, value, encoding, models, text) {key, value, encoding, models, text},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct denied {
+    const char *key, *values, *models, *reason;
+} denials[] = {
+#define CONFIG_DENIED(key, values, models, reason) {key, values, models, reason},
 #include "core/config/keys.def"
     {0},
 };
@@ -160,12 +168,22 @@ static bool value_is(const struct pe_config_member *member, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-/* Does the code of the model read a key that decides? Of a model that is not known it may. */
+/* Is the model one of these? "?" is one that is not in model_types.def. */
+static bool is_listed(const struct pe_config_reading *reading, const char *models)
+{
+    const char *name = reading->model ? reading->model->model_type : "?";
+
+    return pe_text_lists(models, ' ', name, strlen(name));
+}
+
+/* Does the code of the model read a key that decides? Of a model that is not known it may, unless
+ * the models begin with "only". */
 static bool is_alive(const struct pe_config_reading *reading, const char *models)
 {
-    const char *name = reading->model ? reading->model->model_type : NULL;
+    static const char only[] = "only ";
 
-    return !name || pe_text_lists(models, ' ', name, strlen(name));
+    return (!reading->model && strncmp(models, only, sizeof(only) - 1) != 0) ||
+           is_listed(reading, models);
 }
 
 /* A model with a learned table may have had another one by an older release of its code. */
@@ -210,12 +228,42 @@ static enum pe_status model_refuse(const struct pe_config_reading *reading, stru
                           reading->model->note);
 }
 
+/* Has a key that denies one of its values? Those of an empty list are all but null and false. */
+static bool denies(const struct denied *row, const struct pe_config_member *member)
+{
+    const struct pe_config_value *value = &member->value;
+    struct pe_name word;
+    char copy[40];
+
+    if (!*row->values)
+        return value->kind != PE_CONFIG_NULL && (value->kind != PE_CONFIG_BOOL || value->as.truth);
+    for (const char *rest = row->values; pe_text_next(&rest, ' ', &word);) {
+        snprintf(copy, sizeof(copy), "%.*s", (int)word.size, word.at);
+        if (value_is(member, copy))
+            return true;
+    }
+    return false;
+}
+
+/* Fails where a key says that positions are none that an encoding here describes. */
+static enum pe_status denied_refuse(const struct pe_config_reading *reading, struct pe_error *err)
+{
+    for (const struct denied *at = denials; at->key; at++) {
+        const struct pe_config_member *found =
+            pe_config_first(&reading->scope, "text top", at->key);
+        if (found && denies(at, found) && (!*at->models || is_listed(reading, at->models)))
+            return pe_config_fail(found, PE_UNSUPPORTED, err, "%s", at->reason);
+    }
+    return PE_OK;
+}
+
 static void warnings_tell(struct pe_config_reading *reading)
 {
     for (const struct warning *at = warnings; at->key; at++) {
         const struct pe_config_member *found =
             pe_config_first(&reading->scope, "text top", at->key);
-        if (strcmp(at->encoding, reading->family) != 0)
+        if (strcmp(at->encoding, reading->family) != 0 ||
+            (*at->models && !is_listed(reading, at->models)))
             continue;
         pe_config_note(reading, found);
         if (value_is(found, at->value))
@@ -231,7 +279,7 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
 
     if (reading->model_type)
         snprintf(told, sizeof(told), "model_type %.60s is not known", reading->model_type);
-    if (keys_decide(reading, err))
+    if (denied_refuse(reading, err) || keys_decide(reading, err))
         return err->status;
     if (!reading->family && reading->model && !*reading->model->encoding)
         return model_refuse(reading, err);

@@ -19,14 +19,9 @@ static const char *const weights[] = {
     NULL,
 };
 
-static const char *const apart[] = {
-#define CONFIG_APART(key) key,
-#include "core/config/keys.def"
-    NULL,
-};
-
-/* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config. */
-enum { READING_WORK = 100000, KEY_WORK = 15 };
+/* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config, whose
+ * name is looked at word by word. */
+enum { READING_WORK = 100000, KEY_WORK = 300 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -186,27 +181,6 @@ static void defaults_note(struct pe_config_reading *reading, const struct pe_par
     }
 }
 
-/* Is a key whose name speaks of rotation known to change nothing here? */
-static bool is_apart(const struct pe_config_reading *reading, const struct pe_config_member *member)
-{
-    for (const char *const *at = apart; *at; at++)
-        if (strcmp(*at, member->name.text) == 0)
-            return true;
-    return pe_config_is_dead(&reading->scope, member);
-}
-
-static void rotary_keys_warn(struct pe_config_reading *reading)
-{
-    char path[PE_CONFIG_PATH_SIZE];
-
-    for (const struct pe_config_member *at = reading->scope.text->first; at; at = at->next)
-        if ((strstr(at->name.text, "rope") || strstr(at->name.text, "rotary")) &&
-            at->value.kind != PE_CONFIG_NULL && !reading->read[at->number] &&
-            !is_apart(reading, at))
-            pe_config_warn(reading, "%s is not read, and may be about positions",
-                           pe_config_path(at, path, sizeof(path)));
-}
-
 static const struct pe_config_node *list_told(const struct pe_config_reading *reading,
                                               const char *key)
 {
@@ -255,7 +229,8 @@ enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_read
     if (trial.status)
         return pe_fail(err, trial.status, trial.where, "%s", trial.detail);
     defaults_note(reading, pe_scheme_params(*scheme));
-    rotary_keys_warn(reading);
+    pe_config_defaults_warn(reading);
+    pe_config_unread_warn(reading);
     layer_lists_warn(reading, pe_scheme_params(*scheme));
     if (pe_config_memory_check(reading, err)) {
         pe_scheme_free(*scheme);

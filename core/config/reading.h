@@ -72,11 +72,15 @@ bool pe_config_is_foreign(const struct pe_config_scope *scope,
 bool pe_config_is_among(const struct pe_config_scope *scope, const char *models);
 /* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
+/* Notes a member that was looked at as one value, with all that lies in it. */
+void pe_config_note_whole(struct pe_config_reading *reading, const struct pe_config_member *member);
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Are there so many warnings that no more are kept? */
+bool pe_config_is_full(const struct pe_config_reading *reading);
 /* Fails at a key; member NULL: at the config as a whole. Returns the status. */
 enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
                               struct pe_error *err, const char *format, ...)
@@ -96,6 +100,11 @@ void pe_config_source_delete(struct pe_config_reading *reading, const char *para
 const struct pe_config_source *pe_config_source_find(const struct pe_config_reading *reading,
                                                      const char *param);
 
+/* Warns of every key that nothing read and whose name speaks of positions. */
+void pe_config_unread_warn(struct pe_config_reading *reading);
+/* Warns where the width that turns is a default of the model's class, in part or in whole. */
+void pe_config_defaults_warn(struct pe_config_reading *reading);
+
 /* ---- the steps of pe_config_read ------------------------------------------------------------- */
 
 /* The row of a model_type of a config.json, which may be NULL; NULL: there is none. */
@@ -109,6 +118,8 @@ const char *pe_config_model_type(const struct pe_config_scope *scope);
 enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err);
 /* The object rope_parameters, or by its older names; NULL: there is none. */
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope);
+/* The type of a rope object that its name tells; NULL: its name tells none. */
+const char *pe_config_named_type(const struct pe_config_node *rope);
 /* Finds the rope object and, where layers differ, chooses those of layer_type. */
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err);
@@ -126,6 +137,8 @@ enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, si
                                      const struct pe_config_member *member);
 /* Is this parameter left open by what is given and was filled so far? index -1: no. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
+/* Sets what the rope object says by its name, and by keys that have other names in it. */
+enum pe_status pe_config_named_fill(const struct pe_config_filling *filling);
 /* Sets what two keys say, for short and for long sequences. */
 enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
 /* Sets what transformers reads at another place of a config than it seems to. */

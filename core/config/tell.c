@@ -41,12 +41,17 @@ static void warning_add(struct pe_config_reading *reading, const char *text)
         reading->short_of_memory = true;
 }
 
+bool pe_config_is_full(const struct pe_config_reading *reading)
+{
+    return reading->warnings_count > WARNINGS_MAX;
+}
+
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
 {
     char text[240];
     va_list args;
 
-    if (reading->warnings_count > WARNINGS_MAX)
+    if (pe_config_is_full(reading))
         return;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);

@@ -15,7 +15,6 @@ enum {
     INFO_LEAST = 8 + 4 + 4 + 8,
     RANK_MAX = 4,
     ALIGNMENT = 32,        /* unless general.alignment says otherwise */
-    TYPE_F32 = 0,          /* of a tensor */
     TENSORS_MAX = 1 << 18, /* of a list that is walked: 10 ms; files have some thousands */
 };
 
@@ -214,6 +213,23 @@ enum pe_status pe_gguf_keys(struct pe_gguf *file,
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* The dtype of a type of ggml, as ggml.h numbers them; false: the numbers of this type are not
+ * read. */
+static bool dtype_find(uint64_t type, enum pe_dtype *dtype)
+{
+    static const struct {
+        uint64_t type;
+        enum pe_dtype dtype;
+    } rows[] = {{0, PE_F32}, {1, PE_F16}, {28, PE_F64}, {30, PE_BF16}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].type == type) {
+            *dtype = rows[i].dtype;
+            return true;
+        }
+    return false;
+}
+
 static bool info_take(struct walk *walk, struct pe_gguf_tensor *tensor)
 {
     uint64_t rank, type;
@@ -225,7 +241,7 @@ static bool info_take(struct walk *walk, struct pe_gguf_tensor *tensor)
             return false;
     if (!whole_take(walk, 4, &type) || !whole_take(walk, 8, &tensor->offset))
         return false;
-    tensor->is_list = rank == 1 && type == TYPE_F32;
+    tensor->is_list = rank == 1 && dtype_find(type, &tensor->dtype);
     return true;
 }
 
@@ -246,7 +262,8 @@ static void data_find(const struct pe_gguf *file, struct walk walk, uint64_t lef
         return;
     begin = (begin + file->alignment - 1) / file->alignment * file->alignment;
     room = begin < file->size ? file->size - begin : 0;
-    if (tensor->offset <= room && tensor->count <= (room - tensor->offset) / sizeof(float))
+    if (tensor->offset <= room &&
+        tensor->count <= (room - tensor->offset) / pe_dtype_info(tensor->dtype)->size)
         tensor->at = file->bytes + begin + tensor->offset;
 }
 
@@ -273,6 +290,17 @@ bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
+
+double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index)
+{
+    const size_t size = pe_dtype_info(tensor->dtype)->size;
+    _Alignas(double) unsigned char bytes[sizeof(double)];
+    double number;
+
+    memcpy(bytes, tensor->at + index * size, size);
+    pe_to_f64(&number, bytes, tensor->dtype, 1);
+    return number;
+}
 
 static double real_read(const unsigned char *at, size_t size)
 {

@@ -6,6 +6,7 @@
  * ggml-org/ggml, docs/gguf.md, versions 2 and 3. */
 
 #include "core/config/reading.h"
+#include "posenc/dtype.h"
 
 /* As the file numbers them. */
 enum pe_gguf_type {
@@ -39,11 +40,12 @@ struct pe_gguf_value {
     struct pe_gguf_text text;
 };
 
-/* The numbers of a tensor of rank 1 and type F32. */
+/* The numbers of a tensor of rank 1 and a floating type. */
 struct pe_gguf_tensor {
     struct pe_gguf_text name;
     uint64_t count;
-    bool is_list;            /* rank 1 and F32 */
+    bool is_list;            /* rank 1, and a type that pe_gguf_factor reads */
+    enum pe_dtype dtype;     /* of a list */
     uint64_t offset;         /* in the data */
     const unsigned char *at; /* NULL: the bytes end before it does */
 };
@@ -76,6 +78,9 @@ bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf
                     bool *whole);
 
 bool pe_gguf_text_is(struct pe_gguf_text text, const char *is);
+
+/* An element of a list whose bytes are there. */
+double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index);
 
 /* A number of a scalar or of an element of an array: whole where the type is, or a truth. False: it
  * is no number. */

@@ -79,22 +79,39 @@ static void scaling_settle(struct pe_gguf_making *making)
         snprintf(making->scaling, sizeof(making->scaling), "linear");
 }
 
+enum { FACTORS_COUNT = 2 };
+static const char *const factors[FACTORS_COUNT] = {"rope_factors_long.weight",
+                                                   "rope_factors_short.weight"};
+
+/* Conversions of Phi-3 and PhiMoE write both tensors of longrope and no type, and llama.cpp takes
+ * either by the length of the context whatever the type: conversion/phi.py (051139f),
+ * src/llama-model.cpp, get_rope_factors. */
+static enum pe_status longrope_find(struct pe_gguf_making *making, struct pe_error *err)
+{
+    struct pe_gguf_tensor tensor;
+    bool whole;
+
+    for (size_t i = 0; i < FACTORS_COUNT; i++)
+        if (*making->scaling || !pe_gguf_tensor(&making->file, factors[i], &tensor, &whole))
+            return PE_OK;
+    snprintf(making->scaling, sizeof(making->scaling), "longrope");
+    making->shown = factors[0];
+    return pe_gguf_text_add(making, pe_gguf_place(making, "rope_scaling", err), "rope_type",
+                            making->scaling, err);
+}
+
 /* ---- factors among the tensors --------------------------------------------------------------- */
 
 static enum pe_status factors_add(struct pe_gguf_making *making, const char *name,
                                   const struct pe_gguf_tensor *tensor, struct pe_error *err)
 {
     struct pe_config_node *object = pe_gguf_place(making, "rope_scaling", err), *list;
-    const struct pe_gguf_value numbers = {
-        .type = PE_GGUF_F32, .is_array = true, .count = tensor->count, .at = tensor->at};
-    struct pe_config_value number;
 
     if (!object || pe_gguf_numbers_add(making, object, name, NULL, 0, err))
         return err->status;
     list = object->last->value.as.node;
     for (uint64_t i = 0; i < tensor->count; i++)
-        if (!pe_gguf_number(&numbers, i, &number) ||
-            pe_config_set_number(list, NULL, number.as.number, err))
+        if (pe_config_set_number(list, NULL, pe_gguf_factor(tensor, i), err))
             return err->status;
     return PE_OK;
 }
@@ -115,6 +132,11 @@ static enum pe_status factors_read(struct pe_gguf_making *making, const char *te
                                     "rest, its factors divide "
                                     "the frequencies, and are not read",
                                     tensor_name);
+    if (!tensor.is_list)
+        return pe_gguf_note(making, err,
+                            "the file has %s, whose factors divide the frequencies, and they are "
+                            "no list of F32, F16, BF16 or F64: they are not read",
+                            tensor_name);
     if (!tensor.at || tensor.count > FACTORS_MAX)
         return pe_gguf_note(
             making, err,
@@ -125,17 +147,34 @@ static enum pe_status factors_read(struct pe_gguf_making *making, const char *te
     return factors_add(making, name, &tensor, err);
 }
 
+/* Factors of longrope beside another scaling, or one of the two alone. */
+static enum pe_status strays_note(struct pe_gguf_making *making, struct pe_error *err)
+{
+    struct pe_gguf_tensor tensor;
+    bool whole;
+
+    for (size_t i = 0; i < FACTORS_COUNT; i++)
+        if (pe_gguf_tensor(&making->file, factors[i], &tensor, &whole) &&
+            pe_gguf_note(making, err,
+                         "the file has %s, and frequencies that are not those of longrope: it is "
+                         "not read",
+                         factors[i]))
+            return err->status;
+    return PE_OK;
+}
+
 static enum pe_status tensors_read(struct pe_gguf_making *making, struct pe_error *err)
 {
     const bool longrope = strcmp(making->scaling, "longrope") == 0;
     bool there;
 
     if (longrope)
-        return factors_read(making, "rope_factors_long.weight", "long_factor", &there, err) ||
-                       factors_read(making, "rope_factors_short.weight", "short_factor", &there,
-                                    err)
+        return factors_read(making, factors[0], "long_factor", &there, err) ||
+                       factors_read(making, factors[1], "short_factor", &there, err)
                    ? err->status
                    : PE_OK;
+    if (strays_note(making, err))
+        return err->status;
     if (*making->scaling) {
         struct pe_gguf_tensor tensor;
         return pe_gguf_tensor(&making->file, "rope_freqs.weight", &tensor, &there)
@@ -185,7 +224,8 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
         pe_gguf_keys(&making.file, fact_note, &making, work, err))
         return err->status;
     scaling_settle(&making);
-    return pe_gguf_keys(&making.file, pe_gguf_key_add, &making, work, err) ||
+    return longrope_find(&making, err) ||
+                   pe_gguf_keys(&making.file, pe_gguf_key_add, &making, work, err) ||
                    defaults_add(&making, err) || tensors_read(&making, err) ||
                    pe_gguf_note(&making, err,
                                 "of attention only the keys of %s are told: scales, masks and "

@@ -121,6 +121,17 @@ def test_pipes(posenc, tensors):
     assert numpy.abs(back - numpy.load(io.BytesIO(tensors["q.npy"]))).max() < 1e-6
 
 
+def test_a_config_of_any_publisher(posenc, server):
+    """A file without a key of Hugging Face is a config all the same, as within an object."""
+    config = {"dim": 64, "n_heads": 4, "n_layers": 2, "vocab_size": 9, "rope_theta": 10000.0,
+              "yarn": {"factor": 4, "original_max_position_embeddings": 64, "beta": 32,
+                       "alpha": 1, "apply_scale": False}}
+    (posenc.folder / "params.json").write_text(json.dumps(config))
+    said = json.loads(posenc("config", "params.json"))
+    assert said == server.post("/v1/config", json={"config": config}).json()
+    assert said["encoding"]["rope_type"] == "yarn" and said["encoding"]["dim"] == 16
+
+
 def test_values_of_files(posenc, tensors, server):
     config = tensors["config.json"].decode()
     wanted = server.get("/v1/encodings/rope/frequencies", params={"config": config}).content

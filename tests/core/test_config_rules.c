@@ -244,14 +244,23 @@ static const struct {
      "head_dim "},
     /* sizes that only the class tells, of the part about text or of the whole */
     {"model_type=llava text_config.model_type=llama text_config.depth=2", "dim",
-     ",|rope|half|model -||text_config.depth "},
+     ",|rope|half|model -|the config has no key of a width: dim is the default of the class of "
+     "llama,|text_config.depth "},
     {"model_type=llava text_config.hidden_size=64", "dim",
-     ",|rope|half|derived text_config.hidden_size / the num_attention_heads of the class||"},
+     ",|rope|half|derived text_config.hidden_size / the num_attention_heads of the class|dim is "
+     "text_config.hidden_size / the num_attention_heads of the class: the config has one of the "
+     "two sizes alone,|"},
     {"model_type=qwen2_5_omni thinker_config.text_config.rope_theta=5", "base",
-     ",|mrope|half|key thinker_config.text_config.rope_theta||"},
+     ",|mrope|half|key thinker_config.text_config.rope_theta|the config has no key of a width: dim "
+     "is "
+     "the default of the class of qwen2_5_omni,|"},
     /* scaling of the class, unless the config has its own */
-    {"model_type=gpt_oss", "factor", ",|rope|half|model -||"},
-    {"model_type=gpt_oss rope_parameters.rope_type=default", "factor", ",|rope|half|nowhere||"},
+    {"model_type=gpt_oss", "factor",
+     ",|rope|half|model -|the config has no key of a width: dim is "
+     "the default of the class of gpt_oss,|"},
+    {"model_type=gpt_oss rope_parameters.rope_type=default", "factor",
+     ",|rope|half|nowhere|the config has no key of a width: dim is "
+     "the default of the class of gpt_oss,|"},
     /* towers of pictures, as their files have them and as transformers 5 writes them */
     {"model_type=pixtral head_dim=64 rope_parameters.rope_type=axial "
      "rope_parameters.rope_theta=10000",
@@ -273,7 +282,8 @@ static const struct {
      ",|rope|half|key decoder.head_dim|decoder is read; other parts of this config may have "
      "positions of their own,|encoder "},
     {"model_type=wav2vec2-conformer position_embeddings_type=rotary rotary_embedding_base=5", "dim",
-     ",|rope|half|model -||"},
+     ",|rope|half|model -|the config has no key of a width: dim is the default "
+     "of the class of wav2vec2-conformer,|"},
     /* what engines call ntk */
     {"model_type=llama head_dim=8 rope_scaling.type=ntk rope_scaling.factor=2 "
      "rope_scaling.mixed_b=0.5",

@@ -48,8 +48,7 @@ def scaling_write(writer, config, rope):
                             ("beta_slow", writer.add_rope_scaling_yarn_beta_slow)):
             if rope.get(name) is not None:
                 write(rope[name])
-    if kind in ("su", "longrope"):
-        writer.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
+    if kind in ("su", "longrope"):  # of Phi-3, whose conversion writes no type
         original = config["original_max_position_embeddings"]
         writer.add_rope_scaling_orig_ctx_len(original)
         scale = config["max_position_embeddings"] / original

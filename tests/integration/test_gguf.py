@@ -148,6 +148,68 @@ def test_heads_of_each_layer(server):
         assert post(server, head).status == 422
 
 
+def tensors_of(*tensors):
+    """The end of a file: names, types and data, and how many there are."""
+    infos = data = b""
+    for name, kind, packed, count in tensors:
+        infos += text(name) + struct.pack("<IQIQ", 1, count, kind, len(data))
+        data += packed + bytes(-len(packed) % 32)
+    return infos, data
+
+
+def file_of(architecture, pairs, *tensors):
+    infos, data = tensors_of(*tensors)
+    head = head_of(*SIZES, *pairs, architecture=architecture, tensors=len(tensors), infos=infos)
+    return head + bytes(-len(head) % 32) + data
+
+
+LONG, SHORT = [1.5, 2.0, 3.0, 4.0], [1.0, 1.25, 1.5, 1.75]
+LONGROPE = [("rope_factors_long.weight", 0, struct.pack("<4f", *LONG), 4),
+            ("rope_factors_short.weight", 0, struct.pack("<4f", *SHORT), 4)]
+
+
+@pytest.mark.parametrize("kind", [None, "none", "longrope"])
+def test_longrope_by_its_tensors(server, kind):
+    """Conversions of Phi-3 write no type of scaling: both tensors are longrope, and llama.cpp takes
+    either by the length of the context, with the factor of the file."""
+    pairs = [("rope.scaling.original_context_length", U32, 32), ("context_length", U32, 128),
+             ("rope.scaling.attn_factor", F32, 1.25)]
+    if kind:
+        pairs.append(("rope.scaling.type", STRING, text(kind)))
+    answer = post(server, file_of("phi3", pairs, *LONGROPE)).good().json
+    told = answer["encoding"]
+    assert told["rope_type"] == "longrope" and told["attention_factor"] == 1.25
+    assert told["long_factor"] == LONG and told["short_factor"] == SHORT
+    assert told["original_max_position_embeddings"] == 32
+    assert not any("attn_factor" in warning for warning in answer["warnings"])
+
+
+def test_one_tensor_of_longrope_is_not_two(server):
+    answer = post(server, file_of("phi3", [], LONGROPE[0])).good().json
+    assert answer["encoding"]["rope_type"] == "default"
+    assert any("rope_factors_long.weight" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize("kind, dtype", [(0, "<f4"), (1, "<f2"), (28, "<f8"), (30, "bf16")])
+def test_factors_of_every_float(server, kind, dtype):
+    numbers = numpy.array(LONG, "<f4")
+    packed = numbers.view("<u2")[1::2].tobytes() if dtype == "bf16" else \
+        numbers.astype(dtype).tobytes()
+    answer = post(server, file_of("llama", [], ("rope_freqs.weight", kind, packed, 4))).good().json
+    assert answer["encoding"]["rope_type"] == "custom"
+    assert answer["encoding"]["freq_factors"] == LONG
+    assert not any("rope_freqs" in warning for warning in answer["warnings"])
+
+
+def test_factors_of_blocks_are_told(server):
+    """Of a quantized type: the file has them whole, and they are not read."""
+    quantized = file_of("llama", [], ("rope_freqs.weight", 8, bytes(34), 32))
+    answer = post(server, quantized).good().json
+    assert answer["encoding"]["rope_type"] == "default"
+    assert any("rope_freqs.weight" in warning and "no list of F32" in warning
+               for warning in answer["warnings"])
+
+
 def test_factors_that_were_cut(server):
     whole = HEADS["llama-3.1"]
     assert post(server, whole).json["encoding"]["rope_type"] == "custom"
@@ -168,7 +230,8 @@ def test_architectures(server):
     answer = rope_of(server, ("rope.freq_base", F32, 500), architecture="newer")
     assert answer["encoding"]["base"] == 500 and "layout" not in answer["encoding"]
     assert any("newer is not known" in warning for warning in answer["warnings"])
-    assert "no part" in post(server, head_of(*SIZES, architecture="mamba")).json["detail"]
+    for name, word in (("mamba", "no part"), ("kimi-linear", "no part"), ("talkie", "other way")):
+        assert word in post(server, head_of(*SIZES, architecture=name)).json["detail"]
 
 
 @pytest.mark.parametrize("head,word", [

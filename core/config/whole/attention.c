@@ -101,6 +101,31 @@ static int64_t width_of(const struct pe_config_scope *scope)
     return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
 }
 
+/* The first of two keys that is a number above 0; else 0. */
+static double size_told(const struct pe_config_scope *scope, const char *key, const char *other)
+{
+    const double size = told_number(scope, key);
+
+    return size > 0 ? size : fmax(told_number(scope, other), 0);
+}
+
+/* Puts a number in place of a scale of 1 over the width of a head. */
+static void by_width_settle(struct pe_config_reading *reading, struct pe_attention_traits *traits)
+{
+    const struct pe_config_scope *scope = &reading->scope;
+    const double head = told_number(scope, "head_dim");
+    const double width = head > 0 ? head
+                                  : size_told(scope, "hidden_size", "n_embd") /
+                                        size_told(scope, "num_attention_heads", "n_head");
+
+    if (traits->scale != PE_SCALE_BY_WIDTH)
+        return;
+    traits->scale = width > 0 && isfinite(width) ? 1 / width : NAN;
+    if (isnan(traits->scale))
+        pe_config_warn(reading, "scores are divided by the width of a head, which the config does "
+                                "not tell: give scale");
+}
+
 static bool is_told(const struct pe_attention_traits *traits, const char *name)
 {
     const struct {
@@ -203,6 +228,7 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
 
     for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++)
         step_take(reading, step, &own);
+    by_width_settle(reading, &own);
     own.scale_multiplier = multiplier(&reading->scope);
     own.width = width_of(&reading->scope);
     pe_config_layer_keys_note(reading);

@@ -35,6 +35,15 @@ static void unscaled_take(struct pe_attention_traits *traits, const struct pe_co
         traits->scale = 1;
 }
 
+/* Scores over the width of a head, and not over its root. */
+static void by_width_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_true(value))
+        traits->scale = PE_SCALE_BY_WIDTH;
+    else if (traits->scale == PE_SCALE_BY_WIDTH)
+        traits->scale = NAN;
+}
+
 static void over_layer_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
     traits->scale_over_layer = is_true(value);

@@ -12,6 +12,9 @@ struct pe_trait_step {
     void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
 };
 
+/* A scale of 1 over the width of a head, until that width is known. */
+enum { PE_SCALE_BY_WIDTH = -1 };
+
 /* The rows of traits.def; ends with a NULL trait. */
 extern const struct pe_trait_step pe_trait_steps[];
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Keys that bear on positions and are not honoured: each is refused with its reason, or warned of
+ * by the words of its name; and files that hold a config in another way than config.json. */
+
+#include "tests/check_main.h"
+#include "tests/core/config_fixture.h"
+
+/* All warnings of a reading and its scheme. */
+static const char *warnings_of(const char *pairs)
+{
+    static char all[2000];
+    const char *text;
+
+    begin();
+    pairs_add(pairs);
+    reading = read_layer(NULL, false);
+    pe_scheme_free(scheme_of(reading));
+    *all = '\0';
+    for (size_t i = 0; (text = pe_config_warning(reading, i)); i++)
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s|", text);
+    return all;
+}
+
+#define LOST(path) path " is not read, and may be about positions|"
+
+static const struct {
+    const char *pairs, *warnings;
+} unread[] = {
+    /* names that nobody has met, in small letters and capitals, wherever they stand */
+    {"use_2d_rope=true", LOST("use_2d_rope")},
+    {"ropeTheta=5", LOST("ropeTheta")},
+    {"x.y.position_bias=linear", LOST("x.y.position_bias")},
+    {"x_rotary.base=5 x_rotary.dim=4", LOST("x_rotary")},
+    {"alibi_slopes=false", LOST("alibi_slopes")},
+    {"norope_layers=3", LOST("norope_layers")},
+    {"beta_fast=32", LOST("beta_fast")}, /* a parameter, beside the rope object */
+    {"layers.nope=true", LOST("layers.nope")},
+    {"rope_parameters.full_attention.rope_type=default rope_parameters.rope_twist=5",
+     LOST("rope_parameters.rope_twist")},
+    /* names of which a part only looks so */
+    {"properties=1 ropey=null n_positions=3 dropout=4 decomposition=5 thetas_x=null", ""},
+    {"relative_x=-1 rope_x=null", ""},
+    /* parts of the model that have answers of their own */
+    {"vision_config.rope_theta=5 audio.model_type=y audio.rope_theta=5 x.model_type=z x.rope_a=1",
+     ""},
+    /* a size alone, or none */
+    {"rope_theta=10000", ""},
+};
+
+TEST(test_unread)
+{
+    for (size_t i = 0; i < COUNT_OF(unread); i++) {
+        char pairs[400];
+        snprintf(pairs, sizeof(pairs), "model_type=llama head_dim=8 %s", unread[i].pairs);
+        ck_assert_msg(!strcmp(warnings_of(pairs), unread[i].warnings), "%s: %s", unread[i].pairs,
+                      warnings_of(pairs));
+    }
+}
+
+/* A list has objects too. */
+TEST(test_unread_in_lists)
+{
+    struct pe_config_node *list, *inner;
+
+    model("llama");
+    ck_assert(!pe_config_set_list(top, "stages", &list, &err));
+    ck_assert(!pe_config_set_object(list, NULL, &inner, &err));
+    number(inner, "rope_theta", 5);
+    reading = read_layer(NULL, false);
+    pe_scheme_free(scheme_of(reading));
+    ck_assert_str_eq(pe_config_warning(reading, 0),
+                     "rope_theta is not read, and may be about positions");
+}
+
+static const struct {
+    const char *pairs, *where, *word;
+} denied[] = {
+    {"model_type=chatglm position_encoding_2d=true hidden_size=64 num_attention_heads=4",
+     "key:position_encoding_2d", "each half of a head"},
+    {"model_type=chatglm position_encoding_2d=false hidden_size=64 num_attention_heads=4",
+     "key:position_encoding_2d", "layout half"},
+    {"model_type=newer mla_use_nope=true rope_theta=5 head_dim=8", "key:mla_use_nope", "no part"},
+    {"model_type=kimi_linear rope_theta=5 head_dim=8", "config", "no part of this model"},
+    {"model_type=nemotron_h rope_theta=5 head_dim=8", "config", "no part of this model"},
+    {"model_type=talkie rope_theta=5 head_dim=8", "config", "the other way round"},
+    {"_class_name=HunyuanVideoTransformer3DModel rope_theta=256 attention_head_dim=128",
+     "key:_class_name", "how many axes"},
+    {"model_type=git rope_type=original scaling_factor=16 rope_theta=5 head_dim=8", "key:rope_type",
+     "SGLang"},
+    {"model_type=jais position_embedding_type=alibi n_head=4 alibi_scaling.factor=4",
+     "key:alibi_scaling", "slopes"},
+};
+
+TEST(test_denied)
+{
+    for (size_t i = 0; i < COUNT_OF(denied); i++) {
+        begin();
+        pairs_add(denied[i].pairs);
+        pe_config_reading_free(reading);
+        ck_assert_int_eq(pe_config_read(&reading, config, NULL, false, &err), PE_UNSUPPORTED);
+        ck_assert_str_eq(err.where, denied[i].where);
+        ck_assert_msg(strstr(err.detail, denied[i].word) != NULL, "%s", err.detail);
+    }
+}
+
+static const struct {
+    const char *pairs, *param, *origin;
+    double value;
+} read_so[] = {
+    /* mlc-chat-config.json */
+    {"model_type=llama model_config.head_dim=8 model_config.position_embedding_base=5", "base",
+     "key model_config.position_embedding_base", 5},
+    {"model_type=llama model_config.hidden_size=64 model_config.num_attention_heads=4", "dim",
+     "derived model_config.hidden_size / model_config.num_attention_heads", 16},
+    /* params.json of Mistral */
+    {"dim=64 n_heads=4 rope_theta=5", "dim", "derived dim / n_heads", 16},
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64", "rope_type",
+     "key yarn", 4},
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 yarn.beta=7",
+     "beta_fast", "key yarn.beta", 7},
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 yarn.alpha=3",
+     "beta_slow", "key yarn.alpha", 3},
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 "
+     "yarn.apply_scale=false",
+     "attention_factor", "key yarn.apply_scale", 1},
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 "
+     "yarn.apply_scale=true",
+     "attention_factor", "nowhere", 0},
+    {"model_type=hf_olmo alibi=true rope=false n_heads=4 alibi_bias_max=4", "alibi_bias_max",
+     "key alibi_bias_max", 4},
+    {"model_type=hf_olmo alibi=false rope=true n_heads=4 d_model=64", "dim",
+     "derived d_model / n_heads", 16},
+};
+
+TEST(test_read_of_other_files)
+{
+    for (size_t i = 0; i < COUNT_OF(read_so); i++) {
+        struct pe_params params = {0};
+        begin();
+        pairs_add(read_so[i].pairs);
+        reading = read_layer(NULL, false);
+        ck_assert_msg(!pe_config_fill(reading, &params, &err), "%s", err.detail);
+        ck_assert_str_eq(origin(reading, read_so[i].param), read_so[i].origin);
+        if (strcmp(read_so[i].param, "rope_type"))
+            ck_assert_double_eq(params.values[pe_params_find(&params, read_so[i].param)].number,
+                                read_so[i].value);
+        pe_params_free(&params);
+    }
+}
+
+static const struct {
+    const char *pairs, *warning;
+} by_class[] = {
+    {"model_type=llama", "the config has no key of a width: dim is the default of the class of "
+                         "llama"},
+    {"model_type=llama hidden_size=64", "dim is hidden_size / the num_attention_heads of the "
+                                        "class: the config has one of the two sizes alone"},
+};
+
+TEST(test_defaults_of_the_class)
+{
+    for (size_t i = 0; i < COUNT_OF(by_class); i++)
+        ck_assert_ptr_nonnull(strstr(warnings_of(by_class[i].pairs), by_class[i].warning));
+    ck_assert_str_eq(warnings_of("model_type=llama hidden_size=64 num_attention_heads=4"), "");
+}
+
+CHECK_WAY(.before = begin, .after = end);
