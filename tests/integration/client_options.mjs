@@ -53,9 +53,9 @@ const unpacked = (body) => {
 };
 
 const file = (head, data) => {
-  const text = JSON.stringify(head), size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(text.length + (-text.length & 7)));
-  return Buffer.concat([size, Buffer.from(text + " ".repeat(-text.length & 7)), Buffer.from(data)]);
+  const text = Buffer.from(JSON.stringify(head)), size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([size, text, Buffer.from(data)]);
 };
 
 const q = { shape: [1, 1, 1, 2], data: Float32Array.of(0.5, -1.25) };
@@ -410,6 +410,7 @@ describe("tensors of requests", () => {
     const sent = unpacked(Buffer.from(await encode({
       "größe": { data: Uint8Array.of(5) } }).arrayBuffer()));
     assert.deepEqual(Object.keys(sent.head), ["größe"]);
+    assert.equal(sent.size % 8, 0);
     assert.deepEqual([...sent.data], [5]);
   });
 

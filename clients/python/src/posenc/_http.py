@@ -216,4 +216,5 @@ class Connections:
                 raise http.client.IncompleteRead(body[:done].tobytes(), whole - done)
             done += count
             tell("receive", done, whole)
+        response.close()  # of an empty body nothing was read, which would have closed it
         return body

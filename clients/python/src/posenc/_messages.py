@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import reprlib
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -191,7 +192,7 @@ class _Short(reprlib.Repr):
 
     def __init__(self) -> None:
         super().__init__()
-        self.maxlevel, self.maxdict, self.maxlist = 4, 12, 6
+        self.maxlevel, self.maxdict, self.maxlist = 3, 12, 4
         self.maxstring = self.maxother = 100
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
@@ -264,5 +265,13 @@ def tensors_of(reply: Reply) -> Tensors:
                        _field_json(reply, "Encoding-Parameters"),
                        _field_json(reply, "Encoding-Warnings") or ())
     for text in made.warnings:
-        warnings.warn(text, EncodingWarning, stacklevel=4)
+        warnings.warn(text, EncodingWarning, stacklevel=_caller_level())
     return made
+
+
+def _caller_level() -> int:
+    """The stacklevel of the first function outside of this package, as seen by a caller of this."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -220,9 +220,13 @@ def named_values(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if isinstance(value, Tensors):
-        value = value.as_dict()
+        found = {name: value[name] for name in value.names if name in DIAGNOSED}
+        if not found:
+            raise TypeError(f"an answer of {', '.join(value.names)} has nothing to diagnose: "
+                            f"{', '.join(DIAGNOSED)}")
+        return found
     if isinstance(value, Mapping):
-        return {name: array for name, array in value.items() if name != "wavelengths"}
+        return dict(value)
     if isinstance(value, tuple) and len(value) == 2:
         return {"cos": value[0], "sin": value[1]}
     return {"table": value}
