@@ -98,8 +98,8 @@ static enum api_status width_resolve(const struct state *state, size_t head_dim,
         return api_fail(err, API_OUT_OF_RANGE, "parameter:head_dim",
                         "head_dim must be even, at least 2; got %zu", head_dim);
     return api_fail(err, API_OUT_OF_RANGE, "parameter:rotary_dim",
-                    "rotary_dim must be even, at least 2 and at most head_dim (%zu); got %zu",
-                    head_dim, given);
+                    "with head_dim %zu, rotary_dim must be even and from 2 to %zu; got %zu",
+                    head_dim, head_dim, given);
 }
 
 static enum api_status params_read(struct state *state, const struct pe_param *list, size_t count,

@@ -115,8 +115,8 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
                        scheme->encoding->info.name, dim);
     if (rotary > dim || rotary < 2 || fmod(rotary, 2) != 0)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:rotary_dim",
-                       "rotary_dim must be even, at least 2 and at most dim (%g); got %g", dim,
-                       rotary);
+                       "with dim %.0f, rotary_dim must be even and from 2 to %.0f; got %.0f", dim,
+                       dim, rotary);
     struct pe_rotary *state = scheme->state;
     state->head_dim = (size_t)dim;
     state->rotary_dim = (size_t)rotary;

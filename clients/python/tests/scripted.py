@@ -98,6 +98,7 @@ def server(*connections):
                 client.settimeout(20)
                 with contextlib.suppress(ConnectionError):
                     _serve(client, number, answers, found)
+        listener.close()  # so that one connection too many is an error at once
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
