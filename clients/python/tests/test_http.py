@@ -237,7 +237,9 @@ def test_connections_are_closed_by_close():
         remote = posenc.connect(found.url)
         remote.encodings()
         assert not found.closed
+        idle = list(remote._connections._idle)  # so that no garbage collection closes them
         remote.close()
+        assert len(idle) == 1 and idle[0].sock is None
         asyncio.run(wait())
         assert found.closed == [0]
     with server([WHOLE, NEVER]) as found:

@@ -235,7 +235,7 @@ def test_a_gguf_file_goes_as_its_head(tmp_path):
 
 
 def test_the_text_of_a_config_is_not_written_anew():
-    text = ' \n {"rope_theta": 1e4, "big": 1E400}'
+    text = ' \n {"rope_theta": 1e4, "big": 1E400, "note": "%s"}' % ("x" * 5000)
     client, requests = scripted.recording()
     with pytest.raises(scripted.Sent):
         client.config(text, strict=True)
