@@ -247,6 +247,24 @@ def test_connections_are_closed_by_close():
         assert found.closed == [0]
 
 
+def test_a_with_block_closes_its_connections():
+    """Themselves, whether or not garbage collection would."""
+    async def ask(url):
+        async with posenc.connect_async(url) as remote:
+            await remote.encodings()
+            assert not remote._connections._client.is_closed
+        return remote
+
+    with server([WHOLE, NEVER]) as found:
+        with posenc.connect(found.url) as remote:
+            remote.encodings()
+            idle, = remote._connections._idle
+            assert idle.sock is not None
+        assert idle.sock is None and not remote._connections._idle
+    with server([WHOLE, NEVER]) as found:
+        assert asyncio.run(ask(found.url))._connections._client.is_closed
+
+
 def test_a_connection_that_the_server_ends_is_not_used_again(way):
     closing = WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with server([closing], [WHOLE, WHOLE], [WHOLE]) as found:
