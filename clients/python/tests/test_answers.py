@@ -78,6 +78,9 @@ def test_warnings_are_of_the_line_that_calls(where, before, call):
         [("one", __file__), ("two", __file__)]
     assert found.warnings == ("one", "two") and found.encoding == {"name": "x"}
     assert found.info == ({"more": 3} if where == "JSON" else {})
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.encoding, again.warnings, again.info) == \
+        (found.encoding, found.warnings, found.info)
 
 
 def test_warnings_with_asyncio(url):
