@@ -114,7 +114,7 @@ def load_worker(_row, who, server, mode):
 
 
 def load_growth(row, who, server, mode):
-    """What a unit of work takes at each size: the dearest over the cheapest."""
+    """The cost per unit of work at each size, worst ÷ best."""
     times = []
     for path, units in row.sizes:
         if who.server == "library":

@@ -242,8 +242,8 @@ def growths():
     alibi = tuple((alibi_path(size)[0], size) for size in sizes)
     table_of = tuple((cosines(size), size) for size in sizes)
     flat = (("ours", "<=", 1.2),)
-    return [Row("growth", (Figure(f"growth-{name}", f"{what} of 1 MiB to 1 GiB: the dearest byte "
-                                  "over the cheapest", "growth", "", flat,
+    return [Row("growth", (Figure(f"growth-{name}", f"{what} of 1 MiB to 1 GiB: cost per byte, "
+                                  "worst ÷ best", "growth", "", flat,
                                   limit="of 1 MiB a third goes before its first byte; bytes of a "
                                   "bare send differ by 1.5 and more too"),),
                 posencd("", *NOTHING_KEPT), sizes=paths, rounds_max=3)

@@ -195,8 +195,8 @@ def growths():
     words = tuple((attention("alibi", "heads=1", GROWTH_QUERIES, WIDTH, 1, keys=keys).path,
                    flops(GROWTH_QUERIES, WIDTH, 1, keys)) for keys in GROWTH_KEYS)
     return [Row("growth", (
-        Figure("growth-attention", "attention of 1024 queries to 1024 to 65 536 keys: the dearest "
-               "key over the cheapest", "growth", "", (at_most(1.2),),
+        Figure("growth-attention", "attention of 1024 queries to 1024 to 65 536 keys: cost "
+               "per key, worst ÷ best", "growth", "", (at_most(1.2),),
                limit="keys and values of 16 384 are 8 MiB, and the L2 cache has 1"),
         Figure("growth-attention-memory", "attention to 65 536 keys: the most memory resident, "
                "tensors of 34 MiB included", "peak_mib", "MiB", (at_most(128),), ours_only=True)),

@@ -139,6 +139,45 @@ static enum cmd_exit config_tell(struct cmd *cmd, struct pe_request *request)
     return answer ? CMD_DONE : CMD_TOO_LARGE;
 }
 
+/* A text of up to so many bytes is printed as it is; one of more than the latter is not kept. */
+enum { SHORT_MAX = 2 << 10, TEXT_MAX = 64 << 20 };
+
+static bool limited_sink(void *context, const void *bytes, size_t size)
+{
+    struct cmd_text *text = context;
+
+    cmd_text_add(text, bytes, size);
+    return text->size <= TEXT_MAX;
+}
+
+/* JSON for a person: small as it is, with lines; large tensors as short tables. */
+static enum cmd_exit json_show(struct cmd *cmd, struct pe_request *request, const char *type)
+{
+    struct cmd_text text = {0};
+    const enum pe_status status = pe_request_drain(request, limited_sink, &text);
+    json_t *answer = text.size > SHORT_MAX ? json_loadb(text.bytes, text.size, 0, NULL) : NULL;
+    struct cmd_output output;
+    enum cmd_exit code = CMD_DONE;
+
+    cmd_watch_hide(cmd->watch);
+    if (text.size > TEXT_MAX) {
+        cmd_say("the answer is larger than %d MiB, which is not for a terminal; -o FILE writes it "
+                "to a file",
+                TEXT_MAX >> 20);
+        code = CMD_USAGE;
+    } else if (status) {
+        cmd_say("%s: the answer broke off", pe_status_title(status));
+        code = CMD_TOO_LARGE;
+    } else if (!answer || !cmd_tables_print(answer)) {
+        code = cmd_output_open(&output, NULL, type, cmd->watch);
+        cmd_output_put(&output, text.bytes, text.size);
+        code = code ?: cmd_output_close(&output, true);
+    }
+    json_decref(answer);
+    cmd_text_free(&text);
+    return code;
+}
+
 static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
                                   struct pe_request *request, const struct pe_response *response)
 {
@@ -151,6 +190,8 @@ static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
         return CMD_DONE;
     if (ask->is_for_people)
         return config_tell(cmd, request);
+    if (ask->is_shortened && type && strcmp(type, "application/json") == 0)
+        return json_show(cmd, request, type);
     code = media_check(cmd, ask, type ? type : "");
     if (!code)
         code = cmd_output_open(&output, cmd->line->output, type ? type : "", cmd->watch);

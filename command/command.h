@@ -79,7 +79,8 @@ struct cmd_ask {
     const char *body_path; /* "-": the standard input; NULL: there is none */
     struct cmd_text body;  /* where there is no path */
     char *type, *accept;   /* media types by the names of the files; NULL: not known */
-    bool is_for_people;    /* the answer about a config is told in lines, not as JSON */
+    bool is_for_people;    /* the answer about a config is printed in lines, not as JSON */
+    bool is_shortened;     /* tensors of a large answer are printed as short tables */
 };
 
 /* name=value behind what is there of a target. */
@@ -119,7 +120,16 @@ enum cmd_exit cmd_exit_of(int status, const char *problem);
 /* The answer of /v1/config in lines, on the standard output. */
 void cmd_config_print(const json_t *answer);
 
+/* The encoding of an answer in a line, and its warnings in a line each. */
+void cmd_encoding_print(const json_t *answer);
+void cmd_warnings_print(const json_t *answer);
+
+/* The tensors of an answer as short tables, on the standard output. false: it has none, or none
+ * with numbers, and nothing was printed. */
+bool cmd_tables_print(json_t *answer);
+
 void cmd_usage_print(FILE *out);
+/* A word, an encoding, a view or a parameter. */
 enum cmd_exit cmd_help(struct cmd *cmd, const char *name);
 enum cmd_exit cmd_encodings(struct cmd *cmd);
 

@@ -50,7 +50,7 @@ static void runs_print(const json_t *numbers)
     }
 }
 
-static void encoding_print(const json_t *row)
+static void encoding_put(const json_t *row)
 {
     json_t *encoding = json_object_get(row, "encoding");
 
@@ -74,21 +74,13 @@ static void layers_print(const json_t *row)
     if (json_is_null(json_object_get(row, "attention")))
         printf(" no attention");
     else
-        encoding_print(row);
+        encoding_put(row);
     printf("\n");
     if (json_object_size(json_object_get(row, "attention")) > 0) {
         printf("    attention:");
         pairs_print(json_object_get(row, "attention"));
         printf("\n");
     }
-}
-
-static void texts_print(const char *title, const json_t *list)
-{
-    const json_t *text;
-    size_t index;
-
-    json_array_foreach(list, index, text) printf("%s: %s\n", title, json_string_value(text));
 }
 
 static void readers_print(json_t *readers)
@@ -105,6 +97,27 @@ static void readers_print(json_t *readers)
     }
 }
 
+void cmd_encoding_print(const json_t *answer)
+{
+    const json_t *encoding = json_object_get(answer, "encoding");
+
+    printf("%s", cmd_member(encoding, "name"));
+    pairs_print((json_t *)encoding);
+    putchar('\n');
+}
+
+void cmd_warnings_print(const json_t *answer)
+{
+    const json_t *warning;
+    size_t index;
+
+    json_array_foreach(json_object_get(answer, "warnings"), index, warning)
+    {
+        const json_t *detail = json_object_get(warning, "detail");
+        printf("warning: %s\n", json_string_value(detail ? detail : warning));
+    }
+}
+
 void cmd_config_print(const json_t *answer)
 {
     const json_t *rows = json_object_get(answer, "layers"), *row;
@@ -116,9 +129,9 @@ void cmd_config_print(const json_t *answer)
     json_array_foreach(json_object_get(answer, "towers"), index, row)
     {
         printf("%s (%s):", cmd_member(row, "part"), cmd_member(row, "model_type"));
-        encoding_print(row);
+        encoding_put(row);
         printf("\n");
     }
     readers_print(json_object_get(answer, "readers"));
-    texts_print("warning", json_object_get(answer, "warnings"));
+    cmd_warnings_print(answer);
 }

@@ -198,7 +198,7 @@ static void man_words(void)
         roff_put(word->doc);
         putchar('\n');
     }
-    printf(".TP\n.B help\n.I [NAME]\n.br\nan encoding or a word, with its parameters\n"
+    printf(".TP\n.B help\n.I [NAME]\n.br\na command, an encoding, a view or a parameter\n"
            ".TP\n.I VIEW ENCODING [FILE] [name=value]...\n.br\n"
            "any other view or analysis of an encoding\n");
 }
@@ -211,8 +211,8 @@ static void man_options(void)
            ".TP\n.B \\-\\-config \\fIFILE\\fR\na model's config, as config=@FILE\n"
            ".TP\n.B \\-H, \\-\\-header \\fINAME:TEXT\\fR\na header field of the request\n"
            ".TP\n.B \\-q, \\-\\-quiet\nneither progress nor warnings\n"
-           ".TP\n.B \\-h, \\-\\-help\n.TQ\n.B \\-\\-version\n.PP\nSettings of the service, as "
-           ".BR posencd (1)\nhas them:\n");
+           ".TP\n.B \\-h, \\-\\-help\n.TQ\n.B \\-\\-version\n.PP\nSettings of the service, as in\n"
+           ".BR posencd (8):\n");
     for (size_t i = 0; pe_service_setting(i); i++) {
         const struct pe_setting_info *info = pe_service_setting(i);
         printf(".TP\n.B \\-\\-");

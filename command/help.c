@@ -97,6 +97,144 @@ static enum cmd_exit encoding_help(struct cmd *cmd, const char *name)
     return CMD_DONE;
 }
 
+/* ---- views and parameters ---------------------------------------------------------------------
+ */
+
+/* Where a name is used: {"what it is": ["rope", "posenc rotate"]}. */
+struct uses {
+    const char *name;
+    const char *place; /* that is visited */
+    json_t *found;
+};
+
+static void use_add(struct uses *uses, const char *text)
+{
+    json_t *places = json_object_get(uses->found, text), *place;
+    size_t index;
+
+    if (!places) {
+        places = json_array();
+        json_object_set_new(uses->found, text, places);
+    }
+    json_array_foreach(places, index,
+                       place) if (strcmp(json_string_value(place), uses->place) == 0) return;
+    json_array_append_new(places, json_string(uses->place));
+}
+
+static void param_use(void *context, const char *name, const json_t *schema, bool required)
+{
+    struct uses *uses = context;
+    char *text = NULL;
+    size_t size;
+    FILE *out = strcmp(name, uses->name) == 0 ? open_memstream(&text, &size) : NULL;
+
+    if (!out)
+        return;
+    cmd_schema_print(schema, required, out);
+    fclose(out);
+    use_add(uses, text);
+    free(text);
+}
+
+static void uses_print(const struct uses *uses, const char *title)
+{
+    const char *text;
+    json_t *places, *place;
+    size_t index;
+
+    json_object_foreach(uses->found, text, places)
+    {
+        printf("%s\n      %s\n     ", title, text);
+        json_array_foreach(places, index, place)
+            printf("%s %s", index > 0 ? "," : "", json_string_value(place));
+        putchar('\n');
+    }
+}
+
+/* Encodings, their views, and commands with a parameter of this name. */
+static bool parameter_help(struct cmd *cmd, const json_t *list, const char *name)
+{
+    struct uses uses = {.name = name, .found = json_object()};
+    const struct cmd_visitor visitor = {param_use, &uses};
+    struct cmd_text title = {0};
+    json_t *encoding, *view, *contract;
+    enum cmd_exit code;
+    size_t i, j;
+
+    json_array_foreach(json_object_get(list, "encodings"), i, encoding)
+    {
+        uses.place = cmd_member(encoding, "name");
+        cmd_schema_walk(json_object_get(encoding, "parameters"), &visitor);
+        json_array_foreach(json_object_get(encoding, "operations"), j, view)
+        {
+            uses.place = cmd_member(view, "name");
+            cmd_schema_walk(json_object_get(view, "parameters"), &visitor);
+        }
+    }
+    contract = cmd_document(cmd, "GET", "/openapi.json", &code);
+    for (i = 0; cmd_word_at(i); i++) {
+        uses.place = cmd_word_at(i)->name;
+        if (cmd_word_at(i)->takes != CMD_ENCODING)
+            cmd_operation_walk(contract, cmd_operation(contract, cmd_word_at(i)), &visitor);
+    }
+    cmd_text_put(&title, name);
+    cmd_text_put(&title, "=");
+    uses_print(&uses, title.bytes);
+    const bool is_known = json_object_size(uses.found) > 0;
+    cmd_text_free(&title);
+    json_decref(uses.found);
+    json_decref(contract);
+    return is_known;
+}
+
+/* Encodings with a view of this name. */
+static bool view_help(const json_t *list, const char *name)
+{
+    struct uses uses = {.name = name, .found = json_object()};
+    json_t *encoding, *view;
+    size_t i, j;
+
+    json_array_foreach(json_object_get(list, "encodings"), i, encoding)
+    {
+        uses.place = cmd_member(encoding, "name");
+        json_array_foreach(json_object_get(encoding, "operations"), j, view)
+        {
+            if (strcmp(cmd_member(view, "name"), name) == 0)
+                use_add(&uses, cmd_member(view, "title"));
+        }
+    }
+    const bool is_known = json_object_size(uses.found) > 0;
+    if (is_known)
+        printf("posenc %s ENCODING [FILE] [name=value]...\n", name);
+    uses_print(&uses, "");
+    json_decref(uses.found);
+    return is_known;
+}
+
+static bool is_encoding(const json_t *list, const char *name)
+{
+    json_t *encoding;
+    size_t index;
+
+    json_array_foreach(json_object_get(list, "encodings"), index,
+                       encoding) if (strcmp(cmd_member(encoding, "name"), name) == 0) return true;
+    return false;
+}
+
+/* A name that is no word. */
+static enum cmd_exit other_help(struct cmd *cmd, const char *name)
+{
+    enum cmd_exit code;
+    json_t *list = cmd_document(cmd, "GET", "/v1/encodings", &code);
+    const bool is_known = list && !is_encoding(list, name) &&
+                          (view_help(list, name) | parameter_help(cmd, list, name));
+
+    json_decref(list);
+    if (!list || is_known)
+        return code;
+    return encoding_help(cmd, name);
+}
+
 enum cmd_exit cmd_help(struct cmd *cmd, const char *name)
 {
     const struct cmd_word *word = cmd_word_find(name);
@@ -105,7 +243,7 @@ enum cmd_exit cmd_help(struct cmd *cmd, const char *name)
     const json_t *operation;
 
     if (!word)
-        return encoding_help(cmd, name);
+        return other_help(cmd, name);
     printf("posenc %s %s\n  %s\n", word->name, word->arguments, word->doc);
     if (word->takes == CMD_TARGET)
         return CMD_DONE;

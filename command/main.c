@@ -215,8 +215,9 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
         code = params_add(cmd->line, &ask);
     if (!code)
         code = formats_set(cmd, &ask);
-    ask.is_for_people = strcmp(word->target, "/v1/config") == 0 && !cmd->line->output &&
-                        !has_param(cmd->line, "format") && isatty(STDOUT_FILENO);
+    ask.is_shortened = !cmd->line->output && !has_param(cmd->line, "format") &&
+                       cmd->line->fields_count == 0 && isatty(STDOUT_FILENO);
+    ask.is_for_people = ask.is_shortened && strcmp(word->target, "/v1/config") == 0;
     if (!code)
         code = cmd_ask_run(cmd, &ask);
     cmd_text_free(&ask.target);
@@ -230,8 +231,8 @@ static enum cmd_exit unknown(const char *word, const char *what, const json_t *o
 {
     const char *near = cmd_word_near(word, operations);
 
-    cmd_say("%s is no word of posenc, and no view of %s%s%s%s (posenc --help lists what there is)",
-            word, what, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    cmd_say("Unknown command '%s'%s%s%s%s (posenc --help lists the commands)", word, what,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return CMD_USAGE;
 }
 
@@ -245,7 +246,7 @@ static enum cmd_exit view_run(struct cmd *cmd)
     size_t index;
 
     if (line->names_count == 0 && !cmd->encoding)
-        return unknown(line->word, "an encoding behind it", NULL);
+        return unknown(line->word, "", NULL);
     encoding = cmd_encoding(cmd, cmd->encoding ?: line->names[0], &code);
     json_array_foreach(json_object_get(encoding, "operations"), index, view)
     {
@@ -256,7 +257,8 @@ static enum cmd_exit view_run(struct cmd *cmd)
     if (word.target)
         code = word_run(cmd, &word);
     else if (!code)
-        code = unknown(line->word, "that encoding", json_object_get(encoding, "operations"));
+        code = unknown(line->word, ", and no view of this encoding has this name",
+                       json_object_get(encoding, "operations"));
     json_decref(encoding);
     return code;
 }

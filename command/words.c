@@ -81,7 +81,7 @@ void cmd_usage_print(FILE *out)
     for (size_t i = 0; i < WORDS; i++)
         fprintf(out, "  %-12s%-33s%s\n", words[i].name, words[i].arguments, words[i].doc);
     fprintf(out, "  %-12s%-33s%s\n", "help", "[NAME]",
-            "an encoding or a word, with its parameters");
+            "a command, an encoding, a view or a parameter");
     fprintf(out, "  %-12s%-33s%s\n", "VIEW", "ENCODING [FILE] [name=value]...",
             "any other view or analysis of an encoding: similarity");
     fprintf(out,

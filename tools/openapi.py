@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes what openapi.yaml and README.md say of encodings, from the catalogue of the service
-itself, between the lines `# generated: NAME` and `# end`; and openapi.json.
+itself, between the lines `# generated: NAME` and `# end`; and from openapi.yaml openapi.json and
+the parameters of the Python package's functions.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""
@@ -18,6 +19,7 @@ import yaml
 import openapi_aliases
 import openapi_formats
 import openapi_parameters
+import openapi_python
 import openapi_regions as regions_of
 from openapi_catalogue import FUNCTIONS, Catalogue
 
@@ -69,7 +71,11 @@ def generate(url):
     contract = openapi_aliases.shortened(contract)
     readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",
                         regions_of.readme_table(catalogue))
-    return {"openapi.yaml": contract, "openapi.json": as_json(contract), "README.md": readme}
+    document = as_json(contract)
+    functions = openapi_python.functions(
+        (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), json.loads(document))
+    return {"openapi.yaml": contract, "openapi.json": document, "README.md": readme,
+            openapi_python.SOURCE: functions}
 
 
 def region_set(whole, mark, name, text):

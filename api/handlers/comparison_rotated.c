@@ -55,7 +55,7 @@ static enum api_status tensors_check(const struct comparison_state *state, struc
 
     snprintf(where, sizeof(where), "tensor:%.80s", state->rotated.source->name);
     if (!pe_dtype_is_float(from->dtype))
-        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
+        return api_fail(err, API_UNSUPPORTED, where, "%.60s must be floating point; got %s",
                         state->rotated.source->name, pe_dtype_info(from->dtype)->name);
     if (from->rank != to->rank || from->rank < 2 || from->shape[from->rank - 1] == 0 ||
         memcmp(from->shape, to->shape, from->rank * sizeof(*from->shape)) != 0)

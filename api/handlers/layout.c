@@ -94,11 +94,12 @@ static enum api_status width_resolve(const struct state *state, size_t head_dim,
     *width = given ? given : head_dim;
     if (*width <= head_dim && *width % 2 == 0 && *width >= 2)
         return API_OK;
-    return api_fail(
-        err, API_OUT_OF_RANGE, given ? "parameter:rotary_dim" : "parameter:head_dim",
-        "the part of a head that rotates must be even, at least 2 and at most head_dim: "
-        "got %zu of %zu",
-        *width, head_dim);
+    if (!given)
+        return api_fail(err, API_OUT_OF_RANGE, "parameter:head_dim",
+                        "head_dim must be even, at least 2; got %zu", head_dim);
+    return api_fail(err, API_OUT_OF_RANGE, "parameter:rotary_dim",
+                    "with head_dim %zu, rotary_dim must be even and from 2 to %zu; got %zu",
+                    head_dim, head_dim, given);
 }
 
 static enum api_status params_read(struct state *state, const struct pe_param *list, size_t count,

@@ -25,7 +25,7 @@ static enum api_status entry_read(struct rotation_state *state, const struct api
 
     if (!pe_dtype_is_float(tensor->tensor.dtype)) {
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
+        return api_fail(err, API_UNSUPPORTED, where, "%.60s must be floating point; got %s",
                         tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
     }
     if (tensor->tensor.rank > 0 && tensor->tensor.shape[tensor->tensor.rank - 1] == 0) {

@@ -9,17 +9,21 @@ export interface Tensor {
     | Uint8Array;
 }
 
-/** What is sent: `shape` is that of a list and `dtype` that of the array, where they are left out. */
+/** Tensors of a request. Without `shape` a tensor has one axis; without `dtype` its elements are
+ * those of the array. A Uint16Array requires a `dtype`: "f16" or "bf16". */
 export type Tensors = Record<string, { data: Tensor["data"]; shape?: number[]; dtype?: string }>;
 
-/** Parameters by the names of openapi.yaml. They go into the query, lists joined by commas; where one
- * is an object, `{ name: "rope", base: 500000 }`, all goes as JSON, tensors as lists of numbers: those
- * that JSON does not read, of i64 and of bits, then need parameters without objects. */
+/** Parameters by the names of openapi.yaml; undefined and null are left out. Lists may have rows,
+ * and may be typed arrays. Beside tensors the parameters go into the query; where one of them is an
+ * object, `{ name: "rope", base: 500000 }`, the body is JSON, with the tensors in base64. */
 export type Params = Record<string, unknown>;
 
 export interface More {
-  headers?: Record<string, string>;
-  /** Ends a request; the module looks at it some twenty times a second. */
+  /** They take the place of the client's own: `accept` is "application/x-safetensors,
+   * application/json;q=0.5", `content-type` that of the body. */
+  headers?: HeadersInit;
+  /** Ends a request, which rejects with the signal's reason: an AbortError where `abort()` has no
+   * argument, a TimeoutError of `AbortSignal.timeout(ms)`. The module checks it every 50 ms. */
   signal?: AbortSignal;
 }
 
@@ -59,12 +63,14 @@ export interface Client {
   diagnose(params: Params, tensors?: Tensors, more?: More): Promise<any>;
   /** POST /v1/positions: ids of tokens, or, with position_ids, what is wrong with those. */
   positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
-  /** POST /v1/config: a model's config.json, parsed; `layers` has each kind of its layers. */
-  config(config: object, more?: More): Promise<any>;
+  /** POST /v1/config: a model's config.json, parsed or as text; `layers` has each kind of its
+   * layers. */
+  config(config: object | string, more?: More): Promise<any>;
 }
 
 /** A client of a server, by its URL, or of the module, by the URL of a file *.wasm, by its bytes or
- * compiled. `settings` are the module's, by the names of posencd's flags: {"json-body-max": "1MiB"}. */
+ * compiled. `settings` are those of the module, by the names of posencd's flags:
+ * {"json-body-max": "1MiB"}. */
 export function connect(
   where: string | URL | BufferSource | WebAssembly.Module,
   settings?: Record<string, string>,

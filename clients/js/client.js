@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A server or posenc.wasm: see client.d.ts.
+// A client of a posencd server, or of the service as WebAssembly: client.d.ts documents it.
 
-const PIECE = 1 << 20, TURN = 50; // bytes; ms to a turn of the page
+const PIECE = 1 << 20; // bytes that the module takes at once
+const TURN = 50; // ms of work, after which the page has its turn
 const ARRAYS = {
   f64: Float64Array, f32: Float32Array, f16: globalThis.Float16Array ?? Uint16Array,
   bf16: Uint16Array, i64: BigInt64Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array,
@@ -39,19 +40,43 @@ const npy = (buffer) => {
   return tensor(NPY[dtype], shape.match(/\d+/g)?.map(Number) ?? [], buffer, 10 + size);
 };
 
+// The bits of f16 and of bf16 are both a Uint16Array, so that its dtype has to be given.
+const dtypeOf = (name, { data, dtype }) => {
+  if (dtype) return dtype;
+  const found = Object.keys(ARRAYS).find((one) => data instanceof ARRAYS[one]);
+  if (!found || data instanceof Uint16Array)
+    throw new TypeError(`tensor ${name}: dtype is required for ${data.constructor.name}`);
+  return found;
+};
+
 export const encode = (tensors) => {
-  const head = {}, parts = [];
+  const head = {}, parts = [], encoder = new TextEncoder();
   let end = 0;
   for (const name in tensors) {
-    const { data, shape = [data.length], dtype } = tensors[name];
-    const kind = dtype ?? Object.keys(ARRAYS).find((one) => data instanceof ARRAYS[one]);
-    head[name] = { dtype: kind.toUpperCase(), shape, data_offsets: [end, end += data.byteLength] };
+    const { data, shape = [data.length] } = tensors[name];
+    const dtype = dtypeOf(name, tensors[name]).toUpperCase();
+    head[name] = { dtype, shape, data_offsets: [end, end += data.byteLength] };
     parts.push(data);
   }
-  let told = JSON.stringify(head);
-  told += " ".repeat(-told.length & 7);
-  return new Blob([new Uint32Array([told.length, 0]), told, ...parts]);
+  const json = JSON.stringify(head);
+  const bytes = encoder.encode(json + " ".repeat(-encoder.encode(json).length & 7));
+  return new Blob([new Uint32Array([bytes.length, 0]), bytes, ...parts]);
 };
+
+const base64 = ({ buffer, byteOffset, byteLength }) => {
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  let chars = "";
+  for (let at = 0; at < bytes.length; at += 1 << 14)
+    chars += String.fromCharCode(...bytes.subarray(at, at + (1 << 14)));
+  return btoa(chars);
+};
+
+// Tensors of a JSON body, exact in every dtype.
+const jsonTensors = (tensors) => Object.fromEntries(Object.entries(tensors).map(([name, one]) => {
+  const { data, shape = [data.length] } = one;
+  const exact = () => ({ dtype: dtypeOf(name, one), shape, base64: base64(data) });
+  return [name, isView(data) ? exact() : one];
+}));
 
 export const read = async (response) => {
   const { headers, ok, status } = response, type = headers.get("content-type") ?? "";
@@ -139,7 +164,7 @@ export const open = async (source, settings = {}) => {
       own.posenc_end(request);
       return { status: +status, fields: told.map((line) => line.split(/: (.*)/s, 2)), parts };
     } catch (error) {
-      current = 0; // in an unknown state
+      current = undefined; // its state is not known: the next request starts a new one
       throw error;
     }
   };
@@ -155,32 +180,64 @@ const local = (ask) => async (method, target, { headers, body, signal } = {}) =>
   return new Response(parts.length ? new Blob(parts) : null, { status, headers: fields });
 };
 
-export const connect = async (where, settings) => {
-  const url = `${where}`.replace(/\/$/, ""), is = typeof where === "string" || where instanceof URL;
-  const wasm = is && url.endsWith(".wasm");
-  const request = is && !wasm ? (method, target, more) => fetch(url + target, { method, ...more })
-    : local(await open(wasm ? await (await fetch(url)).arrayBuffer() : where, settings));
+const isView = (value) => ArrayBuffer.isView(value);
+const list = (value) => isView(value) ? [...value] : value;
+const isList = (value) => Array.isArray(value) || isView(value);
+const hasObject = (value) => Array.isArray(value) ? value.some(hasObject)
+  : typeof value === "object" && value !== null && !isView(value);
 
-  const ask = async (method, path, params, more, type, body) => {
-    const query = params ? `?${new URLSearchParams(params)}` : "";
-    const headers = { accept: `${SAFETENSORS}, ${JSON_TYPE};q=0.5`, ...more?.headers };
-    if (type) headers["content-type"] = type;
-    return read(await request(method, path + query, { ...more, headers, body }));
+// A value in a query: rows are separated by semicolons, an object is JSON.
+const queryText = (value) => {
+  if (hasObject(value)) return JSON.stringify(value);
+  return isList(value)
+    ? list(value).map(queryText).join(list(value).some(isList) ? ";" : ",") : `${value}`;
+};
+
+// Parameters without those that were not given.
+const given = (params) => Object.entries(params ?? {}).filter(([, value]) => value != null);
+const queryOf = (params) => {
+  const pairs = given(params).map(([name, value]) => [name, queryText(value)]);
+  return pairs.length ? `?${new URLSearchParams(pairs)}` : "";
+};
+const jsonOf = (params) => JSON.stringify(Object.fromEntries(given(params)),
+  (_, value) => typeof value === "bigint" ? Number(value) : list(value));
+
+const moduleBytes = async (url) => {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: status ${response.status}`);
+  return response.arrayBuffer();
+};
+
+export const connect = async (where, settings) => {
+  const isUrl = typeof where === "string" || where instanceof URL;
+  const url = isUrl ? `${where}`.replace(/\/$/, "") : "";
+  const isModule = !isUrl || url.endsWith(".wasm");
+  const request = isModule ? local(await open(isUrl ? await moduleBytes(url) : where, settings))
+    : (method, target, more) => fetch(url + target, { method, ...more });
+
+  // Fields of `more` take the place of those of the client, whatever the case of their names.
+  const ask = async (method, target, more, type, body) => {
+    const headers = new Headers({ accept: `${SAFETENSORS}, ${JSON_TYPE};q=0.5` });
+    if (type) headers.set("content-type", type);
+    for (const [name, value] of new Headers(more?.headers)) headers.set(name, value);
+    return read(await request(method, target, { ...more, headers, body }));
   };
   const get = (view) => (name, params, more) =>
-    ask("GET", `/v1/encodings/${name}/${view}`, params, more);
-  const post = (path) => (params, tensors, more) =>
-    tensors && !Object.values(params).some((one) => one?.constructor === Object)
-      ? ask("POST", "/v1/" + path, params, more, SAFETENSORS, encode(tensors))
-      : ask("POST", "/v1/" + path, 0, more, JSON_TYPE, JSON.stringify({ ...params, tensors },
-        (_, one) => ArrayBuffer.isView(one) ? [...one] : one));
+    ask("GET", `/v1/encodings/${encodeURIComponent(name)}/${view}${queryOf(params)}`, more);
+  const post = (path) => async (params, tensors, more) =>
+    tensors && !given(params).some(([, value]) => hasObject(value))
+      ? ask("POST", `/v1/${path}${queryOf(params)}`, more, SAFETENSORS, encode(tensors))
+      : ask("POST", `/v1/${path}`, more, JSON_TYPE,
+        jsonOf({ ...params, tensors: tensors && jsonTensors(tensors) }));
   return {
     request,
-    encodings: (more) => ask("GET", "/v1/encodings", 0, more),
+    encodings: (more) => ask("GET", "/v1/encodings", more),
     view: (name, view, params, more) => get(view)(name, params, more),
     table: get("table"), frequencies: get("frequencies"), bias: get("bias"),
     rotate: post("rotation"), attention: post("attention"), embed: post("embedding"),
     layout: post("layout"), compare: post("comparison"), diagnose: post("diagnosis"),
-    positions: post("positions"), config: (config, more) => post("config")(config, undefined, more),
+    positions: post("positions"),
+    config: (config, more) => ask("POST", "/v1/config", more, JSON_TYPE,
+      typeof config === "string" ? config : JSON.stringify(config)),
   };
 };

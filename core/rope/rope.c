@@ -110,12 +110,13 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
         rotary = dim;
     if (isnan(rotary))
         rotary = has_part ? floor(dim * part) : dim;
+    if (rotary == dim && !has_part && fmod(dim, 2) != 0)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:dim", "dim must be even for %s; got %g",
+                       scheme->encoding->info.name, dim);
     if (rotary > dim || rotary < 2 || fmod(rotary, 2) != 0)
-        return pe_fail(err, PE_OUT_OF_RANGE,
-                       rotary == dim && !has_part ? "parameter:dim" : "parameter:rotary_dim",
-                       "the part of a head that rotates must be even, at least 2 and at most dim: "
-                       "got %g of %g",
-                       rotary, dim);
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:rotary_dim",
+                       "with dim %.0f, rotary_dim must be even and from 2 to %.0f; got %.0f", dim,
+                       dim, rotary);
     struct pe_rotary *state = scheme->state;
     state->head_dim = (size_t)dim;
     state->rotary_dim = (size_t)rotary;

@@ -49,7 +49,8 @@ export async function moduleIn(folder: URL): Promise<Requests> {
       });
       waiting.set(id, (outcome) => "error" in outcome ? failed(new Error(outcome.error))
         : done(new Response(outcome.body, outcome)));
-      send({ id, method, target, headers: headers ?? {}, body: body as Blob });
+      const plain = Object.fromEntries(new Headers(headers));
+      send({ id, method, target, headers: plain, body: body as Blob });
     }),
   };
 }

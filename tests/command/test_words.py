@@ -91,6 +91,13 @@ def test_encodings_and_help(posenc, server):
         command = ["posenc", view["name"], "rope", *example]
         assert " ".join(command) in told
         assert json.loads(posenc(*command[1:]))
+    length = posenc("help", "length").decode()
+    assert length.startswith("length=\n      a whole number from 0") and "  table, " in length
+    assert "\n      positions\n" in length and length.count("length=\n") >= 4
+    assert "  rope, " in posenc("help", "rope_type").decode()
+    assert posenc("help", "softcap").decode().endswith("      attention\n")
+    similarity = posenc("help", "similarity").decode()
+    assert "posenc similarity ENCODING" in similarity and "rope" in similarity
     assert "axes=\n      bhsd | bshd" in posenc("help", "rotate").decode()
     usage = posenc("help").decode()
     assert usage == posenc("--help").decode() and "--memory-budget" in usage

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Prints as JSON what /client.js makes of answers: of the server's, or of the module's.
+// Prints as JSON what client.js makes of answers: of the server's, or of the module's.
 //
 //     node client.mjs URL [posenc.wasm]
 import { readFile } from "node:fs/promises";
 
-const [url, wasm] = process.argv.slice(2);
-const text = await (await fetch(`${url}/client.js`)).text();
-const { connect, read, encode } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+import { connect, encode, read } from "../../clients/js/client.js";
 
+const [url, wasm] = process.argv.slice(2);
 const plain = ({ dtype, shape, data }) => ({
   dtype, shape, data: Array.from(data, Number), array: data.constructor.name,
 });
@@ -32,6 +31,21 @@ const q = { shape: [1, 1, 2, 4], data: Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8) }
 const rotation = { encoding: "rope", layout: "half", axes: "bhsd", start: 0 };
 const rotated = await posenc.rotate(rotation, { q });
 told.rotated = tensors(rotated);
+const other = { ...rotation, encoding: { name: "rope", base: 500 } };
+told.by_object = tensors(await posenc.rotate(other, { q }));
+told.by_name = tensors(await posenc.rotate({ ...rotation, base: 500 }, { q }));
+const bits = { dtype: "bf16", shape: q.shape,
+  data: new Uint16Array(q.data.buffer).filter((_, at) => at & 1) };
+told.bits_by_object = tensors(await posenc.rotate(other, { bits }));
+told.bits_by_name = tensors(await posenc.rotate({ ...rotation, base: 500 }, { bits }));
+const batch = { shape: [2, 1, 2, 4], data: Float32Array.of(...q.data, ...q.data) };
+const { start, ...placed } = rotation;
+told.rows = tensors(await posenc.rotate({ ...placed, positions: [[0, 1], [5, 9]] }, { q: batch }));
+told.row = tensors(await posenc.rotate({ ...placed, positions: [5, 9] }, { q }));
+told.by_config = tensors(await posenc.table("rope", { length: 2,
+  config: { model_type: "llama", head_dim: 4, rope_theta: 500 } }));
+told.by_base = tensors(await posenc.table("rope", { dim: 4, length: 2, base: 500 }));
+told.accepted = await posenc.table("rope", asked, { headers: { Accept: "application/json" } });
 told.back = tensors(await posenc.rotate({ ...rotation, inverse: true }, rotated));
 told.read = tensors(await read(new Response(encode({ x: { data: BigInt64Array.of(3n, -4n) } }),
   { headers: { "content-type": "application/x-safetensors" } })));

@@ -137,8 +137,8 @@ def badge(counts):
     """The line of README.md."""
     told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
     return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs with a rotary "
-            f"embedding are read as the model's own code does it, {told[WRONG] + told[UNTOLD]} "
-            f"otherwise, {told[REFUSED]} are refused with the reason "
+            f"embedding match transformers exactly, {told[WRONG] + told[UNTOLD]} "
+            f"differ, {told[REFUSED]} are refused with the reason "
             "([docs/configs.md](docs/configs.md)).")
 
 

@@ -137,7 +137,7 @@ def test_a_dtype_by_any_name(dtype):
 
 
 def test_arguments_of_no_request():
-    with pytest.raises(TypeError, match="an encoding is needed"):
+    with pytest.raises(TypeError, match="an encoding is required"):
         posenc.table(dim=8, length=2)
     with pytest.raises(TypeError, match="posenc.request"):
         posenc.table("rope", dim=8, length=2, format="npy")

@@ -53,6 +53,26 @@ def test_bfloat16_goes_in_and_comes_out():
     assert abs(lent.view(numpy.uint16).view(posenc.BF16).to_float32() - expected).max() < 0.02
 
 
+def moved(capsule, by):
+    """The same tensor, with a byte offset behind an earlier address."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = _arrays._DLTensor.from_address(get(capsule, b"dltensor"))
+    tensor.data, tensor.byte_offset = tensor.data - by, tensor.byte_offset + by
+    return capsule
+
+
+def test_bfloat16_with_strides_and_an_offset():
+    bits = numpy.arange(48, dtype=numpy.uint16).reshape(6, 8)
+    for part in (bits[2:, ::2], bits[1:].T, bits[::-1], bits):
+        lent = Tensor(part, code=4)
+        assert _arrays.as_array(lent).view(numpy.uint16).tolist() == part.tolist()
+    lent = Tensor(bits[2:], code=4)
+    lent.__class__ = type("Moved", (Tensor,), {
+        "__dlpack__": lambda self, **_: moved(Tensor.__dlpack__(self), 16)})
+    assert _arrays._bf16_lent(lent).view(numpy.uint16).tolist() == bits[2:].tolist()
+
+
 def test_what_no_service_takes_is_a_type_error():
     with pytest.raises(TypeError, match="complex64"):
         posenc.rotate("rope", q=numpy.ones((1, 1, 1, 4), "c8"), **ROTATION)

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from ._arrays import BF16
 from ._clients import AsyncRemote, Local, Remote, connect, connect_async
-from ._messages import EncodingWarning, Refused, Reply, Report, Tensors
+from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply, Report, Tensors
 
 __version__ = "0.1.0"
-__all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply",
-           "Report", "Tensors", "attention", "bias", "compare", "config", "connect",
-           "connect_async", "diagnose", "diagnose_positions", "embedding", "encodings",
+__all__ = ["BF16", "AsyncRemote", "ConnectionFailed", "EncodingWarning", "Local", "Refused",
+           "Remote", "Reply", "Report", "Tensors", "attention", "bias", "compare", "config",
+           "connect", "connect_async", "diagnose", "diagnose_positions", "embedding", "encodings",
            "frequencies", "layout", "positions", "request", "rotate", "rotate_in_place", "table",
            "view"]
 
-for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report,
-                Tensors):
+for _public in (BF16, AsyncRemote, ConnectionFailed, EncodingWarning, Local, Refused, Remote, Reply,
+                Report, Tensors):
     _public.__module__ = __name__  # where people look for them
 
 _local = Local()

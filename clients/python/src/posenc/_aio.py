@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class AsyncConnections:
     def __init__(self, origin: Origin, timeout: float, retries: int) -> None:
         import httpx
-        self._origin, self._retries = origin, retries
+        self.origin, self._retries, self._timeout = origin, retries, timeout
         self._client: httpx.AsyncClient = httpx.AsyncClient(
             base_url=origin.url, timeout=timeout, trust_env=False)
 
@@ -35,10 +35,18 @@ class AsyncConnections:
         return await self._send(request)
 
     async def _send(self, request: Request) -> Reply:
-        headers = {"Accept-Encoding": "identity", **self._origin.headers(request)}
-        response = await self._client.request(
-            request.method, self._origin.base + request.target, headers=headers,
-            content=_sent(request) if request.body else None)
+        import httpx
+        headers = {"Accept-Encoding": "identity", **self.origin.headers(request)}
+        try:
+            response = await self._client.request(
+                request.method, self.origin.base + request.target, headers=headers,
+                content=_sent(request) if request.body else None)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise self.origin.refused(error) from error
+        except httpx.TimeoutException as error:
+            raise self.origin.late(self._timeout) from error
+        except httpx.TransportError as error:
+            raise self.origin.broken(error) from error
         return Reply(response.status_code, response.headers,
                      (np.frombuffer(bytearray(response.content), np.uint8),))
 

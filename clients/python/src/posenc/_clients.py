@@ -51,7 +51,11 @@ class Local(Client):
 
     def __init__(self, *, timeout: float | None = None, **settings: Any) -> None:
         self._service = Service(timeout=timeout, **settings)
+        self._arguments = ({} if timeout is None else {"timeout": timeout}) | settings
         super().__init__(self._service)
+
+    def __repr__(self) -> str:
+        return f"Local({', '.join(f'{name}={value!r}' for name, value in self._arguments.items())})"
 
     def rotate_in_place(self, encoding: Encoding | None = None, /, *arrays: Any,
                         config: Config | None = None, **parameters: Any) -> None:
@@ -91,6 +95,9 @@ class Remote(Client):
         super().__init__(connections)
         self._connections = connections
 
+    def __repr__(self) -> str:
+        return f"Remote({self._connections.origin.address!r})"
+
     def close(self) -> None:
         self._connections.close()
 
@@ -106,6 +113,9 @@ class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Rep
 
     def __init__(self, connections: AsyncConnections) -> None:
         self._connections = connections
+
+    def __repr__(self) -> str:
+        return f"AsyncRemote({self._connections.origin.address!r})"
 
     async def _tensors(self, request: Request) -> Tensors:
         return tensors_of(await self._connections.send(request))
@@ -133,8 +143,10 @@ def connect(url: str, *, token: str | None = None, timeout: float = 300, retries
             progress: Progress = None) -> Remote:
     """A server at "http://host:port", or below a path there, with all functions of this module.
 
-    `timeout` is in seconds, for each step of an exchange. Where the server has no room (503 with
-    Retry-After) a request is sent again, `retries` times at most. `progress` is True for a bar of
+    The first request connects; posenc.ConnectionFailed names the URL where no server answers.
+    `timeout` is in seconds, for each step of an exchange, and ends in a TimeoutError. Where the
+    server has no capacity (503 with Retry-After) a request is sent again, `retries` times at most,
+    after the seconds that the server says, 30 at most. `progress` is True for a bar of
     tqdm, or a function called with "send" or "receive", bytes so far, and bytes in all; without,
     transfers over 16 MiB have a bar where tqdm is installed and stderr is a terminal. Any number of
     threads may ask. Proxies of the environment are not used."""

@@ -15,6 +15,14 @@ ReportT = TypeVar("ReportT")
 ReplyT = TypeVar("ReplyT")
 
 
+def _given(names: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method that are not None, of its locals(): those of `parameters` too."""
+    given = {key: value for key, value in names.items()
+             if value is not None and key not in ("self", "parameters")}
+    others: dict[str, Any] = names["parameters"]
+    return given | others
+
+
 class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
     """The functions of the service. Parameters are those of its documentation, under the same
     names; None means that nothing is said. What is wrong is told by posenc.Refused.
@@ -36,6 +44,46 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """The answer to a request that takes another one's report to write."""
 
     def view(self, encoding: Encoding | None, view: str, /, *, config: Config | None = None,
+             # generated: parameters of views
+             a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
+             anchor: float | None = None, angle: str | None = None, arithmetic: str | None = None,
+             attention_factor: float | None = None, base: float | None = None,
+             beta_fast: float | None = None, beta_slow: float | None = None,
+             bidirectional: bool | None = None, bit_order: str | None = None,
+             cache: str | None = None, causal: bool | None = None, class_token: bool | None = None,
+             columns: int | None = None, context: float | None = None, coordinates: Any = None,
+             delta: float | None = None, dim: int | None = None, direction: str | None = None,
+             downscale_freq_shift: float | None = None, dtype: Any = None,
+             duplicate: bool | None = None, factor: float | None = None,
+             flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+             heads: int | None = None, height: int | None = None,
+             high_freq_factor: float | None = None, inv_freq: Any = None,
+             key_length: int | None = None, l2norm: bool | None = None, layer_type: Any = None,
+             layout: str | None = None, length: int | None = None, long_factor: Any = None,
+             low_freq_factor: float | None = None, max_distance: int | None = None,
+             max_offset: int | None = None, max_period: float | None = None,
+             max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+             max_relative_positions: int | None = None, min_offset: int | None = None,
+             mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+             mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+             mscale_all_dim: float | None = None, ndim: int | None = None,
+             normalize: bool | None = None, num_buckets: int | None = None,
+             original_max_position_embeddings: int | None = None, p: Any = None,
+             part: str | None = None, partial_rotary_factor: float | None = None,
+             pool: str | None = None, position: float | None = None,
+             position_buckets: int | None = None, positions: Any = None,
+             query_length: int | None = None, query_start: int | None = None,
+             rope_type: str | None = None, rotary_dim: int | None = None,
+             rounded: bool | None = None, rows: int | None = None,
+             sample_spacing: str | None = None, samples: int | None = None,
+             scale: float | None = None, scale_base: float | None = None, scales: Any = None,
+             seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
+             side: str | None = None, slopes: Any = None, spacing: str | None = None,
+             start: float | None = None, step: float | None = None, strict: bool | None = None,
+             t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+             variant: str | None = None, vectors: str | None = None, version: int | None = None,
+             weights: Any = None, width: int | None = None,
+             # end
              **parameters: Any) -> TensorsT:
         """Any view of an encoding: ``table``, ``frequencies``, ``bias``, ``scale``, and analyses
         (``similarity``, ``decay``, ``uniqueness``, ``wavelengths``, ``error``, ``shift``).
@@ -46,21 +94,52 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.view("rope", "wavelengths", dim=4, context=100).turns
         array([15.915494  ,  0.15915494], dtype=float32)
         """
-        told = {"config": config, **parameters}
+        given = _given(locals())
+        for name in ("encoding", "view"):
+            given.pop(name, None)
         if encoding is None and config is not None:
-            layer = {key: parameters[key] for key in ("layer_type",) if key in parameters}
+            layer = {"layer_type": layer_type} if layer_type is not None else {}
             read = _requests.config(config, layer)
             if _requests.gguf_head(config) is not None:
-                rest = {key: told[key] for key in told.keys() - {"config", "layer_type"}}
+                rest = {key: given[key] for key in given.keys() - {"config", "layer_type"}}
                 return self._tensors_after(
                     read, lambda report: _requests.view(report["encoding"], view, rest))
             return self._tensors_after(
-                read, lambda report: _requests.view(report["encoding"]["name"], view, told))
+                read, lambda report: _requests.view(report["encoding"]["name"], view, given))
         if encoding is None:
-            raise TypeError("an encoding is needed, or a config that tells one")
-        return self._tensors(_requests.view(encoding, view, told))
+            raise TypeError("an encoding is required, or a config that has one")
+        return self._tensors(_requests.view(encoding, view, given))
 
     def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+              # generated: parameters of table
+              alpha: float | None = None, arithmetic: str | None = None,
+              attention_factor: float | None = None, base: float | None = None,
+              beta_fast: float | None = None, beta_slow: float | None = None,
+              bit_order: str | None = None, cache: str | None = None,
+              class_token: bool | None = None, columns: int | None = None, coordinates: Any = None,
+              dim: int | None = None, direction: str | None = None,
+              downscale_freq_shift: float | None = None, dtype: Any = None,
+              duplicate: bool | None = None, factor: float | None = None,
+              flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+              height: int | None = None, high_freq_factor: float | None = None,
+              inv_freq: Any = None, l2norm: bool | None = None, layer_type: Any = None,
+              layout: str | None = None, length: int | None = None, long_factor: Any = None,
+              low_freq_factor: float | None = None, max_period: float | None = None,
+              max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+              mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+              mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+              mscale_all_dim: float | None = None, ndim: int | None = None,
+              normalize: bool | None = None, original_max_position_embeddings: int | None = None,
+              part: str | None = None, partial_rotary_factor: float | None = None,
+              pool: str | None = None, positions: Any = None, rope_type: str | None = None,
+              rotary_dim: int | None = None, rows: int | None = None, scale: float | None = None,
+              scale_base: float | None = None, seq_len: int | None = None, shape: Any = None,
+              short_factor: Any = None, side: str | None = None, spacing: str | None = None,
+              start: float | None = None, step: float | None = None, strict: bool | None = None,
+              t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+              variant: str | None = None, vectors: str | None = None, version: int | None = None,
+              width: int | None = None,
+              # end
               **parameters: Any) -> TensorsT:
         """The values of an encoding at positions: ``cos`` and ``sin`` of a rotary one, ``table``
         of another.
@@ -74,9 +153,32 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.table(config=config, length=4096)
         Tensors(cos: float32[4096, 64], sin: float32[4096, 64])
         """
-        return self.view(encoding, "table", config=config, **parameters)
+        given = _given(locals())
+        return self.view(given.pop("encoding", None), "table", **given)
 
     def frequencies(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+                    # generated: parameters of frequencies
+                    alpha: float | None = None, arithmetic: str | None = None,
+                    attention_factor: float | None = None, base: float | None = None,
+                    beta_fast: float | None = None, beta_slow: float | None = None,
+                    dim: int | None = None, direction: str | None = None,
+                    downscale_freq_shift: float | None = None, dtype: Any = None,
+                    factor: float | None = None, flip_sin_to_cos: bool | None = None,
+                    freq_factors: Any = None, high_freq_factor: float | None = None,
+                    inv_freq: Any = None, layer_type: Any = None, layout: str | None = None,
+                    long_factor: Any = None, low_freq_factor: float | None = None,
+                    max_period: float | None = None, max_position_embeddings: int | None = None,
+                    mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+                    mrope_section: Any = None, mrope_type: str | None = None,
+                    mscale: float | None = None, mscale_all_dim: float | None = None,
+                    original_max_position_embeddings: int | None = None,
+                    partial_rotary_factor: float | None = None, rope_type: str | None = None,
+                    rotary_dim: int | None = None, scale: float | None = None,
+                    scale_base: float | None = None, seq_len: int | None = None,
+                    short_factor: Any = None, spacing: str | None = None,
+                    strict: bool | None = None, t_center: float | None = None,
+                    truncate: bool | None = None, variant: str | None = None,
+                    # end
                     **parameters: Any) -> TensorsT:
         """``inv_freq`` in radians a position, ``wavelengths`` in positions a turn; `info` tells the
         attention factor.
@@ -85,9 +187,23 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.frequencies("rope", dim=4, base=500000).inv_freq
         array([1.        , 0.00141421], dtype=float32)
         """
-        return self.view(encoding, "frequencies", config=config, **parameters)
+        given = _given(locals())
+        return self.view(given.pop("encoding", None), "frequencies", **given)
 
     def bias(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+             # generated: parameters of bias
+             a: Any = None, alibi_bias_max: float | None = None, base: float | None = None,
+             bidirectional: bool | None = None, causal: bool | None = None,
+             columns: int | None = None, dim: int | None = None, direction: str | None = None,
+             dtype: Any = None, heads: int | None = None, key_length: int | None = None,
+             layer_type: Any = None, max_distance: int | None = None,
+             max_relative_position: int | None = None, max_relative_positions: int | None = None,
+             num_buckets: int | None = None, p: Any = None, pool: str | None = None,
+             position_buckets: int | None = None, query_length: int | None = None,
+             query_start: int | None = None, rows: int | None = None, scales: Any = None,
+             slopes: Any = None, strict: bool | None = None, vectors: str | None = None,
+             weights: Any = None,
+             # end
              **parameters: Any) -> TensorsT:
         """Numbers that are added to scores: ``bias`` [heads, queries, keys], or ``buckets`` where
         there are no weights.
@@ -98,11 +214,34 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         <BLANKLINE>
                [[-0.0078125 , -0.00390625,  0.        ]]], dtype=float32)
         """
-        return self.view(encoding, "bias", config=config, **parameters)
+        given = _given(locals())
+        return self.view(given.pop("encoding", None), "bias", **given)
 
     def rotate(self, encoding: Encoding | None = None, /, *, q: Any = None, k: Any = None,
                axes: str | None = None, layout: str | None = None, positions: Any = None,
-               config: Config | None = None, **parameters: Any) -> TensorsT:
+               config: Config | None = None,
+               # generated: parameters of rotate
+               alpha: float | None = None, apply_attention_factor: bool | None = None,
+               arithmetic: str | None = None, attention_factor: float | None = None,
+               base: float | None = None, beta_fast: float | None = None,
+               beta_slow: float | None = None, cache: str | None = None, cos: Any = None,
+               cu_seqlens: Any = None, delta: Any = None, dim: int | None = None, dtype: Any = None,
+               factor: float | None = None, freq_factors: Any = None, from_encoding: Any = None,
+               high_freq_factor: float | None = None, inv_freq: Any = None,
+               inverse: bool | None = None, layer_type: Any = None, long_factor: Any = None,
+               low_freq_factor: float | None = None, max_position_embeddings: int | None = None,
+               mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+               mrope_section: Any = None, mrope_type: str | None = None,
+               mscale: float | None = None, mscale_all_dim: float | None = None,
+               original_max_position_embeddings: int | None = None,
+               output_layout: str | None = None, partial_rotary_factor: float | None = None,
+               rope_type: str | None = None, rotary_dim: int | None = None,
+               scale_base: float | None = None, seq_len: int | None = None,
+               short_factor: Any = None, sin: Any = None, start: float | None = None,
+               step: float | None = None, strict: bool | None = None, t_center: float | None = None,
+               to_encoding: Any = None, truncate: bool | None = None, variant: str | None = None,
+               # end
+               **parameters: Any) -> TensorsT:
         """Queries and keys turned by their positions; the answer has the names that were given.
 
         `axes` names the axes in order: ``bhsd`` is batch, heads, tokens, numbers of a head. The
@@ -115,13 +254,48 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.rotate("rope", q=q, axes="shd", layout="half", start=1).q[1, 0]
         array([-0.41614684,  0.        ,  0.9092974 ,  0.        ], dtype=float32)
         """
-        return self._tensors(_requests.function(
-            "/v1/rotation", {"q": q, "k": k},
-            {"encoding": encoding, "config": config, "axes": axes, "layout": layout,
-             "positions": positions, **parameters}))
+        return self._tensors(_requests.function("/v1/rotation", ("q", "k"), _given(locals())))
 
     def attention(self, encoding: Encoding | None = None, /, *, q: Any = None, k: Any = None,
-                  v: Any = None, config: Config | None = None, **parameters: Any) -> TensorsT:
+                  v: Any = None, config: Config | None = None,
+                  # generated: parameters of attention
+                  a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
+                  arithmetic: str | None = None, attention_factor: float | None = None,
+                  base: float | None = None, beta_fast: float | None = None,
+                  beta_slow: float | None = None, bias: Any = None,
+                  bias_before_scale: bool | None = None, bidirectional: bool | None = None,
+                  causal: bool | None = None, chunk: int | None = None, cu_seqlens: Any = None,
+                  cu_seqlens_k: Any = None, dim: int | None = None, direction: str | None = None,
+                  factor: float | None = None, freq_factors: Any = None, heads: int | None = None,
+                  high_freq_factor: float | None = None, inv_freq: Any = None, k_norm: Any = None,
+                  key_positions: Any = None, layer_type: Any = None, layout: str | None = None,
+                  long_factor: Any = None, low_freq_factor: float | None = None, mask: Any = None,
+                  max_distance: int | None = None, max_position_embeddings: int | None = None,
+                  max_relative_position: int | None = None,
+                  max_relative_positions: int | None = None, mixed_b: float | None = None,
+                  mrope_interleaved: bool | None = None, mrope_section: Any = None,
+                  mrope_type: str | None = None, mscale: float | None = None,
+                  mscale_all_dim: float | None = None, norm: str | None = None,
+                  norm_epsilon: float | None = None, norm_offset: float | None = None,
+                  num_buckets: int | None = None,
+                  original_max_position_embeddings: int | None = None, outputs: str | None = None,
+                  p: Any = None, partial_rotary_factor: float | None = None, pos_bias_u: Any = None,
+                  pos_bias_v: Any = None, pos_key: Any = None, pos_query: Any = None,
+                  position_buckets: int | None = None, positions: Any = None, q_norm: Any = None,
+                  query_start: int | None = None, rel_k: Any = None, rel_v: Any = None,
+                  rope_type: str | None = None, rotary_dim: int | None = None,
+                  scale: float | None = None, scale_base: float | None = None, scales: Any = None,
+                  seq_len: int | None = None, short_factor: Any = None, sinks: Any = None,
+                  slopes: Any = None, softcap: float | None = None, strict: bool | None = None,
+                  t_center: float | None = None, temperature_length: float | None = None,
+                  temperature_offset: float | None = None,
+                  temperature_strength: float | None = None, truncate: bool | None = None,
+                  variant: str | None = None, vectors: str | None = None, w_k: Any = None,
+                  w_q: Any = None, w_r: Any = None, w_v: Any = None, weights: Any = None,
+                  window: int | None = None, window_left: int | None = None,
+                  window_right: int | None = None, x: Any = None,
+                  # end
+                  **parameters: Any) -> TensorsT:
         """Attention [batch, heads, tokens, numbers of a head] with positions: ``output``, or what
         `outputs` names (``scores``, ``weights``, ``components``). Queries and keys come unrotated.
         Other arrays are tensors by name: ``mask`` (bool or added), ``bias``, ``sinks``, ``q_norm``,
@@ -133,12 +307,23 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> weights[0, 0, 1].round(4)
         array([0.4844, 0.5156, 0.    ], dtype=float32)
         """
-        return self._tensors(_requests.function(
-            "/v1/attention", {"q": q, "k": k, "v": v},
-            {"encoding": encoding, "config": config, **parameters}))
+        return self._tensors(_requests.function("/v1/attention", ("q", "k", "v"),
+                                                _given(locals())))
 
     def embedding(self, encoding: Encoding | None = None, /, *, x: Any = None,
                   tokens: list[str] | None = None, config: Config | None = None,
+                  # generated: parameters of embedding
+                  alpha: float | None = None, base: float | None = None,
+                  bit_order: str | None = None, dim: int | None = None,
+                  downscale_freq_shift: float | None = None, dtype: Any = None,
+                  flip_sin_to_cos: bool | None = None, l2norm: bool | None = None,
+                  layer_type: Any = None, layout: str | None = None,
+                  max_period: float | None = None, merge_mode: str | None = None,
+                  positions: Any = None, scale: float | None = None, seed: int | None = None,
+                  spacing: str | None = None, start: float | None = None, step: float | None = None,
+                  strict: bool | None = None, table: Any = None, version: int | None = None,
+                  xscale: float | None = None,
+                  # end
                   **parameters: Any) -> TensorsT:
         """Embeddings [tokens, width] or [batch, tokens, width] joined with a table, as
         `merge_mode` says; or vectors made of words.
@@ -148,11 +333,14 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         array([[0.5      , 1.5      ],
                [1.341471 , 1.0403023]], dtype=float32)
         """
-        return self._tensors(_requests.function(
-            "/v1/embedding", {"x": x},
-            {"encoding": encoding, "config": config, "tokens": tokens, **parameters}))
+        return self._tensors(_requests.function("/v1/embedding", ("x",), _given(locals())))
 
-    def layout(self, from_layout: str, to_layout: str, **parameters: Any) -> TensorsT:
+    def layout(self, from_layout: str, to_layout: str, *,
+               # generated: parameters of layout
+               axes: str | None = None, dim: int | None = None, head_dim: int | None = None,
+               heads: int | None = None, kind: str | None = None, rotary_dim: int | None = None,
+               # end
+               **parameters: Any) -> TensorsT:
         """Tensors from one layout of pairs to another, as `kind` says (``activations``,
         ``projection_rows``, ``table``); without tensors the ``permutation`` itself.
 
@@ -160,10 +348,13 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.layout("interleaved", "half", head_dim=8).permutation
         array([0, 2, 4, 6, 1, 3, 5, 7])
         """
-        told = {"from_layout": from_layout, "to_layout": to_layout, **parameters}
-        return self._tensors(_requests.layout(told))
+        return self._tensors(_requests.layout(_given(locals())))
 
-    def config(self, config: Config, /, **parameters: Any) -> ReportT:
+    def config(self, config: Config, /, *,
+               # generated: parameters of config
+               layer_type: Any = None, strict: bool | None = None,
+               # end
+               **parameters: Any) -> ReportT:
         """A config.json as an encoding, with the key that each value came from.
 
         >>> import posenc
@@ -171,26 +362,53 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> report.encoding["base"], report.provenance["base"], report.encoding["layout"]
         (500000, 'rope_theta', 'half')
         """
-        return self._report(_requests.config(config, parameters))
+        given = _given(locals())
+        return self._report(_requests.config(given.pop("config"), given))
 
-    def diagnose(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
-                 inv_freq: Any = None, cos: Any = None, sin: Any = None, table: Any = None,
-                 q: Any = None, q_rotated: Any = None, **parameters: Any) -> ReportT:
+    def diagnose(self, encoding: Any = None, values: Any = None, /, *,
+                 config: Config | None = None, inv_freq: Any = None, cos: Any = None,
+                 sin: Any = None, table: Any = None, q: Any = None, q_rotated: Any = None,
+                 # generated: parameters of diagnose
+                 axes: Any = None, cache: str | None = None, layer_type: Any = None,
+                 layout: str | None = None, per_head: bool | None = None, positions: Any = None,
+                 start: float | None = None, step: float | None = None, strict: bool | None = None,
+                 # end
+                 **parameters: Any) -> ReportT:
         """Which scheme, or which known mistake, explains values: ``verdict`` and ``candidates``.
         With an encoding or a config: what was expected.
+
+        Values are named, or come as one argument: the answer of `table` or `frequencies`, a pair
+        of cos and sin, a mapping of names to arrays, or one array, which is a table.
 
         >>> import posenc
         >>> report = posenc.diagnose({"name": "rope", "base": 500000},
         ...                          inv_freq=[1, 0.037597656, 0.0014114380, 0.000053167343])
         >>> report.verdict, report.candidates[0]["bug"]
         ('known-bug', 'inv-freq-bf16')
+        >>> posenc.diagnose("rope", posenc.table("rope", dim=8, length=20)).verdict
+        'match'
         """
-        return self._report(_requests.function(
-            "/v1/diagnosis", {"inv_freq": inv_freq, "cos": cos, "sin": sin, "table": table, "q": q,
-                              "q_rotated": q_rotated},
-            {"encoding": encoding, "config": config, **parameters}, report=True))
+        given = _given(locals())
+        if values is None and _requests.is_values(encoding):
+            values = given.pop("encoding")
+        given.pop("values", None)
+        given |= _requests.named_values(values)
+        return self._report(_requests.function("/v1/diagnosis", _requests.DIAGNOSED, given,
+                                               report=True))
 
-    def positions(self, model_type: str | None = None, /, **parameters: Any) -> TensorsT:
+    def positions(self, model_type: str | None = None, /, *,
+                  # generated: parameters of positions
+                  attention_mask: Any = None, chunk_length: int | None = None,
+                  chunk_start: int | None = None, continues: str | None = None,
+                  cu_seqlens: Any = None, image_grid_thw: Any = None,
+                  image_token_id: int | None = None, input_ids: Any = None,
+                  length: int | None = None, lengths: Any = None, mm_token_type_ids: Any = None,
+                  padding_side: str | None = None, position_ids: Any = None,
+                  second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
+                  temporal_merge_size: int | None = None, tokens_per_second: int | None = None,
+                  video_grid_thw: Any = None, video_token_id: int | None = None,
+                  # end
+                  **parameters: Any) -> TensorsT:
         """Position ids of tokens, and of models with images ``rope_deltas`` beside them.
 
         >>> import posenc
@@ -199,10 +417,21 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> ids.position_ids[:, 0].tolist(), ids.rope_deltas.tolist()
         ([[0, 1, 1, 3], [0, 1, 1, 3], [0, 1, 2, 3]], [[0]])
         """
-        return self._tensors(_requests.function("/v1/positions", {},
-                                                {"model_type": model_type, **parameters}))
+        return self._tensors(_requests.function("/v1/positions", (), _given(locals())))
 
-    def diagnose_positions(self, position_ids: Any, /, model_type: str | None = None,
+    def diagnose_positions(self, position_ids: Any, /, model_type: str | None = None, *,
+                           # generated: parameters of diagnose_positions
+                           attention_mask: Any = None, chunk_length: int | None = None,
+                           chunk_start: int | None = None, continues: str | None = None,
+                           cu_seqlens: Any = None, image_grid_thw: Any = None,
+                           image_token_id: int | None = None, input_ids: Any = None,
+                           length: int | None = None, lengths: Any = None,
+                           mm_token_type_ids: Any = None, padding_side: str | None = None,
+                           second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
+                           temporal_merge_size: int | None = None,
+                           tokens_per_second: int | None = None, video_grid_thw: Any = None,
+                           video_token_id: int | None = None,
+                           # end
                            **parameters: Any) -> ReportT:
         """Whether position ids are those of the tokens, or which known mistake explains them.
 
@@ -210,11 +439,20 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> posenc.diagnose_positions([1, 2, 3]).bug
         'one-too-high'
         """
-        return self._report(_requests.function(
-            "/v1/positions", {}, {"model_type": model_type, "position_ids": position_ids,
-                                  **parameters}, report=True))
+        return self._report(_requests.function("/v1/positions", (), _given(locals()),
+                                               report=True))
 
-    def compare(self, a: Any, b: Any, /, **parameters: Any) -> ReportT:
+    def compare(self, a: Any, b: Any, /, *,
+                # generated: parameters of compare
+                axes: Any = None, dtype: Any = None, duplicate: bool | None = None,
+                height: int | None = None, length: int | None = None, part: str | None = None,
+                per_element: bool | None = None, per_pair: bool | None = None,
+                per_position: bool | None = None, positions: Any = None, shape: Any = None,
+                start: float | None = None, step: float | None = None,
+                tolerance: float | None = None, tolerance_of: str | None = None,
+                width: int | None = None,
+                # end
+                **parameters: Any) -> ReportT:
         """How far two tables are apart, and where that begins. Each side is an encoding with its
         parameters (a dict), a config.json (a dict), or an array.
 
@@ -224,7 +462,8 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> report.unequal, report.first_divergence["position"]
         (4, 1)
         """
-        return self._report(_requests.comparison(a, b, parameters))
+        given = _given(locals())
+        return self._report(_requests.comparison(given.pop("a"), given.pop("b"), given))
 
     def encodings(self, name: str | None = None, /) -> ReportT:
         """The catalogue, or what it says of one encoding: formula, source, every parameter.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A server, by the standard library's HTTP. Connections are kept; 503 with Retry-After is asked
-again."""
+"""A server, by the standard library's HTTP. Connections are kept open; a request that is refused
+with 503 and Retry-After is sent again."""
 from __future__ import annotations
 
 import http.client
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import Buffer
-from ._messages import Reply, Request
+from ._messages import ConnectionFailed, Reply, Request
 
 PIECE = 1 << 20  # bytes that are sent or read between two looks at the progress
 SHOWN_FROM = 16 << 20  # smaller transfers are over before anybody reads of them
-WAIT_MAX = 30.0
+WAIT_MAX = 30.0  # seconds; a server may say Retry-After: 86400
 
 Progress = bool | Callable[[str, int, int | None], None] | None
 """Called with "send" or "receive", bytes so far and bytes in all (None: nobody knows); True: a bar
@@ -38,6 +38,26 @@ class Origin:
         self.base = parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}"
         self.token = token
+
+    @property
+    def address(self) -> str:
+        """The URL as it is shown to people: without a user and password."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port is None else f":{self.port}"
+        return f"{'https' if self.secure else 'http'}://{host}{port}{self.base}"
+
+    def refused(self, error: Exception) -> ConnectionFailed:
+        """No connection can be made."""
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return ConnectionFailed(self.address, f"cannot connect to {self.address}: {reason}")
+
+    def broken(self, error: Exception) -> ConnectionFailed:
+        """A connection ended before its answer did."""
+        reason = str(error) or type(error).__name__
+        return ConnectionFailed(self.address, f"the connection to {self.address} broke: {reason}")
+
+    def late(self, seconds: float) -> TimeoutError:
+        return TimeoutError(f"{self.address} did not answer within {seconds:g} s (timeout=)")
 
     def headers(self, request: Request) -> dict[str, str]:
         headers = dict(request.fields)
@@ -100,10 +120,11 @@ def watcher(progress: Progress, size: int | None) -> Callable[[str, int, int | N
 # ---- connections ---------------------------------------------------------------------------------
 
 class Connections:
-    """Idle connections wait in a list; each thread takes one for each request."""
+    """Idle connections are in a list; each thread takes one for each request."""
 
     def __init__(self, origin: Origin, timeout: float, retries: int, progress: Progress) -> None:
-        self._origin, self._timeout = origin, timeout
+        self.origin = origin
+        self._timeout = timeout
         self._retries, self._progress = retries, progress
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
@@ -119,11 +140,16 @@ class Connections:
         with self._lock:
             if self._idle:
                 return self._idle.pop(), True
-        kind = http.client.HTTPSConnection if self._origin.secure else http.client.HTTPConnection
-        return kind(self._origin.host, self._origin.port, timeout=self._timeout), False
+        kind = http.client.HTTPSConnection if self.origin.secure else http.client.HTTPConnection
+        connection = kind(self.origin.host, self.origin.port, timeout=self._timeout)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise self.origin.refused(error) from error
+        return connection, False
 
     def send(self, request: Request) -> Reply:
-        """Asks again where the server has no room at the moment, at most `retries` times."""
+        """Sent again where the server has no capacity at the moment, at most `retries` times."""
         for _ in range(self._retries):
             reply = self._send(request)
             seconds = retry_after(reply.status, reply.fields.get("Retry-After"))
@@ -139,19 +165,25 @@ class Connections:
             connection, used = self._take()
             try:
                 return self._exchange(connection, request)
-            except (ConnectionError, http.client.BadStatusLine):
+            except (ConnectionError, http.client.BadStatusLine) as error:
                 connection.close()
                 if not used:
-                    raise
+                    raise self.origin.broken(error) from error
+            except TimeoutError as error:
+                connection.close()
+                raise self.origin.late(self._timeout) from error
+            except http.client.HTTPException as error:
+                connection.close()
+                raise self.origin.broken(error) from error
             except BaseException:
                 connection.close()
                 raise
 
     def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
         try:
-            connection.request(request.method, self._origin.base + request.target,
+            connection.request(request.method, self.origin.base + request.target,
                                self._watched(request) if request.body else None,
-                               self._origin.headers(request))
+                               self.origin.headers(request))
         except (BrokenPipeError, ConnectionResetError):
             pass  # refused while it was sent: the answer says why, if there is one
         response = connection.getresponse()
@@ -184,4 +216,5 @@ class Connections:
                 raise http.client.IncompleteRead(body[:done].tobytes(), whole - done)
             done += count
             tell("receive", done, whole)
+        response.close()  # of an empty body nothing was read, which would have closed it
         return body

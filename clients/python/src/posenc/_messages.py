@@ -2,7 +2,10 @@
 """A request and its reply as values, the same for every way on which they travel."""
 from __future__ import annotations
 
+import itertools
 import json
+import reprlib
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -38,9 +41,14 @@ class Fields(Protocol):
     def items(self) -> Iterable[tuple[str, str]]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reply:
-    """An answer as it came; `parts` are the bytes of its body, one behind the other."""
+    """An answer as it came; `parts` are the bytes of its body, one behind the other.
+
+    >>> import posenc
+    >>> posenc.request("GET", "/v1/encodings/index/table?length=2&format=csv")
+    Reply(200, 'text/csv', 15 bytes)
+    """
 
     status: int
     fields: Fields
@@ -61,6 +69,10 @@ class Reply:
     @property
     def media_type(self) -> str:
         return (self.fields.get("Content-Type") or "").split(";")[0]
+
+    def __repr__(self) -> str:
+        size = sum(part.nbytes for part in self.parts)
+        return f"Reply({self.status}, {self.media_type!r}, {size} bytes)"
 
 
 class Refused(ValueError):
@@ -92,6 +104,18 @@ class Refused(ValueError):
 
     def __reduce__(self) -> tuple[type[Refused], tuple[dict[str, Any]]]:
         return Refused, (self.problem,)
+
+
+class ConnectionFailed(ConnectionError):
+    """There is no connection to a server, or it broke before the answer was complete. `url` is
+    that of the server."""
+
+    def __init__(self, url: str, detail: str) -> None:
+        self.url = url
+        super().__init__(detail)
+
+    def __reduce__(self) -> tuple[type[ConnectionFailed], tuple[str, str]]:
+        return ConnectionFailed, (self.url, str(self))
 
 
 class EncodingWarning(UserWarning):
@@ -148,26 +172,62 @@ class Tensors(tuple[Array, ...]):
             raise AttributeError(f"{name}; there are {', '.join(names)}")
         return self[name]
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.names]
+
     def as_dict(self) -> dict[str, Array]:
         return dict(zip(self.names, self))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}: {array.dtype}{list(array.shape)}"
-                         for name, array in zip(self.names, self))
-        return f"Tensors({told})"
+        arrays = ", ".join(f"{name}: {array.dtype}{list(array.shape)}"
+                           for name, array in zip(self.names, self))
+        return f"Tensors({arrays})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tensors, (list(self.as_dict().items()), self.encoding, self.warnings, self.info)
 
 
+class _Short(reprlib.Repr):
+    """The beginning of long values: a report is read by people."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxdict, self.maxlist = 3, 12, 4
+        self.maxstring = self.maxother = 100
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """In the order of the answer, which reprlib sorts."""
+        if level <= 0 and x:
+            return "{...}"
+        shown = [f"{key!r}: {self.repr1(value, level - 1)}"
+                 for key, value in itertools.islice(x.items(), self.maxdict)]
+        return "{" + ", ".join(shown + ["..."] * (len(x) > self.maxdict)) + "}"
+
+
+_short = _Short()
+
+
 class Report(dict[str, Any]):
-    """An answer in words and numbers: a dict whose keys are attributes too."""
+    """An answer in words and numbers: a dict whose keys are attributes too. Its repr has a line for
+    each key, with the beginning of long values.
+
+    >>> import posenc
+    >>> posenc.encodings("index")["operations"][0]["name"], len(repr(posenc.encodings())) < 3000
+    ('table', True)
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
             raise AttributeError(f"{name}; there are {', '.join(self)}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __repr__(self) -> str:
+        lines = [f"  {key}={_short.repr(value)}," for key, value in self.items()]
+        return "\n".join(["Report(", *lines, ")"]) if lines else "Report()"
 
 
 # ---- reading a reply -----------------------------------------------------------------------------
@@ -205,5 +265,13 @@ def tensors_of(reply: Reply) -> Tensors:
                        _field_json(reply, "Encoding-Parameters"),
                        _field_json(reply, "Encoding-Warnings") or ())
     for text in made.warnings:
-        warnings.warn(text, EncodingWarning, stacklevel=4)
+        warnings.warn(text, EncodingWarning, stacklevel=_caller_level())
     return made
+
+
+def _caller_level() -> int:
+    """The stacklevel of the first function outside of this package, as seen by a caller of this."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    return level

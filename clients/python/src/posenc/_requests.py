@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _arrays
 from ._arrays import Array
-from ._messages import JSON, RAW, SAFETENSORS, Request
+from ._messages import JSON, RAW, SAFETENSORS, Request, Tensors
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ def config_text(config: Config) -> str:
         path = Path(config)
         if gguf_head(config) is not None:
             raise ValueError(f"{path} is a GGUF file, which goes to posenc.config and to views; "
-                             "here give the encoding that posenc.config tells of it")
+                             "here give the encoding that posenc.config reads from it")
         return (path / "config.json" if path.is_dir() else path).read_text(encoding="utf-8")
     return json_text(config.to_dict() if isinstance(config, HasToDict) else config)
 
@@ -194,17 +194,42 @@ def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
     return _post(path if accept != JSON else f"{path}?{_BASE64}", parameters, tensors, accept)
 
 
-def function(path: str, tensors: Mapping[str, Any], arguments: Mapping[str, Any], *,
+def function(path: str, tensors: Collection[str], arguments: Mapping[str, Any], *,
              report: bool = False) -> Request:
-    """A function of posted tensors; arguments that are arrays are tensors as well."""
-    arrays = {name: _arrays.as_array(value) for name, value in tensors.items()
-              if value is not None}
+    """A function of posted tensors: arguments of these names, and all others that are arrays."""
     parameters = told(arguments)
-    for name in [key for key, value in parameters.items() if _arrays.is_array(value)]:
-        arrays[name] = _arrays.as_array(parameters.pop(name))
+    arrays = {name: _arrays.as_array(parameters.pop(name)) for name in list(parameters)
+              if name in tensors or _arrays.is_array(parameters[name])}
     if report:
         return _post(path, parameters, arrays, JSON)
     return _post(path, _spread(parameters), arrays, SAFETENSORS)
+
+
+DIAGNOSED = ("inv_freq", "cos", "sin", "table", "q", "q_rotated")
+
+
+def is_values(value: Any) -> bool:
+    """Is it arrays, and no encoding?"""
+    if isinstance(value, Mapping):
+        return bool(value) and "name" not in value
+    return _arrays.is_array(value) or isinstance(value, (list, tuple))
+
+
+def named_values(value: Any) -> dict[str, Any]:
+    """The tensors of a diagnosis: an answer, a mapping, a pair of cos and sin, or a table."""
+    if value is None:
+        return {}
+    if isinstance(value, Tensors):
+        found = {name: value[name] for name in value.names if name in DIAGNOSED}
+        if not found:
+            raise TypeError(f"an answer of {', '.join(value.names)} has nothing to diagnose: "
+                            f"{', '.join(DIAGNOSED)}")
+        return found
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple) and len(value) == 2:
+        return {"cos": value[0], "sin": value[1]}
+    return {"table": value}
 
 
 def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
@@ -215,9 +240,19 @@ def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
                     ("Tensor-Dtype", _arrays.dtype_name(array))))
 
 
+def _one_array(side: Any) -> Any:
+    """The array of an answer that has one."""
+    if not isinstance(side, Tensors):
+        return side
+    if len(side) != 1:
+        names = " or ".join(f"answer.{name}" for name in side.names)
+        raise TypeError(f"a side of a comparison is one array: {names}")
+    return side[0]
+
+
 def comparison(a: Any, b: Any, arguments: Mapping[str, Any]) -> Request:
     """Two sides: an encoding, a config as a mapping, or an array."""
-    sides = {"a": a, "b": b}
+    sides = {"a": _one_array(a), "b": _one_array(b)}
     arrays = {name: _arrays.as_array(side) for name, side in sides.items()
               if _arrays.is_array(side)}
     named = {name: f"tensor:{name}" if name in arrays else side for name, side in sides.items()}

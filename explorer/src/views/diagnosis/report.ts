@@ -62,7 +62,7 @@ function best(report: Report): HTMLElement {
     h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug
       && h("code", {}, first.bug)),
     why && h("p.why", {}, why),
-    fix && h("p.fix", {}, h("b", {}, t("Mend it: ", "修正：")), fix),
+    fix && h("p.fix", {}, h("b", {}, t("Fix: ", "修正：")), fix),
     first && h("p", {}, h("code", {}, scheme(found(first)))),
     report.ambiguous && h("p", {}, t("Others explain it as well: see below.", "还有其他解释同样成立，见下表。")));
 }
@@ -87,7 +87,7 @@ export function report(all: Report): HTMLElement {
       : t("each of them was looked at", "每一行都检查过") },
     { name: t("farthest value", "最大偏差"), value: first ? short(first.max_abs, 3) : "–",
       source: t("from what the first explanation predicts", "与第一种解释的预测之差") },
-    { name: t("bits equal to", "逐位等同"), value: all.identical_to.join(", ") || "–",
+    { name: t("bit-exact match", "逐位等同"), value: all.identical_to.join(", ") || t("none", "无"),
       source: t("the arithmetic that gives every bit of it: exact, or float32 as in transformers (hf)",
         "能逐位复现的算法：精确，或 transformers 的 float32（hf）") },
   ]), ...all.warnings.length ? [h("ul.warnings", {}, ...all.warnings.map((one) =>

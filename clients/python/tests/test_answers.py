@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""What the package makes of answers: refusals, warnings, reports, replies, and their reprs."""
+import asyncio
+import json
+import pickle
+import warnings
+
+import numpy
+import pytest
+import scripted
+
+import posenc
+
+PROBLEM = {"type": "/problems/x", "title": "A title", "status": 422, "detail": "a detail",
+           "code": "a-code", "hint": "a hint", "errors": [{"parameter": "p", "detail": "d"}]}
+
+
+def refused_by(reply):
+    client, _ = scripted.recording(reply)
+    with pytest.raises(posenc.Refused) as refused:
+        client.encodings()
+    return refused.value
+
+
+def test_a_refusal_has_the_members_of_its_problem():
+    found = refused_by(scripted.reply(json.dumps(PROBLEM).encode(), "application/problem+json",
+                                      422))
+    assert (found.status, found.code, found.title, found.detail, found.hint, found.errors) == \
+        (422, "a-code", "A title", "a detail", "a hint", PROBLEM["errors"])
+    assert found.problem == PROBLEM and str(found) == "a detail (a hint)"
+    again = pickle.loads(pickle.dumps(found))
+    assert again.problem == PROBLEM and str(again) == str(found)
+
+
+@pytest.mark.parametrize("status", [400, 404, 499, 500, 503])
+def test_a_refusal_without_a_document(status):
+    """As of a balancer: the beginning of its text is the detail."""
+    found = refused_by(scripted.reply(b" <html>" + b"x" * 400, "text/html", status))
+    assert (found.status, found.code, found.errors, found.hint) == (status, "unknown", [], None)
+    assert found.detail == "<html>" + "x" * 293 and str(found) == found.detail
+    assert refused_by(scripted.reply(b'["no"]', status=status)).detail == "['no']"
+    titled = refused_by(scripted.reply(b'{"title": "T"}', status=status))
+    assert (titled.detail, titled.status, titled.title) == ("T", status, "T")
+
+
+def test_a_status_below_400_is_an_answer():
+    client, _ = scripted.recording(scripted.reply(b'{"a": 1}', status=399))
+    assert client.encodings() == {"a": 1}
+
+
+def test_a_media_type_has_no_parameters():
+    client, _ = scripted.recording(scripted.reply(b'{"tensors": {}}',
+                                                  "application/json; charset=utf-8"))
+    assert client.frequencies("rope").names == ()
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+EMPTY = (2).to_bytes(8, "little") + b"{}"
+WARNED = {
+    "a header": scripted.reply(EMPTY, "application/x-safetensors",
+                               Encoding_Parameters='{"name": "x"}',
+                               Encoding_Warnings='["one", "two"]'),
+    "JSON": scripted.reply(b'{"encoding": {"name": "x"}, "warnings": ["one", "two"], "more": 3}'),
+}
+
+
+@pytest.mark.parametrize("where", WARNED)
+@pytest.mark.parametrize("before,call", [
+    ((), lambda one: one.table("x")), ((), lambda one: one.view("x", "bias")),
+    ((), lambda one: one.rotate("x")), ((), lambda one: one.layout("a", "b")),
+    ((scripted.reply(b'{"encoding": {"name": "x"}}'),), lambda one: one.table(config={"a": 1}))])
+def test_warnings_are_of_the_line_that_calls(where, before, call):
+    client, _ = scripted.recording(*before, WARNED[where])
+    with pytest.warns(posenc.EncodingWarning) as warned:
+        found = call(client)
+    assert [(str(one.message), one.filename) for one in warned] == \
+        [("one", __file__), ("two", __file__)]
+    assert found.warnings == ("one", "two") and found.encoding == {"name": "x"}
+    assert found.info == ({"more": 3} if where == "JSON" else {})
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.encoding, again.warnings, again.info) == \
+        (found.encoding, found.warnings, found.info)
+
+
+def test_warnings_with_asyncio(url):
+    async def ask():
+        async with posenc.connect_async(url) as remote:
+            return await remote.view("sinusoidal", "decay", dim=8, max_offset=2)
+
+    with pytest.warns(posenc.EncodingWarning, match="oscillate") as warned:
+        asyncio.run(ask())
+    assert [one.filename for one in warned] == [__file__]
+
+
+def test_answers_without_warnings_warn_of_nothing():
+    client, _ = scripted.recording(scripted.reply(EMPTY, "application/x-safetensors"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = client.table("x")
+    assert (found.names, found.encoding, found.warnings, found.info) == ((), {}, (), {})
+
+
+# ---- how they are shown --------------------------------------------------------------------------
+
+def test_arrays_are_shown_by_names_types_and_shapes():
+    found = posenc.rotate("rope", q=numpy.zeros((1, 2, 3, 4), "f2"), axes="bhsd", layout="half",
+                          start=0)
+    assert repr(found) == "Tensors(q: float16[1, 2, 3, 4])"
+    assert "q" in dir(found) and "as_dict" in dir(found)
+
+
+def test_a_report_has_a_line_for_each_key():
+    report = posenc.diagnose(inv_freq=[1, 0.01])
+    lines = repr(report).splitlines()
+    assert (lines[0], lines[-1]) == ("Report(", ")")
+    assert [line.split("=")[0].strip() for line in lines[1:-1]] == list(report)
+    assert f"  verdict={report.verdict!r}," in lines
+    assert {"verdict", "keys"} <= set(dir(report))
+    large = posenc.Report({f"a{i}": {"b": [0.5] * 100, "c": "x" * 500} for i in range(9)})
+    assert len(repr(large)) < 9 * 300 and repr(large).count("...") >= 18
+    assert json.loads(json.dumps(large)) == large and repr(posenc.Report()) == "Report()"
+    wide = posenc.Report({"a": {str(i): i for i in range(30)}, "b": {"c": {"d": {"e": [0]}}}})
+    assert "'11': 11, ...}" in repr(wide) and "{'c': {'d': {'e': [...]}}}" in repr(wide)
+
+
+def test_other_objects_are_shown_by_what_they_are():
+    reply = posenc.request("GET", "/v1/encodings/rope/table?dim=4&length=2&format=npy")
+    assert repr(reply) == f"Reply(200, 'application/x-npy', {len(reply.content)} bytes)"
+    assert repr(posenc.Local(threads=1, timeout=2.5)) == "Local(timeout=2.5, threads=1)"
+    assert repr(posenc.Local()) == "Local()"
+
+
+# ---- a service of one's own ----------------------------------------------------------------------
+
+def test_settings_are_those_of_the_service():
+    """Beside those that are not given, which are far; None is not given."""
+    for settings in ({"dim_max": 8}, {"dim_max": 8, "tables": None}):
+        with pytest.raises(posenc.Refused, match="--dim-max"):
+            posenc.Local(**settings).table("rope", dim=16, length=1)
+    narrow = posenc.Local(json_body_max="1KiB", threads=1)
+    positions = list(range(1000))
+    with pytest.raises(posenc.Refused, match="--json-body-max"):
+        narrow.table("rope", dim=4, positions=positions)
+    told = posenc.Local().request("GET", "/v1").json()
+    assert told["limits"]["body_max"] == 2 ** 40 and told["limits"]["json_body_max"] == 2 ** 40
+    with pytest.raises(ValueError, match="setting:bool"):
+        posenc.Local(bool=True).encodings()
+    writes = posenc.Local(anonymous_writes=True)
+    assert writes.request("DELETE", "/v1/encodings/x").status != 401
+
+
+def test_work_behind_its_timeout_is_ended():
+    hasty = posenc.Local(timeout=0.05)
+    for length in (30_000, 60_000):
+        with pytest.raises((TimeoutError, posenc.Refused)) as ended:
+            hasty.view("rope", "similarity", dim=128, length=length)
+        assert "memory" not in str(ended.value)
+    assert posenc.Local(timeout=60).table("rope", dim=4, length=2).names == ("cos", "sin")
