@@ -14,6 +14,7 @@
 #include "api/handlers/handler.h"
 #include "api/handlers/query_text.h"
 #include "api/handlers/view_plot.h"
+#include "api/request/mistakes.h"
 
 struct view_state {
     struct api_request *request;
@@ -157,6 +158,22 @@ static enum api_status tensors_check(const struct view_state *state,
     return API_OK;
 }
 
+/* The dtype, which this handler reads by itself, is one of the parameters whose mistakes are
+ * reported together. */
+static enum api_status dtype_read(struct view_state *state, struct api_request *request,
+                                  bool is_picture, struct api_error *err)
+{
+    struct api_error wrong = {0};
+
+    if (!api_request_dtype(request, is_picture, PE_F32, &state->dtype, &wrong))
+        return api_failed(err);
+    if (!api_failed(err))
+        *err = wrong;
+    else if (request->mistakes)
+        api_mistake_note(request, "dtype", &wrong);
+    return api_failed(err);
+}
+
 static enum api_status params_bind(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -178,12 +195,11 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
              takes_weights(state, request) ? "tensors tensor " : "");
-    if (api_bind(request, sets, 4, own, err) ||
+    api_bind(request, sets, 4, own, err);
+    if (dtype_read(state, request, is_picture, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        tensors_check(state, request, err) ||
-        api_request_dtype(request, is_picture, PE_F32, &state->dtype, err) ||
-        pe_params_finish(&state->view_params, &err->core) ||
+        tensors_check(state, request, err) || pe_params_finish(&state->view_params, &err->core) ||
         pe_params_finish(&state->plot.params, &err->core))
         return api_failed(err);
     return API_OK;

@@ -9,10 +9,10 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/mistakes.h"
 #include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
-#include "api/survey/survey.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
@@ -201,11 +201,9 @@ static bool is_short(struct api_intake *intake)
 static enum api_status request_open(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
-    struct api_opened before = {request->json, request->tensors, request->tensors_count};
 
-    if (request->route->handler->open(request, &intake->result, err))
-        api_survey(request, &intake->result, &before, err);
-    return api_failed(err);
+    request->route->handler->open(request, &intake->result, err);
+    return api_mistakes_end(request, err);
 }
 
 /* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
