@@ -238,6 +238,19 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
+/* Each position has a row of one element at least: a range that no answer of the format can hold
+ * is refused before it is written out. */
+static enum api_status positions_check(const struct view_state *state,
+                                       const struct api_request *request, struct api_error *err)
+{
+    const struct pe_value *positions = pe_param_value(&state->view_params, "positions");
+
+    if (!positions || !positions->range || is_picture(request) ||
+        pe_param_given(&state->view_params, "pool"))
+        return API_OK;
+    return api_format_elements_check(request, positions->list_count, err);
+}
+
 static enum api_status scheme_open(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -245,6 +258,7 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
 
     if (api_scheme_open(request->config, state->encoding, &state->params, request->work,
                         &state->scheme, err) ||
+        positions_check(state, request, err) ||
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
