@@ -235,9 +235,13 @@ static enum pe_status parts_put(struct list *list, const char *text, struct pe_e
     if (close)
         at += 1 + strspn(at + 1, " ");
     while (*at && *at != close) {
-        if (part_read(param, &at, text, &part, err) || part_put(list, &part, err))
+        if (part_read(param, &at, text, &part, err))
             return err->status;
         at += strspn(at, " ");
+        if (*at && *at != ',' && *at != close)
+            return list_refuse(param, text, err);
+        if (part_put(list, &part, err))
+            return err->status;
         if (*at == ',' && at[1] != '\0')
             at += 1 + strspn(at + 1, " ");
         else if (*at != close)

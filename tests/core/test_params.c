@@ -323,6 +323,8 @@ TEST(lists_are_counted_first)
                  {"0,9..0", 2, 0, PE_INVALID},
                  {"0..9;x", 11, 0, PE_SHAPE_MISMATCH},
                  {"5;x", 2, 0, PE_INVALID},
+                 {"0,0..9 9", 2, 0, PE_INVALID},
+                 {"0,0..9)", 11, 0, PE_INVALID},
                  {"0,1 ..3", 2, 0, PE_INVALID},
                  {"", 0, 0, PE_OK},
                  {"[]", 0, 0, PE_OK},
