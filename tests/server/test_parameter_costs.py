@@ -54,7 +54,7 @@ class Operation:
     tensors: dict
 
 
-# ---- what the server has --------------------------------------------------------------------------
+# ---- what the server has -------------------------------------------------------------------------
 
 def get(server, path):
     return json.loads(server.get(path, timeout=60).content)
@@ -113,7 +113,7 @@ def functions(server):
                              if one["in"] == "query"}, tensors)
 
 
-# ---- requests -------------------------------------------------------------------------------------
+# ---- requests ------------------------------------------------------------------------------------
 
 def values_of(contract_schema):
     text = json.dumps(contract_schema)
@@ -176,7 +176,7 @@ def requests_of(operation):
             yield "GET", f"{operation.path}?{good}&{text}"[:47000], None, {}
 
 
-# ---- what is held beside --------------------------------------------------------------------------
+# ---- what is held beside -------------------------------------------------------------------------
 
 def cpu_seconds(server):
     with open(f"/proc/{server.process.pid}/stat") as file:
