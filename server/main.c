@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -189,6 +190,17 @@ static void warning_log(const char *sentence)
     srv_log("posencd: %s", sentence);
 }
 
+/* Memory that is freed goes back to the system, so that the process holds what the budget counts.
+ * Left to itself glibc raises these limits to 32 and 64 MiB after a list of such a size, and keeps
+ * as much in each thread. */
+static void malloc_limit(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+#endif
+}
+
 static int serve(struct srv *srv)
 {
     char message[400];
@@ -218,6 +230,7 @@ int main(int argc, char **argv)
 
     switch (srv_config_read(&srv.config, argc, argv, message, sizeof(message))) {
     case SRV_SERVE:
+        malloc_limit();
         return serve(&srv);
     case SRV_HELP:
         srv_config_help(stdout);

@@ -10,6 +10,7 @@
 #include "api/config/config.h"
 #include "api/memory/json_memory.h"
 #include "api/request/bind.h"
+#include "api/request/mistakes.h"
 #include "api/request/service.h"
 #include "api/store/store.h"
 
@@ -50,10 +51,11 @@ enum api_status api_function_start(struct api_request *request, const char *name
     if (request->body_size == 0)
         return api_fail(err, API_MALFORMED, "",
                         "the body is empty; send tensors as JSON, npy, safetensors or raw bytes");
-    if (request->tensors_count == 0)
-        return api_fail(err, API_MISSING, "parameter:tensors",
-                        "tensors is required: {\"q\": {\"dtype\": \"f32\", \"data\": [...]}}");
-    return API_OK;
+    if (request->tensors_count > 0)
+        return API_OK;
+    api_fail(err, API_MISSING, "parameter:tensors",
+             "tensors is required: {\"q\": {\"dtype\": \"f32\", \"data\": [...]}}");
+    return api_mistake_note(request, "tensors", err);
 }
 
 /* ---- the encoding --------------------------------------------------------------------------- */

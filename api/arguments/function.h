@@ -15,8 +15,9 @@ bool api_function_posted(const struct api_request *request, const char *name);
 enum api_status api_function_refuse(struct api_request *request, const char *names,
                                     struct api_error *err);
 
-/* Begins every function: refuses `names`, adds the stored tables that "tables" names, and refuses a
- * body without tensors. */
+/* Begins every function: refuses `names`, adds the stored tables that "tables" names, and refuses
+ * an empty body. A body without tensors is a mistake that is noted, so that api_bind must follow.
+ */
 enum api_status api_function_start(struct api_request *request, const char *names,
                                    struct api_error *err);
 

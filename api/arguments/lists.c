@@ -164,6 +164,19 @@ static enum api_status list_numbers(const struct source *source, const struct pe
     return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, list->list);
 }
 
+/* A range is written out: numbers are read in any order. */
+static enum api_status range_numbers(const struct source *source, const struct pe_value *range)
+{
+    size_t size;
+    double *values = pe_size_multiply(range->list_count, sizeof(*values), &size)
+                         ? (double *)(void *)api_arena_room(source->request->arena, size)
+                         : NULL;
+
+    if (values && pe_value_expand(range, values, source->request->work, &source->err->core))
+        return api_failed(source->err);
+    return numbers_set(source, range->list_count > 1 ? 1 : 0, &range->list_count, values);
+}
+
 /* "tensor:NAME", one number, or ranges; rows of them between semicolons. The arena takes over the
  * list that they are made into. */
 static enum api_status text_numbers(const struct source *source, const char *text)
@@ -180,7 +193,9 @@ static enum api_status text_numbers(const struct source *source, const char *tex
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
     params.work = source->request->work;
-    if (pe_params_set_text(&params, 0, text, &source->err->core) == PE_OK) {
+    if (pe_params_set_text(&params, 0, text, &source->err->core) == PE_OK && value->range) {
+        range_numbers(source, value);
+    } else if (!api_failed(source->err)) {
         value->lent = api_arena_defer(source->request->arena, free, value->list);
         if (!value->lent)
             fail(source, API_OUT_OF_MEMORY, "finds no memory");

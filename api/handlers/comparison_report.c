@@ -39,7 +39,7 @@ double comparison_position(const struct comparison_state *state, size_t row)
     if (state->heads.rank > 0)
         return (double)kv_axes_index(&state->heads, KV_ROWS, row, 's');
     if (list->given && row < list->list_count)
-        return list->list[row];
+        return pe_value_at(list, row);
     return pe_param_number(&state->params, "start") +
            pe_param_number(&state->params, "step") * (double)row;
 }

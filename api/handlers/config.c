@@ -6,6 +6,7 @@
 #include "api/handlers/config_links.h"
 #include "api/handlers/config_whole.h"
 #include "api/handlers/handler.h"
+#include "api/request/mistakes.h"
 
 /* Answers with what a config.json says about positions: an encoding of this service, where each of
  * its parameters came from, and keys that were not read. */
@@ -187,9 +188,13 @@ static enum api_status config_open(struct api_request *request, struct api_resul
         return api_failed(err);
     if (!request->config && api_encoding_is_posted(request))
         return own_open(request, state, err);
-    if (!request->config)
-        return api_fail(err, API_MISSING, "parameter:config",
-                        "config is required: post a config.json, or {\"config\": {...}}");
+    if (!request->config) {
+        api_fail(err, API_MISSING, "parameter:config",
+                 "config is required: post a config.json, or {\"config\": {...}}");
+        return api_mistake_note(request, "config", err)
+                   ? api_failed(err)
+                   : api_bind(request, NULL, 0, API_CONFIG_OWN, err);
+    }
     result->work = request->config->kinds ? kinds_work(request->config) : 0;
     return pe_config_is_weights(request->config->reading) ? weights_open(request, state, err)
                                                           : scheme_open(request, state, err);

@@ -20,10 +20,8 @@ enum { API_LAYOUT_ELEMENTS_MAX = 1 << 20 };
  * work up to the first row.
  *
  * `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
- * `prepare` is called once; `open` again where it found a mistake (api/survey), with `result`
- * zeroed, so that it keeps what must be freed in the arena alone. Between them the thread may
- * change. `prepare` is left out where a body is not wanted (304) or known without it (HEAD of
- * tensors). Both return the status of err. */
+ * Each is called once. Between them the thread may change. `prepare` is left out where a body is
+ * not wanted (304) or known without it (HEAD of tensors). Both return the status of err. */
 struct api_handler {
     enum api_status (*open)(struct api_request *request, struct api_result *result,
                             struct api_error *err);

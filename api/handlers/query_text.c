@@ -34,7 +34,7 @@ static void list_put(struct api_text *url, const struct pe_value *value, size_t 
 
     for (size_t i = 0; i < value->list_count && url->size <= most; i++) {
         api_text_put(url, i == 0 ? "" : i % columns == 0 ? ";" : ",");
-        number_put(url, value->list[i]);
+        number_put(url, pe_value_at(value, i));
     }
 }
 

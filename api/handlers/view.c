@@ -15,6 +15,7 @@
 #include "api/handlers/handler.h"
 #include "api/handlers/query_text.h"
 #include "api/handlers/view_plot.h"
+#include "api/request/mistakes.h"
 
 struct view_state {
     struct api_request *request;
@@ -158,6 +159,22 @@ static enum api_status tensors_check(const struct view_state *state,
     return API_OK;
 }
 
+/* The dtype, which this handler reads by itself, is one of the parameters whose mistakes are
+ * reported together. */
+static enum api_status dtype_read(struct view_state *state, struct api_request *request,
+                                  bool is_picture, struct api_error *err)
+{
+    struct api_error wrong = {0};
+
+    if (!api_request_dtype(request, is_picture, PE_F32, &state->dtype, &wrong))
+        return api_failed(err);
+    if (!api_failed(err))
+        *err = wrong;
+    else if (request->mistakes)
+        api_mistake_note(request, "dtype", &wrong);
+    return api_failed(err);
+}
+
 static enum api_status params_bind(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -179,12 +196,11 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
              takes_weights(state, request) ? "tensors tensor " : "");
-    if (api_bind(request, sets, 4, own, err) ||
+    api_bind(request, sets, 4, own, err);
+    if (dtype_read(state, request, is_picture, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        tensors_check(state, request, err) ||
-        api_request_dtype(request, is_picture, PE_F32, &state->dtype, err) ||
-        pe_params_finish(&state->view_params, &err->core) ||
+        tensors_check(state, request, err) || pe_params_finish(&state->view_params, &err->core) ||
         pe_params_finish(&state->plot.params, &err->core))
         return api_failed(err);
     return API_OK;
@@ -223,6 +239,19 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
+/* Each position has a row of one element at least: a range that no answer of the format can hold
+ * is refused before it is written out. */
+static enum api_status positions_check(const struct view_state *state,
+                                       const struct api_request *request, struct api_error *err)
+{
+    const struct pe_value *positions = pe_param_value(&state->view_params, "positions");
+
+    if (!positions || !positions->range || is_picture(request) ||
+        pe_param_given(&state->view_params, "pool"))
+        return API_OK;
+    return api_format_elements_check(request, positions->list_count, err);
+}
+
 static enum api_status scheme_open(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -230,6 +259,7 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
 
     if (api_scheme_open(request->config, state->encoding, &state->params, request->work,
                         &state->scheme, err) ||
+        positions_check(state, request, err) ||
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||

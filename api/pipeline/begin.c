@@ -251,15 +251,27 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 
 enum { LIGHT_QUERY = 1 << 10, LIGHT_ARGUMENTS = 64 };
 
-/* Tables that are stored are looked up in files, and long lists are read for long. */
+/* Is the query read in next to no time? Many arguments and long lists are not, nor are ranges of
+ * many elements, however short their text is. */
+static bool query_is_light(const struct api_request *request)
+{
+    size_t size = 0, elements = 0;
+
+    if (request->query_count > LIGHT_ARGUMENTS)
+        return false;
+    for (size_t i = 0; i < request->query_count; i++) {
+        size += strlen(request->query[i].name) + strlen(request->query[i].value);
+        elements += api_text_elements(request->query[i].value);
+    }
+    return size <= LIGHT_QUERY && elements <= API_LOOP_ELEMENTS;
+}
+
+/* Tables that are stored are looked up in files. */
 static bool is_light(const struct api_request *request)
 {
     const struct pe_encoding *encoding = request->name ? pe_encoding_find(request->name) : NULL;
-    size_t size = 0;
 
-    for (size_t i = 0; i < request->query_count; i++)
-        size += strlen(request->query[i].name) + strlen(request->query[i].value);
-    return !request->name || (encoding && encoding != api_stored_encoding() && size <= LIGHT_QUERY);
+    return !request->name || (encoding && encoding != api_stored_encoding());
 }
 
 enum api_cost api_intake_cost(const struct api_intake *intake)
@@ -268,8 +280,7 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
 
     if (intake->refusal || intake->kept || !route)
         return API_COST_LOOP;
-    /* So many arguments are mistakes, and to tell them all takes long. */
-    if (route->cost == API_COST_LOOP && intake->request.query_count > LIGHT_ARGUMENTS)
+    if (!query_is_light(&intake->request))
         return API_COST_POOL;
     if (route->cost == API_COST_PLAIN)
         return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;

@@ -9,10 +9,10 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/mistakes.h"
 #include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
-#include "api/survey/survey.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
@@ -200,28 +200,62 @@ static bool is_short(struct api_intake *intake)
 static enum api_status request_open(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
-    struct api_opened before = {request->json, request->tensors, request->tensors_count};
 
-    if (request->route->handler->open(request, &intake->result, err))
-        api_survey(request, &intake->result, &before, err);
-    return api_failed(err);
+    request->route->handler->open(request, &intake->result, err);
+    return api_mistakes_end(request, err);
 }
 
-/* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
-static void first_half(struct api_intake *intake, struct api_error *err)
+size_t api_text_elements(const char *text)
+{
+    return strstr(text, "..") ? pe_ranges_count(text) : 0;
+}
+
+static size_t json_elements(const json_t *json)
+{
+    size_t sum = 0, index;
+    const char *key;
+    json_t *value;
+
+    if (json_is_string(json))
+        return api_text_elements(json_string_value(json));
+    json_array_foreach(json, index, value) sum += json_elements(value);
+    json_object_foreach((json_t *)(uintptr_t)json, key, value) sum += json_elements(value);
+    return sum;
+}
+
+/* May a loop open the request, whose body is read and short? The query was looked at before. */
+static bool is_open_light(const struct api_request *request)
+{
+    size_t elements = json_elements(request->json);
+
+    for (size_t i = 0; i < request->metadata_count; i++)
+        elements += api_text_elements(request->metadata[i].value);
+    return elements <= API_LOOP_ELEMENTS;
+}
+
+/* Reads the body: on the loop or on the pool, but once. */
+static void read_once(struct api_intake *intake, struct api_error *err)
 {
     const double start = api_now_ms();
-    double read;
 
     body_read(intake, err);
-    read = api_now_ms();
+    if (is_short_of_memory(intake))
+        err->status = API_OUT_OF_MEMORY;
+    intake->read = true;
+    intake->parse_ms = api_now_ms() - start;
+}
+
+/* Opens and judges the result, likewise. */
+static void open_once(struct api_intake *intake, struct api_error *err)
+{
+    const double start = api_now_ms();
+
     if (!api_failed(err) && request_open(intake, err) == API_OK)
         api_judge(intake, err);
     if (is_short_of_memory(intake))
         err->status = API_OUT_OF_MEMORY;
     intake->opened = true;
-    intake->parse_ms = read - start;
-    intake->compute_ms = api_now_ms() - read;
+    intake->compute_ms = api_now_ms() - start;
 }
 
 static void timing_tell(struct api_intake *intake)
@@ -307,9 +341,11 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
 
     api_json_own(&owner, request->route->takes_body ? request->arena : NULL);
     api_json_memory_reset();
-    if (!intake->opened)
-        first_half(intake, &err);
-    if (is_in_share(intake, share) || api_failed(&err))
+    if (!intake->read)
+        read_once(intake, &err);
+    if (!intake->opened && (share != SHARE_QUICK || api_failed(&err) || is_open_light(request)))
+        open_once(intake, &err);
+    if (intake->opened && (is_in_share(intake, share) || api_failed(&err)))
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)

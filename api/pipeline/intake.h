@@ -16,6 +16,7 @@ struct api_intake {
     const char *accept, *accept_encoding, *format_wanted;
     double waited_ms, parse_ms, compute_ms;
     struct api_result result; /* of the handler */
+    bool read;                /* the body, where there is one */
     bool opened;              /* and judged */
     bool prepares;            /* what is judged needs its second phase */
     double spent;             /* ns that the body had cost when that was judged */

@@ -135,13 +135,8 @@ static enum api_status amounts_check(const struct api_request *request,
                         "a %s reports on at most %llu elements, the value of --json-elements-max; "
                         "compare fewer positions at once",
                         result->operation, (unsigned long long)limits->json_elements_max);
-    return request->format->binary
-               ? API_OK
-               : api_fail(err, API_TOO_LARGE, "",
-                          "a %s answer has at most %llu elements, the value of "
-                          "--json-elements-max; ask for format=npy, safetensors or raw",
-                          request->format == &api_format_json ? "JSON" : request->format->name,
-                          (unsigned long long)limits->json_elements_max);
+    return api_format_elements_check(
+        request, amounts->elements < UINT64_MAX ? (uint64_t)amounts->elements : UINT64_MAX, err);
 }
 
 static enum api_status format_check(const struct api_request *request,

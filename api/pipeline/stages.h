@@ -60,6 +60,14 @@ bool api_repeat_run(struct api_intake *intake, struct api_error *err);
 /* Nanoseconds, foretold to a factor of 4, that a loop may stand still for one request. */
 #define API_QUICK_WORK 1e5
 
+/* Elements that ranges ("0..7") of one request may be written out to on a loop. */
+enum { API_LOOP_ELEMENTS = 4096 };
+
+/* ---- finish.c -------------------------------------------------------------------------------- */
+
+/* How many numbers a text is written out to if it is read as ranges; 0: it has none. */
+size_t api_text_elements(const char *text);
+
 /* ---- kept.c ---------------------------------------------------------------------------------- */
 
 /* Responses of views that are kept whole for the next request alike in path, query and Accept

@@ -83,7 +83,7 @@ enum api_status api_circle_draw(struct api_drawing *drawing)
     count = dials.columns < API_PANELS_MAX ? dials.columns : API_PANELS_MAX;
     count = list->given ? list->list_count : count;
     for (size_t i = 0; i < count; i++)
-        columns[i] = list->given ? (size_t)list->list[i]
+        columns[i] = list->given ? (size_t)pe_value_at(list, i)
                      : count > 1 ? i * (dials.columns - 1) / (count - 1)
                                  : 0;
     grid_choose(&dials, count);

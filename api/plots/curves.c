@@ -112,14 +112,15 @@ static bool columns_take(struct chart *chart, const struct pe_output *first)
     const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");
     const double all = (double)first->row_elements;
     const double some[] = {0, floor(all / 8), floor(all / 4), floor(all / 2)};
-    const double *columns = list->given ? list->list : some;
     const size_t wanted = list->given ? list->list_count : sizeof(some) / sizeof(some[0]);
     const double *values = api_plot_numbers(chart->drawing, sines_of(chart), 0, first->rows);
     const char *word = api_words(chart->drawing, chart->words.columns);
 
-    for (size_t i = 0; values && i < wanted; i++)
-        if (columns[i] < all && (list->given || i == 0 || columns[i] > columns[i - 1]))
-            curve_add(chart, values + (size_t)columns[i], first->row_elements, word, columns[i]);
+    for (size_t i = 0; values && i < wanted; i++) {
+        const double column = list->given ? pe_value_at(list, i) : some[i];
+        if (column < all && (list->given || i == 0 || column > some[i - 1]))
+            curve_add(chart, values + (size_t)column, first->row_elements, word, column);
+    }
     chart->all = chart->count;
     return values;
 }

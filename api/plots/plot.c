@@ -193,10 +193,10 @@ static enum api_status columns_check(const struct api_plot *plot, struct api_err
                         "curves are drawn of 1 to %d columns, circle of 1 to %d, got %zu",
                         API_CURVES_MAX, API_PANELS_MAX, list->list_count);
     for (size_t i = 0; i < list->list_count; i++)
-        if (list->list[i] >= (double)plot->columns)
+        if (pe_value_at(list, i) >= (double)plot->columns)
             return api_fail(err, API_INVALID, "parameter:plot_columns",
                             "the view has columns 0 to %zu, got %.0f", plot->columns - 1,
-                            list->list[i]);
+                            pe_value_at(list, i));
     return API_OK;
 }
 

@@ -65,6 +65,16 @@ static bool is_of_all(const char *name)
     return strcmp(name, "format") == 0;
 }
 
+/* The parameter that an unknown name is in other letters, or stands for by spellings.def; NULL: it
+ * means nothing here. */
+static const char *name_meant(const struct binding *binding, const char *where, const char *name)
+{
+    if (api_mistakes_hold(binding->request->mistakes, where))
+        return NULL;
+    return api_spelling_find(binding->request, binding->sets, binding->sets_count, binding->own,
+                             name);
+}
+
 static enum api_status unknown_name(const struct binding *binding, const char *where,
                                     const char *name)
 {
@@ -74,10 +84,11 @@ static enum api_status unknown_name(const struct binding *binding, const char *w
 
 /* ---- text: the query and metadata ----------------------------------------------------------- */
 
-static enum api_status text_bind(const struct binding *binding, const struct api_pair *pair)
+static enum api_status text_bind(const struct binding *binding, struct api_pair *pair)
 {
     char where[sizeof(binding->err->where)];
     struct pe_params *set;
+    const char *meant;
     size_t index;
 
     if (is_own(binding, pair->name))
@@ -89,7 +100,11 @@ static enum api_status text_bind(const struct binding *binding, const struct api
     if (is_of_all(pair->name))
         return API_OK;
     snprintf(where, sizeof(where), "parameter:%s", pair->name);
-    return unknown_name(binding, where, pair->name);
+    meant = name_meant(binding, where, pair->name);
+    if (!meant)
+        return unknown_name(binding, where, pair->name);
+    pair->name = meant; /* is known */
+    return text_bind(binding, pair);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -217,12 +232,42 @@ static void pointer_print(char *out, size_t size, const char *at, const char *na
         out[used] = '\0';
 }
 
+/* An object of more members than there are parameters keeps its names: to rename a member takes
+ * time in proportion to its lists. */
+enum { MEMBERS_MAX = 256 };
+
+/* Gives members the names of the parameters that they mean. A member whose right name is there too
+ * keeps its own and is refused by it; so does an object. */
+static void members_rename(const struct binding *binding, json_t *object)
+{
+    struct api_request *request = binding->request;
+    const char *name, *meant;
+    json_t *value;
+    size_t index;
+    void *next;
+
+    if (json_object_size(object) > MEMBERS_MAX)
+        return;
+    json_object_foreach_safe(object, next, name, value)
+    {
+        if (json_is_object(value) || is_own(binding, name) || set_find(binding, name, &index) ||
+            is_of_all(name) || !(meant = name_meant(binding, "", name)) ||
+            json_object_get(object, meant) || json_object_set(object, meant, value))
+            continue;
+        for (size_t i = 0; object == request->json && i < request->lists_count; i++)
+            if (strcmp(request->lists[i].name, name) == 0)
+                request->lists[i].name = meant;
+        json_object_del(object, name);
+    }
+}
+
 static enum api_status object_bind(const struct binding *binding, json_t *object, const char *at)
 {
     char where[sizeof(binding->err->where)];
     const char *name;
     json_t *value;
 
+    members_rename(binding, object);
     json_object_foreach(object, name, value)
     {
         const struct pe_tensor *list;
@@ -249,13 +294,6 @@ static enum api_status object_bind(const struct binding *binding, json_t *object
     return API_OK;
 }
 
-/* Behind the last name that was bound: nobody comes here without a mistake. */
-static enum api_status mistakes_end(const struct binding *binding)
-{
-    api_guesses_set(binding->request->mistakes, binding->sets, binding->sets_count);
-    return api_mistakes_fail(binding->request->mistakes, binding->err);
-}
-
 enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
                                 struct pe_params **sets, size_t sets_count, const char *own,
                                 struct api_error *err)
@@ -263,19 +301,39 @@ enum api_status api_bind_object(struct api_request *request, json_t *object, con
     const struct binding binding = {request, sets, sets_count, own, err};
 
     api_sets_charge(request, sets, sets_count);
-    if (object_bind(&binding, object, at))
-        return api_failed(err);
-    return request->mistakes ? mistakes_end(&binding) : API_OK;
+    return object_bind(&binding, object, at);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static enum api_status pairs_bind(const struct binding *binding, const struct api_pair *pairs,
+static enum api_status pairs_bind(const struct binding *binding, struct api_pair *pairs,
                                   size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
             return api_failed(binding->err);
+    return API_OK;
+}
+
+/* Required parameters that are absent are missing where neither a body nor a config can hold them.
+ */
+static enum api_status missing_note(const struct binding *binding)
+{
+    struct api_request *request = binding->request;
+
+    if (request->body_size > 0 || request->config)
+        return API_OK;
+    for (size_t i = 0; i < binding->sets_count; i++)
+        for (size_t j = 0; j < binding->sets[i]->count; j++) {
+            const struct pe_param *param = &binding->sets[i]->list[j];
+            struct pe_params absent;
+            if (!param->required || binding->sets[i]->values[j].present)
+                continue;
+            pe_params_init(&absent, param, 1);
+            api_core(binding->err, pe_params_finish(&absent, &binding->err->core));
+            if (api_mistake_note(request, param->name, binding->err))
+                return api_failed(binding->err);
+        }
     return API_OK;
 }
 
@@ -288,7 +346,7 @@ enum api_status api_bind(struct api_request *request, struct pe_params **sets, s
     if (pairs_bind(&binding, request->query, request->query_count) ||
         (request->json && object_bind(&binding, request->json, "")) ||
         pairs_bind(&binding, request->metadata, request->metadata_count) ||
-        api_own_check(request, sets, sets_count, own, err))
+        api_own_check(request, sets, sets_count, own, err) || missing_note(&binding))
         return api_failed(err);
-    return request->mistakes ? mistakes_end(&binding) : API_OK;
+    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : API_OK;
 }

@@ -21,7 +21,8 @@ void api_sets_charge(const struct api_request *request, struct pe_params **sets,
 enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
                          const char *own, struct api_error *err);
 
-/* Sets parameters from one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
+/* Sets parameters from one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer.
+ * Mistakes are noted, and make the next api_bind fail, or the request (api_mistakes_end). */
 enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
                                 struct pe_params **sets, size_t sets_count, const char *own,
                                 struct api_error *err);

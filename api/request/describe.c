@@ -34,7 +34,7 @@ static json_t *param_json(const struct pe_param *param, const struct pe_value *v
     case PE_RANGES:
         list = json_array();
         for (size_t i = 0; list && i < value->list_count; i++)
-            json_array_append_new(list, number_json(value->list[i]));
+            json_array_append_new(list, number_json(pe_value_at(value, i)));
         return list;
     case PE_TEXT:
         return json_string(value->text);

@@ -15,19 +15,7 @@ bool api_is_mistake(enum api_status status)
            status == API_UNSUPPORTED;
 }
 
-bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name, const char **meant)
-{
-    for (size_t i = 0; mistakes && i < mistakes->count; i++)
-        if (mistakes->list[i].status == API_UNKNOWN_PARAMETER &&
-            strcmp(mistakes->list[i].name, name) == 0) {
-            *meant = mistakes->list[i].meant;
-            return true;
-        }
-    return false;
-}
-
-/* A parameter whose value was refused is missing when the handler runs again, and one that was
- * missing may be refused for the value that it was given in the meantime: neither is news. */
+/* A parameter whose value was refused is also absent: that it is missing is no second mistake. */
 static bool is_known(const struct api_mistakes *mistakes, const struct api_error *err,
                      const char *name)
 {
@@ -49,7 +37,8 @@ static const struct {
 #undef SPELLING
 };
 
-const char *api_spelling_next(const char *fold, size_t *at)
+/* Iterates over the parameters that a folded name stands for, from *at = 0 on; NULL: no more. */
+static const char *spelling_next(const char *fold, size_t *at)
 {
     while (*at < sizeof(spellings) / sizeof(spellings[0])) {
         const size_t place = (*at)++;
@@ -85,7 +74,6 @@ static void insert(struct api_mistakes *mistakes, const struct api_error *err, c
     struct api_mistake *mistake = &mistakes->list[place];
     mistake->status = err->status;
     mistake->name = name;
-    mistake->meant = mistakes->meant;
     memcpy(mistake->where, err->where, sizeof(mistake->where));
     memcpy(mistake->detail, err->detail, sizeof(mistake->detail));
 }
@@ -94,77 +82,60 @@ enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err)
 {
     struct api_mistakes *mistakes;
-    const char *kept = name ? name : last_word(err->where);
 
+    if (!name)
+        name = last_word(err->where);
     if (!api_is_mistake(api_failed(err)))
         return api_failed(err);
     mistakes = list_of(request);
-    kept = mistakes ? api_arena_copy(request->arena, name ? name : last_word(err->where)) : NULL;
-    if (!kept)
+    if (!mistakes)
         return api_failed(err);
-    if (mistakes->count == API_MISTAKES_MAX) {
-        mistakes->more++;
-        mistakes->fresh = true;
-    } else if (!is_known(mistakes, err, kept)) {
-        insert(mistakes, err, kept);
-        mistakes->fresh = true;
+    if (!is_known(mistakes, err, name)) {
+        if (mistakes->count == API_MISTAKES_MAX)
+            mistakes->more++;
+        else if ((name = api_arena_copy(request->arena, name)))
+            insert(mistakes, err, name);
+        else
+            return api_failed(err);
     }
-    mistakes->meant = NULL;
     *err = (struct api_error){0};
     return API_OK;
 }
 
-enum api_status api_mistakes_first(const struct api_mistakes *mistakes, struct api_error *err)
+bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where)
+{
+    if (!mistakes || mistakes->count == API_MISTAKES_MAX)
+        return mistakes;
+    for (size_t i = 0; i < mistakes->count; i++)
+        if (strcmp(mistakes->list[i].where, where) == 0)
+            return true;
+    return false;
+}
+
+enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err)
 {
     const struct api_mistake *first = mistakes->list;
 
     return api_fail(err, first->status, first->where, "%s", first->detail);
 }
 
-enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err)
+/* A conflict, or a shape, may follow from a value that was refused before. */
+static bool is_independent(enum api_status status)
 {
-    return mistakes->fresh ? api_mistakes_first(mistakes, err) : api_failed(err);
+    return status == API_MISSING || status == API_UNKNOWN_PARAMETER || status == API_INVALID ||
+           status == API_OUT_OF_RANGE;
 }
 
-/* ---- what was missing ------------------------------------------------------------------------ */
-
-/* Sets some value that the parameter may have: an even width, few positions. */
-static void guess_set(struct pe_params *set, size_t index)
+enum api_status api_mistakes_end(struct api_request *request, struct api_error *err)
 {
-    const struct pe_param *param = &set->list[index];
-    const double usual = param->unit && strcmp(param->unit, "positions") == 0 ? 1 : 64,
-                 most = param->max > param->min ? param->max : usual;
-    const double number = usual > most ? most : usual < param->min ? param->min : usual;
-    struct pe_error ignored = {0};
-    char choice[64];
+    const enum api_status status = api_failed(err);
 
-    switch (param->type) {
-    case PE_NUMBER:
-    case PE_INTEGER:
-    case PE_NUMBERS:
-    case PE_RANGES:
-        pe_params_set_number(set, index, number, &ignored);
-        return;
-    case PE_BOOLEAN:
-        pe_params_set_text(set, index, "false", &ignored);
-        return;
-    case PE_CHOICE:
-        pe_choice_name(param, 0, choice, sizeof(choice));
-        pe_params_set_text(set, index, choice, &ignored);
-        return;
-    case PE_TEXT:
-        return;
-    }
-}
-
-void api_guesses_set(const struct api_mistakes *mistakes, struct pe_params **sets, size_t count)
-{
-    for (size_t i = 0; i < mistakes->guesses_count; i++)
-        for (size_t j = 0; j < count; j++) {
-            const int index = pe_params_find(sets[j], mistakes->guesses[i]);
-            if (index >= 0 && !sets[j]->values[index].present)
-                guess_set(sets[j], (size_t)index);
-        }
+    if (!request->mistakes || (status && status != API_MALFORMED && !api_is_mistake(status)))
+        return status;
+    if (is_independent(status) && api_mistake_note(request, NULL, err))
+        return api_failed(err);
+    *err = (struct api_error){0};
+    return api_mistakes_fail(request->mistakes, err);
 }
 
 /* ---- unknown names --------------------------------------------------------------------------- */
@@ -249,8 +220,8 @@ static bool is_known_name(const struct known *known, const char *name)
 }
 
 /* The known name that an unknown one is in other letters, or stands for elsewhere; NULL: none. */
-static const char *spelling_find(struct api_request *request, const struct known *known,
-                                 const char *name)
+static const char *known_spelling(struct api_request *request, const struct known *known,
+                                  const char *name)
 {
     char fold[48];
     const char *meant;
@@ -261,25 +232,18 @@ static const char *spelling_find(struct api_request *request, const struct known
     fold[size] = '\0';
     if (!name[size] && is_known_name(known, fold))
         return api_arena_copy(request->arena, fold);
-    while ((meant = api_spelling_next(fold, &at)))
+    while ((meant = spelling_next(fold, &at)))
         if (is_known_name(known, meant))
             return meant;
     return NULL;
 }
 
-/* Has any encoding a parameter of this name? */
-static bool encodings_have(const char *name)
+const char *api_spelling_find(struct api_request *request, struct pe_params **sets,
+                              size_t sets_count, const char *own, const char *name)
 {
-    const struct pe_encoding *encoding;
-    struct pe_params params;
+    const struct known known = {sets, sets_count, own};
 
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
-        pe_params_init(&params, pe_encoding_info(encoding)->params,
-                       pe_encoding_info(encoding)->params_count);
-        if (pe_params_find(&params, name) >= 0)
-            return true;
-    }
-    return false;
+    return known_spelling(request, &known, name);
 }
 
 /* Is it a list or an object of the body, as a tensor would be? */
@@ -325,15 +289,11 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
     const char *meant;
     char text[256], rest[80];
 
-    if (request->mistakes && request->mistakes->encoding_is_guessed && encodings_have(name))
-        return API_OK;
-    if (request->mistakes && request->mistakes->count == API_MISTAKES_MAX)
-        return api_fail(err, API_UNKNOWN_PARAMETER, where, "one of many"); /* only counted */
+    if (api_mistakes_hold(request->mistakes, where))
+        return api_fail(err, API_UNKNOWN_PARAMETER, where, "only counted");
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);
-    meant = spelling_find(request, &known, name);
-    if (list_of(request))
-        request->mistakes->meant = meant;
+    meant = known_spelling(request, &known, name);
     all_offer(&nearest, &known);
     if (stray_find(&known, name))
         snprintf(text, sizeof(text), "%s", stray_find(&known, name));

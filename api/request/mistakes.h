@@ -6,13 +6,11 @@
 
 #include "api/request/request.h"
 
-enum { API_MISTAKES_MAX = 32, API_GUESSES_MAX = 16 };
+enum { API_MISTAKES_MAX = 32 };
 
 struct api_mistake {
     enum api_status status;
-    const char *name;  /* of the parameter, "" where it has none; in the arena */
-    const char *meant; /* the parameter that an unknown name means: in other letters, or by
-                          spellings.def; or NULL */
+    const char *name; /* of the parameter, "" where it has none; in the arena */
     char where[sizeof(((struct api_error *)NULL)->where)];
     char detail[sizeof(((struct api_error *)NULL)->detail)];
 };
@@ -20,14 +18,7 @@ struct api_mistake {
 struct api_mistakes {
     struct api_mistake list[API_MISTAKES_MAX]; /* what is missing stands behind what is wrong */
     size_t count;
-    size_t more;       /* that the list has no room for */
-    bool fresh;        /* one was added since the handler began */
-    const char *meant; /* by the unknown name that is noted next */
-    /* Names of parameters that are missing. The handler, which is run again to find the next
-     * mistake, gets some value for each. */
-    const char *guesses[API_GUESSES_MAX];
-    size_t guesses_count;
-    bool encoding_is_guessed; /* so that a parameter of any encoding may be right */
+    size_t more; /* that the list has no room for */
 };
 
 /* Is it a mistake in a parameter, beside which others can be told? */
@@ -39,23 +30,24 @@ bool api_is_mistake(enum api_status status);
 enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err);
 
-/* Was a name noted as unknown? *meant is the parameter that it stands for, NULL: none. */
-bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name,
-                          const char **meant);
+/* Is there no need for the words of a mistake: it is in the list, or the list is full? */
+bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where);
 
-/* Goes through the spellings of a folded name, from *at = 0 on; NULL: that was the last. */
-const char *api_spelling_next(const char *fold, size_t *at);
-
-/* Fails with the first mistake where one was noted since the handler began. */
+/* Fails with the first mistake of a list. */
 enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err);
-/* Likewise, whenever it was noted. */
-enum api_status api_mistakes_first(const struct api_mistakes *mistakes, struct api_error *err);
 
-/* Gives values to parameters that were missing and are still absent. */
-void api_guesses_set(const struct api_mistakes *mistakes, struct pe_params **sets, size_t count);
+/* After a handler's `open`, with its failure or none in err: where mistakes were noted, adds that
+ * failure to them if it does not follow from them, and fails with the first. Failures that are not
+ * the input's (API_BUSY) stay. */
+enum api_status api_mistakes_end(struct api_request *request, struct api_error *err);
+
+/* The known parameter that an unknown name is in other letters, or stands for by spellings.def;
+ * NULL: none. sets, own: see api_bind. */
+const char *api_spelling_find(struct api_request *request, struct pe_params **sets,
+                              size_t sets_count, const char *own, const char *name);
 
 /* Fails with API_UNKNOWN_PARAMETER and the names that were most likely meant, or else with all that
- * there are. sets, own: see api_bind. Returns API_OK where the name can be right all the same. */
+ * there are. sets, own: see api_bind. */
 enum api_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
                                  size_t sets_count, const char *own, const char *where,
                                  const char *name, struct api_error *err);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define PRIME ((unsigned __int128)1 << 88 | 0x13b)
+
 void api_hash_start(struct api_hash *hash)
 {
     hash->state = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
@@ -12,11 +14,10 @@ void api_hash_start(struct api_hash *hash)
 API_WRAPS("FNV multiplies modulo 2^128")
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size)
 {
-    const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
     const unsigned char *at = bytes;
 
     for (size_t i = 0; i < size; i++)
-        hash->state = (hash->state ^ at[i]) * prime;
+        hash->state = (hash->state ^ at[i]) * PRIME;
 }
 
 void api_hash_text(struct api_hash *hash, const char *text)
@@ -25,6 +26,35 @@ void api_hash_text(struct api_hash *hash, const char *text)
         api_hash_bytes(hash, text, strlen(text) + 1);
     else
         api_hash_bytes(hash, "\xff", 1);
+}
+
+/* Elements that are hashed byte by byte, whether they are a range or listed. A longer list is
+ * hashed by its numbers, and a longer range by its ends. */
+enum { BYTES_HASHED = 4096 };
+
+API_WRAPS("FNV multiplies modulo 2^128")
+static void numbers_hash(struct api_hash *hash, const double *numbers, size_t count)
+{
+    uint64_t bits;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&bits, &numbers[i], sizeof(bits));
+        hash->state = (hash->state ^ bits) * PRIME;
+    }
+}
+
+static void list_hash(struct api_hash *hash, const struct pe_value *value)
+{
+    const double ends[] = {value->number, value->number + (double)value->list_count - 1};
+
+    if (value->list_count > BYTES_HASHED) {
+        numbers_hash(hash, value->range ? ends : value->list, value->range ? 2 : value->list_count);
+        return;
+    }
+    for (size_t i = 0; i < value->list_count; i++) {
+        const double element = pe_value_at(value, i);
+        api_hash_bytes(hash, &element, sizeof(element));
+    }
 }
 
 /* Values as resolved, so that a default and the same value given are one representation. */
@@ -40,15 +70,14 @@ void api_hash_params(struct api_hash *hash, const struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
         const struct pe_value *value = &params->values[i];
-        const double number = value->number == 0 ? 0 : value->number; /* -0 is 0 */
+        const double number = value->number == 0 || value->range ? 0 : value->number; /* no -0 */
         if (!value->present || params->list[i].type == PE_TEXT)
             continue;
         api_hash_text(hash, params->list[i].name);
         api_hash_bytes(hash, &number, sizeof(number));
         const uint64_t counts[] = {value->list_count, value->rows}; /* the same bytes everywhere */
         api_hash_bytes(hash, counts, value->rows > 0 ? sizeof(counts) : sizeof(counts[0]));
-        if (value->list_count > 0)
-            api_hash_bytes(hash, value->list, value->list_count * sizeof(double));
+        list_hash(hash, value);
     }
 }
 

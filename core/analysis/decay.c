@@ -57,7 +57,8 @@ static enum pe_status samples_stand(struct pe_view *view, double anchor, struct 
         return err->status;
     for (size_t i = 0; i < offsets->count; i++)
         list[i] = anchor + (double)offsets->samples[i];
-    status = pe_view_positions_list(view, list, offsets->count, err);
+    status = pe_view_positions_list(
+        view, &(struct pe_value){.list = list, .list_count = offsets->count}, err);
     pe_memory_give(view->work, list, offsets->count, sizeof(*list));
     return status;
 }

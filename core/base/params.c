@@ -75,7 +75,8 @@ enum pe_status pe_param_index_check(const struct pe_params *params, size_t index
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-static enum pe_status range_check(const struct pe_param *param, double number, struct pe_error *err)
+enum pe_status pe_param_number_check(const struct pe_param *param, double number,
+                                     struct pe_error *err)
 {
     char where[sizeof(err->where)];
     const bool bounded = param->min != 0 || param->max != 0;
@@ -137,7 +138,7 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
     switch (param->type) {
     case PE_NUMBER:
     case PE_INTEGER:
-        status = range_check(param, number, err);
+        status = pe_param_number_check(param, number, err);
         return status ? status : pe_param_store(params, index, number, err);
     case PE_NUMBERS:
     case PE_RANGES:
@@ -170,7 +171,7 @@ static enum pe_status list_check(const struct pe_params *params, size_t index, c
     if (count > PE_PARAM_LIST_MAX - value->list_count)
         return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
     for (size_t i = 0; i < checked; i++)
-        if (range_check(param, list[i], err))
+        if (pe_param_number_check(param, list[i], err))
             return err->status;
     return PE_OK;
 }
@@ -178,17 +179,18 @@ static enum pe_status list_check(const struct pe_params *params, size_t index, c
 /* Room for `count` more elements, in memory of the values' own. */
 static double *list_grow(const struct pe_params *params, const struct pe_value *value, size_t count)
 {
-    const size_t taken = ((value->lent ? value->list_count : 0) + count) * sizeof(double);
+    const bool is_foreign = value->lent || value->range; /* no memory of the value's own */
+    const size_t taken = ((is_foreign ? value->list_count : 0) + count) * sizeof(double);
     double *joined;
 
     if (!pe_work_reserve(params->work, taken))
         return NULL;
-    joined = realloc(value->lent ? NULL : value->list,
-                     (value->list_count + count + 1) * sizeof(*joined));
+    joined =
+        realloc(is_foreign ? NULL : value->list, (value->list_count + count + 1) * sizeof(*joined));
     if (!joined)
         pe_work_release(params->work, taken);
-    else if (value->lent && value->list_count > 0)
-        memcpy(joined, value->list, value->list_count * sizeof(*joined));
+    for (size_t i = 0; joined && is_foreign && i < value->list_count; i++)
+        joined[i] = pe_value_at(value, i);
     return joined;
 }
 
@@ -208,7 +210,8 @@ static double *list_extend(struct pe_params *params, size_t index, const double 
     }
     value->list = joined;
     value->list_count += count;
-    value->lent = false;
+    value->number = value->range ? 0 : value->number;
+    value->lent = value->range = false;
     value->given = value->present = true;
     return joined + value->list_count - count;
 }
@@ -227,11 +230,22 @@ enum pe_status pe_params_set_range(struct pe_params *params, size_t index, doubl
                                    size_t count, struct pe_error *err)
 {
     const double ends[] = {first, first + (double)count - 1};
-    double *to = list_extend(params, index, ends, 2, count, err);
+    double *to;
 
-    for (size_t i = 0; to && i < count; i++)
-        to[i] = first + (double)i;
-    return to ? PE_OK : err->status;
+    if (list_check(params, index, ends, 2, count, err))
+        return err->status;
+    struct pe_value *value = &params->values[index];
+    if (!value->given && count > 0) {
+        value->number = first;
+        value->list_count = count;
+        value->given = value->present = value->range = true;
+        return PE_OK;
+    }
+    to = pe_params_list_extend(params, index, 0, count, err);
+    return to ? pe_value_expand(
+                    &(struct pe_value){.range = true, .number = first, .list_count = count}, to,
+                    params->work, err)
+              : err->status;
 }
 
 static enum pe_status rows_check(const struct pe_params *params, size_t index, size_t rows,
@@ -249,6 +263,27 @@ static enum pe_status rows_check(const struct pe_params *params, size_t index, s
     if (columns > 0 && rows > PE_PARAM_LIST_MAX / columns)
         return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
     return PE_OK;
+}
+
+double *pe_params_list_extend(struct pe_params *params, size_t index, size_t rows, size_t count,
+                              struct pe_error *err)
+{
+    double *to;
+
+    if (rows > 0 && rows_check(params, index, rows, count / rows, err))
+        return NULL;
+    to = list_extend(params, index, NULL, 0, count, err);
+    if (to)
+        params->values[index].rows = rows;
+    return to;
+}
+
+void pe_params_list_cut(struct pe_params *params, size_t index, size_t count)
+{
+    struct pe_value *value = &params->values[index];
+
+    value->list_count -= count;
+    pe_work_release(params->work, count * sizeof(*value->list));
 }
 
 enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
@@ -317,6 +352,8 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
 {
     char choice[32];
 
+    if (value->range)
+        return pe_params_set_range(params, index, value->number, value->list_count, err);
     if (value->lent)
         return pe_params_lend_list(params, index, value->list, value->rows,
                                    value->list_count / (value->rows > 0 ? value->rows : 1), err);
@@ -336,6 +373,34 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
                    value->number >= 0 && value->number < INT_MAX ? (size_t)value->number : SIZE_MAX,
                    choice, sizeof(choice));
     return pe_params_set_text(params, index, choice, err);
+}
+
+/* ---- lists --------------------------------------------------------------------------------------
+ */
+
+double pe_value_at(const struct pe_value *value, size_t index)
+{
+    if (index >= value->list_count)
+        return 0;
+    return value->range ? value->number + (double)index : value->list[index];
+}
+
+enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct pe_work *work,
+                               struct pe_error *err)
+{
+    enum { BLOCK = 1 << 18 }; /* elements between two looks at the work */
+
+    for (size_t begin = 0; begin < value->list_count; begin += BLOCK) {
+        const size_t left = value->list_count - begin, count = left < BLOCK ? left : BLOCK;
+        if (pe_work_spend(work, count, err))
+            return err->status;
+        if (value->range)
+            for (size_t i = 0; i < count; i++)
+                out[begin + i] = value->number + (double)(begin + i);
+        else
+            memcpy(out + begin, value->list + begin, count * sizeof(*out));
+    }
+    return PE_OK;
 }
 
 /* ---- reading them --------------------------------------------------------------------------- */

@@ -23,9 +23,21 @@ int pe_param_choice(const struct pe_params *params, const char *name);
 /* The choices of a parameter; "" where it has none. */
 const char *pe_param_choices(const struct pe_param *param);
 
-/* pe_params_set_list of `count` whole numbers from `first` on. */
+/* pe_params_set_list of `count` whole numbers from `first` on, which are kept as a range where no
+ * list is given yet. */
 enum pe_status pe_params_set_range(struct pe_params *params, size_t index, double first,
                                    size_t count, struct pe_error *err);
+
+/* Is `number` one that the parameter may be, or a list of it may hold? */
+enum pe_status pe_param_number_check(const struct pe_param *param, double number,
+                                     struct pe_error *err);
+
+/* Makes a list `count` elements longer, which the caller sets: where they are; NULL: they may not
+ * join it, or memory is short. rows: of a list of lists, which is given once; 0: a flat one. */
+double *pe_params_list_extend(struct pe_params *params, size_t index, size_t rows, size_t count,
+                              struct pe_error *err);
+/* Takes the last `count` elements off again. */
+void pe_params_list_cut(struct pe_params *params, size_t index, size_t count);
 
 /* Sets the number of a value; PE_CONFLICT where another one was given. */
 enum pe_status pe_param_store(struct pe_params *params, size_t index, double number,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +66,16 @@ static enum pe_status boolean_set(struct pe_params *params, size_t index, const 
                          "%s must be true or false, got '%.60s'", text);
 }
 
-static enum pe_status range_expand(struct pe_params *params, size_t index, double first,
-                                   double last, struct pe_error *err)
+/* A number, or the whole numbers of a range: a part of a list. */
+struct part {
+    double first;
+    size_t count;
+    bool is_range;
+};
+
+static enum pe_status range_read(const struct pe_param *param, double first, double last,
+                                 struct part *part, struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
     const double span = fabs(last - first);
 
     if (first != floor(first) || last != floor(last))
@@ -81,7 +88,9 @@ static enum pe_status range_expand(struct pe_params *params, size_t index, doubl
                              "a range of %s has more than 16777216 elements%s; "
                              "use start, step and length",
                              "");
-    return pe_params_set_range(params, index, first, (size_t)span + 1, err);
+    *part = (struct part){first, (size_t)span + 1, true};
+    return pe_param_number_check(param, first, err) ? err->status
+                                                    : pe_param_number_check(param, last, err);
 }
 
 static enum pe_status list_refuse(const struct pe_param *param, const char *text,
@@ -95,38 +104,144 @@ static enum pe_status list_refuse(const struct pe_param *param, const char *text
                          text);
 }
 
-/* One number, or a range. */
-static enum pe_status element_set(struct pe_params *params, size_t index, const char **at,
-                                  const char *text, struct pe_error *err)
+static enum pe_status part_read(const struct pe_param *param, const char **at, const char *text,
+                                struct part *part, struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
     double first, last;
 
     if (!pe_text_number(at, &first))
         return list_refuse(param, text, err);
+    *part = (struct part){first, 1, false};
     if (param->type != PE_RANGES || (*at)[0] != '.' || (*at)[1] != '.')
-        return pe_params_set_list(params, index, &first, 1, err);
+        return pe_param_number_check(param, first, err);
     *at += 2;
     if (!pe_text_number(at, &last))
         return pe_param_fail(err, PE_INVALID, param, "a range of %s lacks its end in '%.60s'",
                              text);
-    return range_expand(params, index, first, last, err);
+    return range_read(param, first, last, part, err);
+}
+
+/* ---- how many numbers a text stands for -------------------------------------------------------
+ */
+
+/* The numbers of one part, which ends before `end`. What will be refused counts as one. */
+static size_t part_count(const char *at, const char *end, bool has_ranges)
+{
+    double first, last;
+
+    at += strspn(at, " [(");
+    if (at >= end || strchr(")]", *at))
+        return 0;
+    const char *dots = has_ranges ? memmem(at, (size_t)(end - at), "..", 2) : NULL;
+    if (!dots || !pe_text_number(&at, &first) || at != dots)
+        return 1;
+    at += 2;
+    if (!pe_text_number(&at, &last) || at + strspn(at, " )]") != end || !(last >= first) ||
+        !(last - first < (double)PE_PARAM_LIST_MAX))
+        return 1;
+    return (size_t)(last - first) + 1;
+}
+
+/* The numbers of a list up to one of `ends`, a comma among them, that is none; and where that is.
+ */
+static size_t list_count(const char *text, const char *ends, bool has_ranges, const char **end)
+{
+    size_t count = 0;
+
+    for (const char *at = text;; at = *end + 1) {
+        *end = at + strcspn(at, ends);
+        count += part_count(at, *end, has_ranges);
+        if (count > PE_PARAM_LIST_MAX)
+            count = PE_PARAM_LIST_MAX + 1;
+        if (**end != ',')
+            return count;
+    }
+}
+
+size_t pe_ranges_count(const char *text)
+{
+    const char *at = text, *end;
+    size_t count = 0;
+
+    do {
+        count += list_count(at, ",;", true, &end);
+        at = end + 1;
+    } while (*end && count <= PE_PARAM_LIST_MAX);
+    return count > PE_PARAM_LIST_MAX ? PE_PARAM_LIST_MAX + 1 : count;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
+
+/* Where the numbers of a text are written to: room was made for all, by how many they are. */
+struct list {
+    struct pe_params *params;
+    size_t index;
+    double *to;
+    size_t count, left;
+    bool was_given; /* elements stand before these */
+};
+
+/* rows: as in pe_params_list_extend. */
+static enum pe_status list_begin(struct list *list, struct pe_params *params, size_t index,
+                                 size_t rows, size_t count, struct pe_error *err)
+{
+    const bool was_given = params->values[index].given;
+
+    *list = (struct list){params, index, pe_params_list_extend(params, index, rows, count, err),
+                          count,  count, was_given};
+    return list->to ? PE_OK : err->status;
+}
+
+/* Of a text that was refused nothing is set. */
+static enum pe_status list_end(struct list *list, struct pe_error *err)
+{
+    struct pe_value *value = &list->params->values[list->index];
+
+    pe_params_list_cut(list->params, list->index, err->status ? list->count : list->left);
+    if (err->status && !list->was_given) {
+        value->given = value->present = false;
+        value->rows = 0;
+    }
+    return err->status;
+}
+
+static enum pe_status part_put(struct list *list, const struct part *part, struct pe_error *err)
+{
+    const struct pe_value value = {.range = true, .number = part->first, .list_count = part->count};
+
+    if (part->count > list->left)
+        return pe_param_fail(err, PE_INTERNAL, &list->params->list[list->index],
+                             "%s has more elements than were counted%s", "");
+    if (part->is_range) {
+        if (pe_value_expand(&value, list->to, list->params->work, err))
+            return err->status;
+    } else {
+        *list->to = part->first;
+    }
+    list->to += part->count;
+    list->left -= part->count;
+    return PE_OK;
 }
 
 /* Brackets around a list, and blanks in it, are as people print lists: "[0, 1, 2]". */
-static enum pe_status list_set(struct pe_params *params, size_t index, const char *text,
-                               struct pe_error *err)
+static enum pe_status parts_put(struct list *list, const char *text, struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
+    const struct pe_param *param = &list->params->list[list->index];
     const char *at = text + strspn(text, " ");
     const char close = *at == '[' ? ']' : *at == '(' ? ')' : '\0';
+    struct part part;
 
     if (close)
         at += 1 + strspn(at + 1, " ");
     while (*at && *at != close) {
-        if (element_set(params, index, &at, text, err))
+        if (part_read(param, &at, text, &part, err))
             return err->status;
         at += strspn(at, " ");
+        if (*at && *at != ',' && *at != close)
+            return list_refuse(param, text, err);
+        if (part_put(list, &part, err))
+            return err->status;
         if (*at == ',' && at[1] != '\0')
             at += 1 + strspn(at + 1, " ");
         else if (*at != close)
@@ -134,7 +249,51 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const cha
     }
     if (close && (*at != close || at[1]))
         return list_refuse(param, text, err);
-    return params->values[index].present ? PE_OK : pe_params_set_list(params, index, NULL, 0, err);
+    return PE_OK;
+}
+
+/* Is the text one range, which need not be written out? */
+static bool range_alone(const struct pe_param *param, const char *text, struct part *part,
+                        struct pe_error *err)
+{
+    const char *at = text;
+
+    return param->type == PE_RANGES && strstr(text, "..") && !strchr(text, ',') &&
+           !part_read(param, &at, text, part, err) && part->is_range && !*at;
+}
+
+static enum pe_status list_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    struct pe_error ignored = {0};
+    struct list list;
+    struct part part;
+    const char *end;
+
+    if (range_alone(&params->list[index], text, &part, &ignored))
+        return pe_params_set_range(params, index, part.first, part.count, err);
+    const bool has_ranges = params->list[index].type == PE_RANGES;
+    if (list_begin(&list, params, index, 0, list_count(text, ",", has_ranges, &end), err))
+        return err->status;
+    parts_put(&list, text, err);
+    return list_end(&list, err);
+}
+
+/* The numbers of each row of a text with semicolons; SIZE_MAX: rows differ. */
+static size_t columns_count(const char *text, bool has_ranges, size_t *rows)
+{
+    size_t columns = 0;
+    const char *end;
+
+    *rows = 0;
+    do {
+        const size_t count = list_count(text, ",;", has_ranges, &end);
+        if ((*rows)++ > 0 && count != columns)
+            return SIZE_MAX;
+        columns = count;
+        text = end + 1;
+    } while (*end);
+    return columns;
 }
 
 /* Rows between semicolons, each a list of its own. */
@@ -142,25 +301,28 @@ static enum pe_status rows_set(struct pe_params *params, size_t index, const cha
                                struct pe_error *err)
 {
     const struct pe_param *param = &params->list[index];
-    struct pe_params flat;
-    char *copy = strdup(text), *rest = copy;
-    size_t rows = 0, columns = 0;
+    const size_t size = strlen(text) + 1;
+    size_t rows;
+    const size_t columns = columns_count(text, param->type == PE_RANGES, &rows);
+    struct list list;
 
-    pe_params_init(&flat, param, 1);
+    if (columns == SIZE_MAX)
+        return pe_param_fail(err, PE_SHAPE_MISMATCH, param, "%s must have rows of one length%s",
+                             "");
+    if (columns > PE_PARAM_LIST_MAX / rows)
+        return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
+    char *copy = pe_memory_take(params->work, size, 1, param->name, err), *rest = copy;
     if (!copy)
-        pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s", "");
-    for (char *row; !err->status && (row = strsep(&rest, ";"));) {
-        const size_t before = flat.values[0].list_count;
-        if (list_set(&flat, 0, row, err))
-            break;
-        columns = rows++ == 0 ? flat.values[0].list_count : columns;
-        if (flat.values[0].list_count - before != columns)
+        return err->status;
+    memcpy(copy, text, size);
+    if (!list_begin(&list, params, index, rows, rows * columns, err)) {
+        for (char *row; !err->status && (row = strsep(&rest, ";"));)
+            parts_put(&list, row, err);
+        if (!err->status && list.left > 0)
             pe_param_fail(err, PE_SHAPE_MISMATCH, param, "%s must have rows of one length%s", "");
+        list_end(&list, err);
     }
-    if (!err->status)
-        pe_params_set_rows(params, index, flat.values[0].list, rows, columns, err);
-    pe_params_free(&flat);
-    free(copy);
+    pe_memory_give(params->work, copy, size, 1);
     return err->status;
 }
 

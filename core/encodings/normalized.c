@@ -75,13 +75,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const struct pe_value *list = pe_param_value(values, "positions");
     const double last = last_of(view->scheme);
 
-    for (size_t i = 0; i < list->list_count; i++)
-        if (list->list[i] > last || list->list[i] != floor(list->list[i]))
+    for (size_t i = 0; i < list->list_count; i++) {
+        const double position = pe_value_at(list, i);
+        if (position > last || position != floor(position))
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
                            "positions must be whole numbers from 0 to length - 1 = %.0f, got %.17g",
-                           last, list->list[i]);
+                           last, position);
+    }
     if (list->present) {
-        if (pe_view_positions_list(view, list->list, list->list_count, err))
+        if (pe_view_positions_list(view, list, err))
             return err->status;
     } else {
         view->positions = (struct pe_positions){.step = 1, .count = pe_count(last + 1)};

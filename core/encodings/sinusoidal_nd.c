@@ -155,7 +155,7 @@ static enum pe_status coordinates_open(struct pe_view *view, const struct pe_val
     if (!values)
         return err->status;
     for (size_t i = 0; i < list->list_count; i++)
-        values[i % axes * rows + i / axes] = list->list[i];
+        values[i % axes * rows + i / axes] = pe_value_at(list, i);
     view->values = values;
     view->positions = (struct pe_positions){.values = values, .count = rows, .axes = axes};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);

@@ -2,6 +2,7 @@
 #include "core/views/view.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,23 @@ static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe
     return PE_OK;
 }
 
+/* A range of positions up to so many elements is listed, so that an error names the first position
+ * that is wrong. A longer one is never written out: its rows stand at even steps. */
+enum { RANGE_LISTED = 4096 };
+
+static bool is_long_range(const struct pe_value *list)
+{
+    return list && list->range && list->list_count > RANGE_LISTED;
+}
+
+/* What is wrong with the even steps of a long range is wrong with the parameter that has it. */
+static void range_name(const struct pe_params *params, struct pe_error *err)
+{
+    if (is_long_range(pe_param_value(params, "positions")) &&
+        (strcmp(err->where, "parameter:start") == 0 || strcmp(err->where, "parameter:length") == 0))
+        snprintf(err->where, sizeof(err->where), "parameter:positions");
+}
+
 enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
                            const struct pe_view_type *type, const struct pe_params *params,
                            enum pe_dtype dtype, struct pe_work *work, struct pe_error *err)
@@ -59,6 +77,7 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
         (pe_picture_is_asked(params, dtype) &&
          pe_picture_new(&view->picture, view, params, dtype == PE_U8, err))) {
         pe_view_free(view);
+        range_name(params, err);
         return err->status;
     }
     *out = view;
@@ -191,26 +210,25 @@ static enum pe_status position_check(double position, const char *parameter, str
                    "positions must lie within +-(2^53 - 1), got %.17g", position);
 }
 
-enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
+enum pe_status pe_view_positions_list(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err)
 {
+    const size_t count = list->list_count;
     double *values = pe_memory_take(view->work, count, sizeof(*values), "the positions", err);
 
     if (!values)
         return err->status;
-    if (count > 0)
-        memcpy(values, list, count * sizeof(*values));
     view->values = values;
     view->positions = (struct pe_positions){.values = values, .count = count};
-    return PE_OK;
+    return pe_value_expand(list, values, view->work, err);
 }
 
 enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err)
 {
-    if (list->lent)
+    if (list->lent && !list->range)
         view->positions = (struct pe_positions){.values = list->list, .count = list->list_count};
-    else if (pe_view_positions_list(view, list->list, list->list_count, err))
+    else if (pe_view_positions_list(view, list, err))
         return err->status;
     if (list->rows > 0) {
         view->positions.axes = list->rows;
@@ -238,7 +256,11 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
     if (pe_param_given(params, "length") || start != 0 || step != 1)
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions cannot be given together with length, start or step");
-    return pe_view_positions_rows(view, list, err);
+    if (!is_long_range(list))
+        return pe_view_positions_rows(view, list, err);
+    view->positions =
+        (struct pe_positions){.start = list->number, .step = 1, .count = list->list_count};
+    return PE_OK;
 }
 
 enum pe_status pe_queries_read(struct pe_queries *out, const struct pe_params *params,

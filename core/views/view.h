@@ -92,7 +92,7 @@ struct pe_view {
 enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_params *params,
                                       struct pe_error *err);
 /* The list of positions itself, copied into view->positions. */
-enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
+enum pe_status pe_view_positions_list(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err);
 /* A parameter of positions, which may be rows of coordinates. */
 enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,

@@ -38,10 +38,12 @@ struct pe_param {
 
 /* The value of one parameter; pe_params_free frees it. */
 struct pe_value {
-    bool given;    /* by the caller; else the default, if there is one, is in `number` */
-    bool present;  /* given, or has a default */
-    bool lent;     /* the list is another's, who said that it stays: pe_params_lend_list */
-    double number; /* numbers, integers, booleans (0, 1) and choices (index from 0) */
+    bool given;   /* by the caller; else the default, if there is one, is in `number` */
+    bool present; /* given, or has a default */
+    bool lent;    /* the list is another's, who said that it stays: pe_params_lend_list */
+    bool range;   /* `list` is NULL: the list is list_count whole numbers, from `number` on */
+    double
+        number; /* numbers, integers, booleans (0, 1), choices (index from 0), begin of a range */
     double *list;
     size_t list_count;
     size_t rows; /* a list of lists: how many, all of one length; 0: a flat one */
@@ -51,7 +53,7 @@ struct pe_value {
 
 enum {
     PE_PARAMS_MAX = 32,
-    /* Elements of a list, which is held in memory, its ranges written out: no use comes near. */
+    /* Elements of a list, its ranges included: no use comes near. */
     PE_PARAM_LIST_MAX = 1 << 24
 };
 
@@ -75,7 +77,8 @@ PE_API void pe_params_free(struct pe_params *params);
 /* The index of a name or alias, or -1. */
 PE_API int pe_params_find(const struct pe_params *params, const char *name);
 
-/* Each checks one value and sets it; text and lists are copied. A list given twice is joined;
+/* Each checks one value and sets it; text and lists are copied. A range of a text that is the whole
+ * list is kept as a range: pe_value_at and pe_value_expand read both. A list given twice is joined;
  * anything else given twice with another value is PE_CONFLICT. PE_INVALID: another type, no whole
  * number, no such choice. PE_OUT_OF_RANGE, PE_SHAPE_MISMATCH (rows of several lengths),
  * PE_TOO_LARGE (over 2^24 elements), PE_OUT_OF_MEMORY; `where` of an error is "parameter:NAME".
@@ -118,6 +121,17 @@ PE_API const struct pe_value *pe_param_value(const struct pe_params *params, con
 PE_API double pe_param_number(const struct pe_params *params, const char *name);
 PE_API const char *pe_param_text(const struct pe_params *params, const char *name);
 PE_API bool pe_param_given(const struct pe_params *params, const char *name);
+
+/* An element of a list, which may be kept as a range; 0 behind the last one. */
+PE_API double pe_value_at(const struct pe_value *value, size_t index);
+/* Writes the list_count elements of a list to `out`; counts its cost in `work` (NULL: none), and
+ * ends with it. */
+PE_API enum pe_status pe_value_expand(const struct pe_value *value, double *out,
+                                      struct pe_work *work, struct pe_error *err);
+/* How many numbers a text of ranges stands for, "0,7..9" for four, rows included, at a cost in
+ * proportion to the text; PE_PARAM_LIST_MAX + 1: more than a list may have. Of text that is
+ * malformed, what comes before the mistake is counted right. */
+PE_API size_t pe_ranges_count(const char *text);
 
 /* Writes the main spelling of a choice ("half" for neox) and returns its length, as snprintf does.
  * `index` is the value's number; "" and 0 for an index behind the last choice. */

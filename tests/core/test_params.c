@@ -302,6 +302,86 @@ TEST(lent_lists)
     pe_scheme_free(scheme);
 }
 
+/* Memory of a list is charged before it is taken, whatever the text: ranges are counted first, rows
+ * of several lengths are refused unwritten, and nothing stays of what was refused. */
+TEST(lists_are_counted_first)
+{
+    static const struct {
+        const char *text;
+        size_t count;          /* pe_ranges_count */
+        size_t charged;        /* bytes, of a limit of 8000; SIZE_MAX: refused for memory */
+        enum pe_status status; /* otherwise */
+    } texts[] = {{"0..16777214", 16777215, 0, PE_OK},
+                 {"0..16777214;0", 16777216, 0, PE_SHAPE_MISMATCH},
+                 {"0;0..16777214", 16777216, 0, PE_SHAPE_MISMATCH},
+                 {"0..8388607;0..8388607", 16777216, SIZE_MAX, PE_OK},
+                 {"0..16777214;0..16777214", PE_PARAM_LIST_MAX + 1, 0, PE_TOO_LARGE},
+                 {"0,0..16777213", 16777215, SIZE_MAX, PE_OK},
+                 {"[0..16777213]", 16777214, SIZE_MAX, PE_OK},
+                 {"0..16777214,x", 16777216, SIZE_MAX, PE_OK},
+                 {"0..9,x", 11, 0, PE_INVALID},
+                 {"0,9..0", 2, 0, PE_INVALID},
+                 {"0..9;x", 11, 0, PE_SHAPE_MISMATCH},
+                 {"5;x", 2, 0, PE_INVALID},
+                 {"0,0..9 9", 2, 0, PE_INVALID},
+                 {"0,0..9)", 11, 0, PE_INVALID},
+                 {"0,1 ..3", 2, 0, PE_INVALID},
+                 {"", 0, 0, PE_OK},
+                 {"[]", 0, 0, PE_OK},
+                 {"7", 1, 8, PE_OK},
+                 {"[0, 1..3, -2]", 5, 40, PE_OK},
+                 {"(0..2);(4..6)", 6, 48, PE_OK},
+                 {"0..499;500..999", 1000, SIZE_MAX, PE_OK}};
+    const struct pe_param positions = {.name = "positions", .type = PE_RANGES, .nested = true};
+    const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 8000};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct pe_error err = {0};
+        struct pe_params params;
+        struct pe_work *work;
+        ck_assert(!pe_work_new(&work, &limits, &err));
+        pe_params_init(&params, &positions, 1);
+        params.work = work;
+        pe_params_set_text(&params, 0, texts[i].text, &err);
+        const bool is_short = texts[i].charged == SIZE_MAX;
+        ck_assert_msg(err.status == (is_short ? PE_OUT_OF_MEMORY : texts[i].status), "%s: %s",
+                      texts[i].text, err.detail);
+        ck_assert_msg(pe_ranges_count(texts[i].text) == texts[i].count, "%s", texts[i].text);
+        ck_assert_uint_eq(pe_work_memory(work), is_short ? 0 : texts[i].charged);
+        ck_assert(params.values[0].given == !err.status);
+        pe_params_free(&params);
+        ck_assert_uint_eq(pe_work_memory(work), 0);
+        pe_work_free(work);
+    }
+}
+
+/* A range has the elements of the same list, alone, joined and written out. */
+TEST(ranges_are_lists)
+{
+    const struct pe_param positions = {.name = "positions", .type = PE_RANGES};
+    struct pe_params range, list;
+    struct pe_error err = {0};
+    double elements[7];
+
+    pe_params_init(&range, &positions, 1);
+    pe_params_init(&list, &positions, 1);
+    ck_assert(!pe_params_set_text(&range, 0, "-3..1", &err) && range.values[0].range);
+    ck_assert(!pe_params_set_text(&list, 0, "-3,-2,-1,0,1", &err) && !list.values[0].range);
+    for (int joined = 0; joined < 2; joined++) {
+        ck_assert_uint_eq(range.values[0].list_count, list.values[0].list_count);
+        ck_assert(!pe_value_expand(&range.values[0], elements, NULL, &err));
+        for (size_t i = 0; i < list.values[0].list_count; i++) {
+            ck_assert_double_eq(pe_value_at(&range.values[0], i), list.values[0].list[i]);
+            ck_assert_double_eq(elements[i], list.values[0].list[i]);
+        }
+        ck_assert_double_eq(pe_value_at(&range.values[0], range.values[0].list_count), 0);
+        ck_assert(!pe_params_set_text(&range, 0, "8..9", &err) && !range.values[0].range);
+        ck_assert(!pe_params_set_text(&list, 0, "8,9", &err));
+    }
+    pe_params_free(&range);
+    pe_params_free(&list);
+}
+
 /* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
 TEST(long_lists)
 {

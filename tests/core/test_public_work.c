@@ -149,6 +149,12 @@ TEST(parameters_are_charged)
     pe_params_init(&params, list, 2);
     params.work = work;
     ACCEPTED(pe_params_set_text(&params, 0, "0..9", &err));
+    ck_assert_uint_eq(pe_work_memory(work), 0); /* one range is kept as its ends */
+    REFUSED(PE_OUT_OF_MEMORY, pe_params_set_text(&params, 0, "10..19", &err));
+    pe_params_free(&params);
+    pe_params_init(&params, list, 2);
+    params.work = work;
+    ACCEPTED(pe_params_set_text(&params, 0, "0,1..9", &err));
     ck_assert_uint_eq(pe_work_memory(work), 80);
     REFUSED(PE_OUT_OF_MEMORY, pe_params_set_text(&params, 0, "10..19", &err));
     ACCEPTED(pe_params_set_text(&params, 1, "text", &err));

@@ -262,6 +262,11 @@ def run_leaving():
         del os.environ["POSENC_ROUNDS"]
 
 
+def run_parameters():
+    """What each parameter costs with each encoding."""
+    return pytest("tests/server/test_parameter_costs.py", env={"POSENC_COSTS": "all"})
+
+
 def run_confusion():
     """All tables of the diagnosis's confusion matrix."""
     return pytest("tests/integration/test_confusion.py", env={"POSENC_WHOLE": "1"})
@@ -409,6 +414,7 @@ SUITES = [
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
     Suite("threads", run_threads, 45, alone=True),
+    Suite("parameters", run_parameters, 15, alone=True),
     Suite("leaving", run_leaving, 15, alone=True),
     Suite("balancer", run_balancer, 10, alone=True),
     Suite("costs", run_costs, 15, alone=True),
