@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/locale.h"
 #include "api/numbers/print.h"
 
 enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
@@ -76,12 +77,12 @@ void api_text_print(struct api_text *text, const char *format, ...)
 
     va_start(args, format);
     va_copy(again, args);
-    length = vsnprintf(NULL, 0, format, args);
+    length = api_vprint(NULL, 0, format, args);
     if (length < 0)
         text->failed = true;
     else if (grow(text, (size_t)length + 1))
         text->size +=
-            (size_t)vsnprintf(text->bytes + text->size, (size_t)length + 1, format, again);
+            (size_t)api_vprint(text->bytes + text->size, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);
 }
