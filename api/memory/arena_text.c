@@ -9,7 +9,7 @@
 char *api_arena_copy(struct api_arena *arena, const char *text)
 {
     const size_t size = strlen(text) + 1;
-    char *copy = api_arena_take(arena, size);
+    char *copy = api_arena_text(arena, size);
 
     return copy ? memcpy(copy, text, size) : NULL;
 }
@@ -24,7 +24,7 @@ char *api_arena_print(struct api_arena *arena, const char *format, ...)
     va_copy(again, args);
     length = api_vprint(here, sizeof(here), format, args);
     if (length >= 0)
-        text = api_arena_take(arena, (size_t)length + 1);
+        text = api_arena_text(arena, (size_t)length + 1);
     if (text && (size_t)length < sizeof(here))
         memcpy(text, here, (size_t)length);
     else if (text)

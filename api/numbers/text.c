@@ -11,7 +11,8 @@
 #include "api/base/locale.h"
 #include "api/numbers/print.h"
 
-enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
+/* Shorter text is counted when it is whole and stays, among the small pieces of its arena. */
+enum { COUNTED_MIN = 32 << 10 };
 
 /* Counts what of a room is not yet counted. False: the budget has none. */
 static bool room_count(struct api_text *text, struct api_arena *arena, size_t room)
@@ -112,17 +113,24 @@ static size_t character_read(const unsigned char *at, uint32_t *character)
     return length;
 }
 
-char *api_text_mend(struct api_arena *arena, const char *foreign)
+void api_text_mend_here(char *text)
 {
-    char *mended = api_arena_copy(arena, foreign);
     uint32_t character;
 
-    for (char *at = mended; at && *at;) {
+    for (char *at = text; *at;) {
         const size_t length = character_read((unsigned char *)at, &character);
         if (length == 0)
             *at = '?';
         at += length ? length : 1;
     }
+}
+
+char *api_text_mend(struct api_arena *arena, const char *foreign)
+{
+    char *mended = api_arena_copy(arena, foreign);
+
+    if (mended)
+        api_text_mend_here(mended);
     return mended;
 }
 
@@ -227,7 +235,9 @@ char *api_text_take(struct api_text *text, struct api_arena *arena)
 {
     char *bytes = text->bytes;
 
-    if (!bytes || text->failed || !room_count(text, arena, text->room)) {
+    if (!bytes || text->failed ||
+        !(text->counted > 0 ? room_count(text, arena, text->room)
+                            : api_arena_hold(arena, text->room))) {
         api_text_free(text);
         return NULL;
     }
