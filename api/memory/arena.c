@@ -266,10 +266,20 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
 
+/* The bytes of a room that are counted: what an allocator hands out, which is more than the few
+ * bytes of a short tensor. */
+static size_t room_size(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + (size == 0 ? ALIGNMENT : 0);
+}
+
 unsigned char *api_arena_room(struct api_arena *arena, size_t size)
 {
     struct room *room = api_arena_take(arena, sizeof(*room));
 
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = room_size(size);
     if (!room || !api_arena_count(arena, size))
         return NULL;
     room->size = size;
@@ -310,6 +320,9 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
     const size_t before = room->size;
     unsigned char *other;
 
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = room_size(size);
     if (size > before && !api_arena_count(arena, size - before))
         return NULL;
     assert(arena->memory);
