@@ -134,9 +134,13 @@ static enum api_status span_add(struct scan *scan, const struct api_json_span *s
     /* The room doubles whenever the count reaches a power of two. */
     if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
-        struct api_json_span *list = realloc(spans->list, room * sizeof(*list));
+        struct api_arena *arena = scan->scratch->arena;
+        struct api_json_span *list = (void *)api_arena_room(arena, room * sizeof(*list));
         if (!list)
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
+        if (spans->count > 0)
+            memcpy(list, spans->list, spans->count * sizeof(*list));
+        api_arena_room_drop(arena, (unsigned char *)spans->list);
         spans->list = list;
     }
     spans->list[spans->count++] = *span;
