@@ -266,19 +266,19 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
 
-/* The bytes of a room that are counted: what an allocator hands out, which is more than the few
- * bytes of a short tensor. */
+/* The bytes of a room that are counted: of a short one those that an allocator hands out, which are
+ * many more than a tensor of one number has. */
 static size_t room_size(size_t size)
 {
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + (size == 0 ? ALIGNMENT : 0);
+    enum { SHORT = 4096 };
+
+    return size < SHORT ? size / ALIGNMENT * ALIGNMENT + ALIGNMENT : size;
 }
 
 unsigned char *api_arena_room(struct api_arena *arena, size_t size)
 {
     struct room *room = api_arena_take(arena, sizeof(*room));
 
-    if (size > SIZE_MAX / 2)
-        return NULL;
     size = room_size(size);
     if (!room || !api_arena_count(arena, size))
         return NULL;
@@ -320,8 +320,6 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
     const size_t before = room->size;
     unsigned char *other;
 
-    if (size > SIZE_MAX / 2)
-        return NULL;
     size = room_size(size);
     if (size > before && !api_arena_count(arena, size - before))
         return NULL;
