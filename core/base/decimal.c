@@ -107,9 +107,9 @@ static int compare(const struct natural *a, const struct natural *b)
 {
     if (a->count != b->count)
         return a->count > b->count ? 1 : -1;
-    for (size_t i = a->count; i-- > 0;)
-        if (a->limb[i] != b->limb[i])
-            return a->limb[i] > b->limb[i] ? 1 : -1;
+    for (size_t i = a->count; i > 0; i--)
+        if (a->limb[i - 1] != b->limb[i - 1])
+            return a->limb[i - 1] > b->limb[i - 1] ? 1 : -1;
     return 0;
 }
 
