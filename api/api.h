@@ -96,10 +96,15 @@ struct api_state {
 
 struct api_state api_state_read(struct api *api);
 
-/* Counts the bytes of a connection that begins, or ends, in the budget: connections are bounded by
- * their number, and requests have what they leave. Thread-safe. */
-void api_connection_began(struct api *api, uint64_t bytes);
+/* Counts the bytes of a connection that begins, or ends, in the budget: requests have what
+ * connections leave. False: there is no memory for one more, and it must end. Thread-safe. */
+bool api_connection_began(struct api *api, uint64_t bytes);
 void api_connection_ended(struct api *api, uint64_t bytes);
+/* The same of what the server keeps of a request beside its arena: its head, a short reply. */
+bool api_small_take(struct api *api, uint64_t bytes);
+void api_small_give(struct api *api, uint64_t bytes);
+/* Connections of so many bytes each that the budget has room for. */
+uint64_t api_connections_max(struct api *api, uint64_t bytes);
 
 /* Called about once a second: memory that was kept and not used for a while goes back to the
  * system. */

@@ -93,11 +93,13 @@ void cmd_operation_walk(const json_t *contract, const json_t *operation,
 static void real_print(double value, FILE *out)
 {
     char text[32];
-    int digits = 1;
+    double read;
+    int digits = 0;
 
-    do
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-    while (strtod(text, NULL) != value && ++digits <= 17);
+    do {
+        snprintf(text, sizeof(text), "%.*g", ++digits, value);
+        pe_from_text(&read, PE_F64, text, strlen(text));
+    } while (read != value && digits < 17);
     fputs(text, out);
 }
 

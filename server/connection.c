@@ -42,7 +42,7 @@ static void connection_add(struct srv_loop *loop, struct MHD_Connection *connect
     if (!c)
         return;
     c->loop = loop;
-    api_connection_began(loop->srv->api, SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS);
+    c->counted = api_connection_began(loop->srv->api, SRV_CONNECTION_SIZE);
     c->fd = info->connect_fd;
     c->idle_since_ms = uv_now(&loop->uv);
     c->watch.data = c;
@@ -53,6 +53,8 @@ static void connection_add(struct srv_loop *loop, struct MHD_Connection *connect
     if (c->next)
         c->next->previous = c;
     loop->connections = c;
+    if (!c->counted)
+        shutdown(c->fd, SHUT_RDWR);
 }
 
 static void watch_closed(uv_handle_t *handle)
@@ -64,7 +66,8 @@ static void connection_remove(struct srv_loop *loop, struct srv_connection *c)
 {
     if (!c)
         return;
-    api_connection_ended(loop->srv->api, SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS);
+    if (c->counted)
+        api_connection_ended(loop->srv->api, SRV_CONNECTION_SIZE);
     *(c->previous ? &c->previous->next : &loop->connections) = c->next;
     if (c->next)
         c->next->previous = c->previous;

@@ -68,6 +68,16 @@ void srv_uri_refuse(struct srv_request *request)
     srv_reply_raw(request);
 }
 
+void srv_memory_refuse(struct srv_request *request)
+{
+    struct api_error err = {0};
+
+    api_fail(&err, API_BUSY, "",
+             "other requests hold the memory that this one needs; try again soon");
+    request->response = srv_refuse(request, &err);
+    srv_reply_raw(request);
+}
+
 struct api_response *srv_refuse(struct srv_request *request, struct api_error *err)
 {
     static const char *const repeated[] = {"X-Request-Id", "Origin"};

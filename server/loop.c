@@ -14,6 +14,7 @@ enum {
     HURRY_MS = 5,     /* while somebody may have left whose work goes on */
     TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
     CONNECTION_INCREMENT = 16 << 10,
+    CONNECTIONS_MIN = 16, /* of a loop, however small the budget is */
 };
 
 /* ---- driving MHD ------------------------------------------------------------------------------
@@ -230,6 +231,17 @@ void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase)
 /* ---- the start --------------------------------------------------------------------------------
  */
 
+/* More connections than the budget has room for wait until one is closed, as those above
+ * --connections-max do. */
+static unsigned int connections_max(const struct srv_loop *loop)
+{
+    const uint64_t most = loop->srv->config.connections_max;
+    const uint64_t fit =
+        api_connections_max(loop->srv->api, SRV_CONNECTION_SIZE) / loop->srv->config.loops;
+
+    return (unsigned int)(most < fit ? most : fit > CONNECTIONS_MIN ? fit : CONNECTIONS_MIN);
+}
+
 static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
 {
     const struct srv_config *config = &loop->srv->config;
@@ -238,11 +250,11 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, srv_request_access, loop,
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, srv_request_begin, loop,
         MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
-        srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)config->per_ip_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SRV_CONNECTION_MEMORY,
-        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
+        srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT, connections_max(loop),
+        MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned int)config->per_ip_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)SRV_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
+        (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #endif

@@ -21,6 +21,20 @@ static void linger_allow(struct srv_request *request)
         request->client->lingers = true;
 }
 
+/* Counts the request and a copy of its URI in the budget, and takes the copy: an empty one where
+ * the budget has no room. False: out of memory. */
+static bool head_count(struct srv_request *request, const char *uri)
+{
+    const size_t size = sizeof(*request) + (uri ? strlen(uri) : 0) + 1;
+
+    if (api_small_take(request->loop->srv->api, size))
+        request->counted = size;
+    request->uri = srv_uri_take(request->counted > 0 ? uri : NULL);
+    if (!request->uri)
+        api_small_give(request->loop->srv->api, request->counted);
+    return request->uri;
+}
+
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     struct srv_request *request = calloc(1, sizeof(*request));
@@ -31,8 +45,7 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     request->connection = connection;
     request->began_ns = uv_hrtime();
     request->began_ms = uv_now(&request->loop->uv);
-    request->uri = srv_uri_take(uri);
-    if (!request->uri) {
+    if (!head_count(request, uri)) {
         free(request);
         return NULL;
     }
@@ -44,7 +57,10 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     request->loop->requests++;
     srv_metrics_in_flight(request->loop->srv->metrics, 1);
     request->path = request->uri;
-    if (strlen(request->uri) > SRV_URI_MAX) {
+    if (request->counted == 0) {
+        request->state = REQUEST_REFUSED;
+        srv_memory_refuse(request);
+    } else if (strlen(request->uri) > SRV_URI_MAX) {
         linger_allow(request);
         request->state = REQUEST_REFUSED;
         srv_uri_refuse(request);
@@ -391,6 +407,7 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
     api_intake_free(request->intake);
     srv_response_drop(request);
     srv_small_give(request);
+    api_small_give(loop->srv->api, request->counted);
     free(request->uri);
     free(request);
     loop->requests--;

@@ -108,6 +108,7 @@ struct srv_connection {
     int fd;
     uv_poll_t watch;
     struct srv_request *request; /* under way; NULL: between two */
+    bool counted;                /* in the budget */
     bool watched;                /* watch is a handle of the loop */
     bool served;                 /* there was a request */
     bool half_closed;            /* the client sends no more */
@@ -153,6 +154,7 @@ struct srv_request {
     struct srv_loop *loop;
     struct srv_connection *client;
     struct MHD_Connection *connection;
+    size_t counted;           /* bytes of it and its URI in the budget */
     char *uri;                /* raw, cut into its parts */
     const char *path, *query; /* of it; query NULL: none */
     enum {
@@ -233,6 +235,7 @@ bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
 enum {
     SRV_CONNECTION_MEMORY = 64 << 10,
     SRV_CONNECTION_STRUCTS = 3 << 10, /* about: the library's and ours */
+    SRV_CONNECTION_SIZE = SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS,
     SRV_URI_MAX = 48 << 10,
     SRV_HEAD_MAX = 58 << 10,
     SRV_FIELD_SIZE = 64, /* what the library takes for a field, besides its text */
@@ -245,6 +248,8 @@ void srv_uri_refuse(struct srv_request *request);
 /* Cuts the target of a request into path and query. The host that stands in front of the path in a
  * target of absolute form (RFC 9112, 3.2.2); else NULL. */
 const char *srv_target_cut(struct srv_request *request);
+/* The budget has no room for one more head: 503, likewise. */
+void srv_memory_refuse(struct srv_request *request);
 /* A refusal that the server words itself, with the id of the request and what a page of another
  * origin needs to read it. On the loop, at any time before the request completes. */
 struct api_response *srv_refuse(struct srv_request *request, struct api_error *err);

@@ -25,7 +25,7 @@ struct field {
 struct srv_small {
     struct srv_small *next;
     struct MHD_Response *reply;
-    size_t size, count;
+    size_t size, count, memory; /* memory: bytes that it takes, in the budget */
     struct field fields[API_HEADERS_MAX];
     char *body; /* behind it the names and values, all in the memory of this struct */
 };
@@ -41,9 +41,14 @@ static bool fits(const struct srv_small *small, const struct api_response *respo
     return true;
 }
 
-static void small_free(struct srv_small *small)
+/* About: what the library takes for a reply and for each of its header fields, texts included. */
+enum { REPLY_SIZE = 512, FIELD_SIZE = 128 };
+
+static void small_free(const struct srv_loop *loop, struct srv_small *small)
 {
-    MHD_destroy_response(small->reply);
+    if (small->reply)
+        MHD_destroy_response(small->reply);
+    api_small_give(loop->srv->api, small->memory);
     free(small);
 }
 
@@ -74,7 +79,7 @@ static struct srv_small *small_find(struct srv_loop *loop, const struct api_resp
         loop->smalls_count--;
         if (values_set(small, response))
             return small;
-        small_free(small);
+        small_free(loop, small);
         return NULL;
     }
     return NULL;
@@ -89,7 +94,7 @@ static char *text_put(char **at, const char *text, size_t room)
     return put;
 }
 
-static struct srv_small *small_new(const struct api_response *response)
+static struct srv_small *small_new(const struct srv_loop *loop, const struct api_response *response)
 {
     const size_t size = (size_t)response->body.size;
     struct srv_small *small;
@@ -99,10 +104,16 @@ static struct srv_small *small_new(const struct api_response *response)
     for (size_t i = 0; i < response->headers_count; i++)
         text +=
             strlen(response->headers[i].name) + 1 + strlen(response->headers[i].value) + 1 + SLACK;
-    small = malloc(sizeof(*small) + size + text);
-    if (!small)
+    const size_t memory =
+        sizeof(*small) + size + 2 * text + REPLY_SIZE + response->headers_count * FIELD_SIZE;
+    if (!api_small_take(loop->srv->api, memory))
         return NULL;
-    *small = (struct srv_small){.size = size, .body = (char *)(small + 1)};
+    small = malloc(sizeof(*small) + size + text);
+    if (!small) {
+        api_small_give(loop->srv->api, memory);
+        return NULL;
+    }
+    *small = (struct srv_small){.size = size, .memory = memory, .body = (char *)(small + 1)};
     at = small->body + size;
     small->reply = MHD_create_response_from_buffer(size, small->body, MHD_RESPMEM_PERSISTENT);
     for (; small->reply && small->count < response->headers_count; small->count++) {
@@ -116,9 +127,7 @@ static struct srv_small *small_new(const struct api_response *response)
     }
     if (small->count == response->headers_count && small->reply)
         return small;
-    if (small->reply)
-        MHD_destroy_response(small->reply);
-    free(small);
+    small_free(loop, small);
     return NULL;
 }
 
@@ -144,7 +153,7 @@ struct MHD_Response *srv_small_take(struct srv_request *request)
         return NULL;
     small = small_find(request->loop, response);
     if (!small)
-        small = small_new(response);
+        small = small_new(request->loop, response);
     if (!small)
         return NULL;
     body_put(small->body, body);
@@ -166,7 +175,7 @@ void srv_small_give(struct srv_request *request)
         return;
     while ((*last)->next)
         last = &(*last)->next;
-    small_free(*last);
+    small_free(loop, *last);
     *last = NULL;
     loop->smalls_count--;
 }
@@ -175,7 +184,7 @@ void srv_smalls_free(struct srv_loop *loop)
 {
     for (struct srv_small *small = loop->smalls, *next; small; small = next) {
         next = small->next;
-        small_free(small);
+        small_free(loop, small);
     }
     loop->smalls = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/arguments/described.h"
 
+#include "api/base/locale.h"
 #include "api/config/config.h"
 #include "api/memory/json_memory.h"
 #include "api/request/describe.h"
@@ -25,13 +26,14 @@ enum api_status api_result_describe(const struct api_request *request, struct ap
 void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
                             const struct pe_positions *positions)
 {
+    char text[200];
     double farthest;
 
     if (!pe_scheme_beyond(scheme, positions, &farthest))
         return;
-    json_array_append_new(
-        result->warnings,
-        json_sprintf("position %.17g lies beyond the sequence of %.17g that the frequencies are "
-                     "for; seq_len tells of a longer one",
-                     farthest, pe_scheme_length(scheme)));
+    api_print(text, sizeof(text),
+              "position %.17g lies beyond the sequence of %.17g that the frequencies are for; "
+              "seq_len tells of a longer one",
+              farthest, pe_scheme_length(scheme));
+    json_array_append_new(result->warnings, json_string(text));
 }

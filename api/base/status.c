@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/locale.h"
+
 const char *api_status_code(enum api_status status)
 {
     static const char *const codes[] = {
@@ -37,7 +39,7 @@ enum api_status api_fail(struct api_error *err, enum api_status status, const ch
     va_start(args, format);
     err->status = status;
     snprintf(err->where, sizeof(err->where), "%s", where);
-    vsnprintf(err->detail, sizeof(err->detail), format, args);
+    api_vprint(err->detail, sizeof(err->detail), format, args);
     va_end(args);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "api/memory/json_parse.h"
 #include "api/readers/reader.h"
 #include "api/request/mistakes.h"
+#include "api/request/query.h"
 #include "api/response/blocks.h"
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -132,6 +133,7 @@ static json_t *limits_make(const struct api_request *request)
         {"uri_max", limits->uri_max},
         {"head_max", limits->head_max},
         {"fields_max", limits->fields_max},
+        {"query_parameters_max", API_QUERY_MAX},
         {"json_keys_max", API_KEYS_MAX},
         {"json_depth_max", API_NESTING_MAX},
         {"safetensors_header_max", API_SAFETENSORS_HEADER_MAX},

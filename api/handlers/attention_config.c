@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "api/base/locale.h"
 #include "api/config/config.h"
 
 /* The attention of a config's model beside positions, applied where the request leaves it open;
@@ -17,7 +18,7 @@ static void warn(struct attention_asked *asked, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    api_vprint(text, sizeof(text), format, args);
     va_end(args);
     json_array_append_new(asked->request->config->warnings, json_string(text));
 }

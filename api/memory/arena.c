@@ -11,7 +11,7 @@
 #include "posenc/pool.h"
 #include "posenc/work.h"
 
-enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
+enum { ALIGNMENT = 64, SMALL_ALIGNMENT = 16, CHUNK_SIZE = 8192 };
 
 struct chunk {
     struct chunk *next;
@@ -35,6 +35,7 @@ struct api_arena {
     struct pe_work *work;
     pthread_mutex_t lock;     /* of the next two lines: work is charged by any thread */
     uint64_t reserved, spent; /* spent <= reserved, but where nothing is counted */
+    uint64_t small;           /* bytes that are counted as small pieces */
     bool over_budget, refused, settled;
     bool failed;
     struct pe_pool *freed_by; /* NULL: the thread that asks frees it */
@@ -52,7 +53,10 @@ struct api_arena *api_arena_new(struct api_memory *memory)
         return NULL;
     arena->memory = memory;
     arena->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    return arena;
+    if (api_arena_hold(arena, sizeof(*arena)))
+        return arena;
+    free(arena);
+    return NULL;
 }
 
 /* Without a budget buffers are the system allocator's. */
@@ -96,6 +100,8 @@ static void arena_end(struct api_arena *arena)
         arena->chunks = first->next;
         free(first);
     }
+    if (arena->memory)
+        api_memory_unclaim_small(arena->memory, arena->small);
     pthread_mutex_destroy(&arena->lock);
     free(arena);
 }
@@ -186,6 +192,18 @@ void api_arena_uncount(struct api_arena *arena, uint64_t size)
         api_memory_release(arena->memory, unused);
 }
 
+bool api_arena_hold(struct api_arena *arena, uint64_t size)
+{
+    if (!arena->memory)
+        return true;
+    pthread_mutex_lock(&arena->lock);
+    const bool is_small =
+        arena->small + size <= API_ARENA_SMALL && api_memory_claim_small(arena->memory, size);
+    arena->small += is_small ? size : 0;
+    pthread_mutex_unlock(&arena->lock);
+    return is_small || api_arena_count(arena, size);
+}
+
 void api_arena_settle(struct api_arena *arena)
 {
     pthread_mutex_lock(&arena->lock);
@@ -248,10 +266,20 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
 
+/* The bytes of a room that are counted: of a short one those that an allocator hands out, which are
+ * many more than a tensor of one number has. */
+static size_t room_size(size_t size)
+{
+    enum { SHORT = 4096 };
+
+    return size < SHORT ? size / ALIGNMENT * ALIGNMENT + ALIGNMENT : size;
+}
+
 unsigned char *api_arena_room(struct api_arena *arena, size_t size)
 {
     struct room *room = api_arena_take(arena, sizeof(*room));
 
+    size = room_size(size);
     if (!room || !api_arena_count(arena, size))
         return NULL;
     room->size = size;
@@ -292,6 +320,7 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
     const size_t before = room->size;
     unsigned char *other;
 
+    size = room_size(size);
     if (size > before && !api_arena_count(arena, size - before))
         return NULL;
     assert(arena->memory);
@@ -322,46 +351,51 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-static unsigned char *align(unsigned char *at)
+static unsigned char *align(unsigned char *at, size_t alignment)
 {
-    return at + ((ALIGNMENT - ((uintptr_t)at & (ALIGNMENT - 1))) & (ALIGNMENT - 1));
+    return at + ((alignment - ((uintptr_t)at & (alignment - 1))) & (alignment - 1));
 }
 
-static struct chunk *chunk_new(size_t size)
+/* A chunk of the arena with room for a piece, which is counted. NULL: memory is short. */
+static struct chunk *chunk_add(struct api_arena *arena, size_t size)
 {
-    struct chunk *chunk;
+    const size_t room = (size > CHUNK_SIZE ? size : CHUNK_SIZE) + ALIGNMENT;
+    struct chunk *chunk = NULL;
 
-    if (size > SIZE_MAX - sizeof(*chunk) - ALIGNMENT)
+    if (api_arena_hold(arena, sizeof(*chunk) + room))
+        chunk = malloc(sizeof(*chunk) + room);
+    arena->failed = arena->failed || !chunk;
+    if (!chunk)
         return NULL;
-    chunk = malloc(sizeof(*chunk) + ALIGNMENT + size);
-    if (chunk) {
-        chunk->free = align((unsigned char *)(chunk + 1));
-        chunk->end = chunk->free + size;
-    }
-    return chunk;
+    *chunk = (struct chunk){arena->chunks, (unsigned char *)(chunk + 1),
+                            (unsigned char *)(chunk + 1) + room};
+    return arena->chunks = chunk;
 }
 
-void *api_arena_take(struct api_arena *arena, size_t size)
+static void *piece_take(struct api_arena *arena, size_t size, size_t alignment)
 {
     struct chunk *chunk = arena->chunks;
     unsigned char *taken;
 
     if (size > SIZE_MAX / 2)
         return NULL;
-    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (!chunk || (size_t)(chunk->end - chunk->free) < size) {
-        if (size > CHUNK_SIZE && !api_arena_count(arena, size))
-            return NULL;
-        chunk = chunk_new(size > CHUNK_SIZE ? size : CHUNK_SIZE);
-        arena->failed = arena->failed || !chunk;
-        if (!chunk)
-            return NULL;
-        chunk->next = arena->chunks;
-        arena->chunks = chunk;
-    }
-    taken = chunk->free;
-    chunk->free += size;
+    if (!chunk || (size_t)(chunk->end - chunk->free) < size + alignment - 1)
+        chunk = chunk_add(arena, size);
+    if (!chunk)
+        return NULL;
+    taken = align(chunk->free, alignment);
+    chunk->free = taken + size;
     return memset(taken, 0, size);
+}
+
+void *api_arena_take(struct api_arena *arena, size_t size)
+{
+    return piece_take(arena, size > 0 ? size : 1, size < ALIGNMENT ? SMALL_ALIGNMENT : ALIGNMENT);
+}
+
+char *api_arena_text(struct api_arena *arena, size_t size)
+{
+    return piece_take(arena, size > 0 ? size : 1, 1);
 }
 
 bool api_arena_failed(const struct api_arena *arena)

@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory of one request: taken piece by piece, freed at once with the response. Large pieces are
- * reserved in the budget of the service before they are taken. Pieces and rooms are for one thread
- * at a time; counting and the work are for any. */
+/* Memory of one request: taken piece by piece, freed at once with the response. All of it is
+ * counted in the budget of the service before it is taken: the first API_ARENA_SMALL bytes of
+ * pieces as small ones, which are granted however short memory is, all else as reserved. Pieces and
+ * rooms are for one thread at a time; counting and the work are for any. */
+enum { API_ARENA_SMALL = 64 << 10 };
+
 struct api_arena;
 struct api_memory;
 struct pe_pool;
@@ -32,6 +35,8 @@ void api_arena_settle(struct api_arena *arena);
 /* Counts memory that the core or a library takes for this request. False: no room, as above. */
 bool api_arena_count(struct api_arena *arena, uint64_t size);
 void api_arena_uncount(struct api_arena *arena, uint64_t size);
+/* Counts a piece that stays until the arena is freed, among the small ones first. */
+bool api_arena_hold(struct api_arena *arena, uint64_t size);
 /* Was more asked for than the whole budget, so that no retry can succeed? */
 bool api_arena_over_budget(const struct api_arena *arena);
 /* Did the budget refuse anything, at any time? */
@@ -60,8 +65,10 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
  * api_memory_release with *reserved. */
 size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);
 
-/* A piece, zeroed and aligned to 64 bytes. NULL: memory is short. */
+/* A piece, zeroed, aligned to 64 bytes from 64 bytes on and to 16 below. NULL: memory is short. */
 void *api_arena_take(struct api_arena *arena, size_t size);
+/* Room for text: zeroed, not aligned. */
+char *api_arena_text(struct api_arena *arena, size_t size);
 /* Was memory short at any time? Links and names are NULL then, and an answer made of them would
  * have holes. */
 bool api_arena_failed(const struct api_arena *arena);

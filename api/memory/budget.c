@@ -27,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, held_max, claimed, kept_size, released;
+    uint64_t budget, held, held_max, claimed, small, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -45,12 +45,13 @@ struct api_memory *api_memory_new(uint64_t budget)
     return memory;
 }
 
-/* The budget without what is claimed, of which a sixteenth more than the budget is granted: a few
- * connections do not keep a request out that may have all of it. With the lock held. */
+/* The budget without connections and small pieces, of which a sixteenth more than the budget is
+ * granted: a few connections do not keep a request out that may have all of it. With the lock held.
+ */
 static uint64_t budget_left(const struct api_memory *memory)
 {
-    const uint64_t granted = memory->budget / 16;
-    const uint64_t claimed = memory->claimed > granted ? memory->claimed - granted : 0;
+    const uint64_t granted = memory->budget / 16, both = memory->claimed + memory->small;
+    const uint64_t claimed = both > granted ? both - granted : 0;
 
     return memory->budget > claimed ? memory->budget - claimed : 0;
 }
@@ -106,6 +107,13 @@ static bool kept_find(const struct api_memory *memory, size_t room, size_t *inde
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
+static void most_note(struct api_memory *memory)
+{
+    const uint64_t now = memory->held + memory->claimed + memory->small;
+
+    memory->held_max = now > memory->held_max ? now : memory->held_max;
+}
+
 static bool reserve_once(struct api_memory *memory, uint64_t size)
 {
     bool fits;
@@ -114,7 +122,7 @@ static bool reserve_once(struct api_memory *memory, uint64_t size)
     fits = size <= free_bytes(memory);
     if (fits) {
         memory->held += size;
-        memory->held_max = memory->held > memory->held_max ? memory->held : memory->held_max;
+        most_note(memory);
         kept_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
@@ -129,20 +137,48 @@ bool api_memory_reserve(struct api_memory *memory, uint64_t size)
     return true;
 }
 
-void api_memory_claim(struct api_memory *memory, uint64_t size)
+/* count: claimed or small. */
+static bool claim(struct api_memory *memory, uint64_t *count, uint64_t size)
 {
     pthread_mutex_lock(&memory->lock);
-    memory->claimed += size;
-    kept_make_way(memory, 0);
+    const uint64_t both = memory->claimed + memory->small;
+    const bool fits =
+        both + size < API_MEMORY_SLACK || both + size - API_MEMORY_SLACK <= memory->budget;
+    if (fits) {
+        *count += size;
+        most_note(memory);
+        kept_make_way(memory, 0);
+    }
     pthread_mutex_unlock(&memory->lock);
+    return fits;
+}
+
+static void unclaim(struct api_memory *memory, uint64_t *count, uint64_t size)
+{
+    pthread_mutex_lock(&memory->lock);
+    assert(*count >= size);
+    *count -= size;
+    pthread_mutex_unlock(&memory->lock);
+}
+
+bool api_memory_claim(struct api_memory *memory, uint64_t size)
+{
+    return claim(memory, &memory->claimed, size);
 }
 
 void api_memory_unclaim(struct api_memory *memory, uint64_t size)
 {
-    pthread_mutex_lock(&memory->lock);
-    assert(memory->claimed >= size);
-    memory->claimed -= size;
-    pthread_mutex_unlock(&memory->lock);
+    unclaim(memory, &memory->claimed, size);
+}
+
+bool api_memory_claim_small(struct api_memory *memory, uint64_t size)
+{
+    return claim(memory, &memory->small, size);
+}
+
+void api_memory_unclaim_small(struct api_memory *memory, uint64_t size)
+{
+    unclaim(memory, &memory->small, size);
 }
 
 void api_memory_release(struct api_memory *memory, uint64_t size)
@@ -198,6 +234,7 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
                                       .held_max = memory->held_max,
                                       .kept = memory->kept_size,
                                       .claimed = memory->claimed,
+                                      .small = memory->small,
                                       .left = budget_left(memory)};
     pthread_mutex_unlock(&memory->lock);
     return state;

@@ -12,17 +12,21 @@
  *
  *   held   bytes that requests have reserved, whether taken yet or not
  *   kept   bytes of buffers that were given back and wait for another request
- *   claimed  bytes of connections, which are taken in any case; up to a sixteenth of the budget
- * they come on top of it
+ *   claimed  bytes of connections
+ *   small    bytes of small pieces of requests: their heads, the first ones of each arena
  *
- * held + kept never exceeds what is left of the budget beside the claimed ones; a reservation that
- * needs the room unmaps kept buffers. All calls are thread-safe. */
+ * held + kept never exceeds what is left of the budget beside the other two; a reservation that
+ * needs the room unmaps kept buffers. Connections and small pieces are granted though requests hold
+ * all of the budget, so that probes are answered: up to API_MEMORY_SLACK bytes more than the budget
+ * together. A sixteenth of the budget of them comes on top of it. All calls are thread-safe. */
+#define API_MEMORY_SLACK (UINT64_C(32) << 20)
+
 struct api_memory;
 
 struct api_memory_state {
-    uint64_t budget, held, kept, claimed;
-    uint64_t held_max; /* the most held at once so far */
-    uint64_t left;     /* of the budget for requests, beside what is claimed */
+    uint64_t budget, held, kept, claimed, small;
+    uint64_t held_max; /* the most held, claimed and small at once so far */
+    uint64_t left;     /* of the budget for requests, beside what is claimed and small */
 };
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */
@@ -38,10 +42,12 @@ void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *contex
 bool api_memory_reserve(struct api_memory *memory, uint64_t size);
 void api_memory_release(struct api_memory *memory, uint64_t size);
 
-/* Counts memory that is taken whether there is room or not, such as that of connections: requests
- * have so much less. */
-void api_memory_claim(struct api_memory *memory, uint64_t size);
+/* Counts the bytes of a connection, and small pieces: requests have so much less. False: with them
+ * the slack would be used up. */
+bool api_memory_claim(struct api_memory *memory, uint64_t size);
 void api_memory_unclaim(struct api_memory *memory, uint64_t size);
+bool api_memory_claim_small(struct api_memory *memory, uint64_t size);
+void api_memory_unclaim_small(struct api_memory *memory, uint64_t size);
 
 /* Takes memory that stays, such as stored tables, out of the budget, so that no request is promised
  * bytes that will not come free. False: the budget has no room. */

@@ -59,25 +59,12 @@ static bool round_bounds(const struct bounds *value, struct api_binary to, uint6
 
 bool api_decimal_round(const struct api_decimal *decimal, struct api_binary to, uint64_t *bits)
 {
-    uint64_t digits = decimal->digits;
-    int64_t power = decimal->exponent;
-    struct bounds bounds;
+    const int64_t power = decimal->exponent;
 
-    if (digits == 0 || power < API_POWER_MIN || power > API_POWER_MAX) {
-        *bits = digits == 0 || power < 0 ? 0 : api_binary_infinity(to);
+    if (decimal->digits == 0 || power < API_POWER_MIN || power > API_POWER_MAX) {
+        *bits = decimal->digits == 0 || power < 0 ? 0 : api_binary_infinity(to);
         return true;
     }
-    bounds = bounds_make(digits, (int)power, decimal->more);
-    if (round_bounds(&bounds, to, bits))
-        return true;
-    /* A value that is a tie has a power of five in its digits: then the powers of two are left. */
-    while (power < 0 && digits % 5 == 0) {
-        digits /= 5;
-        power++;
-    }
-    if (power < 0 || decimal->more)
-        return false;
-    bounds = bounds_make(digits, 0, false);
-    bounds.exponent += (int)decimal->exponent;
+    const struct bounds bounds = bounds_make(decimal->digits, (int)power, decimal->more);
     return round_bounds(&bounds, to, bits);
 }

@@ -71,8 +71,8 @@ api_decimal_quick(uint64_t digits, int64_t power, struct api_binary to, uint64_t
     return *bits < api_binary_infinity(to);
 }
 
-/* With 128 bits and for every value: overflow is infinity. False: the digits at hand do not decide,
- * or only a computation without bounds would. */
+/* With 128 bits and for every value: overflow is infinity. False: a tie lies within the bounds,
+ * which pe_from_text decides. */
 bool api_decimal_round(const struct api_decimal *decimal, struct api_binary to, uint64_t *bits);
 
 #endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/numbers/scan.h"
 
-#include <errno.h>
-#include <float.h>
-#include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/numbers/decimal.h"
 
 enum { DIGITS_MAX = 19 };               /* that 64 bits hold, whatever they are */
@@ -90,98 +86,28 @@ static struct api_decimal decimal_read(const unsigned char *at)
     return decimal;
 }
 
-/* ---- the slow path: numbers that 128 bits cannot decide -------------------------------------- */
-
-/* The significant digits of a number's text, one after the other, and zeros behind the last. */
-static char digit_next(const char **at)
-{
-    *at += **at == '.';
-    return is_digit((unsigned char)**at) ? *(*at)++ : '0';
-}
-
-/* The power of ten of the first significant digit, to which *at steps. */
-static int64_t digits_begin(const char **at)
-{
-    const struct api_decimal decimal = decimal_read((const unsigned char *)*at);
-    int64_t power = decimal.exponent - 1;
-
-    *at += strspn(*at, "0.");
-    for (uint64_t digits = decimal.digits; digits > 0; digits /= 10)
-        power++;
-    return power;
-}
-
-/* Is a positive text above the value (1), below it (-1), or the same? By all digits of both, of
- * which a double has 767 at most. */
-static int text_compare(const char *text, double value)
-{
-    char printed[800];
-    const char *other = printed;
-
-    snprintf(printed, sizeof(printed), "%.767e", value);
-    const size_t size = strspn(text, "0123456789."), length = size > 770 ? size : 770;
-    const int64_t power = digits_begin(&text), other_power = digits_begin(&other);
-    if (power != other_power)
-        return power > other_power ? 1 : -1;
-    for (size_t i = 0; i < length; i++) {
-        const char digit = digit_next(&text), other_digit = digit_next(&other);
-        if (digit != other_digit)
-            return digit > other_digit ? 1 : -1;
-    }
-    return 0;
-}
-
-/* A double on the same side as the text of every number of fewer bits: the last bit is set where
- * anything is lost ("round to odd"), so that a second rounding is exact. */
-static double text_to_odd(const char *text)
-{
-    double value = fmin(strtod(text, NULL), DBL_MAX);
-    const int side = value > 0 ? text_compare(text, value) : 1;
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    if (side != 0 && !(bits & 1))
-        bits = side > 0 ? bits + 1 : bits - 1;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-/* The bits of |text| in the dtype, which is not 0. A program that links this may have set a locale
- * whose numbers have no point. */
-static uint64_t text_round(const char *text, enum pe_dtype dtype)
-{
-    const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    uint64_t result = 0;
-
-    text += *text == '-';
-    if (dtype == PE_F32) {
-        const float single = strtof(text, NULL);
-        memcpy(&result, &single, sizeof(single));
-    } else {
-        const double value = dtype == PE_F64 ? strtod(text, NULL) : text_to_odd(text);
-        pe_from_f64(&result, dtype, &value, 1);
-    }
-    uselocale(before);
-    return result;
-}
-
-static uint64_t decimal_bits(const struct api_decimal *decimal, const char *text,
+/* The bits of a number's text, `size` characters, without its sign. */
+static uint64_t decimal_bits(const struct api_decimal *decimal, const char *text, size_t size,
                              enum pe_dtype dtype)
 {
-    uint64_t bits;
+    uint64_t bits = 0;
 
-    return api_decimal_round(decimal, api_binary_of(dtype), &bits) ? bits : text_round(text, dtype);
+    if (api_decimal_round(decimal, api_binary_of(dtype), &bits))
+        return bits;
+    pe_from_text(&bits, dtype, text + (*text == '-'), size - (*text == '-'));
+    return bits;
 }
 
-static enum api_status float_read(const char *text, enum pe_dtype dtype, void *out,
+static enum api_status float_read(const char *text, size_t length, enum pe_dtype dtype, void *out,
                                   const char **fault)
 {
     const struct api_decimal decimal = decimal_read((const unsigned char *)text);
     const size_t size = pe_dtype_info(dtype)->size;
-    uint64_t bits = decimal_bits(&decimal, text, dtype);
+    uint64_t bits = decimal_bits(&decimal, text, length, dtype);
 
     if (bits == api_binary_infinity(api_binary_of(dtype))) {
-        if (decimal_bits(&decimal, text, PE_F64) == api_binary_infinity(api_binary_of(PE_F64))) {
+        bits = decimal_bits(&decimal, text, length, PE_F64);
+        if (bits == api_binary_infinity(api_binary_of(PE_F64))) {
             *fault = "the number is beyond the range of f64";
             return API_MALFORMED;
         }
@@ -193,29 +119,58 @@ static enum api_status float_read(const char *text, enum pe_dtype dtype, void *o
     return API_OK;
 }
 
+/* The size of a whole number; false: it is none, or 64 bits do not hold it. */
+static bool whole_read(struct api_decimal decimal, uint64_t *size)
+{
+    for (; decimal.exponent < 0 && decimal.digits % 10 == 0 && decimal.digits > 0;
+         decimal.exponent++)
+        decimal.digits /= 10;
+    for (; decimal.exponent > 0 && decimal.digits <= UINT64_MAX / 10 && decimal.digits > 0;
+         decimal.exponent--)
+        decimal.digits *= 10;
+    *size = decimal.digits;
+    return !decimal.more && (decimal.exponent == 0 || decimal.digits == 0);
+}
+
+API_WRAPS("the two's complement of a negative number")
+static bool dtype_holds(enum pe_dtype dtype, bool negative, uint64_t size)
+{
+    const uint64_t value = negative ? 0 - size : size; /* as INT64_MIN is held too */
+
+    switch (dtype) {
+    case PE_I32:
+        return size <= (uint64_t)INT32_MAX + negative;
+    case PE_U32:
+        return value <= UINT32_MAX;
+    case PE_U8:
+        return value <= UINT8_MAX;
+    case PE_BOOL:
+        return value <= 1;
+    default:
+        return size <= (uint64_t)INT64_MAX + negative;
+    }
+}
+
+/* A number with a point or an exponent is whole only up to where every whole number is an f64:
+ * beyond, its digits may be those of a rounded float. */
+API_WRAPS("the two's complement of a negative number")
 static enum api_status integer_read(const char *text, bool is_integer, enum pe_dtype dtype,
                                     void *out, const char **fault)
 {
-    const double real = strtod(text, NULL);
-    int64_t value;
+    const bool negative = *text == '-';
+    uint64_t size;
+    const bool is_whole = whole_read(decimal_read((const unsigned char *)text), &size);
 
-    errno = 0;
-    if (is_integer) {
-        value = strtoll(text, NULL, 10);
-    } else if (real == floor(real) && fabs(real) <= 0x1p53 - 1) {
-        value = (int64_t)real;
-    } else {
+    if (!is_integer && (!is_whole || size > (UINT64_C(1) << 53) - 1)) {
         *fault = "a whole number is expected, for an integer dtype";
         return API_INVALID;
     }
-    if (errno == ERANGE || (dtype == PE_I32 && value != (int32_t)value) ||
-        (dtype == PE_U32 && value != (uint32_t)value) ||
-        (dtype == PE_U8 && value != (uint8_t)value) ||
-        (dtype == PE_BOOL && value != 0 && value != 1)) {
+    if (!is_whole || !dtype_holds(dtype, negative, size)) {
         *fault = "the number is outside the range of the dtype";
         return API_OUT_OF_RANGE;
     }
-    memcpy(out, &value, pe_dtype_info(dtype)->size);
+    size = negative ? 0 - size : size;
+    memcpy(out, &size, pe_dtype_info(dtype)->size); /* little-endian: the low bytes come first */
     return API_OK;
 }
 
@@ -291,7 +246,7 @@ enum api_status api_json_element_read(const unsigned char **at, const unsigned c
         *fault = "this is no number by JSON's grammar";
         return API_MALFORMED;
     }
-    status = pe_dtype_is_float(dtype) ? float_read(text, dtype, out, fault)
+    status = pe_dtype_is_float(dtype) ? float_read(text, (size_t)(behind - *at), dtype, out, fault)
                                       : integer_read(text, is_integer, dtype, out, fault);
     if (status == API_OK)
         *at = behind;

@@ -13,12 +13,16 @@ struct api_json_run {
     unsigned char *out;            /* where the next element goes */
     size_t room;                   /* elements that `out` has room for yet */
     size_t count;                  /* elements read */
+    size_t slow;                   /* characters of elements that took several times as long */
     const char *fault;             /* why the one at `at` could not be: a constant sentence */
 };
 
+enum { API_JSON_SLOW_MAX = 1 << 20 };
+
 /* Reads elements and the commas between them, white space allowed, until something else follows an
  * element (`at` is there), something that is no element follows a comma (`at` is at the comma), or
- * the room is full (at the comma likewise). At least one element is wanted, and there is room.
+ * the room is full or API_JSON_SLOW_MAX characters were slow (at the comma likewise), which is a
+ * few milliseconds. At least one element is wanted, and there is room.
  *
  * A float is rounded once from its text, whatever the dtype; an integer is exact or refused, 64.0
  * and 6.4e1 being integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number must

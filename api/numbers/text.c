@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/locale.h"
 #include "api/numbers/print.h"
 
-enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
+/* Shorter text is counted when it is whole and stays, among the small pieces of its arena. */
+enum { COUNTED_MIN = 32 << 10 };
 
 /* Counts what of a room is not yet counted. False: the budget has none. */
 static bool room_count(struct api_text *text, struct api_arena *arena, size_t room)
@@ -76,12 +78,12 @@ void api_text_print(struct api_text *text, const char *format, ...)
 
     va_start(args, format);
     va_copy(again, args);
-    length = vsnprintf(NULL, 0, format, args);
+    length = api_vprint(NULL, 0, format, args);
     if (length < 0)
         text->failed = true;
     else if (grow(text, (size_t)length + 1))
         text->size +=
-            (size_t)vsnprintf(text->bytes + text->size, (size_t)length + 1, format, again);
+            (size_t)api_vprint(text->bytes + text->size, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);
 }
@@ -111,17 +113,24 @@ static size_t character_read(const unsigned char *at, uint32_t *character)
     return length;
 }
 
-char *api_text_mend(struct api_arena *arena, const char *foreign)
+void api_text_mend_here(char *text)
 {
-    char *mended = api_arena_copy(arena, foreign);
     uint32_t character;
 
-    for (char *at = mended; at && *at;) {
+    for (char *at = text; *at;) {
         const size_t length = character_read((unsigned char *)at, &character);
         if (length == 0)
             *at = '?';
         at += length ? length : 1;
     }
+}
+
+char *api_text_mend(struct api_arena *arena, const char *foreign)
+{
+    char *mended = api_arena_copy(arena, foreign);
+
+    if (mended)
+        api_text_mend_here(mended);
     return mended;
 }
 
@@ -226,7 +235,9 @@ char *api_text_take(struct api_text *text, struct api_arena *arena)
 {
     char *bytes = text->bytes;
 
-    if (!bytes || text->failed || !room_count(text, arena, text->room)) {
+    if (!bytes || text->failed ||
+        !(text->counted > 0 ? room_count(text, arena, text->room)
+                            : api_arena_hold(arena, text->room))) {
         api_text_free(text);
         return NULL;
     }

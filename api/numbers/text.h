@@ -35,5 +35,7 @@ char *api_text_take(struct api_text *text, struct api_arena *arena);
 /* A copy of foreign text in which every byte that is no part of a UTF-8 character is a question
  * mark, so that an error can quote it. NULL: memory is short. */
 char *api_text_mend(struct api_arena *arena, const char *foreign);
+/* The same where the text lies. */
+void api_text_mend_here(char *text);
 
 #endif

@@ -181,14 +181,29 @@ struct api_state api_state_read(struct api *api)
     };
 }
 
-void api_connection_began(struct api *api, uint64_t bytes)
+bool api_connection_began(struct api *api, uint64_t bytes)
 {
-    api_memory_claim(api->memory, bytes);
+    return api_memory_claim(api->memory, bytes);
 }
 
 void api_connection_ended(struct api *api, uint64_t bytes)
 {
     api_memory_unclaim(api->memory, bytes);
+}
+
+bool api_small_take(struct api *api, uint64_t bytes)
+{
+    return api_memory_claim_small(api->memory, bytes);
+}
+
+void api_small_give(struct api *api, uint64_t bytes)
+{
+    api_memory_unclaim_small(api->memory, bytes);
+}
+
+uint64_t api_connections_max(struct api *api, uint64_t bytes)
+{
+    return api->settings.limits.memory_budget / bytes;
 }
 
 void api_trim(struct api *api)

@@ -217,7 +217,7 @@ static enum api_status json_read(struct api_request *request, struct api_error *
                             max < SIZE_MAX ? (size_t)max : SIZE_MAX, &scratch, err) == API_OK)
         envelope_read(request, &source);
     api_json_scratch_drop(&scratch);
-    free(spans.list);
+    api_arena_room_drop(request->arena, (unsigned char *)spans.list);
     return api_failed(err);
 }
 

@@ -9,6 +9,10 @@
 /* The work is looked at every so many elements, about a millisecond. */
 enum { TURN_ELEMENTS = 1 << 16, MOVED_MIN = 256 << 10 };
 
+/* Nanoseconds of a character of a number that the quick way does not decide, beside those that are
+ * counted for each character of a body. */
+#define SLOW_WORK 4
+
 /* Walks an array once. All elements stand at one depth (`leaf`), and all arrays of one depth have
  * one length. */
 struct walk {
@@ -90,6 +94,22 @@ static unsigned char *elements_take(struct api_json_scratch *scratch, size_t use
     return bytes;
 }
 
+/* Counts the work of slow numbers, whose share of a text shows only where they are read. */
+static enum api_status slow_count(struct walk *walk)
+{
+    struct pe_work *work = api_arena_work(walk->scratch->arena);
+    const size_t slow = walk->run.slow;
+
+    walk->run.slow = 0;
+    if (pe_work_spend(work, (uint64_t)slow * SLOW_WORK, &(struct pe_error){0}) == PE_OK)
+        return API_OK;
+    return pe_work_ended(work)
+               ? fail(walk, API_INTERNAL, "the work ended")
+               : fail(walk, API_TOO_LARGE,
+                      "to read these numbers takes more work than --work-max allows; write them "
+                      "with fewer digits, or send fewer at once");
+}
+
 /* ---- the walk ------------------------------------------------------------------------------- */
 
 static enum api_status elements_read(struct walk *walk)
@@ -107,6 +127,8 @@ static enum api_status elements_read(struct walk *walk)
                      : room_make(walk);
     if (status == API_OK)
         status = api_json_run_read(&walk->run, walk->dtype);
+    if (status == API_OK && walk->run.slow > 0)
+        status = slow_count(walk);
     walk->count[walk->depth] += walk->run.count - before;
     return status && !walk->array->fault ? fail(walk, status, walk->run.fault) : status;
 }

@@ -182,17 +182,20 @@ ALWAYS_INLINE enum api_status run_read(struct api_json_run *run, enum pe_dtype d
     const unsigned char *at = run->at, *const end = run->end;
     unsigned char *out = run->out, *const out_end = out + run->room * size;
     enum api_status status = API_OK;
+    size_t slow = 0;
 
     for (;;) {
         if (end - at < NUMBER_ROOM || !element_quick(&at, dtype, out)) {
+            const unsigned char *const begin = at;
             status = api_json_element_read(&at, end, dtype, out, &run->fault);
+            slow += (size_t)(at - begin);
             if (status)
                 break;
         }
         out += size;
         if (at < end && *at != ',')
             at = api_json_space_skip(at, end);
-        if (at == end || *at != ',' || out == out_end)
+        if (at == end || *at != ',' || out == out_end || slow >= API_JSON_SLOW_MAX)
             break;
         const unsigned char *next = at + 1;
         if (next < end && *next <= ' ')
@@ -202,6 +205,7 @@ ALWAYS_INLINE enum api_status run_read(struct api_json_run *run, enum pe_dtype d
         at = next;
     }
     run->at = at;
+    run->slow += slow;
     run->count += (size_t)(out - run->out) / size;
     run->room -= (size_t)(out - run->out) / size;
     run->out = out;

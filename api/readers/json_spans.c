@@ -134,9 +134,13 @@ static enum api_status span_add(struct scan *scan, const struct api_json_span *s
     /* The room doubles whenever the count reaches a power of two. */
     if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
-        struct api_json_span *list = realloc(spans->list, room * sizeof(*list));
+        struct api_arena *arena = scan->scratch->arena;
+        struct api_json_span *list = (void *)api_arena_room(arena, room * sizeof(*list));
         if (!list)
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
+        if (spans->count > 0)
+            memcpy(list, spans->list, spans->count * sizeof(*list));
+        api_arena_room_drop(arena, (unsigned char *)spans->list);
         spans->list = list;
     }
     spans->list[spans->count++] = *span;
@@ -218,9 +222,13 @@ static bool list_take(struct scan *scan, struct api_error *err)
     struct api_json_span span = {.begin = scan->at};
     struct api_json_array *array = &span.array;
 
-    if (api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch)) {
+    const enum api_status status =
+        api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch);
+    if (status == API_TOO_LARGE)
+        api_fail(err, status, "", "a list at byte %zu of the body: %s", scan->at, array->fault);
+    if (status) {
         scan->turn_end = 0; /* it may have ended with the work */
-        return false;
+        return status == API_TOO_LARGE;
     }
     span.end = array->end;
     if (span.end - span.begin < LIST_SIZE_MIN || array->tensor.rank > 2 || !is_finite(array)) {
@@ -251,7 +259,8 @@ static enum api_status scan_open(struct scan *scan, struct api_error *err)
     scan->on_path[scan->depth] = !is_array && (scan->depth == 1 || scan->value_on_path);
     scan->value_on_path = scan->dtype_next = scan->base64_next = false;
     scan->list_key = NULL;
-    scan->dtype = PE_F32;
+    if (scan->depth <= 3) /* the object of a tensor opens; a shape stands deeper */
+        scan->dtype = PE_F32;
     scan->at++;
     return API_OK;
 }

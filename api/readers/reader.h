@@ -67,7 +67,7 @@ struct api_json_span {
 };
 
 struct api_json_spans {
-    struct api_json_span *list; /* free() after use */
+    struct api_json_span *list; /* a room of the arena, to be dropped after use */
     size_t count, tensors;
 };
 

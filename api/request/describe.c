@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/locale.h"
+
 /* Parameters as JSON. A failed allocation leaves something out; whoever runs the handler looks at
  * api_json_memory_failed before anything of it is sent. */
 
@@ -195,7 +197,7 @@ const char *api_link(struct api_request *request, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    vsnprintf(path, sizeof(path), format, args);
+    api_vprint(path, sizeof(path), format, args);
     va_end(args);
     return api_arena_print(request->arena, "%s%s", request->settings->base_path, path);
 }

@@ -40,32 +40,53 @@ enum api_status api_percent_decode(char *text, bool plus, const char *where, str
     return API_OK;
 }
 
+/* Of pairs that are not empty: "a=1&&b=2" has two. */
+static size_t pairs_count(const char *text)
+{
+    size_t count = 0;
+
+    for (const char *at = text; *at; at += strcspn(at, "&")) {
+        at += strspn(at, "&");
+        count += *at != '\0';
+    }
+    return count;
+}
+
+static enum api_status pair_read(struct api_pair *pair, char *text, struct api_error *err)
+{
+    char *value = strchr(text, '=');
+
+    if (value)
+        *value++ = '\0';
+    else
+        value = text + strlen(text);
+    if (api_percent_decode(text, true, "", err) || api_percent_decode(value, true, "", err))
+        return api_failed(err);
+    api_text_mend_here(text);
+    api_text_mend_here(value);
+    *pair = (struct api_pair){text, value};
+    return API_OK;
+}
+
 enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err)
 {
-    size_t pairs = 1;
+    const size_t count = pairs_count(text);
     char *rest = text;
 
-    for (const char *at = text; *at; at++)
-        pairs += *at == '&';
-    request->query = api_arena_take(request->arena, pairs * sizeof(*request->query));
+    if (count > API_QUERY_MAX)
+        return api_fail(err, API_URI_TOO_LONG, "",
+                        "a query has at most %d parameters here, got %zu; a POST takes parameters "
+                        "in its body",
+                        API_QUERY_MAX, count);
+    request->query = api_arena_take(request->arena, (count + 1) * sizeof(*request->query));
     if (!request->query)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
-
-    for (char *name; (name = strsep(&rest, "&"));) {
-        char *value = strchr(name, '=');
-        if (*name == '\0')
+    for (char *pair; (pair = strsep(&rest, "&"));) {
+        if (*pair == '\0')
             continue;
-        if (value)
-            *value++ = '\0';
-        else
-            value = name + strlen(name);
-        if (api_percent_decode(name, true, "", err) || api_percent_decode(value, true, "", err))
+        if (pair_read(&request->query[request->query_count], pair, err))
             return api_failed(err);
-        request->query[request->query_count++] = (struct api_pair){
-            api_text_mend(request->arena, name), api_text_mend(request->arena, value)};
-        if (!request->query[request->query_count - 1].name ||
-            !request->query[request->query_count - 1].value)
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
+        request->query_count++;
     }
     return API_OK;
 }

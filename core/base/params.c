@@ -105,7 +105,7 @@ static size_t value_print(const struct pe_param *param, double number, char *out
     case PE_BOOLEAN:
         return (size_t)snprintf(out, size, "%s", number != 0 ? "true" : "false");
     default:
-        return (size_t)snprintf(out, size, "%.17g", number);
+        return (size_t)pe_text_print(out, size, "%.17g", number);
     }
 }
 

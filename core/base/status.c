@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/fail.h"
+#include "core/base/text.h"
 
 const char *pe_status_code(enum pe_status status)
 {
@@ -35,7 +36,7 @@ enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *
     va_start(args, format);
     err->status = status != PE_OK ? status : PE_INTERNAL;
     snprintf(err->where, sizeof(err->where), "%s", where);
-    vsnprintf(err->detail, sizeof(err->detail), format, args);
+    pe_text_vprint(err->detail, sizeof(err->detail), format, args);
     va_end(args);
     return err->status;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/text.h"
 
+#include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "posenc/dtype.h"
 
 bool pe_text_next(const char **list, char separator, struct pe_name *name)
 {
@@ -27,43 +29,34 @@ bool pe_text_lists(const char *list, char separator, const char *text, size_t si
     return false;
 }
 
-locale_t pe_locale(void)
-{
-    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-static size_t digits_skip(const char *text)
-{
-    return strspn(text, "0123456789");
-}
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 bool pe_text_number(const char **at, double *number)
 {
-    const char *text = *at;
-    char copy[512];
-    size_t size = text[0] == '-' || text[0] == '+';
-    const size_t whole = digits_skip(text + size);
-    size_t fraction = 0;
+    const size_t size = pe_from_text(number, PE_F64, *at, strspn(*at, "0123456789+-.eE"));
 
-    size += whole;
-    if (text[size] == '.' && text[size + 1] != '.') {
-        fraction = digits_skip(text + size + 1);
-        size += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    if (text[size] == 'e' || text[size] == 'E') {
-        const size_t sign = text[size + 1] == '-' || text[size + 1] == '+';
-        const size_t exponent = digits_skip(text + size + 1 + sign);
-        size += exponent ? 1 + sign + exponent : 0;
-    }
-    /* strtod reads on past the end of the number ("7..9" as 7.), so it gets a copy. Longer texts
-     * than this carry no number that a person wrote. */
-    if (size >= sizeof(copy))
-        return false;
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    *number = strtod_l(copy, NULL, pe_locale());
-    *at = text + size;
-    return true;
+    *at += size;
+    return size > 0;
+}
+
+/* The C locale is a constant of the C library: nothing is allocated, and nothing is to be freed. */
+int pe_text_vprint(char *out, size_t size, const char *format, va_list args)
+{
+    const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    const int length = vsnprintf(out, size, format, args);
+
+    uselocale(before);
+    return length;
+}
+
+int pe_text_print(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = pe_text_vprint(out, size, format, args);
+    va_end(args);
+    return length;
 }

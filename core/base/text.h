@@ -2,7 +2,7 @@
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 
-#include <locale.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,8 +24,11 @@ bool pe_text_lists(const char *list, char separator, const char *text, size_t si
  * Unlike strtod: no white space, no hexadecimal, no names, and never the first dot of "7..9". */
 bool pe_text_number(const char **at, double *number);
 
-/* The C locale, in which numbers have a point, whatever locale the program has set. A constant of
- * the C library: nothing to free. */
-locale_t pe_locale(void);
+/* snprintf and vsnprintf in the C locale, in which numbers have a point, whatever locale the
+ * program has set. */
+int pe_text_print(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int pe_text_vprint(char *out, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

@@ -117,6 +117,14 @@ static bool is_wanted(const struct pe_config_filling *filling, const char *encod
     return strcmp(encoding, filling->reading->family) == 0 && pe_config_is_open(filling, *index);
 }
 
+/* The number that a text begins with; 0: there is none. */
+static double number_read(const char *text)
+{
+    double number = 0;
+
+    return pe_text_number(&text, &number) ? number : 0;
+}
+
 /* A size of the model's class, "hidden_size=4096" among its defaults; 0: not told. */
 static double class_size(const struct pe_config_reading *reading, const char *keys)
 {
@@ -127,7 +135,7 @@ static double class_size(const struct pe_config_reading *reading, const char *ke
         const char *sign = memchr(name.at, '=', name.size), *rest = keys;
         while (sign && pe_text_next(&rest, ' ', &key))
             if (key.size == (size_t)(sign - name.at) && memcmp(key.at, name.at, key.size) == 0)
-                return strtod_l(sign + 1, NULL, pe_locale());
+                return number_read(sign + 1);
     }
     return 0;
 }
@@ -212,11 +220,11 @@ static enum pe_status times_fill(const struct pe_config_filling *filling, const 
     pe_config_path(found, path, sizeof(path));
     if (!pe_config_is_number(&found->value))
         return pe_config_fail(found, PE_INVALID, filling->err, "%s must be a number", path);
-    usual = strtod_l(filling->params->list[index].fallback, NULL, pe_locale());
+    usual = number_read(filling->params->list[index].fallback);
     if (pe_params_set_number(filling->params, (size_t)index,
                              usual * pe_config_number(&found->value), filling->err))
         return filling->err->status;
-    snprintf(product, sizeof(product), "%g * %s", usual, path);
+    pe_text_print(product, sizeof(product), "%g * %s", usual, path);
     pe_config_source_set(filling->reading, row->param, PE_CONFIG_DERIVED, product);
     return PE_OK;
 }

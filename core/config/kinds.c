@@ -170,15 +170,14 @@ struct rule {
 static struct pe_config_value key_value(const struct pe_config_scope *scope, struct pe_name text)
 {
     char key[64];
-    char *end;
+    const char *end = key;
     double number;
 
     if (text.size >= sizeof(key))
         return (struct pe_config_value){0};
     memcpy(key, text.at, text.size);
     key[text.size] = '\0';
-    number = strtod_l(key, &end, pe_locale());
-    if (!*end)
+    if (pe_text_number(&end, &number) && !*end)
         return (struct pe_config_value){PE_CONFIG_NUMBER, {.number = number}};
     return pe_config_tell(scope, key).value;
 }

@@ -54,7 +54,7 @@ void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     if (pe_config_is_full(reading))
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    pe_text_vprint(text, sizeof(text), format, args);
     va_end(args);
     warning_add(reading, reading->warnings_count < WARNINGS_MAX
                              ? text
@@ -76,7 +76,7 @@ enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_sta
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    pe_text_vprint(text, sizeof(text), format, args);
     va_end(args);
     if (member) {
         memcpy(where, "key:", prefix);

@@ -40,15 +40,14 @@ const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope 
 /* The value in "key=value" as JSON would have it; without one, null. */
 static struct pe_config_value value_parse(const char *text, size_t size)
 {
-    char *end;
+    const char *end = text;
     double number;
 
     if (size == 0)
         return (struct pe_config_value){0};
     if ((size == 4 && memcmp(text, "true", 4) == 0) || (size == 5 && memcmp(text, "false", 5) == 0))
         return (struct pe_config_value){PE_CONFIG_BOOL, {.truth = size == 4}};
-    number = strtod_l(text, &end, pe_locale());
-    if (end == text + size)
+    if (pe_text_number(&end, &number) && end == text + size)
         return (struct pe_config_value){PE_CONFIG_NUMBER, {.number = number}};
     return (struct pe_config_value){PE_CONFIG_TEXT, {.text = text}};
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/exact/circle.h"
 #include "core/exact/elementary.h"
@@ -55,7 +56,8 @@ double pe_base_measure(const struct pe_sample *sample)
 double pe_digits_keep(double number, int digits)
 {
     char text[40];
+    const char *at = text;
 
-    snprintf(text, sizeof(text), "%.*e", digits - 1, number);
-    return strtod(text, NULL);
+    pe_text_print(text, sizeof(text), "%.*e", digits - 1, number);
+    return pe_text_number(&at, &number) ? number : NAN;
 }

@@ -166,12 +166,12 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
     char change[40];
 
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
-        snprintf(change, sizeof(change), "factor=%.17g", common[i]);
+        pe_text_print(change, sizeof(change), "factor=%.17g", common[i]);
         if (common[i] != factor)
             variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "attention_factor", change);
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        snprintf(change, sizeof(change), "factor=%.17g", others[i]);
+        pe_text_print(change, sizeof(change), "factor=%.17g", others[i]);
         if (isfinite(others[i]) && others[i] != factor)
             variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "attention_factor", change);
     }
@@ -188,8 +188,8 @@ static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *sch
 
     snprintf(keep, sizeof(keep), "%s%s%s%s", WIDTHS, reads ? "," : "", reads ? original : "",
              type->float32 ? ",arithmetic" : "");
-    snprintf(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
-             type->suspect);
+    pe_text_print(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
+                  type->suspect);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, keep, NULL, change);
 }
 
@@ -295,7 +295,7 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample 
         const double kept = pe_digits_keep(base, digits);
         if (kept == last || !(kept > 1))
             continue;
-        snprintf(text, sizeof(text), "base=%.17g", kept);
+        pe_text_print(text, sizeof(text), "base=%.17g", kept);
         other_add(diagnosis, sample, known[first].encoding, text, digits > 3,
                   with_mistakes && digits <= 3);
         last = kept;

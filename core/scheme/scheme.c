@@ -8,6 +8,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/params.h"
+#include "core/base/text.h"
 
 static enum pe_status params_copy(struct pe_params *to, const struct pe_params *from,
                                   struct pe_work *work, struct pe_error *err)
@@ -148,7 +149,7 @@ void pe_scheme_warn(struct pe_scheme *scheme, const char *format, ...)
     if (scheme->warnings_count == PE_WARNINGS_MAX)
         return;
     va_start(arguments, format);
-    vsnprintf(scheme->warnings[scheme->warnings_count++], PE_WARNING_SIZE, format, arguments);
+    pe_text_vprint(scheme->warnings[scheme->warnings_count++], PE_WARNING_SIZE, format, arguments);
     va_end(arguments);
 }
 

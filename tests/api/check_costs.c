@@ -133,6 +133,45 @@ static struct body rotation_make(size_t size)
     return body;
 }
 
+/* A tensor of one number, again and again. */
+static struct body numbers_make(size_t size, const char *dtype, const char *number)
+{
+    struct body body = room(200 + (strlen(number) + 1) * 64 * size);
+    int at =
+        sprintf((char *)body.bytes,
+                "{\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"encoding\":{\"name\":"
+                "\"rope\",\"dim\":64},\"tensors\":{\"q\":{\"dtype\":\"%s\",\"shape\":[1,1,%zu,64],"
+                "\"data\":[",
+                dtype, size);
+
+    for (size_t i = 0; i < 64 * size; i++)
+        at += sprintf((char *)body.bytes + at, "%s%s", i > 0 ? "," : "", number);
+    at += sprintf((char *)body.bytes + at, "]}}}");
+    body.size = (size_t)at;
+    return body;
+}
+
+/* Ties: of two f16, of two f64 that are subnormal, and of two f64 in all their digits. */
+static struct body short_ties_make(size_t size)
+{
+    return numbers_make(size, "f16", "6.10649585723876953125e-5");
+}
+
+static struct body subnormal_ties_make(size_t size)
+{
+    return numbers_make(size, "f64", "2.4703282292062327208e-324");
+}
+
+static struct body long_ties_make(size_t size)
+{
+    char number[1200];
+
+    snprintf(number, sizeof(number), "%.766e", 0x1p-1073);
+    for (char *at = strchr(number, 'e'); at[-1] == '0'; at--)
+        memmove(at - 1, at, strlen(at) + 1);
+    return numbers_make(size, "f64", number);
+}
+
 static struct body encoded(struct body plain, const char *coding)
 {
     struct body body = room(ZSTD_compressBound(plain.size) + plain.size / 8 + 1000);
@@ -361,6 +400,10 @@ static const struct subject subjects[] = {
     {2, "POST", ROTATION, HEADS ENCODED "gzip", zeros_make, "gzip", LONG},
     {4, "POST", ROTATION, HEADS ENCODED "zstd", zeros_make, "zstd", LONG},
     {2, "POST", "/v1/rotation", JSON, rotation_make, NULL, {50, 500, 2000}},
+    {3, "POST", "/v1/rotation", JSON, short_ties_make, NULL, {50, 500, 5000}},
+    {3, "POST", "/v1/rotation", JSON ENCODED "zstd", short_ties_make, "zstd", {50, 500, 5000}},
+    {3, "POST", "/v1/rotation", JSON, subnormal_ties_make, NULL, {50, 500, 5000}},
+    {4, "POST", "/v1/rotation", JSON, long_ties_make, NULL, {10, 100, 500}},
     {2, "POST", "/v1/config", JSON, objects_make, NULL, {1000, 10000, 40000}},
     {2, "POST", "/v1/config", JSON, list_make, NULL, {1000, 10000, 100000}},
     {2, "POST", "/v1/config", JSON, kinds_make, NULL, {1000, 10000, 60000}},

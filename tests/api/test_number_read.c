@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Text to numbers, rounded once: beside MPFR for decimals of all lengths and sizes, at ties with
- * hundreds of digits and at the edges. Each text is read twice: where a word may be loaded, and
- * where the memory ends. */
+ * hundreds of digits and at the edges. Each text is read three times: where a word may be loaded,
+ * where the memory ends, and by pe_from_text, which decides what 128 bits leave undecided. */
 
 #include <math.h>
 #include <mpfr.h>
@@ -42,6 +42,19 @@ static bool is_infinity(uint64_t bits, enum pe_dtype dtype)
            api_binary_infinity(api_binary_of(dtype));
 }
 
+/* The whole text is a number, and the memory ends behind it. */
+static void exact_check(const char *text, enum pe_dtype dtype, uint64_t expected)
+{
+    const size_t size = strlen(text);
+    char *copy = memcpy(malloc(size), text, size);
+    uint64_t bits = 0;
+
+    ck_assert_msg(pe_from_text(&bits, dtype, copy, size) == size && bits == expected,
+                  "%.200s as %s: %llx, not %llx", text, pe_dtype_info(dtype)->name,
+                  (unsigned long long)bits, (unsigned long long)expected);
+    free(copy);
+}
+
 static void text_check(const char *text)
 {
     const bool beyond = is_infinity(nearest(text, PE_F64), PE_F64);
@@ -51,6 +64,7 @@ static void text_check(const char *text)
         const enum api_status status = beyond                             ? API_MALFORMED
                                        : is_infinity(expected, floats[i]) ? API_OUT_OF_RANGE
                                                                           : API_OK;
+        exact_check(text, floats[i], expected);
         for (int padded = 0; padded < 2; padded++) {
             uint64_t bits;
             ck_assert_msg(element_read(text, padded ? padding : "]", floats[i], &bits) == status,
@@ -184,6 +198,54 @@ TEST(test_short_ties)
             text_check(text);
         }
     printf("%lu short ties\n", count);
+}
+
+/* A tie of each format whose text goes on for thousands of zeros, and one with a 1 behind them. */
+TEST(test_long_tails)
+{
+    static const char *const ties[] = {"9007199254740993.",
+                                       "16777217.",
+                                       "2049.",
+                                       "257.",
+                                       "6.10649585723876953125",
+                                       "0.000000000931322574615478515625"};
+    char text[5000];
+
+    for (size_t i = 0; i < COUNT_OF(ties); i++)
+        for (int zeros = 1; zeros < 4000; zeros = zeros * 3 / 2 + 1)
+            for (int last = 0; last < 2; last++) {
+                snprintf(text, sizeof(text), "%s%0*d%d", ties[i], zeros, 0, last);
+                text_check(text);
+                snprintf(text, sizeof(text), "%s%0*d%de-5", ties[i], zeros, 0, last);
+                text_check(text);
+            }
+}
+
+/* Texts that begin with a number, and how much of them it is. */
+static const struct {
+    const char *text;
+    size_t size;
+    double value;
+} beginnings[] = {
+    {"", 0, 0},        {".", 0, 0},        {"-", 0, 0},       {"+", 0, 0},    {"e5", 0, 0},
+    {"x", 0, 0},       {" 1", 0, 0},       {"inf", 0, 0},     {"nan", 0, 0},  {"0x10", 1, 0},
+    {"1", 1, 1},       {"+1", 2, 1},       {"-1.5", 4, -1.5}, {".5", 2, 0.5}, {"5.", 2, 5},
+    {"7..9", 1, 7},    {"7.5..9", 3, 7.5}, {"1e", 1, 1},      {"1e+", 1, 1},  {"1e+2", 4, 100},
+    {"1e2.5", 3, 100}, {"1,5", 1, 1},      {"1_000", 1, 1},   {"-.e1", 0, 0}, {"1E-1x", 4, 0.1},
+    {"1.e1", 4, 10},   {"00012", 5, 12},   {"1 2", 1, 1},     {"--1", 0, 0},  {"1-2", 1, 1},
+};
+
+TEST(test_beginnings)
+{
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++) {
+        const char *text = beginnings[i].text;
+        double value = 0;
+        ck_assert_msg(pe_from_text(&value, PE_F64, text, strlen(text)) == beginnings[i].size &&
+                          value == beginnings[i].value,
+                      "%s: %g", text, value);
+    }
+    for (int dtype = PE_I64; dtype < PE_DTYPES; dtype++)
+        ck_assert(pe_from_text(&(uint64_t){0}, (enum pe_dtype)dtype, "1", 1) == 0);
 }
 
 /* ---- edges ---------------------------------------------------------------------------------- */

@@ -202,7 +202,7 @@ TEST_LOOP(2, test_answers_on_their_way_are_counted)
     struct api_response *responses[16];
     char query[64];
 
-    settings.limits.memory_budget = 32 << 20;
+    settings.limits.memory_budget = 31 << 20; /* between two whole numbers of answers */
     settings.limits.cache_max = _i ? 6 << 20 : 0;
     OWNED_API api = api_make(&settings);
     for (int i = 0; i < 16; i++) {

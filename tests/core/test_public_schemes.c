@@ -35,6 +35,8 @@ TEST(numbers_that_name_nothing)
     ck_assert(!pe_dtype_find("", &found) && !pe_dtype_find("f33", &found));
     pe_from_f64(&number, none, &number, 1);
     ck_assert(number == 1);
+    ck_assert(pe_from_text(&number, none, "2", 1) == 0 && number == 1);
+    ck_assert(pe_from_text(&number, PE_F64, NULL, 0) == 0 && number == 1);
     pe_from_f32(&single, none, &single, 1);
     ck_assert(single == 1);
     pe_to_f64(&number, &single, none, 1);

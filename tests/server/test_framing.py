@@ -123,7 +123,8 @@ def test_the_log_has_the_path_of_an_absolute_target(server):
 
 
 @pytest.mark.parametrize("query, status", [
-    (b"?" + b"a&" * 1000, 422), (b"?" + b"a=b&" * 10000, 422), (b"?" + b"a&" * 24000, 422),
+    (b"?" + b"a&" * 256, 422), (b"?" + b"&" * 40000, 200), (b"?" + b"a&" * 257, 414),
+    (b"?" + b"a=b&" * 10000, 414), (b"?" + b"=&" * 23000, 414), (b"?" + b"%ff&" * 11700, 414),
     (b"?" + b"a" * 49200, 414), (b"?" + b"a&" * 32496, 414), (b"/" + b"a" * 65000, 414)])
 def test_a_long_uri_is_answered_at_once(server, query, status):
     """137: by a problem document, however many arguments it has; others do not wait for it."""
@@ -137,8 +138,9 @@ def test_a_long_uri_is_answered_at_once(server, query, status):
             waits.append(time.monotonic() - began)
             answer = wire.read_answer(client.makefile("rb"))
             assert time.monotonic() - began < 2
-        assert answer.status == status and json.loads(answer.body)["status"] == status
-    assert min(waits) < 0.1
+        assert answer.status == status
+        assert status == 200 or json.loads(answer.body)["status"] == status
+    assert min(waits) < 0.02
 
 
 @pytest.mark.parametrize("length", [

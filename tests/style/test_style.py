@@ -121,3 +121,21 @@ def test_no_encoding_is_named_in_api():
     found = [name(p) for p in SOURCES if p.relative_to(ROOT).parts[0] == "api"
              and compare.search(p.read_text())]
     assert not found, found
+
+
+# Of the C library: they read and print numbers by the locale of the program.
+BY_LOCALE = re.compile(r"\b(strtod|strtof|strtold|atof|vsnprintf|localeconv|setlocale|newlocale)\(")
+FRACTION = re.compile(r"""\b(?:json_sprintf|sn?printf|fprintf)\([^;]*?%[-+ #0]*[*\d]*"""
+                      r"""(?:\.(?!0f)[*\d]+)?l?[eEfFgGaA]\b""")
+PRINTERS = {"core/base/text.c", "api/base/locale.c"}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.suffix == ".c" and name(p).startswith(
+    ("core/", "api/", "service/"))], ids=name)
+def test_no_number_follows_the_locale_of_the_host(path):
+    """The libraries read numbers by pe_from_text, and print those with a point in the C locale."""
+    text = path.read_text()
+    if name(path) not in PRINTERS:
+        assert not BY_LOCALE.search(text)
+    found = [match.group() for match in FRACTION.finditer(text)]
+    assert not found
