@@ -13,7 +13,7 @@ struct api_scale {
     double least, most;
 };
 
-/* Values from least to most: around 0 in red and blue where they have both signs, as magnitudes
+/* Values from least to most: around 0, blue below it and red above, where they have both signs, as magnitudes
  * otherwise, unless `asked` (an enum api_palette) is 0 or more. */
 struct api_scale api_scale_of(double least, double most, int asked);
 

@@ -21,7 +21,7 @@ function stepOf(least: number): number {
 }
 
 /** Smallest and largest of what can be shown. */
-function extent(lists: ArrayLike<number>[], log: boolean): [number, number] {
+export function extent(lists: ArrayLike<number>[], log: boolean): [number, number] {
   let low = Infinity, high = -Infinity;
   for (const list of lists)
     for (let i = 0; i < list.length; i++) {
@@ -48,7 +48,7 @@ export function scaleOf(lists: ArrayLike<number>[], log = false, ends: [number, 
   const first = inside(low), span = inside(high) - first || 1, [begin, end] = ends;
   return {
     low, high, log, ends,
-    at: (value) => begin + (inside(value) - first) / span * (end - begin),
+    at: (value) => log && !(value > 0) ? NaN : begin + (inside(value) - first) / span * (end - begin),
     from(pixel) {
       const value = first + (pixel - begin) / (end - begin) * span;
       return log ? 10 ** value : value;
