@@ -48,8 +48,8 @@ const AGAIN = ["busy", "out-of-memory", "timeout", "cancelled", "internal"];
 
 /** A part of a sentence that is about requests. */
 const OF_REQUESTS = new RegExp([
-  "/v1|/openapi|/docs|/problems", "\\b(GET|POST|PUT|DELETE|HEAD|HTTP|JSON|raw bytes)\\b",
-  "format=|data_format|\\{\\s*\"|--[a-z]", "Content-|Accept|Tensor-|\\b(header|media type|in (a|the) query)\\b",
+  "/v1|/openapi|/docs|/problems", "\\b(GET|POST|PUT|DELETE|HEAD|HTTP|raw bytes)\\b",
+  "format=|data_format|\\{\\s*\"|--[a-z]", "Content-|Accept|Tensor-|\\b(headers|header [A-Z]|media type|in (a|the) query)",
   "^known: ", "\"tensor:",
 ].join("|"));
 
