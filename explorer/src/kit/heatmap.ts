@@ -213,6 +213,8 @@ class Canvas implements Heatmap {
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = heat.columns > width * ratio;
     context.drawImage(image, left, TOP, width, height);
+    // Where the picture is: tests hold its pixels against numbers.
+    canvas.dataset.room = `${[left, TOP, width, height]}`;
     axes(context, heat, this.room);
     bar(context, heat, this.room);
     context.strokeStyle = token("ink");

@@ -49,8 +49,10 @@ async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Prom
 
 /** Parameters are in one text here, so that one control is at fault for each of them. */
 function expectedWrong(error: unknown): never {
-  const errors = error instanceof PosencError && (error.problem as Problem).errors;
-  for (const one of errors || []) if (one.parameter) {
+  if (!(error instanceof PosencError)) throw error;
+  const problem = error.problem as Problem, { code, detail = "" } = problem;
+  if (code === "not-found") problem.errors = [{ parameter: "encoding", detail }];
+  for (const one of problem.errors ?? []) if (one.parameter) {
     if (!one.detail.includes(one.parameter)) one.detail = `${one.parameter}: ${one.detail}`;
     one.parameter = "expected";
   }

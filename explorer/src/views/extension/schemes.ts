@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ways of scaling side by side: the pairs of each as dots over one axis of wavelengths.
-import type { Ask } from "../../api";
+import { PosencError, type Ask } from "../../api";
 import { h, s } from "../../dom";
 import { slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
@@ -62,6 +62,7 @@ const ask = async (app: App, scheme: Scheme, signal: AbortSignal): Promise<Row> 
     return { ...scheme, answer: await frequencies(app, scheme.ask, signal) };
   } catch (error) {
     signal.throwIfAborted();
+    if (!(error instanceof PosencError)) throw error; // no refusal of this scheme alone
     return { ...scheme, error };
   }
 };
