@@ -45,17 +45,45 @@ function textsKept() {
   globalThis.textsOf = (canvas) => kept.get(canvas) ?? [];
 }
 
-/** A page with nothing kept from before. `told`: all that must not be: errors, other origins. */
-async function opened({ url, width = 1440, height = 900, theme = "light", still = true,
-  delay = 0 }) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme,
-    reducedMotion: still ? "reduce" : "no-preference", hasTouch: width < 500 });
-  const page = await context.newPage(), told = [];
-  await page.addInitScript(textsKept);
+/** A page that is used again and again, by the look of its window: a new one takes a second of a
+ * core. */
+const used = new Map();
+
+async function usedPage(key, how) {
+  if (!used.has(key)) {
+    const context = await browser.newContext(how), page = await context.newPage();
+    await page.addInitScript(textsKept);
+    used.set(key, { page, told: [] });
+    const { told } = used.get(key);
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
+      told.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+  }
+  const { page, told } = used.get(key);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  told.length = 0;
+  return { page, told };
+}
+
+/** A link, opened in a page that is used for others too. `told`: errors. */
+async function shown({ url, width = 900, height = 900, still = true, delay = 0 }) {
+  const { page, told } = await usedPage(`${[width, height, still]}`, {
+    viewport: { width, height }, reducedMotion: still ? "reduce" : "no-preference" });
   if (delay) await page.route("**/v1/**", async (route) => {
     await new Promise((done) => setTimeout(done, delay));
     await route.continue().catch(() => {}); // given up
   });
+  await page.goto(url);
+  await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
+  if (!delay) await settle(page);
+  return { page, told };
+}
+
+/** A page with nothing kept from before. `told`: all that must not be: errors, other origins. */
+async function opened({ url, width = 1440, height = 900, theme = "light", still = true }) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme,
+    reducedMotion: still ? "reduce" : "no-preference", hasTouch: width < 500 });
+  const page = await context.newPage(), told = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
     told.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
@@ -65,7 +93,7 @@ async function opened({ url, width = 1440, height = 900, theme = "light", still 
   page.on("response", (response) => answers.push(response));
   await page.goto(url);
   await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
-  if (!delay) await settle(page);
+  await settle(page);
   return { page, told, answers };
 }
 
@@ -88,7 +116,7 @@ const seen = (page) => page.evaluate(() => {
     failures: all(".failures .failure").map(box), faults: all(".faults li").map(box),
     controls: all("main :is(input, select, textarea)").map((one) =>
       one.getAttribute("aria-label") ?? one.placeholder),
-    wrong: all("[aria-invalid=true]").map((one) => one.closest("[data-name]").dataset.name),
+    wrong: all(".wrong[data-name]").map((one) => one.dataset.name),
     pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg").map((one) =>
       one.className.baseVal ?? one.className),
     texts, height: innerHeight,
@@ -223,7 +251,7 @@ const orders = {
   /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
    * failure that stood on the page for a moment. */
   async scene({ play, ...how }) {
-    const { page } = await opened(how), views = [];
+    const { page } = await shown(how), views = [];
     await page.evaluate(() => {
       globalThis.failed = [];
       new MutationObserver(() => globalThis.failed.push(...[...document.querySelectorAll(
@@ -239,7 +267,7 @@ const orders = {
 
   /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */
   async drawings({ names = [], shapes = {}, crosses = [], ...how }) {
-    const { page, told } = await opened(how), drawn = await canvases(page), crossed = [];
+    const { page, told } = await shown(how), drawn = await canvases(page), crossed = [];
     const found = await page.evaluate((shapes) => Object.fromEntries(Object.entries(shapes).map(
       ([name, selector]) => [name, [...document.querySelectorAll(selector)].map((one) =>
         ({ text: one.textContent, ...Object.fromEntries([...one.attributes].map(({ name, value }) =>
@@ -251,7 +279,7 @@ const orders = {
       await canvas.hover({ position: { x: left + x * width, y: top + y * height }, force: true });
       crossed.push(await canvas.evaluate(({ dataset }) => ({ ...dataset })));
     }
-    return { told, canvases: drawn, tokens: await tokens(page, names), shapes: found, crossed };
+    return { told: [...told], canvases: drawn, tokens: await tokens(page, names), shapes: found, crossed };
   },
 
   /** Views by the doors' links: the page says itself which there are. */
@@ -401,7 +429,9 @@ const orders = {
 for await (const line of createInterface({ input: process.stdin })) {
   const { do: name, ...how } = JSON.parse(line);
   const answer = await orders[name](how).catch((error) => ({ error: `${error.stack}` }));
-  await Promise.all(browser.contexts().map((context) => context.close()));
+  const kept = [...used.values()].map(({ page }) => page.context());
+  await Promise.all(browser.contexts().filter((one) => !kept.includes(one)).map((context) =>
+    context.close()));
   console.log(JSON.stringify(answer));
 }
 await browser.close();
