@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state of the page is its URL: a link shows what its sender saw. Names that are not of the page
+// The state of the page is its URL: a link shows what its sender saw. Names that are not the page's
 // are parameters of the API, under the API's own names.
 import type { Accepts } from "./checks";
 import { LANGUAGES, languageWanted, type Language } from "./words";

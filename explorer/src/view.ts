@@ -19,7 +19,7 @@ export interface App {
   shows(asks: Shown[]): void;
   /** Says a sentence to readers of the screen. */
   say(sentence: string): void;
-  /** Shows a failure above the pictures, and marks the controls at fault; null: the source of it has
+  /** Shows a failure above the pictures, and marks the controls at fault; null: its source has
    * succeeded since. */
   fail(source: object, error: unknown, shows?: Shows): void;
   /** Reports values of the link that an answer shows to mean nothing; the list replaces

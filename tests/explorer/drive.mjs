@@ -109,8 +109,8 @@ const seen = (page) => page.evaluate(() => {
   const texts = [];
   while (words.nextNode()) {
     const { parentElement: parent, data } = words.currentNode;
-    if (data.trim() && visible(parent) && !parent.closest(".told, option, summary, button, .gallery"))
-      texts.push(data.trim());
+    if (data.trim() && visible(parent) &&
+        !parent.closest(".told, option, summary, button, .gallery")) texts.push(data.trim());
   }
   return {
     failures: all(".failures .failure").map(box), faults: all(".faults li").map(box),
@@ -279,7 +279,8 @@ const orders = {
       await canvas.hover({ position: { x: left + x * width, y: top + y * height }, force: true });
       crossed.push(await canvas.evaluate(({ dataset }) => ({ ...dataset })));
     }
-    return { told: [...told], canvases: drawn, tokens: await tokens(page, names), shapes: found, crossed };
+    return { told: [...told], canvases: drawn, tokens: await tokens(page, names), shapes: found,
+      crossed };
   },
 
   /** Views by the doors' links: the page says itself which there are. */

@@ -133,7 +133,8 @@ def test_a_shift(drawings, page, colours):
     check_heat(shift, matrix, colours["rdbu"], (-1, 1))
     moved = array(page.url, SINUSOIDAL, dim=8, length=1, start=8)[0]
     both, _ = curves(found)
-    check_curves(both, [Line(range(8), moved, "turn"), Line(range(8), moved, "slow")], found["tokens"])
+    check_curves(both, [Line(range(8), moved, "turn"), Line(range(8), moved, "slow")],
+                 found["tokens"])
 
 
 @pytest.mark.parametrize("angle", ("f32", "bf16"))
@@ -163,8 +164,8 @@ def test_the_story(drawings, page, colours):
     check_curves(curves(count)[0], [Line(range(200), range(200), "turn")], count["tokens"])
     share = drawings({"view": "story", "step": 2, "length": 16})
     one, two = (array(page.url, STORY + "normalized/table", length=n).ravel() for n in (16, 32))
-    check_curves(curves(share)[0], [Line(range(16), one, "turn"), Line(range(32), two, "slow", .45)],
-                 share["tokens"])
+    check_curves(curves(share)[0], [Line(range(16), one, "turn"),
+                                    Line(range(32), two, "slow", .45)], share["tokens"])
     bits = drawings({"view": "story", "step": 3, "length": 21})
     values = array(page.url, STORY + "binary/table", length=21, dim=5)
     check_heat(heats(bits)[0], values, colours["viridis"], (0, 1))
@@ -336,7 +337,8 @@ def test_pairs_of_a_model(drawings, page, shown):
     factors, pairs = now["freq_factors"], range(len(now["inv_freq"]))
     before = {"wavelengths": now["wavelengths"] / factors, "inv_freq": now["inv_freq"] * factors,
               "freq_factors": factors * 0 + 1}[shown]
-    check_curves(curves(found)[0], [Line(pairs, before, "turn", .4), Line(pairs, now[shown], "slow")],
+    check_curves(curves(found)[0], [Line(pairs, before, "turn", .4),
+                                    Line(pairs, now[shown], "slow")],
                  found["tokens"], y_log=True)
     marks = [(float(one["cx"]) if "cx" in one else float(one["d"][1:].split()[0]))
              for one in found["shapes"]["rows"] if one.get("class", "").split()[0] in

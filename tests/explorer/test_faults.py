@@ -133,7 +133,8 @@ def test_each_side_of_a_comparison_has_its_failures(scene):
 def test_a_server_that_is_gone(scene, view):
     """No picture of other values than the controls have; the failure is seen from any place of the
     page; and what was asked for is there when the server is back."""
-    played = scene(["see", "block", ("slide", (SLIDERS[view], 2, 30)), "settle", ("scroll", 0), "see",
+    played = scene(["see", "block", ("slide", (SLIDERS[view], 2, 30)), "settle", ("scroll", 0),
+                    "see",
                     ("scroll", 300), "see", "unblock", ("click", ".failures button.chip"), "settle",
                     "see"], {"view": view})
     before, gone, scrolled, after = played["views"]

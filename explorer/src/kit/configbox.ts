@@ -13,7 +13,7 @@ export interface ConfigBox {
   update(): void;
   /** Shows where a key stands: "rope_scaling.factor". */
   find(key: string): boolean;
-  /** Buttons that show the places of mistakes: of a key, or of the byte where the text is damaged. */
+  /** Buttons that show the places of mistakes: a key, or the byte where the text is damaged. */
   places(mistakes: Mistake[]): HTMLElement[];
 }
 

@@ -48,7 +48,8 @@ export function scaleOf(lists: ArrayLike<number>[], log = false, ends: [number, 
   const first = inside(low), span = inside(high) - first || 1, [begin, end] = ends;
   return {
     low, high, log, ends,
-    at: (value) => log && !(value > 0) ? NaN : begin + (inside(value) - first) / span * (end - begin),
+    at: (value) => log && !(value > 0) ? NaN
+      : begin + (inside(value) - first) / span * (end - begin),
     from(pixel) {
       const value = first + (pixel - begin) / (end - begin) * span;
       return log ? 10 ** value : value;

@@ -119,7 +119,8 @@ function controls(app: App): HTMLElement[] {
   const all = [
     choice(t("scheme", "方案"), { rope: "RoPE", sinusoidal: t("sinusoidal", "正弦"), alibi: "ALiBi" },
       encoding, (encoding) => app.go({ encoding }, "push")),
-    biased ? null : of("dim", choice("dim", { 32: "32", 64: "64", 128: "128", 256: "256" }, `${dim}`,
+    biased ? null : of("dim", choice("dim",
+      Object.fromEntries([32, 64, 128, 256].map((one) => [one, `${one}`])), `${dim}`,
       (dim) => app.go({ dim }, "push"))),
     choice(t("offsets", "偏移"), { one: "0 … Δ", both: "−Δ … Δ" }, both ? "both" : "one",
       (way) => app.go({ min_offset: way === "both" ? "-" : undefined }, "push")),

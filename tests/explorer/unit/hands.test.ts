@@ -27,11 +27,13 @@ for (const [count, base, slowed] of [[32, 1e4, 1], [64, 5e5, 8], [16, 100, 3]])
       assert.ok(Math.abs(x - places[first].x - slope * (logs[i] - logs[first])) < 1e-6);
       assert.ok(x >= 0 && x <= 1000 && y >= radius && y <= height - radius);
       for (let k = 0; k < i; k++)
-        assert.ok(Math.hypot(x - places[k].x, y - places[k].y) >= 2 * radius - .01, `${k} and ${i}`);
+        assert.ok(Math.hypot(x - places[k].x, y - places[k].y) >= 2 * radius - .01,
+          `${k} and ${i}`);
     });
     // Numbers under the axis are where hands of that wavelength would be.
     for (const text of spread(behind).filter((one) => one.attributes["text-anchor"] === "middle")) {
-      const decade = Array.from({ length: 12 }, (_, i) => i).find((i) => power(i) === text.textContent)!;
+      const decade = Array.from({ length: 12 }, (_, i) => i)
+        .find((i) => power(i) === text.textContent)!;
       assert.ok(Math.abs(text.number("x") - places[first].x - slope * (decade - logs[first])) < .01,
         text.textContent);
     }

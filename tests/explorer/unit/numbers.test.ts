@@ -22,7 +22,8 @@ test("short numbers are right to their digits", () => {
     const value = (next() - .5) * 10 ** (next() * 36 - 18), digits = 2 + i % 6;
     const text = short(value, digits), error = Math.abs(said(text) - value);
     const least = Math.abs(value) < 10 ** digits ? 0 : .5; // whole ones are written out
-    assert.ok(error <= Math.max(least, Math.abs(value) * 10 ** (1 - digits) * .5001), `${value}: ${text}`);
+    assert.ok(error <= Math.max(least, Math.abs(value) * 10 ** (1 - digits) * .5001),
+      `${value}: ${text}`);
   }
 });
 

@@ -23,7 +23,8 @@ test("a request as curl and as Python has its parameters", () => {
   const ask = get("/v1/encodings/rope/table", { dim: 8, cache: true, rope_type: "o'k" });
   assert.equal(curl(app, ask, true),
     `curl 'http://h:1/base/v1/encodings/rope/table?dim=8&cache=true&rope_type=o%27k'`);
-  assert.ok(python(app, ask).includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`));
+  assert.ok(python(app, ask)
+    .includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`));
   assert.equal(quoted("it's"), `'it'\\''s'`);
 });
 
@@ -47,7 +48,7 @@ test("what a table should be may be written in several ways", () => {
       [...new URLSearchParams(wanted)].sort(), text);
 });
 
-test("a sentence is cut into words, Chinese into characters, and shuffled into the same ones", () => {
+test("a sentence is cut into words, Chinese into characters, and shuffled", () => {
   assert.deepEqual(tokens("the dog  ran"), ["the", "dog", "ran"]);
   assert.deepEqual(tokens("狗咬 man"), ["狗", "咬", "man"]);
   assert.equal(tokens("").length, 1);

@@ -45,8 +45,8 @@ test("names of the page are reported where they mean nothing", () => {
 });
 
 test("a view is given what it can take; all else is a fault, or a parameter of the API", () => {
-  const accepts = { kind: ["a", "b"], size: [1, 9, 1], share: [0, 1], form: /^\d+$/, name: "text" } as
-    Record<string, Accepts>;
+  const accepts: Record<string, Accepts> = { kind: ["a", "b"], size: [1, 9, 1], share: [0, 1],
+    form: /^\d+$/, name: "text" };
   const right = { kind: "b", size: "9", share: "0.5", form: "12", name: "any" };
   assert.deepEqual(checked(right, accepts, false), { params: right, faults: [] });
   const wrong = { kind: "c", size: "2.5", share: "-0.1", form: "1x", other: "1",

@@ -96,7 +96,9 @@ test("a column of an interleaved or concatenated table is the sine or cosine of 
   const of = (layout: string, column: number) => wave(source("table",
     { params: { dim: "8", layout } }), "table", column);
   assert.deepEqual([0, 1, 6, 7].map((one) => of("interleaved", one)), [
-    { fn: "sin", pair: 0 }, { fn: "cos", pair: 0 }, { fn: "sin", pair: 3 }, { fn: "cos", pair: 3 }]);
+    { fn: "sin", pair: 0 }, { fn: "cos", pair: 0 }, { fn: "sin", pair: 3 },
+    { fn: "cos", pair: 3 }]);
   assert.deepEqual([0, 3, 4, 7].map((one) => of("concatenated", one)), [
-    { fn: "sin", pair: 0 }, { fn: "sin", pair: 3 }, { fn: "cos", pair: 0 }, { fn: "cos", pair: 3 }]);
+    { fn: "sin", pair: 0 }, { fn: "sin", pair: 3 }, { fn: "cos", pair: 0 },
+    { fn: "cos", pair: 3 }]);
 });
