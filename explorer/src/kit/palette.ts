@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Colours of values, the same as in the pictures of the API (api/drawing/palette.c): blue below zero
-// and red above it, and viridis for magnitudes. A test compares both.
+// Colours of values as in the pictures of the API (api/drawing/palette.c): blue below zero and red
+// above it, and viridis for magnitudes. A test compares both.
 
 type Stops = [number, number, number][];
 
