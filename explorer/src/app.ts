@@ -32,7 +32,8 @@ export class Page implements App {
   private timer = 0;
   private mounted?: Mounted;
   private told = h("p.told", { role: "status", "aria-live": "polite" });
-  private shown = h("footer.shown");
+  private shown = h("div.shown");
+  private about = h("p.about");
   private asks: Shown[] = [];
   private main = h("main", { id: "main", tabindex: -1 });
   private header = h("header.top");
@@ -45,7 +46,7 @@ export class Page implements App {
     this.state = this.understood();
     document.body.append(
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
-      this.header, this.main, this.shown, this.told);
+      this.header, this.main, h("footer", {}, this.shown, this.about), this.told);
     addEventListener("popstate", () => this.choose(new URL(location.href)));
     document.body.addEventListener("click", (event) => this.click(event));
     matchMedia(DARK).addEventListener("change", () => this.mount());
@@ -173,6 +174,9 @@ export class Page implements App {
     document.title = `${view.title()} · posenc`;
     this.top(view);
     this.shown.replaceChildren();
+    this.about.replaceChildren(`posenc ${VERSION} · `,
+      h("a", { href: this.docs() }, t("documentation", "文档")),
+      t(" · MIT licence", " · MIT 许可"));
     this.shows([]);
     this.failures.clear();
     this.reported.clear();

@@ -89,6 +89,13 @@ def test_a_form_is_changed_and_sent(browser, docs, door):
     assert answer.startswith("422 application/problem+json") and "must be even" in answer
 
 
+def test_commands_of_the_guides_go_to_this_server(browser, docs):
+    script = "document.querySelector('main').textContent"
+    text = browser("evaluate", docs["http"], script=script)["value"]
+    assert "127.0.0.1:8080" not in text
+    assert f"curl -s '{docs['http'].removesuffix('/docs')}/v1/" in text
+
+
 def test_search(browser, docs):
     found = browser("evaluate", docs["http"], steps=[("input[type=search]", "fill", "mscale yarn")],
                     script="[...document.querySelectorAll('.results a')].map((one) => one.hash)")
