@@ -3,7 +3,9 @@
  * run:
  *
  *     cc service.c $(pkg-config --cflags --libs posenc-service) -o service
- *     ./service '/v1/encodings/rope/table?dim=128&length=4096&format=npy' >rope.npy */
+ *     ./service '/v1/encodings/rope/table?dim=128&length=4096&format=npy' >rope.npy
+ *
+ * README.md says which two variables a PREFIX other than /usr/local needs. */
 #include <posenc/service.h>
 #include <stdio.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A table and a bias, as files that numpy.load reads: table.npy and bias.npy. Build and run:
  *
- *     cc table.c $(pkg-config --cflags --libs posenc) -o table && ./table */
+ *     cc table.c $(pkg-config --cflags --libs posenc) -o table && ./table
+ *
+ * README.md says which two variables a PREFIX other than /usr/local needs. */
 #include <posenc/posenc.h>
 #include <stdio.h>
 #include <stdlib.h>

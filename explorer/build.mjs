@@ -32,6 +32,7 @@ const gallery = { name: "gallery", setup: (bundle) =>
   bundle.onLoad({ filter: /gallery\.json$/ }, async ({ path }) => ({ loader: "json",
     contents: JSON.stringify(JSON.parse(await readFile(path, "utf8")).map(shown)) })) };
 
+const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"));
 await mkdir(folder, { recursive: true });
 await build({
   absWorkingDir: here,
@@ -42,7 +43,7 @@ await build({
   format: "esm",
   target: "es2022",
   minify: true,
-  define: { SITE: `${site}` },
+  define: { SITE: `${site}`, VERSION: JSON.stringify(version) },
   external: ["node:crypto"],
   plugins: [gallery],
   legalComments: "eof",

@@ -38,9 +38,9 @@ static enum api_status range_check(const struct source *source)
     const size_t count = numbers->planes * numbers->rows * numbers->columns;
 
     for (size_t i = 0; i < count; i++)
-        if (!(fabs(numbers->values[i]) <= NUMBER_MAX))
+        if (!(fabs(numbers->values[i]) <= NUMBER_MAX)) /* its last digits may be rounded away */
             return api_fail(source->err, API_OUT_OF_RANGE, numbers->where,
-                            "%s must be within +-(2^53 - 1), got %.17g at index %zu", source->name,
+                            "%s must be within +-(2^53 - 1), got %.4g at index %zu", source->name,
                             numbers->values[i], i);
     return API_OK;
 }

@@ -3,9 +3,10 @@
 
 #include <math.h>
 
-/* Colours between which others are interpolated, evenly spaced. Red, white and blue were chosen for
+/* Colours between which others are interpolated, evenly spaced. Blue, white and red were chosen for
  * this: lightness rises to the middle and falls from it at one pace, so that those who do not tell
- * red from green, and a print in grey, lose no magnitude. Viridis is by S. van der Walt, N. Smith
+ * red from green, and a print in grey, lose no magnitude. Values above 0 are red, as on the page
+ * (explorer/src/kit/palette.ts has the same colours). Viridis is by S. van der Walt, N. Smith
  * and E. Firing (CC0), at tenths. */
 enum { STOPS_MAX = 10 };
 
@@ -14,8 +15,8 @@ static const struct {
     uint32_t rgb[STOPS_MAX];
 } palettes[] = {
     [API_RDBU] = {9,
-                  {0x7a0c22, 0xb5263a, 0xdc6a58, 0xf4b79f, 0xf7f6f4, 0xa9cfe4, 0x5a9fcb, 0x2a6cac,
-                   0x0d3768}},
+                  {0x0d3768, 0x2a6cac, 0x5a9fcb, 0xa9cfe4, 0xf7f6f4, 0xf4b79f, 0xdc6a58, 0xb5263a,
+                   0x7a0c22}},
     [API_VIRIDIS] = {10,
                      {0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779,
                       0x6ece58, 0xb5de2b, 0xfde725}},

@@ -13,8 +13,8 @@ struct api_scale {
     double least, most;
 };
 
-/* Values from least to most: around 0 in red and blue where they have both signs, as magnitudes
- * otherwise, unless `asked` (an enum api_palette) is 0 or more. */
+/* Values from least to most: around 0, blue below it and red above, where they have both signs, as
+ * magnitudes otherwise, unless `asked` (an enum api_palette) is 0 or more. */
 struct api_scale api_scale_of(double least, double most, int asked);
 
 /* 255 colours from the least value to the greatest, and a clear one for what is not finite. */

@@ -178,16 +178,16 @@ static enum api_status temperature_read(struct attention_asked *asked, struct ap
     return API_OK;
 }
 
+/* `instead`: what is given where they would be {"start": ...}. */
 static enum api_status numbers_read(struct attention_asked *asked, const char *name,
-                                    struct api_numbers *numbers, struct api_error *err)
+                                    const char *instead, struct api_numbers *numbers,
+                                    struct api_error *err)
 {
     if (api_numbers_read(asked->request, name, numbers, err))
         return api_failed(err);
     if (numbers->object)
         return api_fail(err, API_INVALID, numbers->where,
-                        "%s must be a list or \"tensor:NAME\"; query_start says where queries in a "
-                        "row begin",
-                        name);
+                        "%s of attention must be a list or \"tensor:NAME\"%s", name, instead);
     return API_OK;
 }
 
@@ -204,10 +204,15 @@ static struct pe_tensor list_of(const struct api_numbers *numbers)
 
 static enum api_status lists_read(struct attention_asked *asked, struct api_error *err)
 {
-    if (numbers_read(asked, "positions", &asked->positions, err) ||
-        numbers_read(asked, "key_positions", &asked->key_positions, err) ||
-        numbers_read(asked, "cu_seqlens", &asked->ends, err) ||
-        numbers_read(asked, "cu_seqlens_k", &asked->key_ends, err))
+    if (numbers_read(
+            asked, "positions",
+            "; where queries follow each other, leave it out and give \"query_start\": the "
+            "position of the first",
+            &asked->positions, err) ||
+        numbers_read(asked, "key_positions", "; without it keys stand at 0, 1, 2 ...",
+                     &asked->key_positions, err) ||
+        numbers_read(asked, "cu_seqlens", "", &asked->ends, err) ||
+        numbers_read(asked, "cu_seqlens_k", "", &asked->key_ends, err))
         return api_failed(err);
     asked->spec.cu_seqlens = list_of(&asked->ends);
     asked->spec.cu_seqlens_k = list_of(&asked->key_ends);

@@ -137,7 +137,7 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
     for (size_t i = 0; i < total; i = positions.values || i + 1 == total ? i + 1 : total - 1)
         if (!(fabs(position_of(readings, i)) <= 0x1p53 - 1))
             return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
-                            "positions must be within +-(2^53 - 1), got %.17g",
+                            "positions must be within +-(2^53 - 1), got %.4g",
                             position_of(readings, i));
     for (size_t i = 0; i < readings->rows_count; i++) {
         readings->rows[i] = row_of(i, readings->rows_count, total);

@@ -122,6 +122,30 @@ static enum api_status elements_read(const struct binding *binding, const char *
     return API_OK;
 }
 
+/* Of a parameter with one value: its elements are not looked at. */
+static enum api_status single_refuse(const struct binding *binding, const struct pe_param *param)
+{
+    switch (param->type) {
+    case PE_CHOICE:
+        return api_fail(binding->err, API_INVALID, "", "%s must be one of %s, and not a list",
+                        param->name, param->choices);
+    case PE_TEXT:
+        return api_fail(binding->err, API_INVALID, "", "%s must be text, and not a list",
+                        param->name);
+    case PE_BOOLEAN:
+        return api_fail(binding->err, API_INVALID, "", "%s must be true or false, and not a list",
+                        param->name);
+    case PE_NUMBER:
+    case PE_INTEGER:
+        return api_fail(binding->err, API_INVALID, "", "%s must be a number, and not a list",
+                        param->name);
+    case PE_NUMBERS:
+    case PE_RANGES:
+        break;
+    }
+    return API_OK;
+}
+
 /* An array of numbers; or of arrays of one length, where the parameter may be that. */
 static enum api_status array_bind(const struct binding *binding, struct pe_params *set,
                                   size_t index, const json_t *array)
@@ -131,11 +155,12 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     const size_t rows = nested ? json_array_size(array) : 1;
     const size_t columns = json_array_size(nested ? json_array_get(array, 0) : array);
     struct api_arena *arena = binding->request->arena;
-    double *list =
-        columns < SIZE_MAX / 16 / rows
-            ? (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list))
-            : NULL;
+    double *list = NULL;
 
+    if (single_refuse(binding, &set->list[index]))
+        return api_failed(binding->err);
+    if (columns < SIZE_MAX / 16 / rows)
+        list = (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list));
     if (!list)
         return api_fail(binding->err, API_OUT_OF_MEMORY, "", "no memory for the elements of %s",
                         name);
@@ -158,6 +183,8 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
 static enum api_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const struct pe_tensor *list)
 {
+    if (single_refuse(binding, &set->list[index]))
+        return api_failed(binding->err);
     if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
         return api_fail(binding->err, API_INVALID, "", "element 0 of %s is not a number",
                         set->list[index].name);

@@ -261,6 +261,8 @@ static const struct {
     {"layout", "duplicate",
      "; cos and sin are alike in every layout, one column a pair (duplicate=true: each row twice, "
      "as half has it); layout belongs to rotation and attention"},
+    {"axes", "outputs",
+     "; q, k and v of attention are [batch, heads, positions, head_dim] (bhsd): transpose others"},
     {"name", "encoding",
      "; an encoding with its parameters stands under encoding: {\"encoding\": {\"name\": ...}}"},
     {"name", "per_pair", "; what is compared stands under a and b: {\"a\": {\"name\": ...}}"},

@@ -59,7 +59,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     state->delta = pe_param_number(values, "delta");
     if (fabs(state->position + state->delta) > 0x1p53 - 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:delta",
-                       "position + delta must lie within +-(2^53 - 1), got %.17g",
+                       "position + delta must lie within +-(2^53 - 1), got %.4g",
                        state->position + state->delta);
     if (pe_view_add(view, "blocks", view->dtype, 3, (size_t[]){pairs, 2, 2}, err) ||
         pe_view_add(view, "left", view->dtype, 2, vectors, err) ||

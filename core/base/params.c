@@ -92,9 +92,11 @@ enum pe_status pe_param_number_check(const struct pe_param *param, double number
     if (param->type == PE_INTEGER && number != floor(number))
         return pe_fail(err, PE_INVALID, where, "%s must be a whole number, got %.17g", param->name,
                        number);
-    return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be %s %.17g and at most %.17g, got %.17g",
+    /* From 2^53 on the number may have been rounded when it was read: its first digits are right.
+     */
+    return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be %s %.17g and at most %.17g, got %.*g",
                    param->name, param->above_min ? "above" : "at least", param->min, param->max,
-                   number);
+                   param->max == 0x1p53 - 1 && fabs(number) >= 0x1p53 ? 4 : 17, number);
 }
 
 static size_t value_print(const struct pe_param *param, double number, char *out, size_t size)

@@ -63,7 +63,7 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum 
         const double last = p->start + (double)(p->count - 1) * p->step;
         if (!is_position(p->start) || !is_position(last))
             return pe_fail(err, PE_OUT_OF_RANGE, where,
-                           "positions must be within +-(2^53 - 1), got %.17g to %.17g", p->start,
+                           "positions must be within +-(2^53 - 1), got %.4g to %.4g", p->start,
                            last);
     }
     if (!p->values && batch > 1)
@@ -79,7 +79,7 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum 
     for (size_t i = 0; p->values && i < total; i++)
         if (!is_position(p->values[i]))
             return pe_fail(err, PE_OUT_OF_RANGE, where,
-                           "positions must be within +-(2^53 - 1), got %.17g at index %zu",
+                           "positions must be within +-(2^53 - 1), got %.4g at index %zu",
                            p->values[i], i);
     if (spec->cos)
         return PE_OK;

@@ -207,7 +207,7 @@ static enum pe_status position_check(double position, const char *parameter, str
     if (fabs(position) <= 0x1p53 - 1)
         return PE_OK;
     return pe_fail(err, PE_OUT_OF_RANGE, parameter,
-                   "positions must lie within +-(2^53 - 1), got %.17g", position);
+                   "positions must lie within +-(2^53 - 1), got %.4g", position);
 }
 
 enum pe_status pe_view_positions_list(struct pe_view *view, const struct pe_value *list,

@@ -2,10 +2,14 @@
 // The frame of the page: doors, language, theme, the view that the URL names, and files that are
 // dropped on it.
 import { Lane, type Api } from "./api";
+import { checked, faultSaid, type Fault } from "./checks";
 import { both, compared } from "./compare";
 import { h, tokensForget } from "./dom";
 import { actions, copier } from "./kit/actions";
-import { changed, read, type Changes, type State } from "./state";
+import { Failures, type Shows } from "./kit/failure";
+import {
+  changed, pageAccepts, pageParams, read, type Changes, type Params, type State,
+} from "./state";
 import type { App, Door, Mounted, Shown, View } from "./view";
 import { LANGUAGES, languageSet, t, type Language } from "./words";
 
@@ -20,7 +24,7 @@ const named = (asks: Shown[]) =>
   JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
 
 export class Page implements App {
-  state: State = read(new URL(location.href));
+  state: State;
   dropped: File[] | null = null;
   held: File | null = null;
   readonly compared = false;
@@ -28,15 +32,21 @@ export class Page implements App {
   private timer = 0;
   private mounted?: Mounted;
   private told = h("p.told", { role: "status", "aria-live": "polite" });
-  private shown = h("footer.shown");
+  private shown = h("div.shown");
+  private about = h("p.about");
   private asks: Shown[] = [];
   private main = h("main", { id: "main", tabindex: -1 });
   private header = h("header.top");
+  private faults = h("ul.faults", { role: "status" });
+  private found: Fault[] = [];
+  private reported = new Map<object, Fault[]>();
+  private failures = new Failures(this, () => this.main, () => this.mounted?.update());
 
   constructor(readonly api: Api, private views: View[]) {
+    this.state = this.understood();
     document.body.append(
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
-      this.header, this.main, this.shown, this.told);
+      this.header, this.main, h("footer", {}, this.shown, this.about), this.told);
     addEventListener("popstate", () => this.choose(new URL(location.href)));
     document.body.addEventListener("click", (event) => this.click(event));
     matchMedia(DARK).addEventListener("change", () => this.mount());
@@ -50,6 +60,30 @@ export class Page implements App {
       if (event.key === "Escape" && this.state.present) this.go({ present: undefined }, "push");
     });
     this.mount();
+  }
+
+  /** The state of the URL, but for values that nothing here can take: `found` has those. */
+  private understood(): State {
+    const state = read(this.url), names = this.views.map(({ name }) => name);
+    const page = checked(pageParams(this.url), pageAccepts(names), false).faults;
+    const view = this.views.find(({ name }) => name === state.view) ?? this.views[0];
+    const own = (params: Params) => checked(params, view.accepts(), !!view.passes);
+    const { sides } = state, parts = [own(state.params), ...sides ? [own(sides.a), own(sides.b)]
+      : []];
+    this.found = [...page, ...parts.flatMap(({ faults }) => faults)];
+    const [{ params }, a, b] = parts;
+    return { ...state, view: view.name, params,
+      sides: sides && { a: a.params, b: b.params } };
+  }
+
+  report(source: object, faults: Fault[]): void {
+    this.reported.set(source, faults);
+    this.faults.replaceChildren(...[...this.found, ...[...this.reported.values()].flat()].map(
+      (one) => h("li", {}, faultSaid(one))));
+  }
+
+  fail(source: object, error: unknown, shows?: Shows): void {
+    this.failures.set(source, error, shows);
   }
 
   link(changes: Changes): string {
@@ -114,7 +148,8 @@ export class Page implements App {
   private follow(url: URL): void {
     const before = this.state;
     this.url = url;
-    this.state = read(url);
+    this.state = this.understood();
+    this.report(this, []);
     const same = !before.sides === !this.state.sides &&
       (["view", "lang", "theme", "present"] as const)
         .every((name) => before[name] === this.state[name]);
@@ -123,8 +158,7 @@ export class Page implements App {
   }
 
   private view(): View {
-    return this.views.find((one) => one.name === this.state.view) ??
-      this.views.find((one) => one.name === "home")!;
+    return this.views.find((one) => one.name === this.state.view)!;
   }
 
   private mount(): void {
@@ -140,10 +174,17 @@ export class Page implements App {
     document.title = `${view.title()} · posenc`;
     this.top(view);
     this.shown.replaceChildren();
+    this.about.replaceChildren(`posenc ${VERSION} · `,
+      h("a", { href: this.docs() }, t("documentation", "文档")),
+      t(" · MIT licence", " · MIT 许可"));
     this.shows([]);
+    this.failures.clear();
+    this.reported.clear();
+    this.report(this, []);
     const stage = h("div.view");
     this.main.replaceChildren(
-      h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())), stage);
+      h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())),
+      this.faults, this.failures.element, stage);
     this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
   }
 

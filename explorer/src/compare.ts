@@ -2,7 +2,9 @@
 // Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its
 // own,
 // whose changes go into its part of the URL.
+import type { Fault } from "./checks";
 import { h } from "./dom";
+import { Failures, type Shows } from "./kit/failure";
 import { written, type Changes, type Side, type State } from "./state";
 import type { App, Mounted, Shown, View } from "./view";
 import { t } from "./words";
@@ -26,7 +28,10 @@ export function both(state: State): Changes {
 /** The page as one side sees it. */
 class Part implements App {
   readonly compared = true;
+  readonly place = h("div.view");
+  readonly failures = new Failures(this, () => this.place, () => this.again());
   shown: Shown[] = [];
+  again = () => {};
 
   constructor(private page: App, readonly side: Side, private changed: () => void) {}
 
@@ -39,6 +44,10 @@ class Part implements App {
   set held(file: File | null) { this.page.held = file; }
   has(view: string): boolean { return this.page.has(view); }
   drop(files: File[]): void { this.page.drop(files); }
+  report(source: object, faults: Fault[]): void { this.page.report(source, faults); }
+  fail(source: object, error: unknown, shows?: Shows): void {
+    this.failures.set(source, error, shows);
+  }
   say(sentence: string): void { this.page.say(`${this.side.toUpperCase()}: ${sentence}`); }
 
   private mine(changes: Changes): Changes {
@@ -63,17 +72,18 @@ export function compared(view: View, stage: HTMLElement, page: App): Mounted {
     view.between?.(both, mounted.map(({ stands }) => stands.seen?.()));
   }));
   const sides = parts.map((part) => {
-    const name = part.side.toUpperCase(), place = h("div.view");
+    const name = part.side.toUpperCase(), { place } = part;
     const keep = h("button.quiet", { type: "button",
       onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`,
         `只看 ${name}`));
     return { part, place, box: h("section.side", { "aria-label": name },
-      h("header", {}, h("h2", {}, name), keep), place) };
+      h("header", {}, h("h2", {}, name), keep), part.failures.element, place) };
   });
   stage.classList.add("compare");
   stage.append(...sides.map(({ box }) => box), both);
   const mounted = sides.map(({ part, place }) => ({ part, seen: written(part.state.params),
     stands: view.mount(place, part) }));
+  for (const { part, stands } of mounted) part.again = () => stands.update();
   return {
     update() {
       for (const one of mounted) {

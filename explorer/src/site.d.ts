@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /** Static files with the module beside them, and no server; else the page of a posencd. Set when
- * the
- * page is built. */
+ * the page is built. */
 declare const SITE: boolean;
+/** Of package.json. */
+declare const VERSION: string;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The state of the page is its URL: a link shows what its sender saw. Names that are not of the
-// page
+// The state of the page is its URL: a link shows what its sender saw. Names that are not the page's
 // are parameters of the API, under the API's own names.
+import type { Accepts } from "./checks";
 import { LANGUAGES, languageWanted, type Language } from "./words";
 
 export type Params = Record<string, string>;
@@ -25,6 +25,15 @@ export interface State {
 export type Changes = Record<string, string | number | boolean | undefined>;
 
 const OWN = ["view", "lang", "theme", "present"], SIDES = ["a", "b"];
+
+/** What the page's own names may be; `views` are those that there are. */
+export const pageAccepts = (views: readonly string[]): Record<string, Accepts> => ({
+  view: views, lang: Object.keys(LANGUAGES), theme: ["light", "dark", "auto"], present: ["1"],
+});
+
+/** The values of the page's own names. */
+export const pageParams = (url: URL): Params => Object.fromEntries([...url.searchParams]
+  .filter(([name, value]) => OWN.includes(name) && value !== ""));
 
 /** Parameters as one value of the URL, behind changes of them. */
 export function written(params: Params, changes: Changes = {}): string {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a view is: a constant with a name and words, and a function that fills a stage.
 import type { Api, Ask } from "./api";
+import type { Accepts, Fault } from "./checks";
+import type { Shows } from "./kit/failure";
 import type { Changes, State } from "./state";
 
 export type Door = "inspect" | "understand" | "debug";
@@ -17,6 +19,12 @@ export interface App {
   shows(asks: Shown[]): void;
   /** Says a sentence to readers of the screen. */
   say(sentence: string): void;
+  /** Shows a failure above the pictures, and marks the controls at fault; null: its source has
+   * succeeded since. */
+  fail(source: object, error: unknown, shows?: Shows): void;
+  /** Reports values of the link that an answer shows to mean nothing; the list replaces
+   * the one before it of the same source. */
+  report(source: object, faults: Fault[]): void;
   /** Files that were dropped on the page or chosen, which the view takes; null: nothing waits. */
   readonly dropped: File[] | null;
   /** A file of a config too large for a link: it stays while the page is open. */
@@ -53,6 +61,10 @@ export interface View {
   title(): string;
   /** One sentence: what can be seen here. */
   lead(): string;
+  /** The names of the link that are the view's own. */
+  accepts(): Record<string, Accepts>;
+  /** All other names are parameters of the API. */
+  passes?: boolean;
   mount(stage: HTMLElement, app: App): Mounted;
   /** Of a comparison: draws the difference of what both sides show, where there is one. It is
    * called

@@ -27,6 +27,58 @@ async function settle(page) {
   await page.evaluate(() => document.fonts.ready);
 }
 
+/** Has every canvas keep the texts that are written on it, each with its place in pixels. */
+function textsKept() {
+  const { width } = Object.getOwnPropertyDescriptors(HTMLCanvasElement.prototype);
+  const write = CanvasRenderingContext2D.prototype.fillText, kept = new WeakMap();
+  Object.defineProperty(HTMLCanvasElement.prototype, "width", { ...width, set(value) {
+    kept.delete(this); // which empties the canvas
+    width.set.call(this, value);
+  } });
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
+    const all = kept.get(this.canvas) ?? [], point = this.getTransform().transformPoint({ x, y });
+    all.push({ text, x: point.x, y: point.y, align: this.textAlign, font: this.font,
+      turned: this.getTransform().b !== 0 });
+    kept.set(this.canvas, all);
+    write.call(this, text, x, y, ...most);
+  };
+  globalThis.textsOf = (canvas) => kept.get(canvas) ?? [];
+}
+
+/** A page that is used again and again, by the look of its window: a new one takes a second of a
+ * core. */
+const used = new Map();
+
+async function usedPage(key, how) {
+  if (!used.has(key)) {
+    const context = await browser.newContext(how), page = await context.newPage();
+    await page.addInitScript(textsKept);
+    used.set(key, { page, told: [] });
+    const { told } = used.get(key);
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
+      told.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+  }
+  const { page, told } = used.get(key);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  told.length = 0;
+  return { page, told };
+}
+
+/** A link, opened in a page that is used for others too. `told`: errors. */
+async function shown({ url, width = 900, height = 900, still = true, delay = 0 }) {
+  const { page, told } = await usedPage(`${[width, height, still]}`, {
+    viewport: { width, height }, reducedMotion: still ? "reduce" : "no-preference" });
+  if (delay) await page.route("**/v1/**", async (route) => {
+    await new Promise((done) => setTimeout(done, delay));
+    await route.continue().catch(() => {}); // given up
+  });
+  await page.goto(url);
+  await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
+  if (!delay) await settle(page);
+  return { page, told };
+}
+
 /** A page with nothing kept from before. `told`: all that must not be: errors, other origins. */
 async function opened({ url, width = 1440, height = 900, theme = "light", still = true }) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme,
@@ -44,6 +96,72 @@ async function opened({ url, width = 1440, height = 900, theme = "light", still 
   await settle(page);
   return { page, told, answers };
 }
+
+/** What a person sees of failures, controls and pictures. */
+const seen = (page) => page.evaluate(() => {
+  const visible = (one) => one.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(visible);
+  const box = (one) => {
+    const { top, bottom } = one.getBoundingClientRect();
+    return { text: one.innerText, top, bottom };
+  };
+  const words = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (words.nextNode()) {
+    const { parentElement: parent, data } = words.currentNode;
+    if (data.trim() && visible(parent) &&
+        !parent.closest(".told, option, summary, button, .gallery")) texts.push(data.trim());
+  }
+  return {
+    failures: all(".failures .failure").map(box), faults: all(".faults li").map(box),
+    controls: all("main :is(input, select, textarea)").map((one) =>
+      one.getAttribute("aria-label") ?? one.placeholder),
+    wrong: all(".wrong[data-name]").map((one) => one.dataset.name),
+    pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg").map((one) =>
+      one.className.baseVal ?? one.className),
+    texts, height: innerHeight,
+  };
+});
+
+/** Of every canvas that is seen: its pixels, texts and place. */
+const canvases = (page) => page.evaluate(() => [...document.querySelectorAll("main canvas")]
+  .filter((one) => one.checkVisibility({ checkVisibilityCSS: true }) && one.width > 1)
+  .map((canvas) => {
+    const { data, width, height } = canvas.getContext("2d", { willReadFrequently: true })
+      .getImageData(0, 0, canvas.width, canvas.height);
+    let bytes = "";
+    for (let i = 0; i < data.length; i += 0x8000)
+      bytes += String.fromCharCode(...data.subarray(i, i + 0x8000));
+    return { kind: canvas.matches(".heat") ? "heat" : "curves", width, height, rgba: btoa(bytes),
+      room: canvas.dataset.room?.split(",").map(Number), texts: globalThis.textsOf(canvas),
+      label: canvas.ariaLabel ?? canvas.parentElement.ariaLabel };
+  }));
+
+/** Colours by their names, as red, green and blue. */
+const tokens = (page, names) => page.evaluate((names) => Object.fromEntries(names.map((name) => {
+  const context = document.createElement("canvas").getContext("2d");
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+  return [name, [1, 3, 5].map((at) => parseInt(context.fillStyle.slice(at, at + 2), 16))];
+})), names);
+
+/** What is done in a scene: `see` adds to what is returned. */
+const acts = {
+  block: (page) => page.route("**/v1/**", (route) => route.abort()),
+  unblock: (page) => page.unroute("**/v1/**"),
+  settle: (page) => settle(page),
+  wait: (page, ms) => page.waitForTimeout(ms),
+  click: (page, selector) => page.locator(selector).first().click(),
+  fill: (page, [selector, text]) => page.locator(selector).first().fill(text),
+  scroll: (page, y) => page.evaluate((y) => scrollTo(0, y), y),
+  async slide(page, [label, times, pause]) {
+    await page.locator(`main input[type=range][aria-label="${label}"]:visible`).last().focus();
+    for (let i = 0; i < times; i++) {
+      await page.keyboard.press("ArrowLeft");
+      await page.waitForTimeout(pause);
+    }
+  },
+  see: (page) => seen(page),
+};
 
 /** Down to the end and back: what waits until it is seen is drawn. */
 async function scrolled(page) {
@@ -130,6 +248,41 @@ async function numbers(answers) {
 }
 
 const orders = {
+  /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
+   * failure that stood on the page for a moment. */
+  async scene({ play, ...how }) {
+    const { page } = await shown(how), views = [];
+    await page.evaluate(() => {
+      globalThis.failed = [];
+      new MutationObserver(() => globalThis.failed.push(...[...document.querySelectorAll(
+        ".failure")].map((one) => one.innerText))).observe(document.body,
+        { childList: true, subtree: true });
+    });
+    for (const [name, argument] of play) {
+      const view = await acts[name](page, argument);
+      if (name === "see") views.push(view);
+    }
+    return { views, failed: await page.evaluate(() => globalThis.failed) };
+  },
+
+  /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */
+  async drawings({ names = [], shapes = {}, crosses = [], ...how }) {
+    const { page, told } = await shown(how), drawn = await canvases(page), crossed = [];
+    const found = await page.evaluate((shapes) => Object.fromEntries(Object.entries(shapes).map(
+      ([name, selector]) => [name, [...document.querySelectorAll(selector)].map((one) =>
+        ({ text: one.textContent, ...Object.fromEntries([...one.attributes].map(({ name, value }) =>
+          [name, value])) }))])), shapes);
+    for (const [which, x, y] of crosses) {
+      const canvas = page.locator("main canvas.heat:visible").nth(which);
+      await canvas.scrollIntoViewIfNeeded();
+      const [left, top, width, height] = drawn.filter(({ kind }) => kind === "heat")[which].room;
+      await canvas.hover({ position: { x: left + x * width, y: top + y * height }, force: true });
+      crossed.push(await canvas.evaluate(({ dataset }) => ({ ...dataset })));
+    }
+    return { told: [...told], canvases: drawn, tokens: await tokens(page, names), shapes: found,
+      crossed };
+  },
+
   /** Views by the doors' links: the page says itself which there are. */
   async views({ url }) {
     const tab = await opened({ url });
@@ -277,7 +430,9 @@ const orders = {
 for await (const line of createInterface({ input: process.stdin })) {
   const { do: name, ...how } = JSON.parse(line);
   const answer = await orders[name](how).catch((error) => ({ error: `${error.stack}` }));
-  await Promise.all(browser.contexts().map((context) => context.close()));
+  const kept = [...used.values()].map(({ page }) => page.context());
+  await Promise.all(browser.contexts().filter((one) => !kept.includes(one)).map((context) =>
+    context.close()));
   console.log(JSON.stringify(answer));
 }
 await browser.close();

@@ -89,6 +89,13 @@ def test_a_form_is_changed_and_sent(browser, docs, door):
     assert answer.startswith("422 application/problem+json") and "must be even" in answer
 
 
+def test_commands_of_the_guides_go_to_this_server(browser, docs):
+    script = "document.querySelector('main').textContent"
+    text = browser("evaluate", docs["http"], script=script)["value"]
+    assert "127.0.0.1:8080" not in text
+    assert f"curl -s '{docs['http'].removesuffix('/docs')}/v1/" in text
+
+
 def test_search(browser, docs):
     found = browser("evaluate", docs["http"], steps=[("input[type=search]", "fill", "mscale yarn")],
                     script="[...document.querySelectorAll('.results a')].map((one) => one.hash)")
@@ -117,8 +124,8 @@ def test_a_page_of_another_origin(browser, start_shared, elsewhere):
     answer = running.get("/v1/encodings/sinusoidal/table?dim=32&length=64&format=raw")
     table = numpy.frombuffer(answer.content, "<f4").astype(float)
     rest = numpy.rint(255 * (1 - abs(table)))
-    expected = numpy.stack([numpy.where(table < 0, 255, rest), rest,
-                            numpy.where(table < 0, rest, 255), 0 * rest + 255], 1)
+    expected = numpy.stack([numpy.where(table < 0, rest, 255), rest,
+                            numpy.where(table < 0, 255, rest), 0 * rest + 255], 1)
     assert (numpy.array(pixels).reshape(-1, 4) == expected).all() and found["told"] == []
     turned = [float(one) for one in re.search(r": \((.*)\)", text)[1].split(", ")]
     assert turned == [numpy.float32(numpy.cos(9.0)), numpy.float32(numpy.sin(9.0))]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/, built against the installed library alone, make the bytes that the
 service makes; and the C example of README.md prints what it says."""
+import os
 import re
 import subprocess
 
@@ -149,3 +150,19 @@ def test_readme(tree, tmp_path):
     (tmp_path / "program.c").write_text(code)
     program = tree.build(tmp_path / "program.c", tmp_path / "program")
     assert tree.run(program).stdout == printed
+
+
+def test_the_commands_of_readme(tmp_path):
+    """Line by line, under a home of their own: the first in the sources, the others beside the
+    program, and nothing that this machine has set helps them."""
+    page = (ROOT / "README.md").read_text()
+    code, commands, printed = re.search(
+        r"^```c\n(.*?)^```\n.*?^```\n(.*?)^```\n```text\n(.*?)^```$", page, re.M | re.S).groups()
+    first, rest = commands.split("\n", 1)
+    (tmp_path / "table.c").write_text(code)
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"],
+           "MAKEFLAGS": f"BUILD={os.environ.get('BUILD', 'build')}"}
+    subprocess.run(["bash", "-euc", first], cwd=ROOT, env=env, check=True, capture_output=True)
+    done = subprocess.run(["bash", "-euc", rest], cwd=tmp_path, env=env, text=True,
+                          capture_output=True)
+    assert (done.stdout, done.stderr) == (printed, "")

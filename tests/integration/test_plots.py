@@ -101,7 +101,7 @@ def test_a_heat_map_has_the_numbers(server):
     assert (bar[:, 0] == numpy.arange(254, -1, -1)).all()
     assert {"100", "110", "position", "column", "−0.5", "0.5"} <= set(texts(root))
     colours = pixels(next(root.iter(SVG + "image")))[1]
-    assert colours[0, 0] > 2 * colours[0, 2] and colours[254, 2] > 2 * colours[254, 0]
+    assert colours[0, 2] > 2 * colours[0, 0] and colours[254, 0] > 2 * colours[254, 2], "+1 is red"
     assert colours[127].min() > 240, "zero is nearly white"
 
 

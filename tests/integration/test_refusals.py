@@ -2,6 +2,8 @@
 """Wrong input: the status, a problem document, and words that say what to do."""
 import io
 import json
+import pathlib
+import re
 
 import numpy
 import pytest
@@ -250,3 +252,63 @@ def test_an_empty_tensor_is_nested_as_far_as_it_can_be(server, shape, data, stat
     answer = call(server, "POST", "/v1/rotation", json.dumps(body), {"Content-Type": JSON})
     assert answer.status == status, answer.body
     assert status != 200 or answer.json["tensors"]["q"]["shape"] == shape
+
+
+ATTENTION = {"encoding": "rope", "layout": "half", "tensors": {
+    name: {"dtype": "f32", "shape": [1, 1, 2, 4], "data": list(range(8))} for name in "qk"}}
+SCHEMAS = json.loads((pathlib.Path(__file__).parents[2] / "openapi.json").read_text())[
+    "components"]["schemas"]
+
+
+def detail_of(server, path, body):
+    answer = call(server, "POST", path, json.dumps(body), {"Content-Type": JSON})
+    assert answer.status == 422, answer.body
+    return answer.json["detail"]
+
+
+def kinds_of(schema):
+    while "$ref" in schema:
+        schema = SCHEMAS[schema["$ref"].rpartition("/")[2]]
+    return {schema["type"]} if isinstance(schema.get("type"), str) else set(schema.get("type", []))
+
+
+def test_a_list_where_one_value_belongs_is_called_a_list(server):
+    """Of every parameter of attention that has one value, by the contract; no element of the list
+    is blamed."""
+    properties = SCHEMAS["AttentionRequest"]["properties"]
+    single = [name for name, schema in properties.items()
+              if name not in ("encoding", "layer_type", "config", "tensor", "format") and
+              kinds_of(schema) and kinds_of(schema) <= {"string", "number", "integer", "boolean"}]
+    assert len(single) > 10
+    for name in single:
+        for value in (["weights"], [1], [1] * 400):
+            detail = detail_of(server, "/v1/attention", ATTENTION | {name: value})
+            assert name in detail and "not a list" in detail, (name, detail)
+
+
+@pytest.mark.parametrize("name,hint", (("positions", "query_start"), ("key_positions", "keys"),
+                                       ("cu_seqlens", "list"), ("cu_seqlens_k", "list")))
+def test_positions_of_attention_are_listed(server, name, hint):
+    """A hint is about the parameter that it stands behind."""
+    detail = detail_of(server, "/v1/attention", ATTENTION | {name: {"start": 0}})
+    assert f"{name} of attention must be a list" in detail and hint in detail
+    assert name == "positions" or "query_start" not in detail
+
+
+def test_axes_of_attention_are_always_the_same(server):
+    detail = detail_of(server, "/v1/attention", ATTENTION | {"axes": "bhsd"})
+    assert "transpose" in detail and "known:" not in detail
+
+
+@pytest.mark.parametrize("position", [2**53 + 1, 2**53 + 3, -2**53 - 1, 2**60 + 1])
+def test_no_other_number_is_echoed(server, position):
+    """Doubles do not hold these, so that the refusal has their first digits alone."""
+    text, rotated = str(position), GOOD | {"positions": [position, 0]}
+    details = [call(server, "GET", f"{TABLE}?dim=8&positions={text}").json["detail"],
+               call(server, "GET", f"{TABLE}?dim=8&length=1&start={text}").json["detail"],
+               detail_of(server, "/v1/rotation", rotated),
+               detail_of(server, "/v1/attention", ATTENTION | {"positions": [position, 0]})]
+    for detail in details:
+        got = re.search(r"got (\S+)", detail)[1]
+        assert got == text or re.fullmatch(r"-?\d(\.\d{1,3})?e\+\d+", got) and \
+            abs(float(got) / position - 1) < 1e-3, detail

@@ -325,11 +325,22 @@ def run_generators():
     return pytest("tests/generators")
 
 
+# Of the page, what is quick: its modules, its pixels, and what it does where something is wrong.
+PAGE = [f"tests/explorer/test_{name}.py" for name in ("modules", "drawings", "faults")]
+
+
+def run_page():
+    """The page of posencd in a browser, held against the numbers."""
+    if shell(["tools/setup", "explorer"]).returncode:
+        return Count(0, 1)
+    return together([lambda path=path: pytest(path) for path in PAGE])
+
+
 def run_explorer():
     """The page in a browser, from posencd and as static files; the tarball of a release."""
     if shell(["tools/setup", "explorer"]).returncode or not make("all", "site"):
         return Count(0, 1)
-    return pytest("tests/explorer")
+    return pytest("tests/explorer", *(f"--ignore={path}" for path in PAGE))
 
 
 def run_command():
@@ -388,6 +399,7 @@ SUITES = [
     Suite("service", run_service, 15, quick=True),
     Suite("style", run_style, 10, quick=True),
     Suite("unit", run_unit, 15, quick=True),
+    Suite("page", run_page, 10, quick=True),
     Suite("arm", run_arm, 10, quick=True),
     Suite("allocations", run_allocations, 10, quick=True),
     Suite("newcomer", run_newcomer, 10, quick=True),

@@ -9,6 +9,7 @@ import "../style/tokens.css";
 import "../style/page.css";
 import "../style/docs.css";
 
+const EXAMPLE = "http://127.0.0.1:8080"; // the server of the guides
 const NARROW = matchMedia("(max-width: 900px)"), FIRST = "overview";
 const main = document.querySelector("main")!, articles = [...main.querySelectorAll("article")];
 const contents = document.querySelector<HTMLDetailsElement>("details.contents")!;
@@ -88,6 +89,16 @@ function follow(): void {
   else scrollTo(0, 0);
 }
 
+/** Commands of the guides go to the server that this page comes from. */
+function hosts(): void {
+  const here = new URL(".", location.href).href.replace(/\/$/, "");
+  const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts, { data } = text as Text;
+    if (data.includes(EXAMPLE)) (text as Text).data = data.replaceAll(EXAMPLE, here);
+  }
+}
+
 /** The colours are part of the address, as the explorer's are. */
 function theme(): HTMLElement {
   const root = document.documentElement, wanted = given.get("theme");
@@ -110,6 +121,7 @@ function theme(): HTMLElement {
 
 document.querySelector("nav.more")!.append(spoken(), theme());
 ways();
+if (!SITE) hosts();
 const search = new Search(articles, () => shownOnly(undefined),
   () => show(decodeURIComponent(location.hash.slice(1))));
 for (const heading of main.querySelectorAll("h2, h3")) heading.setAttribute("tabindex", "-1");

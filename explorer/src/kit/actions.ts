@@ -21,6 +21,11 @@ const sent = ({ type = "" }: Ask) =>
 
 /** `saved`: what is answered are bytes, and no JSON that is read where it appears. */
 export function curl(app: App, ask: Ask, saved: boolean): string {
+  return app.api.origin ? command(app, ask, saved)
+    : `# ${t("to a posencd of one's own", "发给自己启动的 posencd")}\n${command(app, ask, saved)}`;
+}
+
+function command(app: App, ask: Ask, saved: boolean): string {
   const url = quoted(origin(app) + ask.target);
   if (ask.method === "GET") return `curl ${url}`;
   const words = body(ask);

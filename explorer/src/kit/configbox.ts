@@ -3,6 +3,7 @@
 import { h } from "../dom";
 import type { App } from "../view";
 import { t } from "../words";
+import type { Mistake } from "./problem";
 import { CHIPS, chosen, dense, LINK_MAX, MODELS, pretty, source } from "./model";
 import "../style/configbox.css";
 
@@ -12,8 +13,8 @@ export interface ConfigBox {
   update(): void;
   /** Shows where a key stands: "rope_scaling.factor". */
   find(key: string): boolean;
-  /** Where the text is damaged, by the byte that a problem names, and a button that shows it. */
-  damage(detail: string): HTMLElement[];
+  /** Buttons that show the places of mistakes: a key, or the byte where the text is damaged. */
+  places(mistakes: Mistake[]): HTMLElement[];
 }
 
 const REST = 300; // ms after the last key
@@ -81,7 +82,7 @@ function select(area: HTMLTextAreaElement, from: number, length: number): void {
 }
 
 function damage(area: HTMLTextAreaElement, detail: string): HTMLElement[] {
-  const byte = detail.match(/at byte (\d+)/);
+  const byte = detail.match(/\bbyte (\d+)/);
   if (!byte || !area.value) return [];
   const bytes = new TextEncoder().encode(area.value).slice(0, +byte[1] - 1);
   const before = new TextDecoder().decode(bytes), lines = before.split("\n");
@@ -95,7 +96,7 @@ export function configBox(app: App, rows: number): ConfigBox {
   let timer = 0, shown: string | undefined;
   const area = h("textarea", {
     rows, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off",
-    "aria-label": t("config.json of a model", "模型的 config.json"),
+    "aria-label": t("config.json of a model", "模型的 config.json"), "data-name": "config",
     placeholder: t("Paste a config.json here", "在此粘贴 config.json"),
     oninput: () => {
       clearTimeout(timer);
@@ -140,13 +141,17 @@ export function configBox(app: App, rows: number): ConfigBox {
       : next;
   }
 
+  function find(key: string): boolean {
+    const at = place(area.value, key);
+    if (at) select(area, ...at);
+    return !!at;
+  }
+
   return {
-    element, update,
-    find(key) {
-      const at = place(area.value, key);
-      if (at) select(area, ...at);
-      return !!at;
-    },
-    damage: (detail) => damage(area, detail),
+    element, update, find,
+    places: (mistakes) => mistakes.flatMap(({ key, words }) => key && place(area.value, key)
+      ? [h("button.link", { type: "button", onclick: () => find(key) },
+        t(`show ${key} in the config`, `在 config 中显示 ${key}`))]
+      : damage(area, words)),
   };
 }

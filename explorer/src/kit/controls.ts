@@ -2,6 +2,12 @@
 // Controls that hold a parameter of the state.
 import { h } from "../dom";
 
+/** A control of a parameter, so that it can be marked where that is at fault. */
+export function of<Element extends HTMLElement>(name: string, control: Element): Element {
+  control.dataset.name = name;
+  return control;
+}
+
 export interface Range {
   label: string;
   min: number;

@@ -3,7 +3,7 @@
 // pointer or the arrow keys.
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
-import { colours, type Palette } from "./palette";
+import { LAST, shades, type Palette } from "./palette";
 
 export interface Heat {
   rows: number;
@@ -76,13 +76,9 @@ function ticks(count: number, size: number, at: (index: number) => number): numb
 /** A pixel for each value. */
 function pixels({ rows, columns, values, low, high, palette }: Pick<Heat, "rows" | "columns" |
   "values" | "low" | "high" | "palette">): HTMLCanvasElement {
-  const canvas = h("canvas", { width: columns, height: rows }), colour = colours(palette);
+  const canvas = h("canvas", { width: columns, height: rows });
   const data = new ImageData(columns, rows), out = new Uint32Array(data.data.buffer);
-  const scale = 255 / (high - low || 1);
-  for (let i = 0; i < out.length; i++) {
-    const at = (values[i] - low) * scale + .5;
-    out[i] = Number.isNaN(at) ? 0 : colour[at < 0 ? 0 : at > 255 ? 255 : at | 0];
-  }
+  out.set(shades(values, rows * columns, low, high, palette));
   canvas.getContext("2d")!.putImageData(data, 0, 0);
   return canvas;
 }
@@ -126,8 +122,8 @@ function axes(context: CanvasRenderingContext2D, heat: Heat, { left, width, heig
 const named = ({ show = (value) => short(value, 3) }: Heat, value: number) => show(value);
 
 function bar(context: CanvasRenderingContext2D, heat: Heat, { left, width, height }: Room): void {
-  const x = left + width + 16, values = Array.from({ length: 256 }, (_, i) => 255 - i);
-  context.drawImage(pixels({ rows: 256, columns: 1, values, low: 0, high: 255,
+  const x = left + width + 16, values = Array.from({ length: LAST + 1 }, (_, i) => LAST - i);
+  context.drawImage(pixels({ rows: LAST + 1, columns: 1, values, low: 0, high: LAST,
     palette: heat.palette }), x, TOP, 12, height);
   context.textAlign = "left";
   for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
@@ -217,6 +213,8 @@ class Canvas implements Heatmap {
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = heat.columns > width * ratio;
     context.drawImage(image, left, TOP, width, height);
+    // Where the picture is: tests hold its pixels against numbers.
+    canvas.dataset.room = `${[left, TOP, width, height]}`;
     axes(context, heat, this.room);
     bar(context, heat, this.room);
     context.strokeStyle = token("ink");

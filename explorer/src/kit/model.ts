@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The model that a view is about: where its config comes from, and how the API reads it.
 import { get, query, type Ask } from "../api";
+import type { Accepts, Fault } from "../checks";
 import models from "../models.json";
 import type { App } from "../view";
 import { t } from "../words";
@@ -70,6 +71,23 @@ export const LINK_MAX = 6000; // characters of a config in a link
 
 /** Parameters of the state that are the page's own; all others go along with the config. */
 const OWN = ["model", "config", "file", "context", "position", "layer_type", "show", "times"];
+export const LONGEST = 1 << 24; // tokens: the end of sliders
+
+/** Names of the link in views of a model; all others go along with its config. */
+export const modelAccepts = (): Record<string, Accepts> => ({
+  model: Object.keys(MODELS), config: "text", file: "text", context: [1, LONGEST, 1],
+  position: [0, LONGEST, 1], layer_type: "text", show: ["wavelengths", "inv_freq", "freq_factors"],
+  times: [1, 1024],
+});
+
+/** The layer_type of the link, where no layers of this model are of it. */
+export function layerFaults(app: App, config: Config): Fault[] {
+  const { layer_type: value } = app.state.params;
+  const types = kinds(config).flatMap((one) => one.layer_type ?? []);
+  return value === undefined || types.includes(value) ? []
+    : [{ name: "layer_type", value, accepts: types.length ? types : undefined }];
+}
+
 /** Types that depend on how long the sequence is. */
 const OF_LENGTH = ["dynamic", "longrope"];
 const HEAD_MAX = 32 << 20; // bytes of a GGUF file: its metadata stand in front

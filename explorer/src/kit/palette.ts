@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: MIT
-// Colours of values: blue and red about zero, and from dark to light for sizes. Stops are those of
-// the API's own pictures (RdBu of ColorBrewer; viridis), so that both look alike.
+// Colours of values as in the pictures of the API (api/drawing/palette.c): blue below zero and red
+// above it, and viridis for magnitudes. A test compares both.
 
 type Stops = [number, number, number][];
 
 const STOPS: Record<"rdbu" | "viridis", Stops> = {
-  rdbu: [[5, 48, 97], [33, 102, 172], [67, 147, 195], [146, 197, 222], [209, 229, 240],
-    [247, 247, 247], [253, 219, 199], [244, 165, 130], [214, 96, 77], [178, 24, 43], [103, 0, 31]],
-  viridis: [[68, 1, 84], [71, 39, 117], [62, 74, 137], [49, 104, 142], [38, 130, 142],
-    [31, 158, 137], [53, 183, 121], [109, 205, 89], [180, 222, 44], [253, 231, 37]],
+  rdbu: [[13, 55, 104], [42, 108, 172], [90, 159, 203], [169, 207, 228], [247, 246, 244],
+    [244, 183, 159], [220, 106, 88], [181, 38, 58], [122, 12, 34]],
+  viridis: [[68, 1, 84], [72, 40, 120], [62, 73, 137], [49, 104, 142], [38, 130, 142],
+    [31, 158, 137], [53, 183, 121], [110, 206, 88], [181, 222, 43], [253, 231, 37]],
 };
 
 export type Palette = keyof typeof STOPS;
 
+/** The last colour: their number is odd, so that zero has the one in the middle. */
+export const LAST = 254;
+
 const made: Partial<Record<Palette, Uint32Array>> = {};
 
-/** 256 colours as pixels of an ImageData, little-endian. */
+/** The colours as pixels of an ImageData, little-endian. */
 export const colours = (palette: Palette): Uint32Array => made[palette] ??= between(STOPS[palette]);
 
 function between(stops: Stops): Uint32Array {
-  return Uint32Array.from({ length: 256 }, (_, i) => {
-    const at = i / 255 * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2);
-    const [r, g, b] = [0, 1, 2].map((k) =>
-      Math.round(stops[low][k] + (at - low) * (stops[low + 1][k] - stops[low][k])));
+  const steps = stops.length - 1;
+  return Uint32Array.from({ length: LAST + 1 }, (_, i) => {
+    const left = Math.min(Math.floor(i * steps / LAST), steps - 1), share = i * steps - left * LAST;
+    const [r, g, b] = [0, 1, 2].map((part) => Math.floor((stops[left][part] * (LAST - share)
+      + stops[left + 1][part] * share + LAST / 2) / LAST));
     return 255 << 24 | b << 16 | g << 8 | r;
   });
+}
+
+/** A pixel for each value between the ends of the colours; clear where there is no number. */
+export function shades(values: ArrayLike<number>, count: number, low: number, high: number,
+                       palette: Palette): Uint32Array {
+  const colour = colours(palette), range = high - low, out = new Uint32Array(count);
+  for (let i = 0; i < count; i++) {
+    const share = range > 0 ? (values[i] - low) / range : .5;
+    out[i] = Number.isFinite(values[i])
+      ? colour[Math.floor(Math.max(0, Math.min(1, share)) * LAST + .5)] : 0;
+  }
+  return out;
 }

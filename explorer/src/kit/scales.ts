@@ -21,7 +21,7 @@ function stepOf(least: number): number {
 }
 
 /** Smallest and largest of what can be shown. */
-function extent(lists: ArrayLike<number>[], log: boolean): [number, number] {
+export function extent(lists: ArrayLike<number>[], log: boolean): [number, number] {
   let low = Infinity, high = -Infinity;
   for (const list of lists)
     for (let i = 0; i < list.length; i++) {
@@ -48,7 +48,8 @@ export function scaleOf(lists: ArrayLike<number>[], log = false, ends: [number, 
   const first = inside(low), span = inside(high) - first || 1, [begin, end] = ends;
   return {
     low, high, log, ends,
-    at: (value) => begin + (inside(value) - first) / span * (end - begin),
+    at: (value) => log && !(value > 0) ? NaN
+      : begin + (inside(value) - first) / span * (end - begin),
     from(pixel) {
       const value = first + (pixel - begin) / (end - begin) * span;
       return log ? 10 ** value : value;
@@ -57,16 +58,20 @@ export function scaleOf(lists: ArrayLike<number>[], log = false, ends: [number, 
 }
 
 /** Values with a tick, at least so many pixels apart. */
-export function ticksOf({ low, high, log, ends }: Scale, apart: number): number[] {
+export function ticksOf(scale: Scale, apart: number): number[] {
+  const { low, high, log, ends } = scale;
   const most = Math.max(2, Math.floor(Math.abs(ends[1] - ends[0]) / apart)), ticks: number[] = [];
   if (log) {
     const from = Math.ceil(Math.log10(low) - 1e-9), to = Math.floor(Math.log10(high) + 1e-9);
-    const every = Math.max(1, Math.ceil((to - from + 1) / most));
+    const decade = Math.abs(ends[1] - ends[0]) / (Math.log10(high) - Math.log10(low) || 1);
+    const every = Math.max(1, Math.ceil(apart / decade));
     for (let power = from; power <= to; power += every) ticks.push(+`1e${power}`);
     if (ticks.length > 1) return ticks;
     ticks.length = 0;
   }
   const step = stepOf((high - low || 1) / most), begin = Math.ceil(low / step - 1e-9);
   for (let i = begin; i * step <= high + step * 1e-9; i++) ticks.push(+(i * step).toPrecision(12));
-  return ticks;
+  // On a logarithmic axis they come closer and closer.
+  return ticks.reduce((kept: number[], tick) => !kept.length
+    || Math.abs(scale.at(tick) - scale.at(kept.at(-1)!)) >= apart ? [...kept, tick] : kept, []);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A sentence with and without position: what is shuffled, what a scheme changes, and biases as
 // matrices.
-import { Lane, post, type Ask, type Tensor } from "../api";
+import { post, type Ask, type Tensor } from "../api";
 import { h } from "../dom";
 import { choice, renew, select } from "../kit/controls";
-import { failure } from "../kit/failure";
 import { heatmap, type Heat } from "../kit/heatmap";
+import { Work } from "../kit/work";
 import { short } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
-import { biases } from "./attention/biases";
+import { biases, BIASES } from "./attention/biases";
 import { shuffled, tokens } from "./attention/tokens";
 import "../style/attention.css";
 
@@ -146,13 +146,14 @@ function controls(app: App): HTMLElement[] {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), said = h("div"), wrong = h("div");
+  const knobs = h("div.controls"), said = h("div"), three = h("div.three");
+  const work = new Work(app, { pictures: [said, three] });
   const words = () => chosen(app).words, matrices = biases(app);
   const panels = [panel(t("without position", "无位置"), words),
     panel(t("with position", "有位置"), words),
     panel(t("what position changes", "位置带来的变化"), words)];
-  stage.append(knobs, said, h("div.three", {}, ...panels.map((one) => one.element)), wrong,
-    matrices.element);
+  three.append(...panels.map((one) => one.element));
+  stage.append(knobs, said, three, matrices.element);
 
   function draw(answers: Answers): void {
     const own = words(), { head } = chosen(app);
@@ -160,7 +161,6 @@ function mount(stage: HTMLElement, app: App): Mounted {
     const change = placed.map((value, i) => value - plain[i]);
     const most = change.reduce((size, value) => Math.max(size, Math.abs(value)), 1e-6);
     const high = Math.max(...plain, ...placed);
-    wrong.replaceChildren();
     said.replaceChildren(sentence(own, plain, placed));
     panels[0].draw(heat(own, plain, { high, label: t("weights without position", "无位置的权重") }));
     panels[1].draw(heat(own, placed, { high, label: t("weights with position", "有位置的权重") }));
@@ -174,14 +174,13 @@ function mount(stage: HTMLElement, app: App): Mounted {
     const own = words();
     renew(knobs, () => controls(app));
     matrices.update();
-    lane.run((signal) => ask(app, own, signal), draw, (error) =>
-      wrong.replaceChildren(failure(error)));
+    work.run((signal) => ask(app, own, signal), draw);
   }
   update();
   return {
     update,
     leave() {
-      lane.stop();
+      work.stop();
       matrices.leave();
     },
   };
@@ -190,6 +189,9 @@ function mount(stage: HTMLElement, app: App): Mounted {
 export const sentenceView: View = {
   name: "attention",
   door: "understand",
+  accepts: () => ({ text: "text", encoding: ["sinusoidal", "rope", "alibi"],
+    causal: ["true", "false"], head: [0, HEADS - 1, 1], bias: BIASES, query_length: [8, 512, 1],
+    bias_head: [0, 63, 1], heads: [1, 64, 1] }),
   title: () => t("A sentence, in order and shuffled", "一个句子：原序与打乱"),
   lead: () =>
     t("Attention alone sees a bag of words. Here is what each scheme lets it see of their order.",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Models that turn nothing: what is added to the score of a key, by its distance.
-import { Lane } from "../api";
 import { h } from "../dom";
 import { curves, legend, type Curve } from "../kit/curves";
-import { failure } from "../kit/failure";
 import { linked, type Kind } from "../kit/model";
+import { Work } from "../kit/work";
 import type { App } from "../view";
 import { t } from "../words";
 
@@ -18,7 +17,7 @@ interface Decay {
 export interface Biases {
   element: HTMLElement;
   /** null: nothing, and nothing is seen. */
-  draw(app: App, kind: Kind | null): void;
+  draw(kind: Kind | null): void;
   leave(): void;
 }
 
@@ -39,22 +38,21 @@ function lines({ tensors: { decay, buckets, offsets } }: Decay): { x: number[]; 
   };
 }
 
-export function biases(): Biases {
+export function biases(app: App): Biases {
   let drawn: Curve[] = [];
-  const lane = new Lane(), key = legend(), plot = curves((index) => key.draw(drawn, index)),
-    wrong = h("div");
-  const element = h("div.biases", { hidden: true }, plot.element, key.element, wrong);
+  const key = legend(), plot = curves((index) => key.draw(drawn, index));
+  const element = h("div.biases", { hidden: true }, plot.element, key.element);
+  const work = new Work(app, { pictures: [plot.element, key.element] });
   return {
     element,
-    draw(app, kind) {
+    draw(kind) {
       const link = kind?.links?.bias;
       element.hidden = !link;
-      if (!link) return lane.stop();
+      if (!link) return work.stop();
       const path = link.replace("/bias", "/analysis/decay").replace(/query_length=\d+&?/, "");
       const ask = linked(path, { min_offset: -FAR, max_offset: kind.attention?.causal ? 0 : FAR,
         format: "json", flat: true });
-      lane.run((signal) => app.api.ask<Decay>(ask, signal), (answer) => {
-        wrong.replaceChildren();
+      work.run((signal) => app.api.ask<Decay>(ask, signal), (answer) => {
         const { x, curves } = lines(answer);
         drawn = curves;
         key.draw(drawn, -1);
@@ -63,10 +61,10 @@ export function biases(): Biases {
           yName: answer.tensors.buckets ? t("bucket", "桶") : t("added to the score", "加到得分上"),
           label: t("what is added, by distance", "随距离加上的量"),
         });
-      }, (error) => wrong.replaceChildren(failure(error)));
+      });
     },
     leave() {
-      lane.stop();
+      work.stop();
       plot.leave();
     },
   };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Drop a table: is it right, and if not, which mistake made it?
-import { Lane, type Ask } from "../api";
+import { PosencError, type Ask } from "../api";
 import { h } from "../dom";
 import { renew } from "../kit/controls";
 import { failure } from "../kit/failure";
+import type { Problem } from "../kit/problem";
+import { Work } from "../kit/work";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
 import { joined, meant, type Posted } from "./diagnosis/files";
@@ -45,6 +47,18 @@ async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Prom
   return { ask: request, told, drawn: drawn ?? null };
 }
 
+/** Parameters are in one text here, so that one control is at fault for each of them. */
+function expectedWrong(error: unknown): never {
+  if (!(error instanceof PosencError)) throw error;
+  const problem = error.problem as Problem, { code, detail = "" } = problem;
+  if (code === "not-found") problem.errors = [{ parameter: "encoding", detail }];
+  for (const one of problem.errors ?? []) if (one.parameter) {
+    if (!one.detail.includes(one.parameter)) one.detail = `${one.parameter}: ${one.detail}`;
+    one.parameter = "expected";
+  }
+  throw error;
+}
+
 function chips(app: App): HTMLElement {
   const { sample } = chosen(app);
   return h("div.choice", { role: "group", "aria-label": t("try one", "试一个") },
@@ -56,13 +70,14 @@ function chips(app: App): HTMLElement {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), result = h("div", { "aria-live": "polite" }), pictures = h("div");
+  const result = h("div", { "aria-live": "polite" }), pictures = h("div");
+  const work = new Work(app, { pictures: [result, pictures], failed: () => app.shows([]) });
   const input = h("input", { type: "file", hidden: true, multiple: true,
     accept: ".safetensors,.npy", onchange: () => void take([...input.files ?? []]) });
   const note = h("p.note"), tries = h("div");
   const expected = h("input.expected", { type: "text", spellcheck: "false",
     placeholder: "rope base 500000",
-    "aria-label": t("what it should be", "应该是什么"),
+    "aria-label": t("what it should be", "应该是什么"), "data-name": "expected",
     onchange: () => app.go({ expected: expected.value || undefined }, "push") });
   let own: Posted | undefined;
   stage.append(
@@ -104,10 +119,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     }
     note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`,
       `${mine.name} 仅用于本次诊断，不会保存。`) : "";
-    lane.run((signal) => ask(app, mine, signal), draw, (error) => {
-      result.replaceChildren(failure(error));
-      pictures.replaceChildren();
-    });
+    work.run((signal) => ask(app, mine, signal).catch(expectedWrong), draw);
   }
 
   function update(): void {
@@ -118,13 +130,14 @@ function mount(stage: HTMLElement, app: App): Mounted {
     run();
   }
   update();
-  return { update, leave: () => lane.stop() };
+  return { update, leave: () => work.stop() };
 }
 
 export const diagnosis: View = {
   name: "diagnosis",
   door: "debug",
   title: () => t("Is my table right?", "我的编码表对吗？"),
+  accepts: () => ({ sample: Object.keys(samples()), file: "text", expected: "text" }),
   lead: () => t("Drop what your code made. The mistake is named, with how to mend it.",
     "拖入你的代码算出的结果，这里会指出错误和修正方法。"),
   mount,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How alike two positions are, over their distance; and what the base does to that.
-import { get, Lane, type Tensor } from "../api";
+import { get, type Tensor } from "../api";
 import { h } from "../dom";
-import { choice, renew, slider } from "../kit/controls";
+import { choice, of, renew, slider } from "../kit/controls";
 import { curves, legend, type Curve } from "../kit/curves";
 import { facts } from "../kit/facts";
-import { failure } from "../kit/failure";
+import { Work } from "../kit/work";
 import { short, whole } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
@@ -119,27 +119,29 @@ function controls(app: App): HTMLElement[] {
   const all = [
     choice(t("scheme", "方案"), { rope: "RoPE", sinusoidal: t("sinusoidal", "正弦"), alibi: "ALiBi" },
       encoding, (encoding) => app.go({ encoding }, "push")),
-    biased ? null : choice("dim", { 32: "32", 64: "64", 128: "128", 256: "256" }, `${dim}`,
-      (dim) => app.go({ dim }, "push")),
+    biased ? null : of("dim", choice("dim",
+      Object.fromEntries([32, 64, 128, 256].map((one) => [one, `${one}`])), `${dim}`,
+      (dim) => app.go({ dim }, "push"))),
     choice(t("offsets", "偏移"), { one: "0 … Δ", both: "−Δ … Δ" }, both ? "both" : "one",
       (way) => app.go({ min_offset: way === "both" ? "-" : undefined }, "push")),
-    biased ? null : slider({ label: "base", min: 1000, max: 1e7, log: true, value: base,
-      show: whole,
-      change: (base) => app.go({ base }) }),
-    slider({ label: t("distance", "距离"), min: 16, max: 131072, log: true, value: reach, show: whole,
-      change: (max_offset) => app.go({ max_offset }) })];
+    biased ? null : of("base", slider({ label: "base", min: 1000, max: 1e7, log: true,
+      value: base, show: whole, change: (base) => app.go({ base }) })),
+    of("max_offset", slider({ label: t("distance", "距离"), min: 16, max: 131072, log: true,
+      value: reach, show: whole, change: (max_offset) => app.go({ max_offset }) }))];
   return all.filter((one) => one !== null);
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), words = h("div"), below = h("div"),
-    told = h("p.cell"), list = legend();
+  const knobs = h("div.controls"), words = h("div"), below = h("div"), told = h("p.cell"),
+    list = legend();
   let shown: Curve[] = [], offsets: ArrayLike<number> = [];
   const picture = curves((index) => {
     list.draw(shown, index);
     told.textContent = index < 0 ? "" : `${t("distance", "距离")} ${whole(offsets[index])}`;
   });
-  stage.append(knobs, words, h("div.panel", {}, list.element, picture.element, told), below);
+  const panel = h("div.panel", {}, list.element, picture.element, told);
+  const work = new Work(app, { pictures: [words, panel, below] });
+  stage.append(knobs, words, panel, below);
 
   function draw(answers: Answers): void {
     shown = curvesOf(app, answers);
@@ -160,13 +162,13 @@ function mount(stage: HTMLElement, app: App): Mounted {
     renew(knobs, () => controls(app));
     app.shows([{ title: t("likeness over distance", "相似度随距离"), ask: decay(app, base, true),
       formats: ["png", "svg", "npy"] }]);
-    lane.run((signal) => ask(app, signal), draw, (error) => below.replaceChildren(failure(error)));
+    work.run((signal) => ask(app, signal), draw);
   }
   update();
   return {
     update,
     leave() {
-      lane.stop();
+      work.stop();
       picture.leave();
     },
   };
@@ -175,6 +177,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
 export const distance: View = {
   name: "distance",
   door: "understand",
+  accepts: () => ({ encoding: ["rope", "sinusoidal", "alibi"], dim: [1, 65536, 1], base: [1, 1e30],
+    max_offset: [1, 1e9, 1], min_offset: "text" }),
   title: () => t("How far a model sees", "模型能看多远"),
   lead: () =>
     t("The dot product of two positions, over their distance. It falls, but it swings on the way.",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is left of a table when its angles are made in fewer bits, over position.
-import { get, Lane, type Ask, type Tensor } from "../api";
+import { get, type Ask, type Tensor } from "../api";
 import { h } from "../dom";
-import { choice, renew, slider } from "../kit/controls";
+import { choice, of, renew, slider } from "../kit/controls";
 import { curves, legend, type Curve } from "../kit/curves";
 import { facts } from "../kit/facts";
-import { failure } from "../kit/failure";
 import { heatmap } from "../kit/heatmap";
+import { Work } from "../kit/work";
 import { short, whole } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
@@ -91,8 +91,8 @@ function controls(app: App): HTMLElement[] {
   const { angle, base, reach } = chosen(app);
   return [
     choice(t("angles in", "角度精度"), ANGLES, angle, (angle) => app.go({ angle }, "push")),
-    slider({ label: "base", min: 1000, max: 1e7, log: true, value: base, show: whole,
-      change: (base) => app.go({ base }) }),
+    of("base", slider({ label: "base", min: 1000, max: 1e7, log: true, value: base, show: whole,
+      change: (base) => app.go({ base }) })),
     slider({ label: t("up to position", "最远位置"), min: 1024, max: 1e8, log: true, value: reach,
       show: whole,
       change: (reach) => app.go({ reach }) }),
@@ -100,8 +100,7 @@ function controls(app: App): HTMLElement[] {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), said = h("div"), below = h("div"),
-    told = h("p.cell");
+  const knobs = h("div.controls"), said = h("div"), below = h("div"), told = h("p.cell");
   const list = legend();
   let shown: Curve[] = [], at: number[] = [], error: Tensor | undefined;
   const picture = curves((index) => list.draw(shown, index));
@@ -109,8 +108,10 @@ function mount(stage: HTMLElement, app: App): Mounted {
     if (error) told.textContent = `${t("position", "位置")} ${whole(at[row])}, ${t("pair", "维度对")} ${pair}: ` +
       short(Number(error.data[row * error.shape[1] + pair]), 5);
   });
-  stage.append(knobs, said, h("div.panel", {}, map.element, told),
-    h("div.panel.under", {}, list.element, picture.element), below);
+  const panels = [h("div.panel", {}, map.element, told),
+    h("div.panel.under", {}, list.element, picture.element)];
+  const work = new Work(app, { pictures: [said, ...panels, below] });
+  stage.append(knobs, said, ...panels, below);
 
   function draw(answers: Tensors[]): void {
     const { angle, reach } = chosen(app);
@@ -136,15 +137,14 @@ function mount(stage: HTMLElement, app: App): Mounted {
     renew(knobs, () => controls(app));
     app.shows([{ title: t("error", "误差"), ask: asked(app, chosen(app).angle),
       formats: ["png", "svg", "npy"] }]);
-    lane.run((signal) => Promise.all(Object.keys(ANGLES).map((angle) =>
-      app.api.ask<Tensors>(asked(app, angle), signal))), draw, (wrong) =>
-        below.replaceChildren(failure(wrong)));
+    work.run((signal) => Promise.all(Object.keys(ANGLES).map((angle) =>
+      app.api.ask<Tensors>(asked(app, angle), signal))), draw);
   }
   update();
   return {
     update,
     leave() {
-      lane.stop();
+      work.stop();
       picture.leave();
     },
   };
@@ -153,6 +153,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
 export const precision: View = {
   name: "precision",
   door: "inspect",
+  accepts: () => ({ angle: Object.keys(ANGLES), dim: [2, 65536, 1], base: [1, 1e30],
+    reach: [1024, 1e8] }),
   title: () => t("What fewer bits cost", "低精度的代价"),
   lead: () =>
     t("An angle is a position times a frequency. In 32, or 16 bits it is off before its sine is taken.",

@@ -2,13 +2,13 @@
 // A query and a key turn with their positions, each pair at its own speed; their product knows the
 // distance alone.
 import { encode } from "../../../clients/js/client.js";
-import { get, Lane, post, type Ask, type Tensor } from "../api";
+import { get, post, type Ask, type Tensor } from "../api";
 import { h } from "../dom";
-import { choice, renew, slider } from "../kit/controls";
+import { choice, of, renew, slider } from "../kit/controls";
 import { dials, type Dials } from "../kit/dials";
-import { failure } from "../kit/failure";
 import { heatmap } from "../kit/heatmap";
 import { play } from "../kit/play";
+import { Work } from "../kit/work";
 import { short, whole } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
@@ -119,10 +119,10 @@ function sentence(app: App, scores: Tensor): HTMLElement {
 function controls(app: App): HTMLElement[] {
   const { dim, base, position, delta } = chosen(app);
   return [
-    choice(t("pairs", "维度对"), { 4: "2", 8: "4", 16: "8" }, `${dim}`, (dim) =>
-      app.go({ dim }, "push")),
-    slider({ label: "base", min: 2, max: 1e4, log: true, value: base, show: whole,
-      change: (base) => app.go({ base }) }),
+    of("dim", choice(t("pairs", "维度对"), { 4: "2", 8: "4", 16: "8" }, `${dim}`, (dim) =>
+      app.go({ dim }, "push"))),
+    of("base", slider({ label: "base", min: 2, max: 1e4, log: true, value: base, show: whole,
+      change: (base) => app.go({ base }) })),
     slider({ label: t("position m", "位置 m"), min: Math.max(0, delta), max: SHOWN - 1,
       value: position, show: whole,
       change: (position) => app.go({ position }) }),
@@ -139,7 +139,7 @@ function turnDials(app: App, picture: Dials, { turned: both }: Answers): void {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const lane = new Lane(), knobs = h("div.controls"), words = h("div"), below = h("div");
+  const knobs = h("div.controls"), words = h("div"), below = h("div");
   const told = h("p.cell"), key = () => JSON.stringify([chosen(app).dim, chosen(app).base,
     chosen(app).q, chosen(app).k]);
   let answers: Answers | undefined, asked = "";
@@ -151,10 +151,15 @@ function mount(stage: HTMLElement, app: App): Mounted {
     const { position, delta } = chosen(app);
     app.go({ position: position + 1 < SHOWN ? position + 1 : delta });
   });
-  stage.append(knobs, words, h("div.both", {},
+  const both = h("div.both", {},
     h("div.panel", {}, player.element, picture.element),
     h("div.panel", {}, h("h2", {}, t("every query with every key", "所有查询与所有键")), map.element,
-      told)), below);
+      told));
+  const work = new Work(app, { pictures: [words, both, below], failed() {
+    player.stop();
+    asked = ""; // so that the same is asked for again, and no other answer is drawn for it
+  } });
+  stage.append(knobs, words, both, below);
 
   function draw(): void {
     if (!answers) return;
@@ -180,14 +185,13 @@ function mount(stage: HTMLElement, app: App): Mounted {
     app.shows([{ title: t("rotation", "旋转"), ask: small(app), formats: ["npy"] }]);
     if (asked === key()) return draw();
     asked = key();
-    lane.run((signal) => ask(app, signal), drawAll, (error) =>
-      below.replaceChildren(failure(error)));
+    work.run((signal) => ask(app, signal), drawAll);
   }
   update();
   return {
     update,
     leave() {
-      lane.stop();
+      work.stop();
       player.stop();
     },
   };
@@ -196,6 +200,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
 export const rotation: View = {
   name: "rotation",
   door: "understand",
+  accepts: () => ({ dim: ["4", "8", "16"], base: [2, 1e4], q: [-1e6, 1e6], k: [-1e6, 1e6],
+    position: [0, SHOWN - 1, 1], delta: [0, 32, 1] }),
   title: () => t("Turning, and what stays", "旋转，以及不变的东西"),
   lead: () =>
     t("Query and key turn with their positions. What attention sees of them is the distance alone.",

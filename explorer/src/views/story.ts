@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How one came to turn vectors: six ideas, each with the flaw that led to the next one. A slider of
 // length shows all of them.
-import { Lane, type Ask, type Tensor } from "../api";
+import type { Ask, Tensor } from "../api";
 import { h } from "../dom";
-import { renew, slider } from "../kit/controls";
-import { failure } from "../kit/failure";
+import { of, renew, slider } from "../kit/controls";
+import { Work } from "../kit/work";
 import { whole } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
@@ -35,9 +35,10 @@ function walk(app: App, count: number, step: number): HTMLElement {
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const all = chapters(app), lane = new Lane(), top = h("div"), knobs = h("div.controls");
+  const all = chapters(app), top = h("div"), knobs = h("div.controls");
   const words = h("div.chapter"), picture = h("div.panel.idea"), flaw = h("p.flaw"),
     bottom = h("div");
+  const work = new Work(app, { pictures: [picture, flaw] });
   let standing: Chapter | undefined;
   stage.append(top, words, knobs, picture, flaw, bottom);
 
@@ -55,23 +56,22 @@ function mount(stage: HTMLElement, app: App): Mounted {
     const { step, length } = chosen(app, all.length), chapter = all[step - 1];
     if (standing !== chapter) show(chapter, step);
     renew(knobs, () => [
-      slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true,
+      of("length", slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true,
         value: Math.min(length, chapter.most), show: whole, change: (length) =>
-          app.go({ length }) }),
+          app.go({ length }) })),
       ...chapter.controls?.() ?? []]);
     const asks = chapter.asks(Math.min(length, chapter.most));
     app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET"
       ? ["png", "svg", "npy"] : ["npy"] }]);
-    lane.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string,
+    work.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string,
       Tensor>>(ask, signal))),
-      (answers) => flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))),
-      (error) => flaw.replaceChildren(failure(error)));
+      (answers) => flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))));
   }
   update();
   return {
     update,
     leave() {
-      lane.stop();
+      work.stop();
       standing?.leave?.();
     },
   };
@@ -80,6 +80,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 export const story: View = {
   name: "story",
   door: "understand",
+  accepts: () => ({ step: [1, 6, 1], length: [2, 4096, 1], frequency: [.05, 2] }),
   title: () => t("Six steps to a turning vector", "六步走到旋转"),
   lead: () =>
     t("Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is added to scores, or told apart, by distance alone: ALiBi's slopes, T5's buckets, Shaw's
 // clipped distances.
-import { get, Lane, type Ask, type Tensor } from "../../api";
+import { get, type Ask, type Tensor } from "../../api";
 import { h } from "../../dom";
-import { choice, renew, slider } from "../../kit/controls";
-import { failure } from "../../kit/failure";
+import { choice, of, renew, slider } from "../../kit/controls";
 import { heatmap } from "../../kit/heatmap";
+import { extent } from "../../kit/scales";
+import { Work } from "../../kit/work";
 import { exact, whole } from "../../numbers";
 import type { App, Shown } from "../../view";
 import { t } from "../../words";
@@ -37,6 +38,8 @@ const SCHEMES: Record<string, Scheme> = {
   },
 };
 
+export const BIASES = Object.keys(SCHEMES);
+
 export interface Biases {
   element: HTMLElement;
   shown(): Shown;
@@ -62,8 +65,8 @@ function controls(app: App, heads: number): HTMLElement[] {
     choice(t("bias", "偏置"), Object.fromEntries(Object.entries(SCHEMES).map(([id, one]) =>
       [id, one.name])), bias,
       (bias) => app.go({ bias, bias_head: undefined }, "push")),
-    slider({ label: t("length", "长度"), min: 8, max: 512, log: true, value: length, show: whole,
-      change: (query_length) => app.go({ query_length }) }),
+    of("query_length", slider({ label: t("length", "长度"), min: 8, max: 512, log: true,
+      value: length, show: whole, change: (query_length) => app.go({ query_length }) })),
     ...heads > 1 ? [slider({ label: t("head", "头"), min: 1, max: heads, value: head + 1,
       show: whole,
       change: (one) => app.go({ bias_head: one - 1 }) })] : [],
@@ -71,8 +74,7 @@ function controls(app: App, heads: number): HTMLElement[] {
 }
 
 export function biases(app: App): Biases {
-  const lane = new Lane(), knobs = h("div.controls"), says = h("p.lead"), told = h("p.cell"),
-    wrong = h("div");
+  const knobs = h("div.controls"), says = h("p.lead"), told = h("p.cell");
   let tensor: Tensor | undefined;
   const head = () => Math.min(chosen(app).head, heads(tensor) - 1);
   const map = heatmap((row, column) => {
@@ -81,6 +83,8 @@ export function biases(app: App): Biases {
       exact(Number(tensor.data[(head() * rows + row) * columns + column]));
   });
 
+  const work = new Work(app, { pictures: [map.element, told] });
+
   function heads(tensor?: Tensor): number {
     return tensor?.shape.length === 3 ? tensor.shape[0] : 1;
   }
@@ -88,25 +92,24 @@ export function biases(app: App): Biases {
   function draw(answer: Tensors): void {
     tensor = answer.bias ?? answer.buckets;
     renew(knobs, () => controls(app, heads(tensor)));
-    wrong.replaceChildren();
     const [rows, columns] = tensor.shape.slice(-2), begin = head() * rows * columns;
     const values = Float64Array.from(tensor.data.slice(begin, begin
       + rows * columns) as Float32Array, Number);
-    map.draw({ rows, columns, values, low: values.reduce((a, b) => Math.min(a, b)),
-      high: values.reduce((a, b) => Math.max(a, b)), palette: "viridis", square: true,
+    const [low, high] = extent([values], false);
+    map.draw({ rows, columns, values, low, high, palette: "viridis", square: true,
       rowName: t("query", "查询"), columnName: t("key", "键"), rowAt: (row) => row,
       columnAt: (column) => column, label: SCHEMES[chosen(app).bias].says() });
   }
 
   return {
     element: h("section.panel.biases", {}, h("h2", {}, t("What distance alone adds", "仅由距离决定的部分")),
-      knobs, says, map.element, told, wrong),
+      knobs, says, map.element, told),
     shown: () => ({ title: t("bias", "偏置"), ask: asked(app), formats: ["png", "svg", "npy"] }),
     update() {
       says.textContent = SCHEMES[chosen(app).bias].says();
-      lane.run((signal) => app.api.ask<Tensors>(asked(app), signal), draw,
-        (error) => wrong.replaceChildren(failure(error)));
+      if (!knobs.hasChildNodes()) renew(knobs, () => controls(app, 1));
+      work.run((signal) => app.api.ask<Tensors>(asked(app), signal), draw);
     },
-    leave: () => lane.stop(),
+    leave: () => work.stop(),
   };
 }

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 // A config's account of positions: where each parameter comes from, its layers, each pair beside
 // the context, and other ways of scaling.
-import { Lane, type PosencError } from "../../api";
 import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
-import { slider, type Slider } from "../../kit/controls";
-import { failure } from "../../kit/failure";
-import { configAsk, source, turnsAsk } from "../../kit/model";
+import { of, slider, type Slider } from "../../kit/controls";
+import {
+  configAsk, layerFaults, LONGEST, modelAccepts, source, turnsAsk,
+} from "../../kit/model";
+import { Work } from "../../kit/work";
 import { whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
 import { t } from "../../words";
 import { biases } from "../biases";
-import { CONTEXT, LONGEST, read, type Read } from "../home/read";
+import { CONTEXT, read, type Read } from "../home/read";
 import { other, verdict } from "../home/verdict";
 import { layers } from "./layers";
 import { jump, magnitudes, type Jump } from "./magnitudes";
 import { hub, notes } from "./notes";
 import { pairs } from "./pairs";
-import { parameters } from "./parameters";
+import { beside, parameters } from "./parameters";
 import { schemes } from "./schemes";
 import "../../style/extension.css";
 
 const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
 
 class Extension implements Mounted {
-  private lane = new Lane();
+  private work: Work;
   private box;
-  private wrong = h("div");
   private said = h("div.verdict");
   private layers = h("div");
   private parameters = h("section");
@@ -35,47 +35,52 @@ class Extension implements Mounted {
   private magnitudes = h("div");
   private pairs;
   private schemes;
-  private biases = biases();
+  private biases;
   private notes = h("div");
   private answer;
 
   constructor(stage: HTMLElement, private app: App) {
     this.box = configBox(app, 7);
+    this.biases = biases(app);
     this.pairs = pairs(app);
     this.schemes = schemes(app);
-    this.context = slider({
+    this.context = of("context", slider({
       label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
       change: (context) => app.go({ context }),
-    });
+    }));
     this.turning.append(h("div.controls", {}, this.context), this.magnitudes, this.pairs.element);
-    this.answer = h("div.panel.answer", { hidden: true }, this.said, this.layers, this.turning,
+    this.answer = h("div.panel.answer", {}, this.said, this.layers, this.turning,
       this.biases.element, this.parameters, this.schemes.element, this.notes);
-    stage.append(this.box.element, hub(), this.wrong, this.answer);
+    this.work = new Work(app, {
+      pictures: [this.said, this.layers, this.magnitudes, this.pairs.element, this.biases.element,
+        this.schemes.element, this.notes],
+      waiting: [this.answer],
+      failed: () => this.failed(),
+      shows: (_, mistakes) => this.box.places(mistakes),
+    });
+    stage.append(this.box.element, hub(), this.answer);
     this.update();
   }
 
   update(): void {
     this.box.update();
-    this.answer.classList.add("waits");
-    this.lane.run(async (signal) => {
+    this.work.run(async (signal) => {
       const got = await read(this.app, signal);
       return got && { ...got, jumped: await jump(this.app, got.kind, signal) };
-    }, (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
+    }, (got) => got ? this.draw(got) : this.nothing());
   }
 
   /** The link names a file that is not here. */
   private nothing(): void {
     this.answer.hidden = true;
-    this.wrong.replaceChildren();
     this.app.shows([]);
   }
 
   private draw(got: Read & { jumped: Jump | null }): void {
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
     const find = (key: string) => this.box.find(key);
-    this.wrong.replaceChildren();
+    app.report(this, layerFaults(app, config));
     this.answer.hidden = false;
-    this.answer.classList.remove("waits");
     this.said.replaceChildren(now ? verdict(name, config, kind, now, got.never, context)
       : other(name, config));
     const strip = layers(app, config, kind);
@@ -87,7 +92,7 @@ class Extension implements Mounted {
     this.turning.hidden = !now;
     const scaled = !!now && SCALED.includes(kind.encoding!.name);
     this.schemes.element.hidden = !scaled;
-    this.biases.draw(app, now ? null : kind);
+    this.biases.draw(now ? null : kind);
     const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
     if (!now || !before) return app.shows([asked]);
     this.context.move(context);
@@ -98,14 +103,15 @@ class Extension implements Mounted {
       formats: ["svg", "safetensors"] }]);
   }
 
-  private fail(error: PosencError): void {
-    this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
+  /** Nothing of the model before stays; what can be changed does. */
+  private failed(): void {
+    this.answer.hidden = false;
+    this.parameters.replaceChildren(...[beside(this.app)].filter((one) => one !== null));
     this.app.shows([{ title: "config", ask: configAsk(this.app, source(this.app)), formats: [] }]);
-    this.answer.hidden = true;
   }
 
   leave(): void {
-    this.lane.stop();
+    this.work.stop();
     this.pairs.leave();
     this.schemes.leave();
     this.biases.leave();
@@ -119,5 +125,7 @@ export const extension: View = {
   lead: () =>
     t("Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
     "每个参数的来源，每个维度对相对上下文的波长，以及其他拉伸方式。"),
+  accepts: modelAccepts,
+  passes: true,
   mount: (stage, app) => new Extension(stage, app),
 };

@@ -27,9 +27,10 @@ function worded(value: unknown): string {
 
 /** A number that can be changed, and what was changed can be left out again. */
 function edited(app: App, name: string, value: unknown): Child[] {
-  if (typeof value !== "number") return [h("code", {}, worded(value))];
+  if (typeof value !== "number" && !(name in overrides(app)))
+    return [h("code", {}, worded(value))];
   const input = h("input", {
-    type: "text", inputmode: "decimal", value: `${value}`, "aria-label": name,
+    type: "text", inputmode: "decimal", value: `${value}`, "aria-label": name, "data-name": name,
     onchange: () => app.go({ [name]: input.value.trim() || undefined }, "push"),
   });
   return [input, name in overrides(app) && h("button.link", {
@@ -49,13 +50,20 @@ const table = (caption: string, rows: HTMLElement[]) => h("table.parameters", {}
     h("th", { scope: "col" }, t("from", "来自")))),
   h("tbody", {}, ...rows));
 
+/** What the link gives beside a config that was refused with it. */
+export function beside(app: App): HTMLElement | null {
+  const all = Object.entries(overrides(app));
+  return all.length ? table(t("given beside the config", "在 config 之外给出"), all.map(([name,
+    value]) => row(name, edited(app, name, value), ""))) : null;
+}
+
 export function parameters(app: App, { encoding, provenance = {}, attention }: Kind,
   find: Find): HTMLElement {
   const { name: _, ...values } = encoding ?? { name: "" };
-  const { provenance: origins = {}, ...beside } = attention ?? {};
+  const { provenance: origins = {}, ...rest } = attention ?? {};
   const own = Object.entries(values).map(([name, value]) =>
     row(name, edited(app, name, value), provenance[name] ? from(provenance[name], find) : "—"));
-  const other = Object.entries(beside).map(([name, value]) =>
+  const other = Object.entries(rest).map(([name, value]) =>
     row(name, [h("code", {}, worded(value))],
     origins[name] ? from(origins[name], find) : h("span.origin", {}, t("derived", "推得"))));
   return h("div.twotables", {},

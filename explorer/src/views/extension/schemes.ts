@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Ways of scaling side by side: the pairs of each as dots over one axis of wavelengths.
-import { Lane, type Ask } from "../../api";
+import { PosencError, type Ask } from "../../api";
 import { h, s } from "../../dom";
 import { slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
+import { Work } from "../../kit/work";
 import { power } from "../../kit/hands_layout";
 import { contextOf, frequencies, frequenciesAsk, linked, defaultAsk, type Encoding,
   type Frequencies, type Kind } from "../../kit/model";
@@ -61,6 +62,7 @@ const ask = async (app: App, scheme: Scheme, signal: AbortSignal): Promise<Row> 
     return { ...scheme, answer: await frequencies(app, scheme.ask, signal) };
   } catch (error) {
     signal.throwIfAborted();
+    if (!(error instanceof PosencError)) throw error; // no refusal of this scheme alone
     return { ...scheme, error };
   }
 };
@@ -125,7 +127,7 @@ export interface Schemes {
 }
 
 export function schemes(app: App): Schemes {
-  const lane = new Lane(), rows = h("div.rows"), control = h("div.controls");
+  const rows = h("div.rows"), work = new Work(app, { pictures: [rows] }), control = h("div.controls");
   const element = h("section.schemes", {}, h("h2", {},
     t("Ways of scaling, side by side", "各种缩放方式对比")), control, rows);
   let last: [Row[], number] | undefined;
@@ -154,12 +156,12 @@ export function schemes(app: App): Schemes {
           value: Math.max(1, times ?? factor),
         show: (value) => `${whole(value)}×`, change: (value) => app.go({ times: value }),
       }));
-      lane.run((signal) => Promise.all(schemesOf(kind, times, context)
+      work.run((signal) => Promise.all(schemesOf(kind, times, context)
         .map((one) => ask(app, one, signal))),
-        (all) => paint(all, context), (error) => rows.replaceChildren(failure(error)));
+        (all) => paint(all, context));
     },
     leave() {
-      lane.stop();
+      work.stop();
       watch.disconnect();
     },
   };

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The first screen: a model's pairs as turning hands, what it does to position in a sentence, and
 // where each number comes from.
-import { Lane, type PosencError } from "../../api";
 import { h, type Child } from "../../dom";
 import { configBox } from "../../kit/configbox";
-import { slider, type Slider } from "../../kit/controls";
-import { failure } from "../../kit/failure";
+import { of, slider, type Slider } from "../../kit/controls";
 import { hands } from "../../kit/hands";
 import {
-  configAsk, contextOf, differ, frequenciesAsk, kinds, layersNamed, source, turnsAsk,
-    type Frequencies, type Kind,
+  configAsk, contextOf, differ, frequenciesAsk, kinds, layerFaults, layersNamed, LONGEST,
+  modelAccepts, source, turnsAsk, type Frequencies, type Kind,
 } from "../../kit/model";
+import { Work } from "../../kit/work";
 import { short, whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
 import { t } from "../../words";
@@ -19,7 +18,7 @@ import { doors } from "./doors";
 import { facts, factList } from "./facts";
 import { gallery } from "./gallery";
 import { motion } from "./motion";
-import { CONTEXT, LONGEST, read, type Read } from "./read";
+import { CONTEXT, read, type Read } from "./read";
 import { other, verdict } from "./verdict";
 import "../../style/home.css";
 
@@ -36,21 +35,20 @@ function layers(app: App, { config, kind }: Read): Child {
 }
 
 class Home implements Mounted {
-  private lane = new Lane();
+  private work: Work;
   private box;
   private hands = hands();
   private picture = h("div.picture");
-  private biases = biases();
+  private biases;
   private said = h("div");
   private list = h("div.factlist");
   private more = h("p.next");
-  private wrong = h("div");
   private context: Slider;
   private motion;
   private drawn = "";
   private asked = "";
   private below;
-  private unnamed = h("small", {}, t("The config names no context; this one is assumed.",
+  private unnamed = h("small", { hidden: true }, t("The config names no context; this one is assumed.",
     "config 没有给出上下文长度，此为假定值。"));
   private stage: HTMLElement;
 
@@ -59,14 +57,15 @@ class Home implements Mounted {
     const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)")
       .matches;
     this.below = gallery(app);
+    this.biases = biases(app);
     this.box = configBox(app, 4);
-    this.context = slider({
+    this.context = of("context", slider({
       label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
       change: (context) => {
         this.hands.context(context);
         app.go({ context });
       },
-    });
+    }));
     this.motion = motion(+(position ?? (still ? POSITION : 1)), CONTEXT,
       !still && position === undefined,
       (at, speed) => this.hands.turn(at, speed), (at) => app.go({ position: Math.round(at) }));
@@ -74,7 +73,14 @@ class Home implements Mounted {
       this.unnamed));
     this.stage = h("div.stage.panel", {},
         this.picture, this.biases.element, h("aside", {}, this.said, this.list, this.more));
-    stage.append(this.box.element, this.wrong, this.stage, doors(app), this.below.element);
+    this.work = new Work(app, {
+      pictures: [this.hands.element, this.biases.element, this.motion.element, this.unnamed,
+        this.said, this.list, this.more],
+      waiting: [this.stage],
+      failed: () => this.failed(),
+      shows: (_, mistakes) => this.box.places(mistakes),
+    });
+    stage.append(this.box.element, this.stage, doors(app), this.below.element);
     this.update();
   }
 
@@ -85,28 +91,26 @@ class Home implements Mounted {
     this.box.update();
     const { first } = this;
     this.first = undefined;
-    this.lane.run((signal) => first ?? read(this.app, signal),
-      (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
+    this.work.run((signal) => first ?? read(this.app, signal),
+      (got) => got ? this.draw(got) : this.nothing());
   }
 
   /** The link names a file that is not here. */
   private nothing(): void {
     this.below.draw();
     this.stage.hidden = true;
-    this.wrong.replaceChildren();
     this.app.shows([]);
   }
 
   private draw(got: Read): void {
     this.below.draw();
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
-    this.wrong.replaceChildren();
+    app.report(this, layerFaults(app, config));
     this.stage.hidden = false;
-    this.stage.classList.remove("waits");
     this.picture.hidden = !now;
     this.more.replaceChildren(h("a", { href: app.link({ view: "extension", ...app.state.params }) },
       t("Every parameter, and where it comes from →", "每个参数及其来源 →")));
-    this.biases.draw(app, now ? null : kind);
+    this.biases.draw(now ? null : kind);
     if (!now || !before) {
       this.said.replaceChildren(other(name, config));
       this.list.replaceChildren();
@@ -139,16 +143,17 @@ class Home implements Mounted {
       t(`as ${name} turns them`, `${name} 实际的转动`)]);
   }
 
-  private fail(error: PosencError): void {
+  /** Nothing of the model before stays, and the same state may be asked for again. */
+  private failed(): void {
     this.below.draw();
-    this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
-    this.stage.classList.add("waits");
-    for (const one of [this.said, this.list, this.more]) one.replaceChildren();
+    this.stage.hidden = false;
+    this.motion.leave();
+    this.asked = "";
     this.app.shows([]);
   }
 
   leave(): void {
-    this.lane.stop();
+    this.work.stop();
     this.motion.leave();
     this.biases.leave();
     this.below.leave();
@@ -162,6 +167,8 @@ export const home: View = {
   lead: () =>
     t("A rotary model turns pairs of numbers as a token moves along the text. Fast pairs tell neighbours apart, slow ones chapters.",
     "旋转位置编码让成对的数随 token 的位置转动。快的区分相邻的词，慢的区分章节。"),
+  accepts: modelAccepts,
+  passes: true,
   mount(stage, app) {
     stage.classList.add("contained");
     const first = read(app, new AbortController().signal);

@@ -7,7 +7,7 @@ import {
 } from "../../kit/model";
 import type { App } from "../../view";
 
-export const CONTEXT = 131072, LONGEST = 1 << 24; // where a config names none; the slider's end
+export const CONTEXT = 131072; // where a config names none
 
 export interface Read {
   config: Config;

@@ -2,7 +2,7 @@
 // The chapters of the story: an idea, its picture of an answer of the API, and its flaw.
 import { get, type Ask, type Tensor } from "../../api";
 import { h } from "../../dom";
-import { slider } from "../../kit/controls";
+import { of, slider } from "../../kit/controls";
 import { curves } from "../../kit/curves";
 import { heatmap } from "../../kit/heatmap";
 import { short, whole } from "../../numbers";
@@ -128,9 +128,9 @@ function periodic(app: App): Chapter {
     element: picture.element, most: 256,
     asks: (length) => [table("periodic", { length, dim: 3, step: step() }),
       get("/v1/encodings/periodic/analysis/uniqueness", { length, dim: 3, step: step() })],
-    controls: () => [slider({ label: t("frequency", "频率"), min: 0.05, max: 2, step: 0.01,
-      value: step(),
-      show: (value) => short(value, 3), change: (frequency) => app.go({ frequency }) })],
+    controls: () => [of("frequency", slider({ label: t("frequency", "频率"), min: 0.05, max: 2,
+      step: 0.01, value: step(), show: (value) => short(value, 3),
+      change: (frequency) => app.go({ frequency }) }))],
     draw([answer, nearest]) {
       const [one, two] = nearest.positions.data as Float64Array,
         apart = values(nearest.distance)[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parameters of an encoding as controls, by their schema in the catalogue.
 import { h } from "../../dom";
-import { select, slider } from "../../kit/controls";
+import { of, select, slider } from "../../kit/controls";
 import { whole } from "../../numbers";
 import type { App } from "../../view";
 import { t } from "../../words";
@@ -51,7 +51,7 @@ function control(app: App, source: Source, name: string, schema: Parameter): HTM
       )
     : typed(name, schema, value, change);
   element.title = schema.description;
-  return element;
+  return of(name, element);
 }
 
 /** Makers of controls. `front`: those that are seen at once; `more`: the others, each with what it
@@ -72,18 +72,18 @@ export function controls(
     front: () => [
       ...(ops.length > 1
         ? [
-            select(
+            of("operation", select(
               t("shown", "显示"),
               Object.fromEntries(ops.map(({ name }) => [name, name])),
               operation.name,
               (operation) => app.go({ operation, rows: undefined, columns: undefined }, "push"),
-            ),
+            )),
           ]
         : []),
       ...list(true).map(one),
       ...("length" in all && params.length
         ? [
-            slider({
+            of("length", slider({
               label: t("length", "长度"),
               min: 1,
               max: source.most,
@@ -91,7 +91,7 @@ export function controls(
               value: +params.length,
               show: whole,
               change: (length) => app.go({ length, rows: undefined }),
-            }),
+            })),
           ]
         : []),
     ],

@@ -115,9 +115,11 @@ export function ends({ layers }: Picture, signed: boolean): [number, number] {
     high = -Infinity;
   for (const { values } of layers)
     for (let i = 0; i < values.length; i++) {
+      if (!Number.isFinite(values[i])) continue; // masked, and drawn clear
       low = Math.min(low, values[i]);
       high = Math.max(high, values[i]);
     }
+  if (low > high) return [0, 1];
   if (!signed && (low >= 0 || high <= 0))
     return low >= 0 && high <= 1 && high > 0 ? [0, 1] : [low, high];
   const size = Math.max(-low, high) <= 1.001 ? 1 : Math.max(-low, high);

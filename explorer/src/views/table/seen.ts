@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the view shows: asked as the URL says it, and told in words.
-import { get, type Params, type Tensor } from "../../api";
+import { get, PosencError, type Params, type Tensor } from "../../api";
+import type { Problem } from "../../kit/problem";
 import { exact, short, whole } from "../../numbers";
 import type { App } from "../../view";
 import { t } from "../../words";
@@ -18,15 +19,21 @@ import {
 } from "./source";
 import { columnName, place, rowName, waves, type Waves } from "./words";
 
-export interface Seen {
+/** What is asked for: all that controls are made from. */
+export interface Asked {
   entries: Entry[];
   source: Source;
   request: Request;
-  picture: Picture;
-  waves?: Waves;
+  rows: Span | null;
+  columns: Span | null;
   pool: string;
   /** null: none was dropped, and a table of the service stands in. */
   own: Own | null;
+}
+
+export interface Seen extends Asked {
+  picture: Picture;
+  waves?: Waves;
 }
 
 /** A part of the whole, as positions are written: 16..47, both ends inside. */
@@ -44,14 +51,24 @@ export const pools = (): Record<string, string> => ({
 
 const pooling = ({ pool }: Params) => (pool in pools() ? pool : "mean");
 
-/** The encodings that can be seen here, and a stored table that the URL names. */
-async function entriesOf(app: App, signal: AbortSignal): Promise<Entry[]> {
+/** The encodings that can be seen here. */
+export async function catalogue(app: App, signal: AbortSignal): Promise<Entry[]> {
   const { encodings } = await app.api.ask<{ encodings: Entry[] }>(get("/v1/encodings"), signal);
-  const all = encodings.filter((entry) => shown(entry).length),
-    name = app.state.params.encoding;
-  return !name || all.some((entry) => entry.name === name)
-    ? all
-    : [...all, await app.api.ask<Entry>(get(`/v1/encodings/${encodeURIComponent(name)}`), signal)];
+  return encodings.filter((entry) => shown(entry).length);
+}
+
+/** A stored table that the URL names, beside those of the catalogue. */
+async function stored(app: App, name: string, signal: AbortSignal): Promise<Entry> {
+  try {
+    return await app.api.ask<Entry>(get(`/v1/encodings/${encodeURIComponent(name)}`), signal);
+  } catch (error) {
+    // The API says which resource there is not; here it is the value of a control.
+    if (error instanceof PosencError) {
+      const problem = error.problem as Problem;
+      problem.errors ??= [{ parameter: "encoding", detail: problem.detail ?? "" }];
+    }
+    throw error;
+  }
 }
 
 async function sample(app: App, entry: Entry, signal: AbortSignal): Promise<Own> {
@@ -62,10 +79,18 @@ async function sample(app: App, entry: Entry, signal: AbortSignal): Promise<Own>
   };
 }
 
-export async function ask(app: App, own: Own | null, signal: AbortSignal): Promise<Seen> {
+/** What the URL asks for, before it is. */
+export async function asked(
+  app: App,
+  all: Entry[],
+  own: Own | null,
+  signal: AbortSignal,
+): Promise<Asked> {
   const { params } = app.state,
-    entries = await entriesOf(app, signal);
-  const entry = entries.find(({ name }) => name === (params.encoding ?? "sinusoidal"))!;
+    name = params.encoding ?? "sinusoidal";
+  const known = all.find((one) => one.name === name),
+    entry = known ?? (await stored(app, name, signal)),
+    entries = known ? all : [...all, entry];
   const learned = "table" in entry.parameters.properties && isPosted(params);
   const meant = source(
     app,
@@ -76,21 +101,26 @@ export async function ask(app: App, own: Own | null, signal: AbortSignal): Promi
     columns = span(params.columns),
     pool = pooling(params);
   const fine = app.compared || !!(params.plot_rows || params.plot_columns);
-  const asked = request(meant, rows, columns, pool, fine);
-  const wave = waves(meant);
-  const [answer, told] = await Promise.all([
-    app.api.ask<Record<string, Tensor>>(asked.ask, signal),
-    wave && app.api.ask<Waves>(wave, signal),
-  ]);
   return {
     entries,
     source: meant,
-    request: asked,
-    waves: told,
+    request: request(meant, rows, columns, pool, fine),
+    rows,
+    columns,
     pool,
     own,
-    picture: picture(meant, asked, answer, rows, columns, +(params.head ?? 0)),
   };
+}
+
+export async function answered(app: App, what: Asked, signal: AbortSignal): Promise<Seen> {
+  const { source, request, rows, columns } = what,
+    wave = waves(source);
+  const [answer, told] = await Promise.all([
+    app.api.ask<Record<string, Tensor>>(request.ask, signal),
+    wave && app.api.ask<Waves>(wave, signal),
+  ]);
+  const head = +(app.state.params.head ?? 0);
+  return { ...what, waves: told, picture: picture(source, request, answer, rows, columns, head) };
 }
 
 /** What a cell stands for: rows and columns of the whole. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // PE(t + Δ) = T PE(t): the map of a shift, both sides, and what is left between them.
-import { get, Lane, type Ask, type Tensor } from "../../api";
+import { get, type Ask, type Tensor } from "../../api";
 import { h } from "../../dom";
-import { renew, slider } from "../../kit/controls";
+import { of, renew, slider } from "../../kit/controls";
 import { curves, legend, type Curve } from "../../kit/curves";
-import { failure } from "../../kit/failure";
 import { heatmap, type Heat } from "../../kit/heatmap";
+import { Work } from "../../kit/work";
 import { exact, short, whole } from "../../numbers";
 import type { App, Shown } from "../../view";
 import { t } from "../../words";
@@ -55,20 +55,20 @@ function knobs(app: App): HTMLElement[] {
   const { position, delta } = chosen(app);
   const ends = { max: FAR, show: whole };
   return [
-    slider({
+    of("position", slider({
       ...ends,
       label: "t",
       min: 0,
       value: +position,
       change: (position) => app.go({ position }),
-    }),
-    slider({
+    })),
+    of("delta", slider({
       ...ends,
       label: "Δ",
       min: -FAR,
       value: +delta,
       change: (delta) => app.go({ delta }),
-    }),
+    })),
     h(
       "button.chip",
       {
@@ -122,11 +122,9 @@ function chart() {
 }
 
 export function shift(app: App, changed: (shown: Shown[]) => void) {
-  const lane = new Lane(),
-    bar = h("div.controls"),
+  const bar = h("div.controls"),
     words = h("p.verdict");
   const told = h("p.cell"),
-    wrong = h("div"),
     both = chart(),
     rest = chart();
   let heat: Heat | undefined;
@@ -138,10 +136,15 @@ export function shift(app: App, changed: (shown: Shown[]) => void) {
   const sides = h("div", {}, ...both.elements, ...rest.elements),
     maps = h("div.maps", {}, h("div", {}, map.element, told), sides);
   const title = h("h2", {}, t("A shift is a linear map", "平移是线性变换")),
-    box = h("section.panel.under.shift", {}, title, bar, words, maps, wrong);
+    box = h("section.panel.under.shift", { hidden: true }, title, bar, words, maps);
+  const work = new Work(app, { pictures: [words, maps] });
   const button = h(
     "button.chip",
-    { type: "button", onclick: () => app.go({ position: 3, delta: 5 }, "push") },
+    {
+      type: "button",
+      hidden: true,
+      onclick: () => app.go({ position: 3, delta: 5 }, "push"),
+    },
     t("T_Δ: what a shift does", "T_Δ：平移做了什么"),
   );
 
@@ -150,7 +153,6 @@ export function shift(app: App, changed: (shown: Shown[]) => void) {
       left = { name: `PE(${to})`, values: numbers(answer.left), colour: "turn" },
       name = t("residual", "残差");
     const label = (words.textContent = sentence(app, answer));
-    wrong.replaceChildren();
     map.draw((heat = mapped(answer.blocks, label)));
     both.draw(
       [
@@ -174,16 +176,12 @@ export function shift(app: App, changed: (shown: Shown[]) => void) {
       button.hidden = !ask || on;
       box.hidden = !on;
       changed(on ? [{ title: "T_Δ", ask: ask!, formats: ["svg"] }] : []);
-      if (!on) return lane.stop();
+      if (!on) return work.stop();
       renew(bar, () => knobs(app));
-      lane.run(
-        (signal) => app.api.ask<Tensors>(ask!, signal),
-        draw,
-        (error) => wrong.replaceChildren(failure(error)),
-      );
+      work.run((signal) => app.api.ask<Tensors>(ask!, signal), draw);
     },
     leave(): void {
-      lane.stop();
+      work.stop();
       both.leave();
       rest.leave();
     },

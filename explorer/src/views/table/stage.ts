@@ -2,20 +2,23 @@
 // The stage of the view: controls, pictures with a cross and a brush, and what hangs below.
 import { Lane, type Tensor } from "../../api";
 import { h } from "../../dom";
-import { choice, renew, select } from "../../kit/controls";
-import { failure } from "../../kit/failure";
+import { choice, of, renew, select } from "../../kit/controls";
 import { heatmap, type Heatmap, type Part } from "../../kit/heatmap";
+import { Work } from "../../kit/work";
 import { exact, short, whole } from "../../numbers";
 import type { App, Mounted, Shown } from "../../view";
+import type { Fault } from "../../checks";
 import type { Changes } from "../../state";
 import { t } from "../../words";
 import { tensors } from "../diagnosis/picture";
 import { lines, pick, type Way } from "./lines";
 import { controls } from "./parameters";
 import { ends } from "./picture";
-import { ask, cell, isMany, note, pools, reading, type Seen } from "./seen";
+import {
+  answered, asked, catalogue, cell, isMany, note, pools, reading, type Asked, type Seen,
+} from "./seen";
 import { shift } from "./shift";
-import { one, type Own, type Span } from "./source";
+import { one, shown, type Entry, type Own, type Span } from "./source";
 import { columnName, formula, place, rowName } from "./words";
 
 const REST_MS = 220;
@@ -31,7 +34,9 @@ function part([from, to]: Span, low: number, high: number, count: number): strin
 export class Stage implements Mounted {
   private now?: Seen;
   private own: Own | null = null;
-  private lane = new Lane();
+  private work: Work;
+  /** Of what is shown, to tell what is known of it before the next answer. */
+  private heads = { of: "", count: 1 };
   private rest = new Lane();
   private timer = 0;
   private way: Way = "plot_columns";
@@ -57,7 +62,6 @@ export class Stage implements Mounted {
   );
   private formed = h("p.cell");
   private tools = h("div.controls.tools");
-  private wrong = h("div");
   private below: ReturnType<typeof lines>;
   private shifts: ReturnType<typeof shift>;
   private input = h("input", {
@@ -94,12 +98,16 @@ export class Stage implements Mounted {
             "拖动或按 +、−：缩放；Shift+方向键：移动；双击或 Esc：全部；Shift+点击：画另一条曲线。",
           ),
         ),
-        this.wrong,
       ),
       ...this.below.elements,
       this.shifts.box,
       this.input,
     );
+    this.work = new Work(app, {
+      pictures: [this.words, this.maps, this.told, this.formed,
+        ...this.below.elements],
+      failed: () => this.app.shows([]),
+    });
     this.update();
   }
 
@@ -109,16 +117,29 @@ export class Stage implements Mounted {
 
   update(): void {
     if (this.app.dropped) return void this.take(this.app.dropped);
-    this.lane.run(
-      (signal) => ask(this.app, this.own, signal),
+    this.work.run(
+      (signal) => this.ask(signal),
       (seen) => this.draw(seen),
-      (error) => this.wrong.replaceChildren(failure(error)),
     );
+  }
+
+  /** Controls are there before the answer, and whether it comes or not. */
+  private async ask(signal: AbortSignal): Promise<Seen> {
+    const entries = await catalogue(this.app, signal);
+    signal.throwIfAborted();
+    const what = await asked(this.app, entries, this.own, signal).catch((error) => {
+      signal.throwIfAborted();
+      renew(this.knobs, () => [this.encoding(entries, "")]);
+      throw error;
+    });
+    signal.throwIfAborted();
+    this.settings(what);
+    return answered(this.app, what, signal);
   }
 
   leave(): void {
     clearTimeout(this.timer);
-    this.lane.stop();
+    this.work.stop();
     this.rest.stop();
     this.below.leave();
     this.shifts.leave();
@@ -135,8 +156,9 @@ export class Stage implements Mounted {
     try {
       this.own = { name: file.name, tensors: await tensors(file) };
     } catch (error) {
-      return this.wrong.replaceChildren(failure(error));
+      return this.app.fail(this, error);
     }
+    this.app.fail(this, null);
     const { encoding, file: before } = this.app.state.params;
     const meant = encoding === "hierarchical" ? encoding : "learned";
     if (before === file.name && encoding === meant) this.update();
@@ -209,18 +231,30 @@ export class Stage implements Mounted {
     return true;
   }
 
-  private encodings({
-    entries,
-    source: { entry, bytes },
-    picture: { heads },
-  }: Seen): HTMLElement[] {
+  /** `name`: the one that is shown; "": the link names one that there is not. */
+  private encoding(entries: Entry[], name: string): HTMLElement {
+    const names = [...(name ? [] : [""]), ...entries.map((one) => one.name)];
+    return of(
+      "encoding",
+      select(
+        t("encoding", "编码"),
+        Object.fromEntries(names.map((one) => [one, one || "–"])),
+        name,
+        (encoding) =>
+          encoding
+          && this.begin({ encoding, file: this.own?.name, tensor: this.app.state.params.tensor }),
+      ),
+    );
+  }
+
+  private encodings({ entries, source: { entry, bytes, operation } }: Asked): HTMLElement[] {
     const { head, tensor } = this.app.state.params,
       names = Object.keys(this.own?.tensors ?? {});
+    const { of: known, count: heads } = this.heads,
+      isKnown = known === `${entry.name} ${operation.name}`;
     const own = (all: string[]) => Object.fromEntries(all.map((name) => [name, name]));
     return [
-      select(t("encoding", "编码"), own(entries.map(({ name }) => name)), entry.name, (encoding) =>
-        this.begin({ encoding, file: this.own?.name, tensor }),
-      ),
+      this.encoding(entries, entry.name),
       ...(bytes && names.length > 1
         ? [
             select("tensor", own(names), tensor ?? names[0], (tensor) =>
@@ -228,7 +262,7 @@ export class Stage implements Mounted {
             ),
           ]
         : []),
-      ...(heads > 1
+      ...(isKnown && heads > 1
         ? [
             select(
               t("head", "注意力头"),
@@ -241,7 +275,7 @@ export class Stage implements Mounted {
     ];
   }
 
-  private settings(seen: Seen): void {
+  private settings(seen: Asked): void {
     const { front, more } = controls(this.app, seen.source),
       { rows, columns } = this.app.state.params;
     renew(this.knobs, () => [...this.encodings(seen), ...front()]);
@@ -254,7 +288,7 @@ export class Stage implements Mounted {
     renew(this.tools, () => this.buttons(seen));
   }
 
-  private buttons(seen: Seen): HTMLElement[] {
+  private buttons(seen: Asked): HTMLElement[] {
     const { rows, columns } = this.app.state.params;
     const button = (words: string, onclick: () => void) =>
       h("button.chip", { type: "button", onclick }, words);
@@ -314,9 +348,25 @@ export class Stage implements Mounted {
     if (elements.length !== this.maps.children.length) this.maps.replaceChildren(...elements);
   }
 
+  /** Values of the link that this table has no use for. */
+  private faults({ source, picture: { heads } }: Seen): Fault[] {
+    const { operation, head } = this.app.state.params,
+      names = shown(source.entry).map(({ name }) => name);
+    return [
+      ...(operation && !names.includes(operation)
+        ? [{ name: "operation", value: operation, accepts: names }]
+        : []),
+      ...(head && +head >= heads
+        ? [{ name: "head", value: head, accepts: [0, heads - 1, 1] as const }]
+        : []),
+    ];
+  }
+
   private draw(seen: Seen): void {
+    const { entry, operation } = seen.source;
     this.now = seen;
-    this.wrong.replaceChildren();
+    this.heads = { of: `${entry.name} ${operation.name}`, count: seen.picture.heads };
+    this.app.report(this, this.faults(seen));
     this.shifts.update(seen.source);
     this.settings(seen);
     const words = note(seen, this.app.state.params.file),
