@@ -44,6 +44,8 @@ struct step {
 
 static struct {
     bool climbing, prepared;
+    size_t decided; /* so many calls of pe_exact_round are not recorded, but report a decision */
+    size_t held;    /* so many steps belong to the element after this one */
     struct step steps[STEPS_MAX + 1];
     size_t count;
     double parts[STEPS_MAX]; /* the largest of the elements since parts_reset */
@@ -73,14 +75,15 @@ static void chain_end(struct pe_wide real, bool has_own)
 
     wide_to_mpfr(want, real);
     mpfr_init2(apart, BITS);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = chain.held; i < count; i++) {
         mpfr_sub(apart, chain.steps[i].value, want, MPFR_RNDN);
         const double error = fabs(mpfr_get_d(apart, MPFR_RNDA));
         const double part = error == 0 ? 0 : error / chain.steps[i].error;
         chain.parts[i] = fmax(chain.parts[i], part);
     }
     mpfr_clears(want, apart, (mpfr_ptr)NULL);
-    chain.count = 0;
+    chain.count = chain.held;
+    chain.held = 0;
 }
 
 bool __real_pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, void *out);
@@ -94,6 +97,10 @@ bool __wrap_pe_exact_round(struct pe_exact value, double error, enum pe_dtype dt
 {
     if (!chain.climbing || error == 0)
         return __real_pe_exact_round(value, error, dtype, out);
+    if (chain.decided > 0) {
+        chain.decided--;
+        return true;
+    }
     struct step *step = step_add(error);
     mpfr_set_d(step->value, value.hi, MPFR_RNDN);
     mpfr_add_d(step->value, step->value, value.lo, MPFR_RNDN);
@@ -204,8 +211,9 @@ static void scaled_angle(void)
     pair_climb(more, true, below(2) ? PE_AMPLITUDE_FACTOR : PE_AMPLITUDE_INVERSE);
 }
 
-/* In doubles first, as every angle in float32 arithmetic is. */
-static void float32_angle(void)
+/* In doubles first, as every angle in float32 arithmetic is. Where the cosine is decided the sine
+ * is tried, and then the ladder of the cosine comes before that of the sine. */
+static void float32_climb(bool is_sin)
 {
     OWNED_SCHEME scheme = waves_draw("arithmetic=hf");
     const struct pe_frequencies *f = frequencies_of(scheme);
@@ -213,9 +221,20 @@ static void float32_angle(void)
     double cos, sin;
 
     chain.climbing = true;
+    chain.decided = chain.held = is_sin;
     pe_frequencies_pair(f, below(pe_frequencies_count(f)), &position, PE_AMPLITUDE_ONE, PE_F32,
                         &cos, &sin);
     chain.climbing = false;
+}
+
+static void float32_cosine(void)
+{
+    float32_climb(false);
+}
+
+static void float32_sine(void)
+{
+    float32_climb(true);
 }
 
 static void float32_power(void)
@@ -283,6 +302,17 @@ static void cosines_in_bulk(void)
 static void cosines_in_bulk_f64(void)
 {
     cosines_climb(true, PE_F64);
+}
+
+static void distance(void)
+{
+    OWNED_SCHEME scheme = waves_draw("");
+    const struct pe_position half = {{draw(-8, 20), 0, 0}};
+    float out;
+
+    chain.climbing = true;
+    pe_cosines_distance(frequencies_of(scheme), &half, PE_F32, &out, NULL, &(struct pe_error){0});
+    chain.climbing = false;
 }
 
 /* ---- cases: views of one element ------------------------------------------------------------- */
@@ -405,15 +435,11 @@ static const struct grant {
     {                                                                                              \
 #name, name                                                                                \
     }
-    CASE(near_angle),      CASE(far_angle),
-    CASE(scaled_angle),    CASE(float32_angle),
-    CASE(float32_power),   CASE(frequency),
-    CASE(wavelength),      CASE(cosines),
-    CASE(cosines_in_bulk), CASE(cosines_in_bulk_f64),
-    CASE(kerple_power),    CASE(kerple_log),
-    CASE(alibi),           CASE(sandwich),
-    CASE(sandwich_f64),    CASE(xpos_scale),
-    CASE(learned_norm),    CASE(hierarchical),
+    CASE(near_angle),   CASE(far_angle),  CASE(scaled_angle),    CASE(float32_cosine),
+    CASE(float32_sine), CASE(distance),   CASE(float32_power),   CASE(frequency),
+    CASE(wavelength),   CASE(cosines),    CASE(cosines_in_bulk), CASE(cosines_in_bulk_f64),
+    CASE(kerple_power), CASE(kerple_log), CASE(alibi),           CASE(sandwich),
+    CASE(sandwich_f64), CASE(xpos_scale), CASE(learned_norm),    CASE(hierarchical),
 #undef CASE
 };
 
