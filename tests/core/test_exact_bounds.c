@@ -232,6 +232,44 @@ TEST(reals)
     expect_bound("attention factors", factor, 2.59e-5);
 }
 
+/* ---- the fastest frequency ------------------------------------------------------------------- */
+
+/* What `check` says before any frequency is computed; 0 is 1. */
+static void fastest_check(const char *encoding, const char *text, bool is_near)
+{
+    OWNED_SCHEME scheme = scheme_new(encoding, text);
+    const double fastest = pe_frequencies_fastest(pe_waves_of(scheme)->frequencies);
+    const double given = pe_waves_bound(scheme), bound = given > 0 ? given : 1;
+
+    ck_assert_msg(fastest <= bound * (1 + 0x1p-40), "%s %s: %.17g is above %.17g", encoding, text,
+                  fastest, bound);
+    ck_assert_msg(!is_near || bound <= fastest * (1 + 0x1p-40), "%s %s: %.17g is far below %.17g",
+                  encoding, text, fastest, bound);
+}
+
+TEST(fastest_frequencies)
+{
+    for (size_t set = 0; set < frequency_sets_count; set++)
+        fastest_check(frequency_sets[set].encoding, frequency_sets[set].text, false);
+    for (int i = 0; i < 400; i++) {
+        const double scale = draw(-20, 20), half = 2 + floor(uniform() * 8);
+        const double shift = half + (i % 2 ? 1 : -1) * (2 + 3 * uniform());
+        char text[200];
+        snprintf(text, sizeof(text),
+                 "dim=%.0f scale=%.17g max_period=30 downscale_freq_shift=%.17g", 2 * half, scale,
+                 shift);
+        fastest_check("timestep", text, true);
+    }
+    fastest_check("rope", "dim=8 rope_type=linear factor=0.3", true);
+    fastest_check("rope", "dim=8 rope_type=linear factor=3", false);
+    fastest_check("rope", "dim=4 rope_type=custom inv_freq=0.25,7.5", true);
+    fastest_check("rope", "dim=4 rope_type=custom freq_factors=0.2,3", true);
+    fastest_check("rope",
+                  "dim=4 rope_type=longrope original_max_position_embeddings=64 "
+                  "max_position_embeddings=64 short_factor=0.4,2 long_factor=1,2",
+                  true);
+}
+
 /* ---- angles beyond the last rung ------------------------------------------------------------- */
 
 /* A cosine so near to 1 that 1280 bits do not tell: its product with a factor halfway between two

@@ -11,7 +11,7 @@
  * A seed draws one element of a case. `worst_cases` keeps the seed with the largest part of each
  * step that a search found, and that part. A bound that is made smaller or larger moves it, and a
  * bound below the error moves it above 1: both fail. After a change of the arithmetic itself,
- *     POSENC_SEARCH=20000 build/tests/core/test_granted_errors
+ *     POSENC_SEARCH=10000 build/tests/core/test_granted_errors
  * searches so many seeds, a hundredth of them for sums of many terms, and prints the table. */
 
 #include <mpfr.h>
