@@ -139,7 +139,9 @@ TEST(test_counts_of_memory)
         counted_check(memory, &counted);
         kept += api_memory_state(memory).kept > 0;
     }
+#ifndef __SANITIZE_ADDRESS__ /* with which nothing is kept */
     ck_assert_uint_gt(kept, 1000);
+#endif
     api_memory_release(memory, counted.held);
     api_memory_free(memory);
 }
