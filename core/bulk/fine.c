@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/least.h"
+#include "core/bulk/quick.h"
 
 /* Rows of f64, as quick.c has the shorter dtypes: an anchor every 32 rows, turned by powers of one
  * step. Every number is the sum of two doubles here, and so a piece has half as many columns.
@@ -46,7 +47,6 @@
  * 2^-105 |x|, less than the surplus. */
 
 enum {
-    ROWS = PE_TABLE_ROWS,
     COLUMNS = PE_FINE_COLUMNS,
     POWERS = PE_TABLE_TURN + 1,
     SUM_ROWS = 6,    /* whose elements stand on the stack at once */
@@ -54,9 +54,6 @@ enum {
 };
 
 /* The state of a call and of the piece that it is at. It lies on the stack, below 16 KiB. */
-/* The unit of the error of an anchor that no step is taken from. */
-#define ALONE_UNIT 0x1p-85
-
 struct fill {
     const struct pe_table_call *call;
     size_t pair, pairs; /* of the piece; rounded up to a multiple of PE_TABLE_PAD */
@@ -82,10 +79,10 @@ static void zip(const struct fill *fill, double *out, const double *a, const dou
 static void anchor_compute(struct fill *fill, const struct pe_position *position,
                            struct pe_exact amplitude)
 {
-    const double span = fabs(position->part[0]) + 2 * (double)ROWS * fill->step;
+    const double span = pe_fine_span(position->part[0], fill->step);
     const struct pe_fine_anchor at = {{position->part[0], position->part[1]},
                                       {amplitude.hi, amplitude.lo},
-                                      fill->step > 0 ? 0x1p-79 : ALONE_UNIT,
+                                      fill->step > 0 ? PE_FINE_UNIT : PE_FINE_UNIT_ALONE,
                                       span,
                                       fill->reach};
 
@@ -111,8 +108,8 @@ static void step_compute(struct fill *fill)
             else
                 memcpy(to[k], from[k][i], fill->pairs * sizeof(double));
     }
-    for (size_t i = 0; i < fill->pairs; i++) /* 6.3 > 2 pi */
-        fill->reach[i] = fmin(1, 6.3 * (double)ROWS * fabs(s) * fill->phases.high[i]);
+    for (size_t i = 0; i < fill->pairs; i++)
+        fill->reach[i] = pe_table_reach(s, fill->phases.high[i]);
     fill->step = fabs(s);
 }
 
@@ -260,7 +257,7 @@ bool pe_fine_near(struct pe_fine_anchors *out, const struct pe_frequencies *freq
     const struct pe_exact scale = pe_frequencies_scale(frequencies, amplitude)->value;
     const double t = fabs(position->part[0]);
     const struct pe_fine_anchor at = {
-        {position->part[0], position->part[1]}, {scale.hi, scale.lo}, ALONE_UNIT, t, reach};
+        {position->part[0], position->part[1]}, {scale.hi, scale.lo}, PE_FINE_UNIT_ALONE, t, reach};
 
     if (pe_frequencies_in_float32(frequencies) ||
         !is_takeable(scale.hi, t * pe_frequencies_fastest(frequencies)))

@@ -2,10 +2,22 @@
 #ifndef CORE_BULK_FINE_H
 #define CORE_BULK_FINE_H
 
+#include <math.h>
+
 #include "core/bulk/runs.h"
 
 /* Angles up to it, in radians, have a phase that tells f64 apart. */
 #define PE_FINE_REACH 0x1p34
+
+/* The unit of the error that is granted to rows of an anchor, and to an anchor alone. */
+#define PE_FINE_UNIT       0x1p-79
+#define PE_FINE_UNIT_ALONE 0x1p-85
+
+/* The position that bounds the error of an anchor at t and of the rows that follow it by steps. */
+static inline double pe_fine_span(double t, double step)
+{
+    return fabs(t) + 2 * (double)PE_TABLE_ROWS * fabs(step);
+}
 
 /* Are angles up to `reach` near enough for sums of two doubles, and the amplitude within them? */
 bool pe_fine_takes(const struct pe_table_call *call, double reach);

@@ -42,8 +42,7 @@ enum {
     CHECK_BATCHES = 8,
 };
 
-#define REACH   0x1p40
-#define GRANTED 0x1p-41
+#define REACH 0x1p40
 
 /* ---- how positions are cut into digits ------------------------------------------------------ */
 
@@ -269,7 +268,7 @@ static void errors_compute(const struct listed *listed, const struct pe_run *run
         for (size_t i = 0; i < run->columns; i++) {
             const double turn = listed->phases.high[listed->call->zipped ? i / 2 : i];
             const double most = is_sine(run, i) ? fmin(1, reach * turn) : 1;
-            listed->errors[size][i] = listed->amplitude * GRANTED * most + 0x1p-140;
+            listed->errors[size][i] = listed->amplitude * PE_LISTED_GRANTED * most + 0x1p-140;
         }
     }
 }

@@ -4,6 +4,9 @@
 
 #include "core/bulk/runs.h"
 
+/* The error that is granted to a cosine of a row, as a part of the amplitude. */
+#define PE_LISTED_GRANTED 0x1p-41
+
 /* How long a row at whole positions without order takes by digits, in rows that have an anchor
  * each, where `rows` are filled at once; 1: they are nothing for it. */
 double pe_listed_share(const double *positions, size_t count, size_t rows, double fastest);

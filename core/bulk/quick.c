@@ -66,14 +66,13 @@
  * the anchor: 3 times the error of an anchor of that size is granted, still 1.8 times as much. */
 
 enum {
-    ROWS = PE_TABLE_ROWS,
     COLUMNS = PE_TABLE_COLUMNS,
     POWERS = PE_TABLE_TURN + 1,
     /* Between two looks at the work: some 2 ms of rows whose elements are all in doubt. */
     CHECK_RUNS = 64,
 };
 
-_Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
+_Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
 _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
 /* The state of the piece, of at most COLUMNS columns, that a call is at. It lies on the stack and
@@ -204,11 +203,8 @@ static void steps_compute(struct fill *fill)
             memcpy(cos, fill->anchors.cos, fill->pairs * sizeof(*cos));
             memcpy(sin, fill->anchors.sin, fill->pairs * sizeof(*sin));
         }
-        const double far = 6.3 * (double)ROWS * fabs(step.part[0]); /* 6.3 > 2 pi */
-        for (size_t i = 0; i < fill->pairs; i++) {
-            const double reach = far * fill->phases.high[i];
-            fill->reach[i] = reach < 1 ? reach : 1;
-        }
+        for (size_t i = 0; i < fill->pairs; i++)
+            fill->reach[i] = pe_table_reach(step.part[0], fill->phases.high[i]);
     }
     fill->call->kernels->table_steps(fill->step_cos, fill->step_sin, fill->step_stride, powers,
                                      fill->step_stride);

@@ -2,7 +2,18 @@
 #ifndef CORE_BULK_QUICK_H
 #define CORE_BULK_QUICK_H
 
+#include <math.h>
+
 #include "core/bulk/runs.h"
+
+/* At least the angle that the rows of an anchor are apart, or 1 if that is less, for a pair with so
+ * many turns a position: 6.3 > 2 pi. */
+static inline double pe_table_reach(double step, double turns)
+{
+    const double reach = 6.3 * (double)PE_TABLE_ROWS * fabs(step) * turns;
+
+    return reach < 1 ? reach : 1;
+}
 
 /* pe_table_fill of f32, f16 and bf16, of scaled rows and of sums in doubles, where |t| w <= 2^53.
  */

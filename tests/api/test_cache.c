@@ -53,6 +53,99 @@ TEST(test_budget_is_never_exceeded)
     api_memory_free(memory);
 }
 
+/* Calls at random beside a model of what they count. Whatever they are, what is held and kept stays
+ * within what connections leave of the budget, and a reservation is granted where it fits. */
+struct counted {
+    uint64_t budget, held, claimed, pinned;
+};
+
+static uint64_t left_of(const struct counted *counted)
+{
+    const uint64_t budget = counted->budget - counted->pinned, granted = budget / 16;
+    const uint64_t beyond = counted->claimed > granted ? counted->claimed - granted : 0;
+
+    return budget > beyond ? budget - beyond : 0;
+}
+
+static void counted_check(struct api_memory *memory, const struct counted *counted)
+{
+    const struct api_memory_state state = api_memory_state(memory);
+
+    ck_assert_uint_eq(state.held, counted->held);
+    ck_assert_uint_eq(state.claimed, counted->claimed);
+    ck_assert_uint_eq(state.budget, counted->budget - counted->pinned);
+    ck_assert_uint_eq(state.left, left_of(counted));
+    ck_assert_uint_ge(state.held_max, state.held);
+    ck_assert_msg(state.kept == 0 || state.held + state.kept <= state.left,
+                  "%llu held, %llu kept, %llu left", (unsigned long long)state.held,
+                  (unsigned long long)state.kept, (unsigned long long)state.left);
+}
+
+/* Adds to one count, or takes from it. */
+static void count_change(struct api_memory *memory, struct counted *counted, int what,
+                         uint64_t size)
+{
+    const bool fits = counted->held + size <= left_of(counted);
+    uint64_t least;
+
+    switch (what) {
+    case 0:
+        ck_assert_int_eq(api_memory_reserve(memory, size), fits);
+        counted->held += fits ? size : 0;
+        break;
+    case 1:
+        least = size < counted->held ? size : counted->held;
+        api_memory_release(memory, least);
+        counted->held -= least;
+        break;
+    case 2:
+        api_memory_claim(memory, size);
+        counted->claimed += size;
+        break;
+    case 3:
+        least = size < counted->claimed ? size : counted->claimed;
+        api_memory_unclaim(memory, least);
+        counted->claimed -= least;
+        break;
+    case 4:
+        ck_assert_int_eq(api_memory_pin(memory, size), fits);
+        counted->pinned += fits ? size : 0;
+        break;
+    default:
+        least = size < counted->pinned ? size : counted->pinned;
+        api_memory_unpin(memory, least);
+        counted->pinned -= least;
+    }
+}
+
+TEST(test_counts_of_memory)
+{
+    struct counted counted = {.budget = 20 << 20};
+    struct api_memory *memory = api_memory_new(counted.budget);
+    uint64_t state = 5, kept = 0;
+
+    for (int i = 0; i < 20000; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t size = (state >> 33) % (3 << 20) >> (state >> 20) % 8;
+        const int what = (int)((state >> 60) % 8);
+        if (what < 6) {
+            count_change(memory, &counted, what, size);
+        } else {
+            size_t room;
+            unsigned char *bytes = api_memory_take(memory, size, &room);
+            ck_assert(bytes && room >= size);
+            api_memory_give(memory, bytes, room);
+        }
+        counted_check(memory, &counted);
+        kept += api_memory_state(memory).kept > 0;
+    }
+#ifndef __SANITIZE_ADDRESS__ /* with which nothing is kept */
+    ck_assert_uint_gt(kept, 1000);
+#endif
+    api_memory_release(memory, counted.held);
+    api_memory_free(memory);
+}
+
 TEST(test_memory_is_found_again)
 {
     struct api_memory *memory = api_memory_new(64 << 20);
@@ -410,6 +503,26 @@ TEST(test_keys_that_met_once_are_spread)
 
 /* Keys made to meet by one who knows the secret meet; where one byte of it is another, they do
  * not. */
+/* Keys of one hash: each is found by all of its bytes and its length alone. */
+TEST(test_keys_of_one_hash)
+{
+    static const struct api_cache_key keys[] = {{"key", 3}, {"kex", 3},   {"xey", 3},
+                                                {"ke", 2},  {"key\0", 4}, {"key!", 4}};
+    struct api_memory *memory;
+    struct api_cache *cache = large_cache(&memory, secret);
+    const uint64_t hash = api_cache_hash(cache, keys[0]);
+
+    put_key(cache, keys[0].bytes, keys[0].size);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        struct api_cached *cached = api_cache_find_hashed(cache, keys[i], hash);
+        ck_assert_msg((cached != NULL) == (i == 0), "key %zu", i);
+        api_cache_drop(cache, cached);
+    }
+    ck_assert_ptr_null(api_cache_find_hashed(cache, keys[0], hash ^ UINT64_C(1) << 63));
+    api_cache_free(cache);
+    api_memory_free(memory);
+}
+
 TEST(test_every_byte_of_the_secret_counts)
 {
     enum { MET = 32 };

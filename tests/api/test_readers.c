@@ -2,8 +2,60 @@
 
 /* npy, safetensors and raw bodies, whole and broken. */
 
+#include "api/memory/budget.h"
+#include "api/memory/json_memory.h"
+#include "api/readers/reader.h"
 #include "tests/api/readers.h"
 #include "tests/check_main.h"
+
+/* ---- a body that is read, and no more -------------------------------------------------------- */
+
+struct read {
+    struct api_memory *memory;
+    struct api_request request;
+    struct api_error err;
+};
+
+static struct read reader_run(const struct api_reader *reader, const void *body, size_t size)
+{
+    static struct api_settings settings;
+    struct read read = {0};
+    struct api_json_owner owner;
+
+    settings = settings_make();
+    api_json_memory_init();
+    read.memory = api_memory_new(1 << 24);
+    read.request = (struct api_request){.settings = &settings,
+                                        .arena = api_arena_new(read.memory),
+                                        .method = "POST",
+                                        .content_type = "",
+                                        .body_size = size,
+                                        .reader = reader};
+    read.request.work = api_arena_work_new(read.request.arena, UINT64_MAX, 0);
+    read.request.body = memcpy(api_arena_room(read.request.arena, size), body, size);
+    api_json_memory_reset();
+    api_json_own(&owner, read.request.arena);
+    reader->read(&read.request, &read.err);
+    api_json_disown(&owner);
+    return read;
+}
+
+static void read_free(struct read *read)
+{
+    api_arena_free(read->request.arena);
+    api_memory_free(read->memory);
+}
+
+/* The elements are where they can be read, and are those that were written. */
+static void tensor_check(const struct read *read, size_t index, const void *elements, size_t size)
+{
+    const struct pe_tensor *tensor = &read->request.tensors[index].tensor;
+
+    ck_assert_msg(!read->err.status, "%s", read->err.detail);
+    ck_assert_uint_eq((uintptr_t)tensor->data % pe_dtype_info(tensor->dtype)->size, 0);
+    ck_assert_mem_eq(tensor->data, elements, size);
+    cases++;
+}
 
 /* ---- npy ------------------------------------------------------------------------------------- */
 
@@ -86,6 +138,28 @@ TEST(test_npy_bodies)
             call_bytes(api, "POST", QUERY, "Content-Type: application/x-npy", body, size);
         answer_check(&answer, &row, "a cut file");
     }
+}
+
+/* Elements behind a header of any length. */
+TEST(npy_alignment)
+{
+    static const char *const descrs[] = {"<f8", "<f4", "<f2", "<i8", "<i4"};
+    const unsigned char elements[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+    for (int version = 1; version <= 3; version++)
+        for (size_t i = 0; i < 17 * COUNT_OF(descrs); i++) {
+            const char *descr = descrs[i / 17];
+            unsigned char body[400];
+            char dict[100];
+            snprintf(dict, sizeof(dict),
+                     "{'descr': '%s', 'fortran_order': False, 'shape': (%d,)}%*s\n", descr,
+                     16 / (descr[2] - '0'), (int)(i % 17), "");
+            const size_t size = npy_make(body, version, dict, sizeof(elements));
+            memcpy(body + size - sizeof(elements), elements, sizeof(elements));
+            struct read read = reader_run(&api_reader_npy, body, size);
+            tensor_check(&read, 0, elements, sizeof(elements));
+            read_free(&read);
+        }
 }
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
@@ -235,6 +309,65 @@ TEST(test_safetensors_alignment)
         ck_assert(member_number(&answer, "tensors.d.data.0.0") == 1.5);
         ck_assert(member_number(&answer, "tensors.d.data.0.1") == -4.125);
         cases++;
+    }
+}
+
+/* Tensors of 0, 1 or 2 bytes that lie one behind the other, in every order in which a header may
+ * name them: empty ones begin where their neighbours do. */
+static size_t layout_make(unsigned char *body, const size_t *sizes, size_t count,
+                          const size_t *order, size_t more)
+{
+    size_t begins[8], begin = 0, length = 1;
+    char header[600] = "{";
+
+    for (size_t i = 0; i < count; i++) {
+        begins[i] = begin;
+        begin += sizes[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = order[i];
+        length += (size_t)sprintf(header + length,
+                                  "%s\"t%zu\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                                  "\"data_offsets\":[%zu,%zu]}",
+                                  i ? "," : "", at, sizes[at], begins[at], begins[at] + sizes[at]);
+    }
+    strcat(header, "}");
+    const size_t size = st_make(body, strlen(header), header, begin + more);
+    for (size_t i = 0; i < begin; i++)
+        body[8 + strlen(header) + i] = (unsigned char)i;
+    return size;
+}
+
+static void layout_check(const size_t sizes[4], const size_t order[4])
+{
+    static const unsigned char bytes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    unsigned char body[800];
+
+    for (size_t more = 0; more < 2; more++) {
+        const size_t size = layout_make(body, sizes, 4, order, more);
+        struct read read = reader_run(&api_reader_safetensors, body, size);
+        ck_assert_msg(!read.err.status == !more, "%.*s: %s", (int)(size - 8), (char *)body + 8,
+                      read.err.detail);
+        for (size_t i = 0; i < 4 && !more; i++) {
+            size_t begin = 0;
+            for (size_t k = 0; k < order[i]; k++)
+                begin += sizes[k];
+            tensor_check(&read, i, bytes + begin, sizes[order[i]]);
+        }
+        read_free(&read);
+    }
+}
+
+TEST(safetensors_layouts)
+{
+    for (size_t i = 0; i < 81; i++) {
+        const size_t sizes[4] = {i % 3, i / 3 % 3, i / 9 % 3, i / 27};
+        for (size_t k = 0; k < 256; k++) {
+            const size_t order[4] = {k & 3, k >> 2 & 3, k >> 4 & 3, k >> 6};
+            const unsigned all = 1u << order[0] | 1u << order[1] | 1u << order[2] | 1u << order[3];
+            if (all == 15)
+                layout_check(sizes, order);
+        }
     }
 }
 

@@ -230,6 +230,41 @@ def test_bases_of_layers(server):
     assert "layer_rope_theta: layers have bases of their own" in answer["warnings"][-1]
 
 
+def bases(server, config):
+    """The base of each layer by its number, None where it has no positions."""
+    answer = post_json(server, "/v1/config", {"config": config}).good().json
+    return {number: row["encoding"] and row["encoding"]["base"]
+            for row in answer["layers"] for number in row.get("layers", [row.get("layer_type")])}
+
+
+@pytest.mark.parametrize("top", [None, 500.0, 10000.0, 321.0])
+@pytest.mark.parametrize("own", [[321, 321, 321, 321], [321, 0, 0, 0], [0, 0, 0, 321],
+                                 [0, 321, 321, 0]])
+def test_a_base_of_layers_is_no_other(server, top, own):
+    """It is neither the one at the top nor the default, where they differ."""
+    config = {"model_type": "granite_swa", "hidden_size": 32, "num_attention_heads": 4,
+              "num_hidden_layers": 4, "layer_rope_theta": own}
+    config |= {} if top is None else {"rope_theta": top}
+    assert [bases(server, config)[layer] for layer in range(4)] == [base or None for base in own]
+
+
+SLIDING = {"model_type": "gemma3_text", "num_hidden_layers": 2, "head_dim": 8, "hidden_size": 32,
+           "num_attention_heads": 4, "layer_types": ["sliding_attention", "full_attention"]}
+
+
+@pytest.mark.parametrize("keys, expected", [
+    ({}, (10000, 1000000)),
+    ({"rope_theta": 555.0}, (10000, 555)),
+    ({"rope_local_base_freq": 777.0}, (777, 1000000)),
+    ({"rope_theta": 555.0, "rope_local_base_freq": 777.0}, (777, 555)),
+    ({"rope_theta": 777.0, "rope_local_base_freq": 555.0}, (555, 777)),
+    ({"rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 321.0},
+                          "full_attention": {"rope_type": "default", "rope_theta": 654.0}}},
+     (321, 654))])
+def test_bases_by_kind_of_attention(server, keys, expected):
+    assert tuple(bases(server, SLIDING | keys)[layer] for layer in (0, 1)) == expected
+
+
 def test_a_scale_of_0_is_told(server):
     config = {"model_type": "gemma2", "query_pre_attn_scalar": 0}
     answer = post_json(server, "/v1/config", {"config": config}).good().json

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The counters of /metrics move by what was done, by nothing more and nothing less."""
 import gzip
+import os
 import pathlib
 import re
 import select
@@ -114,6 +115,7 @@ CASES = {
     "a wrong name": (("GET", "/v1/encodings/rop/table"), 404, {MISSES: 1}),
     "a wrong value": (("GET", table(dim=7)), 422, {MISSES: 2}),
     "a wrong method": (("DELETE", "/v1"), 405, {}),
+    "what a page may ask": (("OPTIONS", table(base=15)), 204, {}),
     "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416,
                         {MISSES: 2}),
 }
@@ -191,6 +193,101 @@ def test_descriptors_are_counted(start_server):
     assert all(other.ask("GET", "/livez").status == 200 for other in held)
     moved, _ = meter.page()
     assert moved["process_open_fds"] == len(held)
+
+
+# ---- beside what the system reports --------------------------------------------------------------
+
+TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+
+
+def proc(process, name):
+    return pathlib.Path(f"/proc/{process.pid}/{name}").read_text()
+
+
+def stat(process):
+    """The fields behind the name of the program: the first is the third of proc(5)."""
+    return proc(process, "stat").rpartition(")")[2].split()
+
+
+def cpu_seconds(process):
+    return sum(map(int, stat(process)[11:13])) / TICKS
+
+
+def resident(process):
+    return int(proc(process, "statm").split()[1]) * PAGE
+
+
+def between(meter, process, name, source, slack):
+    """The metric lies between what its source says before and after the page, but for a slack."""
+    before = source(process)
+    meter.page()
+    value, after = meter.values[name], source(process)
+    assert min(before, after) - slack <= value <= max(before, after) + slack, (before, value, after)
+    return value
+
+
+def test_processor_time(start_server):
+    """Of user and system, fractions of a second included, by requests that take either."""
+    server = start_server("--log-format", "off")
+    meter = Meter(server)
+    name, seen = "process_cpu_seconds_total", []
+    for i in range(8):
+        for _ in range(60):
+            meter.ask("GET", "/livez")
+        meter.ask("GET", table(dim=512, length=4000, base=30 + i, dtype="f64"))
+        seen.append(between(meter, server.process, name, cpu_seconds, 3 / TICKS))
+    assert seen == sorted(seen) and seen[-1] - seen[0] > 0.05
+    turns = meter.values["posenc_loop_turn_cpu_seconds_sum"]
+    assert 0 < turns <= seen[-1] + 3 / TICKS
+    assert turns <= meter.values["posenc_loop_turn_seconds_sum"] * 1.01 + 0.01
+
+
+def test_memory_descriptors_and_start(start_server):
+    before = time.time()
+    server = start_server("--log-format", "off")
+    meter = Meter(server)
+    for length in (10, 20000, 30000):
+        meter.ask("GET", table(dim=128, length=length, base=40))
+        between(meter, server.process, "process_resident_memory_bytes", resident, 2 << 20)
+    limit = re.search(r"Max open files +(\d+)", proc(server.process, "limits"))[1]
+    assert meter.values["process_max_fds"] == int(limit)
+    held = [Meter(server) for _ in range(5)]
+    assert all(other.ask("GET", "/livez").status == 200 for other in held)
+    meter.page()
+    descriptors = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+    assert abs(meter.values["process_open_fds"] - descriptors) <= 1  # one that is open to count
+    assert before - 1 <= meter.values["process_start_time_seconds"] <= time.time()
+    booted = int(re.search(r"^btime (\d+)", pathlib.Path("/proc/stat").read_text(), re.M)[1])
+    started = booted + int(stat(server.process)[19]) / TICKS
+    assert abs(meter.values["process_start_time_seconds"] - started) < 3
+
+
+def test_memory_of_requests(start_server):
+    """What a body takes while it comes, the most of it for good, and what is cached."""
+    server = start_server("--log-format", "off", "--memory-budget", "256M")
+    meter, size = Meter(server), 8 << 20
+    meter.page()
+    idle = meter.values["posenc_memory_held_bytes"]
+    client = wire.connect(server.port)
+    fields = "\r\n".join(RAW[:2] + (f"Tensor-Shape: 1,1,{size // 32},8",))
+    client.sendall(f"POST {ROTATION} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"
+                   f"Content-Length: {size}\r\n\r\n".encode() + bytes(1000))
+
+    def held(name="posenc_memory_held_bytes"):
+        meter.page()
+        return meter.values[name] - idle
+
+    assert wire.eventually(lambda: size <= held() <= 3 * size)
+    assert meter.values["posenc_memory_held_max_bytes"] >= size
+    assert meter.values["posenc_memory_budget_bytes"] == 256e6
+    client.close()
+    assert wire.eventually(lambda: held() < size / 8)
+    assert meter.values["posenc_memory_held_max_bytes"] >= size
+    cached = meter.values["posenc_cache_bytes"]
+    answer = meter.ask("GET", table(dim=128, length=1000, base=50))
+    meter.page()
+    grown = meter.values["posenc_cache_bytes"] - cached
+    assert len(answer.body) <= grown <= 1.5 * len(answer.body) + 65536
 
 
 @pytest.mark.plain
