@@ -44,6 +44,10 @@ static void state_release(void *what)
 /* Caches as engines keep them become cos and sin, or inv_freq. */
 static enum api_status engines_read(struct diagnosis_state *state, struct api_error *err)
 {
+    const bool is_rotary = !state->encoding || pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+
+    if (is_rotary && api_engine_unstack(state->request, err))
+        return api_failed(err);
     if (api_request_tensor(state->request, "freqs_cis"))
         return API_OK; /* which is read as it is */
     return api_engine_split(state->request, &state->params, err) ||
@@ -144,6 +148,7 @@ static enum api_status expected_open(struct diagnosis_state *state, struct api_e
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err))
         return api_failed(err);
+    state->places.axes_count = pe_scheme_axes(state->scheme);
     return API_OK;
 }
 

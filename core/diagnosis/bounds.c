@@ -60,8 +60,8 @@ static void row_look(const struct look *look, size_t row, double *share, double 
         if (!seen || isnan(seen[at]))
             continue;
         const double error = fabs(seen[at] - made);
-        const double grant = granted(
-            look->bounds, pe_prediction_angle(&look->prediction, sample->positions[row], pair));
+        const double grant =
+            granted(look->bounds, pe_prediction_angle(&look->prediction, row, pair));
         const double weight = sample->weight ? sample->weight[at] : 1;
         if (grant > 0)
             *share = fmax(*share, (error - rounding(look->bounds, made)) / grant);
@@ -104,7 +104,8 @@ enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanat
 {
     const struct pe_trial *trial = explanation->trial;
     const struct pe_sample *sample = trial->sample;
-    const struct pe_positions positions = {.values = sample->positions, .count = sample->rows};
+    const struct pe_positions positions = {
+        .values = sample->positions, .count = sample->rows, .axes = sample->axes};
     const double times = ROOM_ROUNDING * pe_roundings_granted(sample);
     const double least = pe_rounding_of(sample->precision, 0);
     struct look look = {bounds, sample, *of, room[0], room[1]};

@@ -150,7 +150,8 @@ static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *
             .fits = trial->fits,
             .max_abs = trial->max_abs,
             .max_ulp = trial->max_ulp,
-            .rms = trial->rms};
+            .rms = trial->rms,
+            .is_near = trial->is_near};
     }
 }
 

@@ -63,6 +63,7 @@ struct pe_trial {
     double max_abs, max_ulp, rms;
     double factor; /* of cos and sin */
     struct pe_residual residuals[PE_GRANTS];
+    bool is_near;       /* errors are small beside the values */
     bool is_far;        /* angles are so large that float32 hurts some */
     double far_most;    /* the largest error of those that are not harmless */
     size_t quiet_count; /* of elements that show noise as it is: those of the slow pairs, whose
@@ -118,6 +119,9 @@ const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme);
 void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out);
 double pe_suspect_factor(const struct pe_suspect *suspect); /* of cos and sin */
 double pe_suspect_position(const struct pe_suspect *suspect, double t);
+/* The coordinate of a sample's positions that a pair turns with: the first one where the scheme's
+ * positions have no coordinates. */
+size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair);
 double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w);
 
 /* Rows of cosines and sines as a trial's suspect makes them, in doubles. */
@@ -137,8 +141,9 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
 void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, size_t rows,
                         double *cos, double *sin);
 
-/* |t * w| of a pair. */
-double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair);
+/* The position that a pair of a row turns with, and |t * w|. */
+double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair);
+double pe_prediction_angle(const struct pe_prediction *prediction, size_t row, size_t pair);
 
 /* ---- all rows (bounds.c, whole.c) ------------------------------------------------------------ */
 

@@ -18,7 +18,8 @@ double pe_turn_measure(const struct pe_sample *sample, size_t pair)
 {
     double w = NAN;
 
-    for (size_t row = 1; sample->cos && sample->sin && row < sample->rows; row++) {
+    for (size_t row = 1; sample->cos && sample->sin && sample->axes < 2 && row < sample->rows;
+         row++) {
         const double far = sample->positions[row] - sample->positions[0];
         const double c0 = sample->cos[pair], s0 = sample->sin[pair];
         const double c1 = sample->cos[row * sample->pairs + pair];

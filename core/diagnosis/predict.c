@@ -5,6 +5,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/exact/circle.h"
 #include "core/exact/elementary.h"
+#include "core/kinds/rotary.h"
 #include "posenc/comparison.h"
 
 /* What a suspect would have made, and which errors are none. */
@@ -94,6 +95,15 @@ double pe_suspect_position(const struct pe_suspect *suspect, double t)
     return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
 }
 
+size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair)
+{
+    const struct pe_rotary_kind *rotary = suspect->scheme->encoding->rotary;
+    const size_t axis =
+        axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(suspect->scheme, pair) : 0;
+
+    return axis < axes ? axis : 0;
+}
+
 /* Schemes of arithmetic=hf round positions and angles to float32. */
 double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
 {
@@ -109,18 +119,20 @@ double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
 /* Rows between two that are made anew; those between turn by one step each, and lose 2^-47. */
 enum { TURNS = 32 };
 
-static double position_of(const struct pe_positions *positions, size_t row)
+double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
-    return positions->values ? positions->values[row]
+    const struct pe_positions *positions = prediction->positions;
+    const size_t axis = pe_suspect_axis(prediction->suspect, positions->axes, pair);
+
+    return positions->values ? positions->values[axis * positions->count + row]
                              : positions->start + positions->step * (double)row;
 }
 
-static void row_make(const struct pe_prediction *prediction, double position, double *cos,
-                     double *sin)
+static void row_make(const struct pe_prediction *prediction, size_t row, double *cos, double *sin)
 {
-    const double t = pe_suspect_position(prediction->suspect, position);
-
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
+        const double t =
+            pe_suspect_position(prediction->suspect, pe_prediction_position(prediction, row, pair));
         const struct pe_circle at =
             pe_circle_at(pe_suspect_angle(prediction->suspect, t, prediction->frequencies[pair]));
         const bool swapped = prediction->suspect->distortion.swapped;
@@ -182,12 +194,11 @@ void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, si
             row_turn(prediction, cos + at - prediction->pairs, sin + at - prediction->pairs,
                      cos + at, sin + at);
         else
-            row_make(prediction, position_of(prediction->positions, begin + row), cos + at,
-                     sin + at);
+            row_make(prediction, begin + row, cos + at, sin + at);
     }
 }
 
-double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair)
+double pe_prediction_angle(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
-    return fabs(position * prediction->frequencies[pair]);
+    return fabs(pe_prediction_position(prediction, row, pair) * prediction->frequencies[pair]);
 }

@@ -127,7 +127,8 @@ struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struc
 }
 
 /* Parameters that a scheme keeps whatever its frequencies are made of. */
-#define WIDTHS "dim,base,rotary_dim,partial_rotary_factor"
+#define PART   "dim,rotary_dim,partial_rotary_factor"
+#define WIDTHS PART ",base"
 
 static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                         enum pe_bug bug, const char *keep, const char *drop, const char *change)
@@ -200,6 +201,7 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     const double factor = index < 0 ? NAN : scheme->params.values[index].number;
 
     variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, WIDTHS ",arithmetic", NULL, "");
+    variant_add(diagnosis, scheme, PE_BUG_CONFIG_IGNORED, PART ",arithmetic", NULL, "");
     if (index < 0 || !scheme->params.values[index].given)
         return;
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
@@ -300,6 +302,49 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample 
                   with_mistakes && digits <= 3);
         last = kept;
     }
+}
+
+/* ---- parameters that are usual ----------------------------------------------------------------
+ */
+
+/* Does a known scheme of the encoding give a parameter that value? */
+static bool known_has(const struct pe_encoding *encoding, const struct pe_param *param,
+                      const struct pe_value *value)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !has; i++) {
+        struct pe_error err = {0};
+        struct pe_params params;
+        if (strcmp(known[i].encoding, encoding->info.name) != 0)
+            continue;
+        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+        if (!pe_params_set_pairs(&params, known[i].parameters, &err)) {
+            const struct pe_value *its = pe_param_value(&params, param->name);
+            has = its->given && its->number == value->number;
+        }
+        pe_params_free(&params);
+    }
+    return has;
+}
+
+bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t index)
+{
+    const struct pe_encoding *encoding = scheme->encoding;
+    const struct pe_param *param = &encoding->info.params[index];
+    const struct pe_value *value = &scheme->params.values[index];
+    struct pe_params defaults;
+    struct pe_error err = {0};
+    bool is_default;
+
+    if (!value->given || !param->fallback ||
+        (param->type != PE_NUMBER && param->type != PE_INTEGER))
+        return true;
+    pe_params_init(&defaults, encoding->info.params, encoding->info.params_count);
+    is_default = !pe_params_set_text(&defaults, index, param->fallback, &err) &&
+                 defaults.values[index].number == value->number;
+    pe_params_free(&defaults);
+    return is_default || known_has(encoding, param, value);
 }
 
 enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
