@@ -131,10 +131,12 @@ struct pe_prediction {
     size_t pairs;
     double factor, sign;                             /* of cosines and sines; of sines */
     const double *frequencies, *step_cos, *step_sin; /* [pairs] each */
-    bool even; /* a row is the one before it, turned by one step */
+    const double *spread; /* [pairs]: errors of angles in float32, relative */
+    bool even;            /* a row is the one before it, turned by one step */
 };
 
-/* `room` is for 3 times the pairs; both must outlive it. */
+/* `room` is for PE_PREDICTION_ROOM times the pairs; both must outlive it. */
+enum { PE_PREDICTION_ROOM = 4 };
 void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
                          const struct pe_positions *positions, double *room);
 /* [rows, pairs] each. Any thread; the values depend on `begin`, where rows are turned, by 2^-47. */
@@ -168,9 +170,15 @@ struct pe_explanation {
 enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanation *explanation,
                               const struct pe_prediction *of, double *const room[2],
                               struct pe_work *work, struct pe_error *err);
+/* One value of a row, and its prediction. */
+struct pe_bounded {
+    double error;         /* NaN: the value is no number */
+    double value;         /* that was predicted */
+    double angle, spread; /* of a prediction: the angle, and the relative error of float32's */
+    double scale;         /* noise is measured in that */
+};
 /* Is a value with so large an error explained? One that is NaN is not. */
-bool pe_bounds_pass(const struct pe_bounds *bounds, double error, double value, double angle,
-                    double scale);
+bool pe_bounds_pass(const struct pe_bounds *bounds, const struct pe_bounded *value);
 
 /* ---- the stages ------------------------------------------------------------------------------ */
 

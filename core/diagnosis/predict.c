@@ -114,6 +114,17 @@ double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
     return pe_round_to(angle, suspect->distortion.angles);
 }
 
+/* The relative error of an angle by the common formulas in float32: the exponent of the frequency
+ * is rounded up to three times (the logarithm of the base, its product with the pair, the
+ * quotient), which counts as often as the exponent is large; the power is off by two units or so,
+ * scaled frequencies by a few more, and the product with the position is rounded once. */
+static double float32_spread(double frequency)
+{
+    const double exponent = frequency > 0 ? fabs(pe_log(frequency)) : 0;
+
+    return 0x1p-24 * (6 + 3 * exponent);
+}
+
 /* ---- rows of it ----------------------------------------------------------------------------- */
 
 /* Rows between two that are made anew; those between turn by one step each, and lose 2^-47. */
@@ -175,8 +186,11 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
         .frequencies = room,
         .step_cos = room + pairs,
         .step_sin = room + 2 * pairs,
+        .spread = room + 3 * pairs,
     };
     pe_suspect_frequencies(trial->suspect, pairs, room);
+    for (size_t pair = 0; pair < pairs; pair++)
+        room[3 * pairs + pair] = float32_spread(room[pair]);
     prediction->even = is_even(prediction);
     for (size_t pair = 0; pair < pairs && prediction->even; pair++) {
         const struct pe_circle step = pe_circle_at(positions->step * room[pair]);

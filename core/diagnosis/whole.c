@@ -103,9 +103,13 @@ static bool row_judge(const struct whole *whole, const struct chunk *chunk, size
         for (size_t pair = 0; chunk->seen[part] && pair < sample->pairs; pair++) {
             const size_t at = row * sample->pairs + pair;
             const double seen = chunk->seen[part][at], made = chunk->made[part][at];
-            const double scale = chunk->weight ? sqrt(chunk->weight[at]) : 1;
-            if (pe_bounds_pass(&whole->bounds, fabs(seen - made), made,
-                               pe_prediction_angle(&whole->prediction, begin + row, pair), scale) ||
+            const struct pe_bounded value = {
+                .error = fabs(seen - made),
+                .value = made,
+                .angle = pe_prediction_angle(&whole->prediction, begin + row, pair),
+                .spread = whole->prediction.spread[pair],
+                .scale = chunk->weight ? sqrt(chunk->weight[at]) : 1};
+            if (pe_bounds_pass(&whole->bounds, &value) ||
                 (isnan(seen) && (sample->computed || is_missing(sample, part == 1, pair))))
                 continue;
             *bad = (struct pe_bad_rows){
@@ -272,7 +276,8 @@ static enum pe_status rows_look(struct whole *whole, const struct pe_explanation
                                 struct pe_bad_rows *bad, struct pe_pool *pool, struct pe_error *err)
 {
     const size_t pairs = whole->sample->pairs, rows = whole->rows->positions.count;
-    double *steps = pe_memory_take(whole->work, 3 * pairs, sizeof(*steps), "a diagnosis", err);
+    double *steps =
+        pe_memory_take(whole->work, PE_PREDICTION_ROOM * pairs, sizeof(*steps), "a diagnosis", err);
     double *room = NULL;
 
     whole->chunk_rows = pairs < CHUNK ? CHUNK / pairs : 1;
@@ -296,7 +301,7 @@ static enum pe_status rows_look(struct whole *whole, const struct pe_explanation
         pe_no_memory(err, "a diagnosis");
     pe_memory_give(whole->work, room, room_of(whole), sizeof(*room));
     pe_memory_give(whole->work, whole->found, whole->job.blocks, sizeof(*whole->found));
-    pe_memory_give(whole->work, steps, 3 * pairs, sizeof(*steps));
+    pe_memory_give(whole->work, steps, PE_PREDICTION_ROOM * pairs, sizeof(*steps));
     return err->status;
 }
 
