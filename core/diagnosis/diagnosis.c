@@ -185,7 +185,7 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
     /* Suspects are written as parameters in text, with a point whatever the program's locale has.
      */
     const locale_t before = uselocale(pe_locale());
-    pe_suspects_list(diagnosis, expected, inquiry.samples, err);
+    pe_suspects_list(diagnosis, expected, inquiry.samples, count, err);
     uselocale(before);
     if (!err->status && inquiry_run(&inquiry, pool, err)) {
         pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,

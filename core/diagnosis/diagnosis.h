@@ -100,10 +100,11 @@ struct pe_diagnosis {
 
 /* ---- among the files of diagnosis ----------------------------------------------------------- */
 
-/* Lists every scheme and mistake that could explain a sample; diagnosis->schemes are not prepared
- * yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+/* Lists every scheme and mistake that could explain any of the samples; diagnosis->schemes are not
+ * prepared yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
 enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *sample, struct pe_error *err);
+                                const struct pe_sample *samples, size_t count,
+                                struct pe_error *err);
 
 /* ---- what a suspect would have made (predict.c) ---------------------------------------------- */
 
@@ -215,8 +216,9 @@ double pe_rounding_of(enum pe_dtype dtype, double value);
 
 /* The frequency of a pair by the turns between rows; NAN: it cannot be told. */
 double pe_turn_measure(const struct pe_sample *sample, size_t pair);
-/* The base whose powers the frequencies are; NAN: they are none, or it cannot be told. */
-double pe_base_measure(const struct pe_sample *sample);
+/* The base whose powers base^(-pair / divisor) the frequencies are; NAN: they are none, or it
+ * cannot be measured. */
+double pe_base_measure(const struct pe_sample *sample, size_t divisor);
 /* To so many digits. */
 double pe_digits_keep(double number, int digits);
 

@@ -33,13 +33,13 @@ double pe_turn_measure(const struct pe_sample *sample, size_t pair)
     return w;
 }
 
-/* The slope of ln w over pair / pairs, from 0 at the first: least squares. */
-double pe_base_measure(const struct pe_sample *sample)
+/* The slope of ln w over pair / divisor, from 0 at the first: least squares. */
+double pe_base_measure(const struct pe_sample *sample, size_t divisor)
 {
     double products = 0, squares = 0, base;
 
     for (size_t pair = 1; pair < sample->pairs; pair++) {
-        const double x = (double)pair / (double)sample->pairs;
+        const double x = (double)pair / (double)divisor;
         const double w =
             sample->frequencies ? sample->frequencies[pair] : pe_turn_measure(sample, pair);
         if (!(w > 0 && w < 1))

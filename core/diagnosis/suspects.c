@@ -281,26 +281,44 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         mistakes_add(diagnosis, scheme, false);
 }
 
-/* The first likely scheme with a base that was measured. Bases are chosen with few digits; those
- * that need many are the last to be believed. */
-static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
-                         bool with_mistakes)
+/* A scheme with a base that was measured. Bases are chosen with few digits; those that need many
+ * are the last to be believed. */
+static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
+                     const char *scheme, const char *more, double base, bool with_mistakes)
 {
-    const double base = pe_base_measure(sample);
     double last = NAN;
-    size_t first = 0;
-    char text[40];
+    char text[60];
 
-    while (!is_likely(first, sample))
-        first++;
     for (int digits = 1; digits <= 7 && !isnan(base); digits++) {
         const double kept = pe_digits_keep(base, digits);
         if (kept == last || !(kept > 1))
             continue;
-        snprintf(text, sizeof(text), "base=%.17g", kept);
-        other_add(diagnosis, sample, known[first].encoding, text, digits > 3,
-                  with_mistakes && digits <= 3);
+        snprintf(text, sizeof(text), "base=%.17g %s", kept, more);
+        other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && digits <= 3);
         last = kept;
+    }
+}
+
+/* Each way to read the values has a base of its own, and rows that are added have one for either
+ * spacing. */
+static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *samples,
+                         size_t count, bool with_mistakes)
+{
+    double before[2] = {NAN, NAN};
+
+    for (size_t i = 0; i < count; i++) {
+        const struct pe_sample *sample = &samples[i];
+        const size_t pairs = sample->pairs;
+        const double base = pe_base_measure(sample, pairs);
+        const double endpoint =
+            sample->absolute && pairs > 1 ? pe_base_measure(sample, pairs - 1) : NAN;
+        if (base != before[0])
+            base_add(diagnosis, sample, sample->absolute ? "sinusoidal" : "rope", "", base,
+                     with_mistakes);
+        if (endpoint != before[1])
+            base_add(diagnosis, sample, "sinusoidal", "spacing=endpoint", endpoint, with_mistakes);
+        before[0] = base;
+        before[1] = endpoint;
     }
 }
 
@@ -348,14 +366,16 @@ bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t index)
 }
 
 enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *sample, struct pe_error *err)
+                                const struct pe_sample *samples, size_t count, struct pe_error *err)
 {
+    const struct pe_sample *sample = &samples[0];
+
     if (expected)
         expected_add(diagnosis, expected, sample);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (is_likely(i, sample))
             other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
-    measured_add(diagnosis, sample, !expected);
+    measured_add(diagnosis, samples, count, !expected);
     if (pe_work_check(diagnosis->work, err))
         return err->status;
     return diagnosis->listed ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;
