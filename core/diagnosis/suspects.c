@@ -281,8 +281,11 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         mistakes_add(diagnosis, scheme, false);
 }
 
+/* A base of few digits is the measured one if it is as near as noise may take it. */
+#define BASE_NEAR 0.01
+
 /* A scheme with a base that was measured. Bases are chosen with few digits; those that need many
- * are the last to be believed. */
+ * are the last to be believed. Mistakes are made with the first that is near. */
 static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                      const char *scheme, const char *more, double base, bool with_mistakes)
 {
@@ -294,7 +297,9 @@ static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sam
         if (kept == last || !(kept > 1))
             continue;
         snprintf(text, sizeof(text), "base=%.17g %s", kept, more);
-        other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && digits <= 3);
+        const bool is_near = digits <= 3 && fabs(kept - base) <= BASE_NEAR * base;
+        other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && is_near);
+        with_mistakes = with_mistakes && !is_near;
         last = kept;
     }
 }
