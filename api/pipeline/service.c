@@ -20,7 +20,7 @@
 #include "api/store/store.h"
 
 /* Counted up whenever the bytes of any answer change while the version does not. */
-#define REPRESENTATION "1"
+#define REPRESENTATION "2"
 
 /* ---- the service ---------------------------------------------------------------------------- */
 

@@ -56,9 +56,8 @@ DTYPES = {"f32": lambda x: x.astype(F32), "f16": lambda x: x.astype(F16), "bf16"
 
 # ---- tables --------------------------------------------------------------------------------------
 
-def rotary(cos, sin, rng):
+def rotary(cos, sin, way):
     """As rotary code keeps them: one column a pair, or each twice."""
-    way = rng.integers(3)
     if way == 0:
         return {"cos": cos, "sin": sin}
     double = (lambda x: numpy.concatenate([x, x], -1)) if way == 1 else \
@@ -72,19 +71,29 @@ def absolute(cos, sin, layout):
     return {"table": numpy.stack([sin, cos], -1).reshape(len(sin), -1)}
 
 
-def angles(formula, dim, base, rows, start=0):
-    t = numpy.arange(start, start + rows, dtype=F32)
-    return t[:, None] * formula(dim, base)
-
-
-def shape(rng):
+def any_shape(rng):
     """Width and rows: narrow and short ones as often as wide and long ones."""
     dim = 2 * int(2 ** rng.uniform(0, 7))
-    most = min(13, 20 - math.log2(dim))
-    return dim, int(2 ** rng.uniform(4, most))
+    return dim, int(2 ** rng.uniform(4, min(13, 20 - math.log2(dim))))
 
 
-def made(seed):
+def narrow_shape(rng):
+    return 2 * int(rng.integers(2, 9)), int(rng.integers(300, 8193))
+
+
+def clear_shape(rng):
+    """Enough pairs and rows to tell a base from others."""
+    return 2 * int(rng.integers(8, 65)), int(rng.integers(300, 2049))
+
+
+def moved(rng, x, ulps):
+    """As another library has it: up to so many units in the last place beside."""
+    steps = rng.integers(-ulps, ulps + 1, x.shape) if ulps else numpy.zeros(x.shape, int)
+    bits = x.astype(F32).view(numpy.int32) + steps.astype(numpy.int32)
+    return numpy.where(x == 0, x, bits.view(F32)).astype(F32)
+
+
+def made(seed, shape, ulps=1):
     """(a name, tensors, what is expected) of one random table."""
     rng = numpy.random.default_rng(seed)
     dim, rows = shape(rng)
@@ -94,13 +103,15 @@ def made(seed):
     formula = FORMULAS[rng.integers(len(FORMULAS))]
     if not is_rotary and endpoint:
         formula = of_endpoint
-    angle = angles(formula, dim, base, rows)
-    cos, sin = numpy.cos(angle), numpy.sin(angle)
+    way, layout = rng.integers(3), ["interleaved", "concatenated"][rng.integers(2)]
+    w = formula(dim, base)
+    w[1:] = moved(rng, w[1:], 2 * ulps)  # the first is 1 in every library
+    angle = numpy.arange(rows, dtype=F32)[:, None] * w
+    cos, sin = (numpy.clip(moved(rng, f(angle), ulps), -1, 1) for f in (numpy.cos, numpy.sin))
     name = f"{seed}: {formula.__name__} dim {dim} base {base} rows {rows} {kind}"
     if is_rotary:
-        tensors, expected = rotary(cos, sin, rng), {"name": "rope", "dim": dim, "base": base}
+        tensors, expected = rotary(cos, sin, way), {"name": "rope", "dim": dim, "base": base}
     else:
-        layout = ["interleaved", "concatenated"][rng.integers(2)]
         tensors = absolute(cos, sin, layout)
         expected = {"name": "sinusoidal", "dim": dim, "base": base, "layout": layout,
                     "spacing": "endpoint" if formula is of_endpoint else "paper"}

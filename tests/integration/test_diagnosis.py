@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from samples import F32, ask, bf16, cos_sin, f16, float32_cos_sin
-from service import get, inv_freq, post_json, rotated, table
+from service import call, get, inv_freq, post_json, rotated, table
 
 YARN = {"name": "rope", "dim": 64, "rope_type": "yarn", "factor": 8,
         "original_max_position_embeddings": 512}
@@ -384,3 +384,103 @@ def test_identical_tables(server, start):
     report = diagnose(server, {"table": table(server, "sinusoidal", dim=33, length=70)},
                       encoding="sinusoidal")
     assert report["identical_to"] == ["exact"]
+
+
+# ---- nothing is expected ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("base,words", [
+    (10000, "rope, base 10 000"), (10007, "rope, base 10 007 (usual: 10 000)"),
+    (777, "rope, base 777 (usual: 10 000)"), (500000, "rope, base 500 000")])
+def test_unusual_parameters_are_named(server, base, words):
+    tensors = noisy(cos_sin(numpy.arange(600)[:, None] * inv_freq(64, base)), "f32")
+    report = diagnose(server, tensors)
+    assert verdict(report) == CONSISTENT
+    assert report["candidates"][0]["explanation"] == f"consistent with {words}"
+    assert any("nothing was expected" in warning for warning in report["warnings"])
+
+
+def test_noise_is_near_nothing(server):
+    rng = numpy.random.default_rng(5)
+    noise = {"cos": rng.standard_normal((300, 32)), "inv_freq": rng.uniform(0, 1, 32),
+             "table": rng.uniform(-1, 1, (300, 64))}
+    for name, values in noise.items():
+        for expected in ({}, {"encoding": "sinusoidal" if name == "table" else "rope"}):
+            report = diagnose(server, {name: values}, **expected)
+            assert report["verdict"] == "unknown"
+            for candidate in report["candidates"]:
+                assert candidate["explanation"].startswith("far away"), report
+
+
+def test_a_table_with_one_bad_row_is_near(server):
+    tensors = noisy(cos_sin(numpy.arange(600)[:, None] * inv_freq(64)), "f32")
+    tensors["cos"][77] = 0
+    report = diagnose(server, tensors, encoding="rope")
+    assert report["verdict"] == "unknown"
+    assert report["candidates"][0]["explanation"].startswith("near")
+
+
+# ---- files that the service wrote ---------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
+@pytest.mark.parametrize("name,scheme,places", [
+    ("rope", {"dim": 64}, {"length": 100}),
+    ("mrope", {"dim": 32, "mrope_section": "4,6,6"},
+     {"positions": "0,1,2,3,4,5;0,0,1,1,2,2;0,1,0,1,0,1"})])
+def test_own_files_are_read_as_they_are(server, dtype, name, scheme, places):
+    path = f"/v1/encodings/{name}/table"
+    asked = {"dtype": dtype, **scheme, **places}
+    where = {key: value for key, value in places.items() if key != "length"}
+    shape = list(get(server, path, format="npy", **asked).npy.shape)
+    assert shape[0] == 2
+    for kind in ("npy", "raw", "safetensors"):
+        body = get(server, path, format=kind, **asked)
+        raw = {"tensor_dtype": dtype, "tensor_shape": shape} if kind == "raw" else {}
+        tensor = {} if kind == "safetensors" else {"tensor": "table"}
+        for expected in ({}, {"encoding": name, **scheme}):
+            if not expected and (name == "mrope" or kind == "safetensors"):
+                continue  # which needs one, or has it in its metadata
+            report = call(server, "POST", "/v1/diagnosis", body.body,
+                          {"Content-Type": body.headers["content-type"]}, **expected, **where,
+                          **raw, **tensor).good().json
+            assert report["verdict"] == ("match" if expected else "consistent"), (kind, report)
+            assert report["rows"] == shape[1]
+
+
+# ---- positions of several coordinates -----------------------------------------------------------
+
+MROPE = {"name": "mrope", "dim": 32, "mrope_section": [4, 6, 6]}
+PLACES = numpy.array([numpy.arange(70) // 2, numpy.arange(70) // 7, numpy.arange(70) % 7])
+
+
+def mrope_angles(places):
+    axis = numpy.repeat([0, 1, 2], MROPE["mrope_section"])
+    return places[axis].T * inv_freq(32)
+
+
+def test_tables_at_coordinates(server):
+    def look(places):
+        return verdict(diagnose(server, noisy(cos_sin(mrope_angles(places)), "f32"),
+                                encoding=MROPE, positions=PLACES.tolist()))
+    assert look(PLACES) == ("match", None)
+    assert look(PLACES + 1) == known("off-by-one-position")
+    assert look(PLACES[[0, 0, 0]])[0] == "other-scheme"
+    assert look(PLACES[[0, 2, 1]])[0] == "unknown"
+
+
+@pytest.mark.parametrize("per_head", [False, True])
+def test_heads_at_coordinates(server, per_head):
+    q = numpy.random.default_rng(2).standard_normal((2, 3, 70, 32))
+    angle = mrope_angles(PLACES)
+    cos, sin = numpy.cos(angle), numpy.sin(angle)
+    a, b = q[..., :16], q[..., 16:]
+    after = numpy.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+    asked = {"encoding": MROPE, "axes": "bhsd", "layout": "half", "per_head": per_head}
+    for damage, expected in ((0, "match"), (0.5, "unknown")):
+        after[1, 2, 40, 3] += damage
+        report = diagnose(server, {"q": q, "q_rotated": after}, positions=PLACES.tolist(), **asked)
+        assert report["verdict"] == expected, report
+    three = numpy.stack([PLACES, PLACES], 1).tolist()
+    if not per_head:
+        report = diagnose(server, {"q": q, "q_rotated": after}, positions=three, **asked)
+        assert (report["verdict"], report["bad_rows"]) == ("unknown", 1)
+        assert report["first_bad"]["row"] == 70 + 40
