@@ -33,7 +33,8 @@ const BUGS: Record<string, [string, string?]> = {
 /** Sentences of the API that name no mistake, by how they begin. */
 const SENTENCES: [string, string][] = [
   ["near,", "接近，但差异超出舍入或噪声"], ["far away", "相差很大，无法解释"],
-  ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"], ["what was posted, but", "差异与 f16 的噪声相当"],
+  ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"],
+  ["what was posted, but", "差异与 f16 的噪声相当"],
   ["every value", "检查过的每个值都只差舍入（包括 float32 的角度）"],
   ["no positions", "没有给出位置：各行按 0、1、2 … 处理"],
 ];
