@@ -26,7 +26,10 @@ static const struct pe_param params_list[] = {
     API_PARAM_CACHE,
 };
 
-static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
+#define OWN "encoding tensors positions tensor " API_CONFIG_OWN
+static const char own[] = OWN;
+/* The JSON answer of a table, posted as it is, has members that describe the answer. */
+static const char own_of_answer[] = OWN " warnings attention_factor";
 static const char later[] = "cu_seqlens delta";
 
 static void state_release(void *what)
@@ -111,6 +114,12 @@ static enum api_status expected_read(struct diagnosis_state *state, struct api_e
                : not_told(state, err);
 }
 
+/* Is the body an answer of the service, whose warnings are a list? */
+static bool is_answer(const struct api_request *request)
+{
+    return json_is_array(json_object_get(request->json, "warnings"));
+}
+
 static enum api_status params_read(struct diagnosis_state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->places_params, &state->answer_params,
@@ -121,7 +130,8 @@ static enum api_status params_read(struct diagnosis_state *state, struct api_err
     api_places_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_start(request, later, err) || expected_read(state, err) ||
-        api_bind(request, sets, state->encoding ? 4 : 3, own, err))
+        api_bind(request, sets, state->encoding ? 4 : 3, is_answer(request) ? own_of_answer : own,
+                 err))
         return api_failed(err);
     if (state->encoding &&
         (api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||
