@@ -432,9 +432,9 @@ UNEXPECTED = [unexpected(f"rope, {base}, {kind}", made(rope(base=base), product,
 # ---- batch rows ---------------------------------------------------------------------------------
 
 def batch(name, verdict, change, row=None):
-    """q before and after, three batch rows of 100 tokens and two heads."""
+    """q before and after, three batch rows of 100 tokens and four heads."""
     def make(server):
-        q = numpy.random.default_rng(3).standard_normal((3, 2, 100, 32))
+        q = numpy.random.default_rng(3).standard_normal((3, 4, 100, 32))
         after = rotated(q, numpy.arange(100), "half")
         change(after)
         return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, \
@@ -470,7 +470,7 @@ BATCHES = [batch("three batch rows", "match", lambda x: None),
            batch("a token of the last batch row", "not right", cleared(2, slice(None), 50), 250),
            batch("one element of the last batch row", "not right", element(2, 1, 99, 3), 299),
            batch_tables("tables of three batch rows", "match", lambda x: None),
-           batch_tables("the last table of zeros", "not right", cleared(2), 800),
+           batch_tables("the last table of zeros", "not right", cleared(2), 801),
            batch_tables("one element of the last table", "not right", element(2, 399, 5), 1199)]
 
 GROUPS = {"listed": LISTED, "listed in float32": IN_HF, "unlisted": UNLISTED, "right": RIGHT,
