@@ -28,7 +28,8 @@ static enum pe_status faulty_make(const struct pe_scheme *scheme, float out[2][R
 
 static enum pe_status diagnose(const struct pe_scheme *expected, struct pe_error *err)
 {
-    static const char *const verdicts[] = {"match", "known-bug", "other-scheme", "unknown"};
+    static const char *const verdicts[] = {"match", "known-bug", "other-scheme", "unknown",
+                                           "consistent"};
     static float table[2][ROWS * PAIRS];
     static double cos[ROWS * PAIRS], sin[ROWS * PAIRS], positions[ROWS];
     const struct pe_sample sample = {

@@ -26,7 +26,10 @@ static const struct pe_param params_list[] = {
     API_PARAM_CACHE,
 };
 
-static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
+#define OWN "encoding tensors positions tensor " API_CONFIG_OWN
+static const char own[] = OWN;
+/* The JSON answer of a table, posted as it is, has members that describe the answer. */
+static const char own_of_answer[] = OWN " warnings attention_factor";
 static const char later[] = "cu_seqlens delta";
 
 static void state_release(void *what)
@@ -44,6 +47,10 @@ static void state_release(void *what)
 /* Caches as engines keep them become cos and sin, or inv_freq. */
 static enum api_status engines_read(struct diagnosis_state *state, struct api_error *err)
 {
+    const bool is_rotary = !state->encoding || pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+
+    if (is_rotary && api_engine_unstack(state->request, err))
+        return api_failed(err);
     if (api_request_tensor(state->request, "freqs_cis"))
         return API_OK; /* which is read as it is */
     return api_engine_split(state->request, &state->params, err) ||
@@ -107,6 +114,12 @@ static enum api_status expected_read(struct diagnosis_state *state, struct api_e
                : not_told(state, err);
 }
 
+/* Is the body an answer of the service, whose warnings are a list? */
+static bool is_answer(const struct api_request *request)
+{
+    return json_is_array(json_object_get(request->json, "warnings"));
+}
+
 static enum api_status params_read(struct diagnosis_state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->places_params, &state->answer_params,
@@ -117,7 +130,8 @@ static enum api_status params_read(struct diagnosis_state *state, struct api_err
     api_places_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_start(request, later, err) || expected_read(state, err) ||
-        api_bind(request, sets, state->encoding ? 4 : 3, own, err))
+        api_bind(request, sets, state->encoding ? 4 : 3, is_answer(request) ? own_of_answer : own,
+                 err))
         return api_failed(err);
     if (state->encoding &&
         (api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||
@@ -144,6 +158,7 @@ static enum api_status expected_open(struct diagnosis_state *state, struct api_e
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err))
         return api_failed(err);
+    state->places.axes_count = pe_scheme_axes(state->scheme);
     return API_OK;
 }
 

@@ -324,7 +324,7 @@ enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_e
 
     /* A layer of many heads that do not rotate at all must not use up what is looked for: those
      * beside an unknown one come last. */
-    if (api_readings_rows(&state->readings, "q", heads->tokens,
+    if (api_readings_rows(&state->readings, "q", &(struct api_sheet){1, heads->tokens, 0},
                           (tensor->shape[tensor->rank - 1] + 1) / 2, err) ||
         rooms_take(heads, err) || cells_diagnose(heads, false, err) ||
         cells_diagnose(heads, true, err))

@@ -2,6 +2,7 @@
 #include "api/handlers/diagnosis_report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/base/names.h"
@@ -12,17 +13,69 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-static const char *explanation_of(const struct pe_finding *finding, bool noisy)
+/* "10 007": whole numbers from 10 000 on in groups of three digits. */
+static void number_write(char out[48], double number)
+{
+    char digits[40];
+    size_t count, at = 0;
+
+    snprintf(digits, sizeof(digits), "%.17g", number);
+    if (!(number >= 10000 && number < 1e15 && number == floor(number)))
+        snprintf(digits, sizeof(digits), "%.6g", number);
+    count = strlen(digits);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && (count - i) % 3 == 0 && strspn(digits, "0123456789") == count && count > 4)
+            out[at++] = ' ';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+}
+
+/* "rope, base 10 007 (usual: 10 000)": the numbers that were given, but for the width, which every
+ * scheme takes from what was posted. */
+static void scheme_write(const struct pe_scheme *scheme, char *out, size_t size)
+{
+    const struct pe_params *params = pe_scheme_params(scheme);
+    size_t at =
+        (size_t)snprintf(out, size, "%s", pe_encoding_info(pe_scheme_encoding(scheme))->name);
+
+    for (size_t i = 0; i < params->count && at < size; i++) {
+        const struct pe_param *param = &params->list[i];
+        char number[48], usual[48];
+        struct pe_params defaults;
+        if (!params->values[i].given || !param->fallback || param->type != PE_NUMBER)
+            continue;
+        number_write(number, params->values[i].number);
+        at += (size_t)snprintf(out + at, size - at, ", %s %s", param->name, number);
+        if (pe_diagnosis_is_usual(scheme, i) || at >= size)
+            continue;
+        pe_params_init(&defaults, params->list, params->count);
+        pe_params_set_text(&defaults, i, param->fallback, &(struct pe_error){0});
+        number_write(usual, defaults.values[i].number);
+        pe_params_free(&defaults);
+        at += (size_t)snprintf(out + at, size - at, " (usual: %s)", usual);
+    }
+}
+
+static json_t *explanation_json(const struct pe_finding *finding, bool noisy, bool is_expected)
 {
     const struct pe_bug_info *info = finding->bug;
+    char scheme[200];
 
     if (!finding->fits)
-        return "near, but further away than rounding or noise explains";
+        return json_string(finding->is_near
+                               ? "near, but further away than rounding or noise explains"
+                               : "far away: it explains nothing of what was posted");
     if (info)
-        return info->explanation;
-    return noisy ? "what was posted, but for noise as large as rms"
-                 : "every value that was looked at is explained by rounding, that of angles in "
-                   "float32 included";
+        return json_string(info->explanation);
+    if (!is_expected) {
+        scheme_write(finding->scheme, scheme, sizeof(scheme));
+        return json_sprintf("consistent with %s%s", scheme,
+                            noisy ? ", but for noise as large as rms" : "");
+    }
+    return json_string(noisy ? "what was posted, but for noise as large as rms"
+                             : "every value that was looked at is explained by rounding, that of "
+                               "angles in float32 included");
 }
 
 /* A mistake's cure is the library's; that a route of the service applies it is known here. */
@@ -39,16 +92,16 @@ static json_t *fix_json(const struct pe_finding *finding)
                             : "");
 }
 
-static json_t *finding_json(const struct pe_finding *finding, bool noisy)
+static json_t *finding_json(const struct pe_finding *finding, bool noisy, bool is_expected)
 {
     const struct pe_bug_info *info = finding->bug;
     json_t *encoding = api_scheme_json(finding->scheme);
 
-    return json_pack("{so so sb so ss so so so so}", "encoding", encoding, "layout",
+    return json_pack("{so so sb so so so so so so}", "encoding", encoding, "layout",
                      text_or_null(finding->sample->layout), "fits", finding->fits, "bug",
                      text_or_null(info ? info->code : NULL), "explanation",
-                     explanation_of(finding, noisy), "fix", fix_json(finding), "max_abs",
-                     api_number_json(finding->max_abs), "max_ulp",
+                     explanation_json(finding, noisy, is_expected), "fix", fix_json(finding),
+                     "max_abs", api_number_json(finding->max_abs), "max_ulp",
                      api_number_json(finding->max_ulp), "rms", api_number_json(finding->rms));
 }
 
@@ -75,6 +128,10 @@ static json_t *warnings_make(const struct diagnosis_state *state, size_t bad_row
         !pe_param_given(&state->places_params, "step"))
         json_array_append_new(
             warnings, json_string("no positions are given: rows were taken for 0, 1, 2 ..."));
+    if (!state->scheme && told && pe_diagnosis_verdict(told) == PE_VERDICT_CONSISTENT)
+        json_array_append_new(
+            warnings, json_string("nothing was expected, so nothing is confirmed: post encoding or "
+                                  "config for a verdict of match"));
     if (bad_rows > 0 && heads->axes.rank == 0)
         json_array_append_new(
             warnings, json_sprintf("%zu of %zu rows are not what the first candidate makes; "
@@ -114,19 +171,21 @@ static json_t *identical_json(const struct pe_diagnosis *diagnosis)
     return list;
 }
 
-static json_t *candidates_json(const struct pe_diagnosis *diagnosis)
+static json_t *candidates_json(const struct pe_diagnosis *diagnosis, bool is_expected)
 {
     json_t *candidates = json_array();
     const struct pe_finding *finding;
 
     for (size_t i = 0; diagnosis && (finding = pe_diagnosis_finding(diagnosis, i)); i++)
-        json_array_append_new(candidates, finding_json(finding, pe_diagnosis_is_noisy(diagnosis)));
+        json_array_append_new(candidates,
+                              finding_json(finding, pe_diagnosis_is_noisy(diagnosis), is_expected));
     return candidates;
 }
 
 static const char *verdict_name(enum pe_verdict verdict)
 {
-    static const char *const names[] = {"match", "known-bug", "other-scheme", "unknown"};
+    static const char *const names[] = {"match", "known-bug", "other-scheme", "unknown",
+                                        "consistent"};
 
     return names[verdict];
 }
@@ -137,7 +196,7 @@ static const char *verdict_name(enum pe_verdict verdict)
 static size_t cell_told(const struct diagnosis_heads *heads)
 {
     for (size_t i = 0; i < heads->count; i++)
-        if (heads->cells[i].verdict != PE_VERDICT_MATCH)
+        if (!pe_verdict_is_good(heads->cells[i].verdict))
             return i;
     return 0;
 }
@@ -171,7 +230,7 @@ static void head_join(struct diagnosis_cell *head, const struct diagnosis_cell *
     const double max_abs = fmax(head->max_abs, cell->max_abs);
 
     if (head->is == CELL_WAITS ||
-        (head->verdict == PE_VERDICT_MATCH && cell->verdict != PE_VERDICT_MATCH))
+        (pe_verdict_is_good(head->verdict) && !pe_verdict_is_good(cell->verdict)))
         *head = *cell;
     head->is = CELL_HELD;
     head->bad.count = bad;
@@ -204,7 +263,7 @@ static json_t *heads_json(const struct diagnosis_state *state)
     return report;
 }
 
-static json_t *explanations_json(const struct diagnosis_heads *heads)
+static json_t *explanations_json(const struct diagnosis_heads *heads, bool is_expected)
 {
     json_t *list = json_array();
 
@@ -213,13 +272,14 @@ static json_t *explanations_json(const struct diagnosis_heads *heads)
         size_t count = 0;
         for (size_t at = 0; at < heads->count; at++)
             count += heads->cells[at].explanation == (int)i;
-        json_array_append_new(list, json_pack("{so sI sb sb so}", "first_head",
-                                              kv_axes_place_json(&heads->axes, KV_BATCH, by->cell),
-                                              "heads", (json_int_t)count, "ambiguous",
-                                              pe_diagnosis_is_ambiguous(by->diagnosis), "noisy",
-                                              pe_diagnosis_is_noisy(by->diagnosis), "candidate",
-                                              finding_json(pe_diagnosis_finding(by->diagnosis, 0),
-                                                           pe_diagnosis_is_noisy(by->diagnosis))));
+        json_array_append_new(
+            list,
+            json_pack("{so sI sb sb so}", "first_head",
+                      kv_axes_place_json(&heads->axes, KV_BATCH, by->cell), "heads",
+                      (json_int_t)count, "ambiguous", pe_diagnosis_is_ambiguous(by->diagnosis),
+                      "noisy", pe_diagnosis_is_noisy(by->diagnosis), "candidate",
+                      finding_json(pe_diagnosis_finding(by->diagnosis, 0),
+                                   pe_diagnosis_is_noisy(by->diagnosis), is_expected)));
     }
     return list;
 }
@@ -234,11 +294,11 @@ static void heads_tell(const struct diagnosis_state *state, json_t *report)
     json_object_set_new(report, "verdict", json_string(verdict_name(cell->verdict)));
     json_object_set_new(report, "first_bad", first_bad_json(&cell->bad));
     json_object_set_new(report, "first_head",
-                        cell->verdict == PE_VERDICT_MATCH
+                        pe_verdict_is_good(cell->verdict)
                             ? json_null()
                             : kv_axes_place_json(&heads->axes, KV_BATCH, told));
     json_object_set_new(report, "per_head", heads_json(state));
-    json_object_set_new(report, "explanations", explanations_json(heads));
+    json_object_set_new(report, "explanations", explanations_json(heads, state->scheme));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -256,8 +316,8 @@ json_t *diagnosis_report(const struct diagnosis_state *state)
         verdict_name(told ? pe_diagnosis_verdict(told) : PE_VERDICT_UNKNOWN), "ambiguous",
         told && pe_diagnosis_is_ambiguous(told), "noisy", told && pe_diagnosis_is_noisy(told),
         "identical_to", identical_json(told), "rows", rows, "rows_compared", rows, "bad_rows",
-        (json_int_t)bad_rows, "first_bad", first_bad_json(bad), "candidates", candidates_json(told),
-        "warnings", warnings_make(state, bad_rows));
+        (json_int_t)bad_rows, "first_bad", first_bad_json(bad), "candidates",
+        candidates_json(told, state->scheme), "warnings", warnings_make(state, bad_rows));
 
     if (report && by_head)
         heads_tell(state, report);

@@ -238,10 +238,50 @@ static void tensor_drop(struct api_request *request, const char *name)
     request->tensors_count--;
 }
 
+/* Puts cos and sin in the place of one tensor or two. */
+static enum api_status parts_put(struct api_request *request, const char *const names[2],
+                                 const struct api_tensor parts[2], struct api_error *err)
+{
+    struct api_tensor *tensors;
+
+    for (size_t i = 0; i < 2; i++)
+        tensor_drop(request, names[i]);
+    tensors = api_arena_take(request->arena, (request->tensors_count + 2) * sizeof(*tensors));
+    if (!tensors)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tensors");
+    if (request->tensors_count > 0)
+        memcpy(tensors, request->tensors, request->tensors_count * sizeof(*tensors));
+    memcpy(tensors + request->tensors_count, parts, 2 * sizeof(*parts));
+    request->tensors = tensors;
+    request->tensors_count += 2;
+    return API_OK;
+}
+
+enum api_status api_engine_unstack(struct api_request *request, struct api_error *err)
+{
+    static const char *const names[2] = {"table", NULL};
+    const struct api_tensor *table = api_request_tensor(request, names[0]);
+    struct api_tensor parts[2] = {{.name = "cos"}, {.name = "sin"}};
+    size_t elements = 1;
+
+    if (!table || table->tensor.rank < 3 || table->tensor.shape[0] != 2)
+        return API_OK;
+    for (unsigned axis = 1; axis < table->tensor.rank; axis++)
+        elements *= table->tensor.shape[axis];
+    for (size_t i = 0; i < 2; i++) {
+        struct pe_tensor *part = &parts[i].tensor;
+        *part = table->tensor;
+        part->rank--;
+        memmove(part->shape, part->shape + 1, part->rank * sizeof(*part->shape));
+        part->data = (char *)part->data + i * elements * pe_dtype_info(part->dtype)->size;
+    }
+    return parts_put(request, names, parts, err);
+}
+
 enum api_status api_engine_split(struct api_request *request, const struct pe_params *params,
                                  struct api_error *err)
 {
-    struct api_tensor parts[2], *tensors;
+    struct api_tensor parts[2];
     int cache;
 
     if (cache_find(request, params, &cache, err) || cache < 0)
@@ -253,17 +293,7 @@ enum api_status api_engine_split(struct api_request *request, const struct pe_pa
                               "a cache of ggml has a tensor rope_freqs.weight");
     if (api_engine_read(request, (enum api_engine)cache, &parts[0], &parts[1], err))
         return api_failed(err);
-    for (size_t i = 0; i < 2; i++)
-        tensor_drop(request, layouts[cache].tensors[i]);
-    tensors = api_arena_take(request->arena, (request->tensors_count + 2) * sizeof(*tensors));
-    if (!tensors)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tensors");
-    if (request->tensors_count > 0)
-        memcpy(tensors, request->tensors, request->tensors_count * sizeof(*tensors));
-    memcpy(tensors + request->tensors_count, parts, sizeof(parts));
-    request->tensors = tensors;
-    request->tensors_count += 2;
-    return API_OK;
+    return parts_put(request, layouts[cache].tensors, parts, err);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */

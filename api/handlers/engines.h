@@ -45,6 +45,10 @@ enum api_status api_engine_factors_read(struct api_request *request, struct api_
 enum api_status api_engine_split(struct api_request *request, const struct pe_params *params,
                                  struct api_error *err);
 
+/* Replaces the tensor `table` of [2, ...] by cos and sin: the two outputs of a rotary table as npy
+ * and raw bytes have them, one behind the other. Any other tensor is left as it is. */
+enum api_status api_engine_unstack(struct api_request *request, struct api_error *err);
+
 /* Sets rope_type custom with the frequencies or factors that are among the tensors (inv_freq,
  * rope_freqs.weight), which are then no tensors of the request any more. */
 enum api_status api_engine_frequencies(struct api_request *request, struct pe_params *params,

@@ -74,6 +74,7 @@ struct pe_sample *api_readings_add(struct api_readings *readings, const char *la
                                   .rows = readings->rows_count,
                                   .pairs = pairs,
                                   .positions = readings->positions,
+                                  .axes = readings->all.axes,
                                   .dtype = dtype,
                                   .precision = dtype};
     reading->unexpected = layout && readings->layout && strcmp(layout, readings->layout) != 0;
@@ -106,18 +107,55 @@ size_t api_readings_rows_of(size_t total, size_t pairs)
     return total < most ? total : most;
 }
 
-static double position_of(const struct api_readings *readings, size_t row)
+/* A coordinate of the position of a row, counted over all batch rows. */
+static double position_of(const struct pe_positions *all, size_t axis, size_t row)
 {
-    const struct pe_positions *all = &readings->all;
-
-    return all->values ? all->values[row] : all->start + all->step * (double)row;
+    return all->values ? all->values[axis * all->count + row]
+                       : all->start + all->step * (double)row;
 }
 
-enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
-                                  size_t pairs, struct api_error *err)
+/* Positions of all batch rows, one behind the other, from those of each. */
+static enum api_status batch_expand(struct api_readings *readings, const struct api_sheet *sheet,
+                                    const struct pe_positions *of, struct api_error *err)
 {
-    const struct pe_axes axes = {1, 1, total, 1, 2 * pairs};
+    const size_t axes = of->axes > 1 ? of->axes : 1, total = sheet->batch * sheet->sequence;
+    double *values;
+
+    readings->all = *of;
+    readings->all.count = total;
+    readings->all.batch = 1;
+    if (sheet->batch == 1 || of->batch == sheet->batch)
+        return API_OK;
+    values = api_readings_room(readings, axes * total);
+    if (!values)
+        return api_readings_no_memory(err);
+    for (size_t axis = 0; axis < axes; axis++)
+        for (size_t row = 0; row < total; row++)
+            values[axis * total + row] = position_of(of, axis, row % sheet->sequence);
+    readings->all.values = values;
+    return API_OK;
+}
+
+static enum api_status positions_check(const struct pe_positions *all, struct api_error *err)
+{
+    const size_t axes = all->axes > 1 ? all->axes : 1, count = axes * all->count;
+
+    for (size_t i = 0; i < count; i = all->values || i + 1 == count ? i + 1 : count - 1)
+        if (!(fabs(position_of(all, 0, i)) <= 0x1p53 - 1))
+            return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
+                            "positions must be within +-(2^53 - 1), got %.4g",
+                            position_of(all, 0, i));
+    return API_OK;
+}
+
+enum api_status api_readings_rows(struct api_readings *readings, const char *name,
+                                  const struct api_sheet *sheet, size_t pairs,
+                                  struct api_error *err)
+{
+    const struct pe_axes axes = {sheet->batch, 1, sheet->sequence, 1, 2 * pairs};
+    const size_t total = sheet->batch * sheet->sequence;
     struct pe_positions positions;
+    size_t count;
 
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
@@ -125,44 +163,38 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
         return pairs_refuse(name, pairs, err);
     readings->rows_count = api_readings_rows_of(total, pairs);
     readings->rows_posted = total;
-    readings->positions = api_readings_room(readings, readings->rows_count);
+    if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err) ||
+        batch_expand(readings, sheet, &positions, err) || positions_check(&readings->all, err))
+        return api_failed(err);
+    count = (positions.axes > 1 ? positions.axes : 1) * readings->rows_count;
+    readings->positions = api_readings_room(readings, count);
     readings->rows =
         api_arena_take(readings->request->arena, readings->rows_count * sizeof(size_t));
     if (!readings->positions || !readings->rows)
         return api_readings_no_memory(err);
-    if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err))
-        return api_failed(err);
-    readings->all = positions;
-    readings->all.count = total;
-    for (size_t i = 0; i < total; i = positions.values || i + 1 == total ? i + 1 : total - 1)
-        if (!(fabs(position_of(readings, i)) <= 0x1p53 - 1))
-            return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
-                            "positions must be within +-(2^53 - 1), got %.4g",
-                            position_of(readings, i));
-    for (size_t i = 0; i < readings->rows_count; i++) {
+    for (size_t i = 0; i < readings->rows_count; i++)
         readings->rows[i] = row_of(i, readings->rows_count, total);
-        readings->positions[i] = position_of(readings, readings->rows[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        readings->positions[i] = position_of(&readings->all, i / readings->rows_count,
+                                             readings->rows[i % readings->rows_count]);
     return API_OK;
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* The last axis is the width, all others but one are 1. False: it is no table. */
-static bool sheet_of(const struct pe_tensor *tensor, unsigned width_axes, size_t *rows,
-                     size_t *width)
+/* The last axis is the width; of the others the last that is not 1 is that of positions, and those
+ * before it are batch rows. False: it is no table. */
+static bool sheet_of(const struct pe_tensor *tensor, unsigned width_axes, struct api_sheet *sheet)
 {
-    size_t most = 1;
-
+    *sheet = (struct api_sheet){1, 1, 0};
     if (tensor->rank < width_axes + 1)
         return false;
-    *rows = 1;
-    *width = tensor->shape[tensor->rank - width_axes];
-    for (unsigned axis = 0; axis + width_axes < tensor->rank; axis++) {
-        *rows *= tensor->shape[axis];
-        most = tensor->shape[axis] > most ? tensor->shape[axis] : most;
+    sheet->width = tensor->shape[tensor->rank - width_axes];
+    for (unsigned axis = tensor->rank - width_axes; axis-- > 0;) {
+        size_t *count = sheet->sequence == 1 ? &sheet->sequence : &sheet->batch;
+        *count *= tensor->shape[axis];
     }
-    return *width > 0 && *rows <= most;
+    return sheet->width > 0;
 }
 
 /* Is column i the same as i + pairs in every row, or 2i as 2i + 1? And not all columns alike. */
@@ -181,6 +213,8 @@ static bool repeats(const struct pe_tensor *tensor, size_t rows, size_t width, b
                 return false;
             differs = differs || memcmp(a, row, size) != 0;
         }
+        /* Two columns of one pair differ between rows, not within them. */
+        differs = differs || (width == 2 && memcmp(row, tensor->data, size) != 0);
     }
     return differs && width % 2 == 0;
 }
@@ -214,17 +248,18 @@ static enum api_status tables_read(struct api_readings *readings, const struct a
 {
     const struct api_tensor *any = cos ? cos : sin;
     const size_t known = readings->expected ? pe_scheme_pairs(readings->expected) : 0;
-    size_t rows, width, other_rows, other_width;
+    struct api_sheet sheet, other;
     const char *layout = NULL;
     struct pe_sample *reading;
     struct api_columns columns;
 
-    if (!sheet_of(&any->tensor, 1, &rows, &width))
+    if (!sheet_of(&any->tensor, 1, &sheet))
         return api_readings_refuse(any->name, "[positions, width]", err);
     if (cos && sin &&
-        (!sheet_of(&sin->tensor, 1, &other_rows, &other_width) || other_rows != rows ||
-         other_width != width || sin->tensor.dtype != cos->tensor.dtype))
+        (!sheet_of(&sin->tensor, 1, &other) || memcmp(&other, &sheet, sizeof(sheet)) != 0 ||
+         sin->tensor.dtype != cos->tensor.dtype))
         return api_readings_refuse("sin", "of the shape and dtype of cos", err);
+    const size_t rows = sheet.batch * sheet.sequence, width = sheet.width;
     columns = (struct api_columns){0, 1, width, 0};
     if (known != width && (2 * known == width || repeats(&any->tensor, rows, width, true) ||
                            repeats(&any->tensor, rows, width, false))) {
@@ -234,7 +269,7 @@ static enum api_status tables_read(struct api_readings *readings, const struct a
         columns =
             (struct api_columns){0, half || both ? 1 : 2, width / 2, half || both ? width / 2 : 1};
     }
-    if (api_readings_rows(readings, any->name, rows, columns.count, err))
+    if (api_readings_rows(readings, any->name, &sheet, columns.count, err))
         return api_failed(err);
     reading = api_readings_add(readings, layout, columns.count, any->tensor.dtype);
     return (cos && columns_read(readings, reading, false, cos, width, columns, err)) ||
@@ -248,13 +283,13 @@ static enum api_status complex_read(struct api_readings *readings, const struct 
                                     struct api_error *err)
 {
     struct pe_sample *reading;
-    size_t rows, pairs;
+    struct api_sheet sheet;
 
-    if (!sheet_of(&tensor->tensor, 2, &rows, &pairs) ||
-        tensor->tensor.shape[tensor->tensor.rank - 1] != 2)
+    if (!sheet_of(&tensor->tensor, 2, &sheet) || tensor->tensor.shape[tensor->tensor.rank - 1] != 2)
         return api_readings_refuse(tensor->name, "[positions, pairs, 2], real and imaginary parts",
                                    err);
-    if (api_readings_rows(readings, tensor->name, rows, pairs, err))
+    const size_t pairs = sheet.width;
+    if (api_readings_rows(readings, tensor->name, &sheet, pairs, err))
         return api_failed(err);
     reading = api_readings_add(readings, NULL, pairs, tensor->tensor.dtype);
     return columns_read(readings, reading, false, tensor, 2 * pairs,
@@ -274,14 +309,16 @@ static enum api_status absolute_read(struct api_readings *readings, const struct
         "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
     /* Of a single pair both orders are one. */
     const size_t alone = readings->layout && strncmp(readings->layout, "conc", 4) == 0 ? 1 : 2;
-    size_t rows, width, pairs;
+    struct api_sheet sheet;
+    size_t pairs;
 
-    if (!sheet_of(&tensor->tensor, 1, &rows, &width) || width < 2)
+    if (!sheet_of(&tensor->tensor, 1, &sheet) || sheet.width < 2)
         return api_readings_refuse(tensor->name, "[positions, width], two columns at least", err);
+    const size_t width = sheet.width;
     pairs = readings->expected && pe_scheme_pairs(readings->expected) == width / 2
                 ? width / 2
                 : (width + 1) / 2;
-    if (api_readings_rows(readings, tensor->name, rows, pairs, err))
+    if (api_readings_rows(readings, tensor->name, &sheet, pairs, err))
         return api_failed(err);
     for (size_t way = 0; way < API_READINGS_MAX; way++) {
         const size_t step = way % 2 == 1 ? 1 : 2, second = way % 2 == 1 ? pairs : 1;
@@ -302,12 +339,10 @@ static enum api_status absolute_read(struct api_readings *readings, const struct
 static enum api_status frequencies_read(struct api_readings *readings,
                                         const struct api_tensor *tensor, struct api_error *err)
 {
-    size_t rows, pairs;
+    const size_t pairs = tensor->tensor.rank == 1 ? tensor->tensor.shape[0] : 0;
     double *values;
 
-    if (!sheet_of(&(struct pe_tensor){.rank = 2, .shape = {1, tensor->tensor.shape[0]}}, 1, &rows,
-                  &pairs) ||
-        tensor->tensor.rank != 1)
+    if (pairs == 0)
         return api_readings_refuse(tensor->name, "[pairs]", err);
     if (pairs > PE_SAMPLE_PAIRS_MAX)
         return pairs_refuse(tensor->name, pairs, err);
@@ -330,20 +365,21 @@ size_t api_readings_dim(struct api_request *request)
     const struct api_tensor *wide = api_request_tensor(request, "table");
     const struct api_tensor *inv_freq = api_request_tensor(request, "inv_freq");
     const struct api_tensor *complex = api_request_tensor(request, "freqs_cis");
-    size_t rows, width;
+    struct api_sheet sheet;
 
     wide = wide ? wide : api_request_tensor(request, "q");
     if (wide && wide->tensor.rank >= 2)
         return wide->tensor.shape[wide->tensor.rank - 1];
     if (inv_freq && inv_freq->tensor.rank == 1)
         return 2 * inv_freq->tensor.shape[0];
-    if (complex && sheet_of(&complex->tensor, 2, &rows, &width))
-        return 2 * width;
-    if (!any || !sheet_of(&any->tensor, 1, &rows, &width))
+    if (complex && sheet_of(&complex->tensor, 2, &sheet))
+        return 2 * sheet.width;
+    if (!any || !sheet_of(&any->tensor, 1, &sheet))
         return 0;
-    return repeats(&any->tensor, rows, width, true) || repeats(&any->tensor, rows, width, false)
-               ? width
-               : 2 * width;
+    return repeats(&any->tensor, sheet.batch * sheet.sequence, sheet.width, true) ||
+                   repeats(&any->tensor, sheet.batch * sheet.sequence, sheet.width, false)
+               ? sheet.width
+               : 2 * sheet.width;
 }
 
 enum api_status api_readings_check(struct api_request *request, struct api_error *err)

@@ -32,9 +32,12 @@ struct api_reading_rows {
 };
 
 /* Where the heads of tokens lie that are turned alike: element j of head [o][i] of a token is
- * first + o * outer_step + i * inner_step + token * token_step + j. */
+ * first + o * outer_step + i * inner_step + token * token_step + j; tokens are counted over all
+ * batch rows. */
 struct api_heads {
     size_t first, outer, outer_step, inner, inner_step, token_step;
+    size_t sequence,
+        batch_step; /* tokens of a batch row, and from it to the next; 0: there is one */
 };
 
 /* q and q_rotated, in one layout of pairs. */
@@ -54,7 +57,7 @@ struct api_readings {
     const char *axes; /* of q; NULL: not said */
     size_t rows_posted, rows_count;
     struct pe_positions all; /* of all rows */
-    double *positions;       /* of the rows that are looked at closely */
+    double *positions;       /* of the rows that are looked at closely, [axes, rows] */
     size_t *rows;            /* which they are */
     struct api_grain grain;
     size_t count;
@@ -84,9 +87,16 @@ enum api_status api_readings_no_memory(struct api_error *err);
 
 double *api_readings_room(const struct api_readings *readings, size_t count);
 
+/* How many rows are posted: those of all batch rows, one behind the other. */
+struct api_sheet {
+    size_t batch, sequence;
+    size_t width; /* elements of a row */
+};
+
 /* Chooses the rows to look at, and finds their positions. */
-enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
-                                  size_t pairs, struct api_error *err);
+enum api_status api_readings_rows(struct api_readings *readings, const char *name,
+                                  const struct api_sheet *sheet, size_t pairs,
+                                  struct api_error *err);
 
 /* One element, which must be finite; noted in the grain. */
 enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,

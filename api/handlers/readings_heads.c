@@ -124,6 +124,7 @@ void api_cell_read(const struct api_readings *readings, const struct api_cell *c
                            .rows = readings->rows_count,
                            .pairs = pairs,
                            .positions = readings->positions,
+                           .axes = readings->all.axes,
                            .cos = room->cos,
                            .sin = room->sin,
                            .weight = room->weight,

@@ -25,12 +25,27 @@ static double *room_take(const struct api_readings *readings, size_t count)
     return (double *)api_arena_room(readings->request->arena, count * sizeof(double));
 }
 
-/* Reads the tokens of the first batch row that were chosen. */
+/* All heads of every batch row. */
+static struct api_heads heads_of(const struct pe_axes *axes)
+{
+    const size_t token = axes->heads_inner * axes->head_dim;
+
+    return (struct api_heads){.outer = axes->heads_outer,
+                              .outer_step = axes->sequence * token,
+                              .inner = axes->heads_inner,
+                              .inner_step = axes->head_dim,
+                              .token_step = token,
+                              .sequence = axes->sequence,
+                              .batch_step = axes->heads_outer * axes->sequence * token};
+}
+
+/* Reads the tokens that were chosen, of any batch row. */
 static enum api_status tokens_read(struct api_readings *readings, struct before_after *pair,
                                    struct api_error *err)
 {
     const struct pe_axes *axes = &pair->axes;
     const size_t all = axes->heads_outer * axes->heads_inner, d = axes->head_dim;
+    const struct api_heads heads = heads_of(axes);
 
     pair->heads = all < HEADS_MAX ? all : HEADS_MAX;
     pair->x = room_take(readings, readings->rows_count * pair->heads * d);
@@ -39,9 +54,7 @@ static enum api_status tokens_read(struct api_readings *readings, struct before_
         return api_readings_no_memory(err);
     for (size_t i = 0; i < readings->rows_count * pair->heads; i++) {
         const size_t head = (i % pair->heads) * all / pair->heads;
-        const size_t outer = head / axes->heads_inner, inner = head % axes->heads_inner;
-        const size_t token = outer * axes->sequence + readings->rows[i / pair->heads];
-        const size_t at = (token * axes->heads_inner + inner) * d;
+        const size_t at = api_heads_element(&heads, head, readings->rows[i / pair->heads]);
         const struct api_grain grain = readings->grain;
         for (size_t j = 0; j < d; j++)
             if (api_readings_element(readings, pair->before, at + j, &pair->x[i * d + j], err))
@@ -99,18 +112,6 @@ static void turn_fit(const struct before_after *pair, size_t row, size_t first, 
     }
     *cos = *weight > 0 ? real / *weight : NAN;
     *sin = *weight > 0 ? imaginary / *weight : NAN;
-}
-
-/* All heads of the first batch row. */
-static struct api_heads heads_of(const struct pe_axes *axes)
-{
-    const size_t token = axes->heads_inner * axes->head_dim;
-
-    return (struct api_heads){.outer = axes->heads_outer,
-                              .outer_step = axes->sequence * token,
-                              .inner = axes->heads_inner,
-                              .inner_step = axes->head_dim,
-                              .token_step = token};
 }
 
 static enum api_status layout_read(struct api_readings *readings, const struct before_after *pair,
@@ -177,8 +178,9 @@ enum api_status api_readings_rotated(struct api_readings *readings, const struct
         return api_fail(err, API_MISSING, before ? "tensor:q_rotated" : "tensor:q",
                         "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
     if (shapes_check(readings, &pair, err) ||
-        api_readings_rows(readings, before->name, pair.axes.sequence, (pair.axes.head_dim + 1) / 2,
-                          err) ||
+        api_readings_rows(readings, before->name,
+                          &(struct api_sheet){pair.axes.batch, pair.axes.sequence, 0},
+                          (pair.axes.head_dim + 1) / 2, err) ||
         tokens_read(readings, &pair, err))
         return api_failed(err);
     seen = width_measure(readings, &pair);

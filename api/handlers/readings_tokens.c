@@ -23,8 +23,11 @@ struct turn {
 
 size_t api_heads_element(const struct api_heads *heads, size_t head, size_t token)
 {
+    const size_t row = heads->sequence > 0 ? token / heads->sequence : 0;
+
     return heads->first + head / heads->inner * heads->outer_step +
-           head % heads->inner * heads->inner_step + token * heads->token_step;
+           head % heads->inner * heads->inner_step + row * heads->batch_step +
+           (token - row * heads->sequence) * heads->token_step;
 }
 
 static void piece_read(const struct api_tokens *tokens, size_t row, size_t head, size_t begin,

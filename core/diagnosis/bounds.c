@@ -14,6 +14,10 @@
 #define ROOM_GRANT    2.0
 #define ROOM_SHARE    4.0
 
+/* Errors of angles up to so many times the rounding that is granted to values hide behind it in a
+ * sample, but for the few values near 0. */
+#define ROOM_HIDDEN 4.0
+
 static double granted(const struct pe_bounds *bounds, double angle)
 {
     return pe_grant_of(bounds->trial, bounds->grant, angle) * bounds->trial->factor;
@@ -26,14 +30,22 @@ static double rounding(const struct pe_bounds *bounds, double value)
     return bounds->unit * magnitude + bounds->beside;
 }
 
-bool pe_bounds_pass(const struct pe_bounds *bounds, double error, double value, double angle,
-                    double scale)
+/* The error of an angle that float32 may have made where the sample could not show it. */
+static double hidden(const struct pe_bounds *bounds, const struct pe_bounded *value)
 {
-    const double grant = granted(bounds, angle), rounded = rounding(bounds, value);
-    const double noise = bounds->noise > 0 ? bounds->noise / scale : 0;
+    const double most = ROOM_HIDDEN * rounding(bounds, bounds->trial->factor);
 
-    return error <= bounds->share * grant + (rounded > noise ? rounded : noise) ||
-           (grant > PE_GRANT_TELLING * bounds->trial->factor && !isnan(error));
+    return fmin(value->spread * value->angle * bounds->trial->factor, most);
+}
+
+bool pe_bounds_pass(const struct pe_bounds *bounds, const struct pe_bounded *value)
+{
+    const double grant = granted(bounds, value->angle), rounded = rounding(bounds, value->value);
+    const double noise = bounds->noise > 0 ? bounds->noise / value->scale : 0;
+    const double angle = fmax(bounds->share * grant, hidden(bounds, value));
+
+    return value->error <= angle + (rounded > noise ? rounded : noise) ||
+           (grant > PE_GRANT_TELLING * bounds->trial->factor && !isnan(value->error));
 }
 
 /* ---- the sample's own errors ----------------------------------------------------------------- */
@@ -60,8 +72,8 @@ static void row_look(const struct look *look, size_t row, double *share, double 
         if (!seen || isnan(seen[at]))
             continue;
         const double error = fabs(seen[at] - made);
-        const double grant = granted(
-            look->bounds, pe_prediction_angle(&look->prediction, sample->positions[row], pair));
+        const double grant =
+            granted(look->bounds, pe_prediction_angle(&look->prediction, row, pair));
         const double weight = sample->weight ? sample->weight[at] : 1;
         if (grant > 0)
             *share = fmax(*share, (error - rounding(look->bounds, made)) / grant);
@@ -104,7 +116,8 @@ enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanat
 {
     const struct pe_trial *trial = explanation->trial;
     const struct pe_sample *sample = trial->sample;
-    const struct pe_positions positions = {.values = sample->positions, .count = sample->rows};
+    const struct pe_positions positions = {
+        .values = sample->positions, .count = sample->rows, .axes = sample->axes};
     const double times = ROOM_ROUNDING * pe_roundings_granted(sample);
     const double least = pe_rounding_of(sample->precision, 0);
     struct look look = {bounds, sample, *of, room[0], room[1]};

@@ -150,7 +150,8 @@ static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *
             .fits = trial->fits,
             .max_abs = trial->max_abs,
             .max_ulp = trial->max_ulp,
-            .rms = trial->rms};
+            .rms = trial->rms,
+            .is_near = trial->is_near};
     }
 }
 
@@ -181,7 +182,7 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
         pe_diagnosis_free(diagnosis);
         return err->status;
     }
-    pe_suspects_list(diagnosis, expected, inquiry.samples, err);
+    pe_suspects_list(diagnosis, expected, inquiry.samples, count, err);
     if (!err->status && inquiry_run(&inquiry, pool, err)) {
         pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
                         expected != NULL);

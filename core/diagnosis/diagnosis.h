@@ -63,6 +63,7 @@ struct pe_trial {
     double max_abs, max_ulp, rms;
     double factor; /* of cos and sin */
     struct pe_residual residuals[PE_GRANTS];
+    bool is_near;       /* errors are small beside the values */
     bool is_far;        /* angles are so large that float32 hurts some */
     double far_most;    /* the largest error of those that are not harmless */
     size_t quiet_count; /* of elements that show noise as it is: those of the slow pairs, whose
@@ -99,10 +100,11 @@ struct pe_diagnosis {
 
 /* ---- among the files of diagnosis ----------------------------------------------------------- */
 
-/* Lists every scheme and mistake that could explain a sample; diagnosis->schemes are not prepared
- * yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+/* Lists every scheme and mistake that could explain any of the samples; diagnosis->schemes are not
+ * prepared yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
 enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *sample, struct pe_error *err);
+                                const struct pe_sample *samples, size_t count,
+                                struct pe_error *err);
 
 /* ---- what a suspect would have made (predict.c) ---------------------------------------------- */
 
@@ -118,6 +120,9 @@ const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme);
 void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out);
 double pe_suspect_factor(const struct pe_suspect *suspect); /* of cos and sin */
 double pe_suspect_position(const struct pe_suspect *suspect, double t);
+/* The coordinate of a sample's positions that a pair turns with: the first one where the scheme's
+ * positions have no coordinates. */
+size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair);
 double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w);
 
 /* Rows of cosines and sines as a trial's suspect makes them, in doubles. */
@@ -127,18 +132,21 @@ struct pe_prediction {
     size_t pairs;
     double factor, sign;                             /* of cosines and sines; of sines */
     const double *frequencies, *step_cos, *step_sin; /* [pairs] each */
-    bool even; /* a row is the one before it, turned by one step */
+    const double *spread; /* [pairs]: errors of angles in float32, relative */
+    bool even;            /* a row is the one before it, turned by one step */
 };
 
-/* `room` is for 3 times the pairs; both must outlive it. */
+/* `room` is for PE_PREDICTION_ROOM times the pairs; both must outlive it. */
+enum { PE_PREDICTION_ROOM = 4 };
 void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
                          const struct pe_positions *positions, double *room);
 /* [rows, pairs] each. Any thread; the values depend on `begin`, where rows are turned, by 2^-47. */
 void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, size_t rows,
                         double *cos, double *sin);
 
-/* |t * w| of a pair. */
-double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair);
+/* The position that a pair of a row turns with, and |t * w|. */
+double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair);
+double pe_prediction_angle(const struct pe_prediction *prediction, size_t row, size_t pair);
 
 /* ---- all rows (bounds.c, whole.c) ------------------------------------------------------------ */
 
@@ -163,9 +171,15 @@ struct pe_explanation {
 enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanation *explanation,
                               const struct pe_prediction *of, double *const room[2],
                               struct pe_work *work, struct pe_error *err);
+/* One value of a row, and its prediction. */
+struct pe_bounded {
+    double error;         /* NaN: the value is no number */
+    double value;         /* that was predicted */
+    double angle, spread; /* of a prediction: the angle, and the relative error of float32's */
+    double scale;         /* noise is measured in that */
+};
 /* Is a value with so large an error explained? One that is NaN is not. */
-bool pe_bounds_pass(const struct pe_bounds *bounds, double error, double value, double angle,
-                    double scale);
+bool pe_bounds_pass(const struct pe_bounds *bounds, const struct pe_bounded *value);
 
 /* ---- the stages ------------------------------------------------------------------------------ */
 
@@ -202,8 +216,9 @@ double pe_rounding_of(enum pe_dtype dtype, double value);
 
 /* The frequency of a pair by the turns between rows; NAN: it cannot be told. */
 double pe_turn_measure(const struct pe_sample *sample, size_t pair);
-/* The base whose powers the frequencies are; NAN: they are none, or it cannot be told. */
-double pe_base_measure(const struct pe_sample *sample);
+/* The base whose powers base^(-pair / divisor) the frequencies are; NAN: they are none, or it
+ * cannot be measured. */
+double pe_base_measure(const struct pe_sample *sample, size_t divisor);
 /* To so many digits. */
 double pe_digits_keep(double number, int digits);
 

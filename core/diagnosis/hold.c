@@ -64,7 +64,7 @@ static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sampl
     struct pe_explanation explanation;
     struct pe_trial trial;
 
-    if (diagnosis->tried == PE_VERDICT_MATCH || sample->unexpected)
+    if (pe_verdict_is_good(diagnosis->tried) || sample->unexpected)
         return false;
     for (size_t i = 0; i < diagnosis->suspects_count; i++) {
         const struct pe_suspect *suspect = &diagnosis->suspects[i];
@@ -95,7 +95,7 @@ static enum pe_status hold(const struct pe_diagnosis *diagnosis, const struct pe
     held->noisy = explanation.noisy;
     if (pe_whole_hold(&explanation, &held->bad, pool, work, err))
         return err->status;
-    if (held->bad.count == 0 || diagnosis->tried != PE_VERDICT_MATCH)
+    if (held->bad.count == 0 || !pe_verdict_is_good(diagnosis->tried))
         held->verdict = diagnosis->tried;
     return PE_OK;
 }

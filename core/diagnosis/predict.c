@@ -5,6 +5,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/exact/circle.h"
 #include "core/exact/elementary.h"
+#include "core/kinds/rotary.h"
 #include "posenc/comparison.h"
 
 /* What a suspect would have made, and which errors are none. */
@@ -94,6 +95,15 @@ double pe_suspect_position(const struct pe_suspect *suspect, double t)
     return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
 }
 
+size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair)
+{
+    const struct pe_rotary_kind *rotary = suspect->scheme->encoding->rotary;
+    const size_t axis =
+        axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(suspect->scheme, pair) : 0;
+
+    return axis < axes ? axis : 0;
+}
+
 /* Schemes of arithmetic=hf round positions and angles to float32. */
 double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
 {
@@ -104,23 +114,36 @@ double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
     return pe_round_to(angle, suspect->distortion.angles);
 }
 
+/* The relative error of an angle by the common formulas in float32: the exponent of the frequency
+ * is rounded up to three times (the logarithm of the base, its product with the pair, the
+ * quotient), which counts as often as the exponent is large; the power is off by two units or so,
+ * scaled frequencies by a few more, and the product with the position is rounded once. */
+static double float32_spread(double frequency)
+{
+    const double exponent = frequency > 0 ? fabs(pe_log(frequency)) : 0;
+
+    return 0x1p-24 * (6 + 3 * exponent);
+}
+
 /* ---- rows of it ----------------------------------------------------------------------------- */
 
 /* Rows between two that are made anew; those between turn by one step each, and lose 2^-47. */
 enum { TURNS = 32 };
 
-static double position_of(const struct pe_positions *positions, size_t row)
+double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
-    return positions->values ? positions->values[row]
+    const struct pe_positions *positions = prediction->positions;
+    const size_t axis = pe_suspect_axis(prediction->suspect, positions->axes, pair);
+
+    return positions->values ? positions->values[axis * positions->count + row]
                              : positions->start + positions->step * (double)row;
 }
 
-static void row_make(const struct pe_prediction *prediction, double position, double *cos,
-                     double *sin)
+static void row_make(const struct pe_prediction *prediction, size_t row, double *cos, double *sin)
 {
-    const double t = pe_suspect_position(prediction->suspect, position);
-
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
+        const double t =
+            pe_suspect_position(prediction->suspect, pe_prediction_position(prediction, row, pair));
         const struct pe_circle at =
             pe_circle_at(pe_suspect_angle(prediction->suspect, t, prediction->frequencies[pair]));
         const bool swapped = prediction->suspect->distortion.swapped;
@@ -163,8 +186,11 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
         .frequencies = room,
         .step_cos = room + pairs,
         .step_sin = room + 2 * pairs,
+        .spread = room + 3 * pairs,
     };
     pe_suspect_frequencies(trial->suspect, pairs, room);
+    for (size_t pair = 0; pair < pairs; pair++)
+        room[3 * pairs + pair] = float32_spread(room[pair]);
     prediction->even = is_even(prediction);
     for (size_t pair = 0; pair < pairs && prediction->even; pair++) {
         const struct pe_circle step = pe_circle_at(positions->step * room[pair]);
@@ -182,12 +208,11 @@ void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, si
             row_turn(prediction, cos + at - prediction->pairs, sin + at - prediction->pairs,
                      cos + at, sin + at);
         else
-            row_make(prediction, position_of(prediction->positions, begin + row), cos + at,
-                     sin + at);
+            row_make(prediction, begin + row, cos + at, sin + at);
     }
 }
 
-double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair)
+double pe_prediction_angle(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
-    return fabs(position * prediction->frequencies[pair]);
+    return fabs(pe_prediction_position(prediction, row, pair) * prediction->frequencies[pair]);
 }

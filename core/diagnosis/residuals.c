@@ -17,6 +17,10 @@
 /* Rows of which a wrong frequency explains less than noise leaves it to. */
 #define FORM_ROWS 8
 
+/* Errors are small beside the values if their rms is at most this part of that of the values:
+ * unrelated values are more than twice as far from each other. */
+#define NEAR 0.25
+
 /* Floor for a frequency when its noise is weighed: below this f16 has no relative precision. */
 #define FREQUENCY_LEAST 0x1p-13
 
@@ -24,8 +28,10 @@
 
 static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
 {
-    for (size_t row = 0; row < sample->rows; row++)
-        if (pe_suspect_position(suspect, sample->positions[row]) != sample->positions[row])
+    const size_t axes = sample->axes > 1 ? sample->axes : 1;
+
+    for (size_t i = 0; i < axes * sample->rows; i++)
+        if (pe_suspect_position(suspect, sample->positions[i]) != sample->positions[i])
             return true;
     return false;
 }
@@ -222,10 +228,11 @@ static void frequency_measure(struct pe_trial *trial, struct structure *structur
 /* Do angles get so large that float32 hurts any? */
 static bool is_far(const struct pe_sample *sample, const double *frequencies)
 {
+    const size_t axes = sample->axes > 1 ? sample->axes : 1;
     double most = 0, fastest = 0;
 
-    for (size_t row = 0; row < sample->rows; row++)
-        most = most_of(most, fabs(sample->positions[row]));
+    for (size_t i = 0; i < axes * sample->rows; i++)
+        most = most_of(most, fabs(sample->positions[i]));
     for (size_t pair = 0; pair < sample->pairs; pair++)
         fastest = most_of(fastest, frequencies[pair]);
     return pe_float32_hurts(most * fastest);
@@ -250,14 +257,17 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
     trial->factor = sample->frequencies ? 1 : pe_suspect_factor(suspect);
     trial->is_far = is_far(sample, frequencies);
     for (size_t pair = 0; pair < sample->pairs; pair++) {
+        const size_t axis = pe_suspect_axis(suspect, sample->axes, pair);
         if (sample->frequencies)
             frequency_measure(trial, &structure, pair, frequencies[pair]);
         for (size_t row = 0; row < sample->rows; row++)
             cell_measure(trial, &structure, row * sample->pairs + pair,
-                         pe_suspect_position(suspect, sample->positions[row]), frequencies[pair]);
+                         pe_suspect_position(suspect, sample->positions[axis * sample->rows + row]),
+                         frequencies[pair]);
         pair_close(&structure);
     }
     trial->is_possible = isfinite(structure.value_value); /* f16 overflows */
+    trial->is_near = structure.errors <= NEAR * NEAR * structure.value_value;
     for (int grant = 0; grant < PE_GRANTS && sample->rows > 0; grant++)
         trial->residuals[grant].likelihood /=
             (double)sample->rows * ((sample->cos != NULL) + (sample->sin != NULL));

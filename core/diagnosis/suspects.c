@@ -127,7 +127,8 @@ struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struc
 }
 
 /* Parameters that a scheme keeps whatever its frequencies are made of. */
-#define WIDTHS "dim,base,rotary_dim,partial_rotary_factor"
+#define PART   "dim,rotary_dim,partial_rotary_factor"
+#define WIDTHS PART ",base"
 
 static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                         enum pe_bug bug, const char *keep, const char *drop, const char *change)
@@ -200,6 +201,7 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     const double factor = index < 0 ? NAN : scheme->params.values[index].number;
 
     variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, WIDTHS ",arithmetic", NULL, "");
+    variant_add(diagnosis, scheme, PE_BUG_CONFIG_IGNORED, PART ",arithmetic", NULL, "");
     if (index < 0 || !scheme->params.values[index].given)
         return;
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
@@ -279,38 +281,106 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         mistakes_add(diagnosis, scheme, false);
 }
 
-/* The first likely scheme with a base that was measured. Bases are chosen with few digits; those
- * that need many are the last to be believed. */
-static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
-                         bool with_mistakes)
-{
-    const double base = pe_base_measure(sample);
-    double last = NAN;
-    size_t first = 0;
-    char text[40];
+/* A base of few digits is the measured one if it is as near as noise may take it. */
+#define BASE_NEAR 0.01
 
-    while (!is_likely(first, sample))
-        first++;
+/* A scheme with a base that was measured. Bases are chosen with few digits; those that need many
+ * are the last to be believed. Mistakes are made with the first that is near. */
+static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
+                     const char *scheme, const char *more, double base, bool with_mistakes)
+{
+    double last = NAN;
+    char text[60];
+
     for (int digits = 1; digits <= 7 && !isnan(base); digits++) {
         const double kept = pe_digits_keep(base, digits);
         if (kept == last || !(kept > 1))
             continue;
-        pe_text_print(text, sizeof(text), "base=%.17g", kept);
-        other_add(diagnosis, sample, known[first].encoding, text, digits > 3,
-                  with_mistakes && digits <= 3);
+        pe_text_print(text, sizeof(text), "base=%.17g %s", kept, more);
+        const bool is_near = digits <= 3 && fabs(kept - base) <= BASE_NEAR * base;
+        other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && is_near);
+        with_mistakes = with_mistakes && !is_near;
         last = kept;
     }
 }
 
-enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *sample, struct pe_error *err)
+/* Each way to read the values has a base of its own, and rows that are added have one for either
+ * spacing. */
+static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *samples,
+                         size_t count, bool with_mistakes)
 {
+    double before[2] = {NAN, NAN};
+
+    for (size_t i = 0; i < count; i++) {
+        const struct pe_sample *sample = &samples[i];
+        const size_t pairs = sample->pairs;
+        const double base = pe_base_measure(sample, pairs);
+        const double endpoint =
+            sample->absolute && pairs > 1 ? pe_base_measure(sample, pairs - 1) : NAN;
+        if (base != before[0])
+            base_add(diagnosis, sample, sample->absolute ? "sinusoidal" : "rope", "", base,
+                     with_mistakes);
+        if (endpoint != before[1])
+            base_add(diagnosis, sample, "sinusoidal", "spacing=endpoint", endpoint, with_mistakes);
+        before[0] = base;
+        before[1] = endpoint;
+    }
+}
+
+/* ---- parameters that are usual ----------------------------------------------------------------
+ */
+
+/* Does a known scheme of the encoding give a parameter that value? */
+static bool known_has(const struct pe_encoding *encoding, const struct pe_param *param,
+                      const struct pe_value *value)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !has; i++) {
+        struct pe_error err = {0};
+        struct pe_params params;
+        if (strcmp(known[i].encoding, encoding->info.name) != 0)
+            continue;
+        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+        if (!pe_params_set_pairs(&params, known[i].parameters, &err)) {
+            const struct pe_value *its = pe_param_value(&params, param->name);
+            has = its->given && its->number == value->number;
+        }
+        pe_params_free(&params);
+    }
+    return has;
+}
+
+bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t index)
+{
+    const struct pe_encoding *encoding = scheme->encoding;
+    const struct pe_param *param = &encoding->info.params[index];
+    const struct pe_value *value = &scheme->params.values[index];
+    struct pe_params defaults;
+    struct pe_error err = {0};
+    bool is_default;
+
+    if (!value->given || !param->fallback ||
+        (param->type != PE_NUMBER && param->type != PE_INTEGER))
+        return true;
+    pe_params_init(&defaults, encoding->info.params, encoding->info.params_count);
+    is_default = !pe_params_set_text(&defaults, index, param->fallback, &err) &&
+                 defaults.values[index].number == value->number;
+    pe_params_free(&defaults);
+    return is_default || known_has(encoding, param, value);
+}
+
+enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                                const struct pe_sample *samples, size_t count, struct pe_error *err)
+{
+    const struct pe_sample *sample = &samples[0];
+
     if (expected)
         expected_add(diagnosis, expected, sample);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (is_likely(i, sample))
             other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
-    measured_add(diagnosis, sample, !expected);
+    measured_add(diagnosis, samples, count, !expected);
     if (pe_work_check(diagnosis->work, err))
         return err->status;
     return diagnosis->listed ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;

@@ -147,9 +147,14 @@ static enum pe_verdict verdict_of(const struct pe_trial *trial, bool anything_ex
 
     if (trial->bug != PE_BUG_NONE)
         return PE_VERDICT_KNOWN_BUG;
-    return rank == RANK_MATCH || (rank == RANK_MEASURED && !anything_expected)
-               ? PE_VERDICT_MATCH
-               : PE_VERDICT_OTHER_SCHEME;
+    if (!anything_expected)
+        return PE_VERDICT_CONSISTENT;
+    return rank == RANK_MATCH ? PE_VERDICT_MATCH : PE_VERDICT_OTHER_SCHEME;
+}
+
+bool pe_verdict_is_good(enum pe_verdict verdict)
+{
+    return verdict == PE_VERDICT_MATCH || verdict == PE_VERDICT_CONSISTENT;
 }
 
 struct jury {

@@ -94,8 +94,8 @@ static bool chunk_same(struct whole *whole, struct arithmetic *arithmetic,
 }
 
 /* The first bad value of a row, cosines first. False: there is none. */
-static bool row_judge(const struct whole *whole, const struct chunk *chunk, size_t row,
-                      double position, struct pe_bad_rows *bad)
+static bool row_judge(const struct whole *whole, const struct chunk *chunk, size_t begin,
+                      size_t row, struct pe_bad_rows *bad)
 {
     const struct pe_sample *sample = whole->sample;
 
@@ -103,16 +103,21 @@ static bool row_judge(const struct whole *whole, const struct chunk *chunk, size
         for (size_t pair = 0; chunk->seen[part] && pair < sample->pairs; pair++) {
             const size_t at = row * sample->pairs + pair;
             const double seen = chunk->seen[part][at], made = chunk->made[part][at];
-            const double scale = chunk->weight ? sqrt(chunk->weight[at]) : 1;
-            if (pe_bounds_pass(&whole->bounds, fabs(seen - made), made,
-                               pe_prediction_angle(&whole->prediction, position, pair), scale) ||
+            const struct pe_bounded value = {
+                .error = fabs(seen - made),
+                .value = made,
+                .angle = pe_prediction_angle(&whole->prediction, begin + row, pair),
+                .spread = whole->prediction.spread[pair],
+                .scale = chunk->weight ? sqrt(chunk->weight[at]) : 1};
+            if (pe_bounds_pass(&whole->bounds, &value) ||
                 (isnan(seen) && (sample->computed || is_missing(sample, part == 1, pair))))
                 continue;
-            *bad = (struct pe_bad_rows){.pair = pair,
-                                        .is_sin = part == 1,
-                                        .position = position,
-                                        .seen = seen,
-                                        .predicted = made};
+            *bad = (struct pe_bad_rows){
+                .pair = pair,
+                .is_sin = part == 1,
+                .position = pe_prediction_position(&whole->prediction, begin + row, pair),
+                .seen = seen,
+                .predicted = made};
             return true;
         }
     return false;
@@ -121,15 +126,10 @@ static bool row_judge(const struct whole *whole, const struct chunk *chunk, size
 static void chunk_judge(struct whole *whole, const struct chunk *chunk, size_t begin, size_t rows,
                         struct pe_bad_rows *found)
 {
-    const struct pe_positions *positions = &whole->rows->positions;
-
     pe_prediction_rows(&whole->prediction, begin, rows, chunk->made[0], chunk->made[1]);
     for (size_t row = 0; row < rows; row++) {
-        const double position = positions->values
-                                    ? positions->values[begin + row]
-                                    : positions->start + positions->step * (double)(begin + row);
         struct pe_bad_rows bad;
-        if (!row_judge(whole, chunk, row, position, &bad))
+        if (!row_judge(whole, chunk, begin, row, &bad))
             continue;
         if (found->count == 0) {
             *found = bad;
@@ -219,7 +219,7 @@ static void verdict_settle(struct pe_diagnosis *diagnosis, const struct whole *w
     for (size_t i = 0; i < PE_ARITHMETICS; i++)
         if (whole->arithmetics[i].frequencies && !whole->arithmetics[i].apart)
             diagnosis->identical[diagnosis->identical_count++] = whole->arithmetics[i].name;
-    if (diagnosis->bad.count == 0 || diagnosis->verdict != PE_VERDICT_MATCH)
+    if (diagnosis->bad.count == 0 || !pe_verdict_is_good(diagnosis->verdict))
         return;
     diagnosis->verdict = PE_VERDICT_UNKNOWN;
     diagnosis->ambiguous = diagnosis->noisy = false;
@@ -257,7 +257,7 @@ static enum pe_status arithmetics_make(struct whole *whole, struct pe_diagnosis 
         const bool is_own = trial->is_float32 == (i == 1);
         char change[40] = "arithmetic=";
         arithmetic->name = names[i];
-        if (whole->sample->computed)
+        if (whole->sample->computed || whole->sample->axes > 1)
             continue;
         const struct pe_scheme *its =
             is_own ? scheme
@@ -276,7 +276,8 @@ static enum pe_status rows_look(struct whole *whole, const struct pe_explanation
                                 struct pe_bad_rows *bad, struct pe_pool *pool, struct pe_error *err)
 {
     const size_t pairs = whole->sample->pairs, rows = whole->rows->positions.count;
-    double *steps = pe_memory_take(whole->work, 3 * pairs, sizeof(*steps), "a diagnosis", err);
+    double *steps =
+        pe_memory_take(whole->work, PE_PREDICTION_ROOM * pairs, sizeof(*steps), "a diagnosis", err);
     double *room = NULL;
 
     whole->chunk_rows = pairs < CHUNK ? CHUNK / pairs : 1;
@@ -300,7 +301,7 @@ static enum pe_status rows_look(struct whole *whole, const struct pe_explanation
         pe_no_memory(err, "a diagnosis");
     pe_memory_give(whole->work, room, room_of(whole), sizeof(*room));
     pe_memory_give(whole->work, whole->found, whole->job.blocks, sizeof(*whole->found));
-    pe_memory_give(whole->work, steps, 3 * pairs, sizeof(*steps));
+    pe_memory_give(whole->work, steps, PE_PREDICTION_ROOM * pairs, sizeof(*steps));
     return err->status;
 }
 
@@ -315,10 +316,10 @@ double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype)
 static const struct pe_sample_rows *rows_of(const struct pe_sample *sample,
                                             struct pe_sample_rows *own)
 {
-    *own =
-        (struct pe_sample_rows){.positions = {.values = sample->positions, .count = sample->rows},
-                                .read = sample_read,
-                                .context = sample};
+    *own = (struct pe_sample_rows){
+        .positions = {.values = sample->positions, .count = sample->rows, .axes = sample->axes},
+        .read = sample_read,
+        .context = sample};
     return sample->all ? sample->all : own;
 }
 

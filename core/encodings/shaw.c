@@ -61,7 +61,7 @@ static bool makes_vectors(const struct pe_scheme *scheme)
     return pe_param_choice(&scheme->params, "vectors") == VECTORS_SINUSOIDAL;
 }
 
-/* An odd width makes the table one wider and drops the last column. */
+/* Of an odd width the last pair has a sine alone. */
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     struct pe_value *base = &scheme->params.values[pe_params_find(&scheme->params, "base")];
@@ -83,7 +83,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return makes_vectors(scheme) ? pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err) : PE_OK;
+    return makes_vectors(scheme) ? pe_waves_prepare(scheme, &pe_sinusoids_of_dim, work, err)
+                                 : PE_OK;
 }
 
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,

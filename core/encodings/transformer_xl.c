@@ -10,6 +10,11 @@ static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),
     PE_PARAM_BASE,
     PE_PARAM_SINES_LAYOUT,
+    {.name = "spacing",
+     .type = PE_CHOICE,
+     .choices = "paper,next-even",
+     .fallback = "paper",
+     .doc = "paper: exponents 2k/dim; " PE_SPACING_NEXT_EVEN_DOC "."},
     {.name = "direction",
      .type = PE_CHOICE,
      .choices = "both,past",
@@ -18,7 +23,7 @@ static const struct pe_param params[] = {
             "0 (Transformer-XL)."},
 };
 
-/* An odd width makes the table one wider and drops the last column. */
+/* Of an odd width the last pair has a sine alone. */
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     (void)err;
@@ -33,7 +38,10 @@ static bool past_only(const struct pe_scheme *scheme)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err);
+    const bool next_even = pe_param_choice(&scheme->params, "spacing") != 0;
+
+    return pe_waves_prepare(scheme, next_even ? &pe_sinusoids_paper : &pe_sinusoids_of_dim, work,
+                            err);
 }
 
 /* ---- the view: from the farthest distance down ---------------------------------------------- */
@@ -87,8 +95,9 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .info.name = "transformer-xl",
     .info.family = "absolute",
     .info.title = "Sines and cosines of distances, the farthest first",
-    .info.formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim), "
-                    "s = length - 1 .. 0 or .. -(length - 1); in attention logits ((q_i + u) k_j + "
+    .info.formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim) "
+                    "(next-even: base^(-k/ceil(dim/2))), s = length - 1 .. 0 or .. -(length - 1); "
+                    "in attention logits ((q_i + u) k_j + "
                     "(q_i + v) W_r R(i - j)) * scale",
     .info.source =
         "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "

@@ -12,7 +12,7 @@
  * are read by any thread. */
 struct pe_sample_rows {
     size_t size; /* sizeof(struct pe_sample_rows), for later versions to tell what is there */
-    struct pe_positions positions; /* one a row */
+    struct pe_positions positions; /* one a row, with as many coordinates as in the sample */
     /* Writes rows [begin, begin + rows) as in a sample: [rows, pairs] each. `cos` or `sin` is NULL
      * where the sample has none of them, and `weight` where it has no weights. */
     void (*read)(const void *context, size_t begin, size_t rows, double *cos, double *sin,
@@ -29,7 +29,7 @@ struct pe_sample {
     bool unexpected;    /* another layout was said to be expected */
     bool absolute;      /* rows of sines and cosines that are added, not a rotation */
     size_t rows, pairs; /* at most PE_SAMPLE_PAIRS_MAX pairs */
-    const double *positions;   /* one a row */
+    const double *positions;   /* one a row; of several coordinates [axes, rows] */
     const double *cos, *sin;   /* [rows, pairs]; one may be NULL; NaN: not seen */
     const double *weight;      /* [rows, pairs], 1 on average: scales errors to equal variance */
     const double *frequencies; /* [pairs], instead of rows */
@@ -37,15 +37,17 @@ struct pe_sample {
     enum pe_dtype precision;   /* the coarsest dtype that holds every value */
     bool computed;             /* by several operations that round, not by one */
     const struct pe_sample_rows *all; /* NULL: there are no more rows than these */
+    size_t axes; /* coordinates of a position, which are [axes, rows]; 0 and 1: it is one number */
 };
 
 enum { PE_SAMPLE_PAIRS_MAX = 2048, PE_FINDINGS_MAX = 5 };
 
 enum pe_verdict {
-    PE_VERDICT_MATCH,
-    PE_VERDICT_KNOWN_BUG,
-    PE_VERDICT_OTHER_SCHEME,
-    PE_VERDICT_UNKNOWN
+    PE_VERDICT_MATCH,        /* what is expected */
+    PE_VERDICT_KNOWN_BUG,    /* a listed mistake */
+    PE_VERDICT_OTHER_SCHEME, /* another scheme than the one that is expected */
+    PE_VERDICT_UNKNOWN,      /* nothing explains all rows */
+    PE_VERDICT_CONSISTENT    /* a scheme without a mistake, where nothing is expected */
 };
 
 struct pe_bug_info {
@@ -59,6 +61,7 @@ struct pe_finding {
     const struct pe_bug_info *bug;  /* the mistake; NULL: none */
     bool fits;                      /* within rounding or noise */
     double max_abs, max_ulp, rms;   /* errors */
+    bool is_near;                   /* errors are small beside the values, whether it fits or not */
 };
 
 /* Rows that the first finding does not explain. New members come behind the last one. */
@@ -110,6 +113,10 @@ PE_API double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dt
 PE_API void pe_diagnosis_free(struct pe_diagnosis *diagnosis);
 
 PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis);
+/* Does a verdict name neither a mistake nor a difference: PE_VERDICT_MATCH or _CONSISTENT? */
+PE_API bool pe_verdict_is_good(enum pe_verdict verdict);
+/* Is the value of a parameter the default, or that of a scheme which models are known to use? */
+PE_API bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t param);
 /* Another scheme or mistake explains the sample as well. */
 PE_API bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis);
 /* Rounding alone does not explain it: there is noise on top, the rms of the first finding. */

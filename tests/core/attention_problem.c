@@ -35,10 +35,10 @@ double start_of(const struct problem *p)
     return isnan(p->query_start) ? (double)p->keys - (double)p->queries : p->query_start;
 }
 
-/* Row t, column c: sin or cos of t 10000^(-2 (c div 2) / dim'), dim' the next even number. */
+/* Row t, column c: sin or cos of t 10000^(-2 (c div 2) / dim). */
 static double sine_of(double t, size_t c, size_t dim)
 {
-    const double angle = t * pow(10000, -(double)(c / 2 * 2) / (double)(dim + dim % 2));
+    const double angle = t * pow(10000, -(double)(c / 2 * 2) / (double)dim);
 
     return c % 2 ? cos(angle) : sin(angle);
 }

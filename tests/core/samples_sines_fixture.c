@@ -23,13 +23,17 @@ static const char *layout_draw(struct sample *s, bool *concatenated)
 void sample_sinusoidal_draw(struct sample *s)
 {
     const double base = sample_base(s);
-    const bool endpoint = sample_bits(s) & 1;
+    static const char *const spacings[] = {"paper", "endpoint", "next-even"};
+    const size_t spacing = sample_bits(s) % 3;
+    const size_t dim = sample_whole(s, 4, 64), even = 2 * (dim / 2);
+    const double divisors[] = {(double)dim / 2, (double)even / 2 - 1, (double)(dim + dim % 2) / 2};
     bool concatenated;
 
-    s->columns = 2 * sample_whole(s, 2, 32);
+    /* Of an odd width endpoint has a column of zeros. */
+    s->columns = spacing == 1 ? even : dim;
     snprintf(s->text, sizeof(s->text), "dim=%zu base=%.17g layout=%s spacing=%s", s->columns, base,
-             layout_draw(s, &concatenated), endpoint ? "endpoint" : "paper");
-    columns_set(s, 0, s->columns, base, (double)s->columns / 2 - endpoint, concatenated);
+             layout_draw(s, &concatenated), spacings[spacing]);
+    columns_set(s, 0, s->columns, base, divisors[spacing], concatenated);
     sample_places(s);
 }
 
@@ -68,11 +72,13 @@ void sample_transformer_xl_draw(struct sample *s)
     const size_t length = sample_whole(s, SAMPLE_ROWS, 2000000000);
     bool concatenated;
 
-    s->columns = 2 * sample_whole(s, 1, 32);
-    snprintf(s->text, sizeof(s->text), "dim=%zu base=%.17g layout=%s", s->columns, base,
-             layout_draw(s, &concatenated));
+    s->columns = sample_whole(s, 1, 64);
+    const bool next_even = sample_bits(s) & 1;
+    const size_t over = next_even ? s->columns + s->columns % 2 : s->columns;
+    snprintf(s->text, sizeof(s->text), "dim=%zu base=%.17g layout=%s spacing=%s", s->columns, base,
+             layout_draw(s, &concatenated), next_even ? "next-even" : "paper");
     snprintf(s->view, sizeof(s->view), "length=%zu", length);
-    columns_set(s, 0, s->columns, base, (double)s->columns / 2, concatenated);
+    columns_set(s, 0, s->columns, base, (double)over / 2, concatenated);
     s->begin = sample_whole(s, 0, 2 * length - 1 - SAMPLE_ROWS);
     for (size_t row = 0; row < SAMPLE_ROWS; row++)
         s->at[row][0] = (double)length - 1 - (double)(s->begin + row);
@@ -141,7 +147,7 @@ void sample_shaw_draw(struct sample *s)
 {
     const double base = sample_base(s);
 
-    s->columns = 2 * sample_whole(s, 1, 32);
+    s->columns = sample_whole(s, 1, 64);
     snprintf(s->text, sizeof(s->text),
              "max_relative_position=32 vectors=sinusoidal dim=%zu base=%.17g", s->columns, base);
     *s->view = '\0';

@@ -355,7 +355,7 @@ TEST(a_list_of_longer_samples)
 
     list[0].sample.size = list[1].sample.size = sizeof(list[0]);
     ACCEPTED(pe_diagnose(&diagnosis, NULL, &list[0].sample, 2, NULL, NULL, &err));
-    ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
+    ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_CONSISTENT);
     ck_assert_ptr_eq(pe_diagnosis_finding(diagnosis, 0)->sample, &list[1].sample);
     pe_diagnosis_free(diagnosis);
     list[1].sample.size = sizeof(struct pe_sample);

@@ -83,7 +83,8 @@ TEST(sinusoidal_fairseq)
     expect_values(got, count, want, 1e-5);
 }
 
-/* Odd widths: paper drops the last cosine, endpoint pads with a zero. */
+/* Odd widths: paper has the printed exponents and no last cosine, next-even is the next wider table
+ * without its last column, endpoint pads with a zero. */
 TEST(sinusoidal_odd)
 {
     size_t count, wide_count;
@@ -93,8 +94,14 @@ TEST(sinusoidal_odd)
         output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
     OWNED_MEMORY double *endpoint =
         output_new("sinusoidal", "dim=5 spacing=endpoint", "table", "start=3 length=1", 0, &count);
+    OWNED_MEMORY double *next =
+        output_new("sinusoidal", "dim=5 spacing=next-even", "table", "start=3 length=1", 0, &count);
 
-    ck_assert(memcmp(odd, wide, 5 * sizeof(double)) == 0);
+    for (size_t column = 0; column < 5; column++) {
+        const double angle = 3 * pow(10000, -(double)(column / 2 * 2) / 5);
+        ck_assert(fabs(odd[column] - (column % 2 ? cos(angle) : sin(angle))) < 1e-14);
+    }
+    ck_assert(memcmp(next, wide, 5 * sizeof(double)) == 0);
     ck_assert(endpoint[4] == 0 && fabs(endpoint[2] - sin(3e-4)) < 1e-12);
 }
 

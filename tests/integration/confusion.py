@@ -182,6 +182,10 @@ LISTED = [
     listed("base-ignored", "f32", made(rope(base=500000), product, base=rope())),
     listed("base-ignored", "bf16", made(rope(128, 1e6), product, "bf16 in f32", base=rope(128))),
     listed("base-ignored", "q", turned(rope(base=500000), "half", other=rope())),
+    listed("config-ignored", "llama3", made(LLAMA, product, base=rope(128))),
+    listed("config-ignored", "llama3, bf16", made(LLAMA, product, "bf16 in f32", base=rope(128))),
+    listed("config-ignored", "linear", made(LINEAR, product, base=rope())),
+    listed("config-ignored", "ntk", made(NTK, product, base=rope(96))),
     listed("scaling-missing", "llama3", made(LLAMA, product, base=rope(128, 500000))),
     listed("scaling-missing", "yarn", made(YARN, product, base=rope())),
     listed("scaling-missing", "linear", made(LINEAR, product, base=rope(base=500000))),
@@ -396,5 +400,78 @@ FLOAT32 = [float32(name, scheme, start, kind) for name, scheme in IN_FLOAT32.ite
            for kind in ("own", "numpy", "own bf16", "numpy f16")]
 FLOAT32_FAR = [float32(name, scheme, start, "numpy") for name, scheme in IN_FLOAT32.items()
                for start in (200000, 500000, 1000000 - 511)]
+
+
+# ---- nothing is expected ------------------------------------------------------------------------
+
+def unexpected(name, make):
+    """A right table of whatever parameters: neither a match nor a mistake."""
+    def forget(server):
+        tensors, asked = make(server)
+        return tensors, {key: value for key, value in asked.items() if key == "start"}
+    return Case(name, "consistent", None, forget)
+
+
+def rows_added(spacing, base, layout, kind, dim=64):
+    def make(server):
+        rows = table(server, "sinusoidal", dim=dim, length=300, layout=layout, spacing=spacing,
+                     base=base, dtype="f64")
+        return to(kind, {"table": rows}), {}
+    return make
+
+
+UNEXPECTED = [unexpected(f"rope, {base}, {kind}", made(rope(base=base), product, kind))
+              for base in (100, 777, 10000, 10007, 500000, 1234567)
+              for kind in ("f32", "f16", "bf16 in f32")] + [
+    unexpected(f"sinusoidal, {spacing}, {base}, {layout}, {kind}",
+               rows_added(spacing, base, layout, kind))
+    for spacing in ("paper", "endpoint") for base in (100, 137, 10000, 10007, 1e6)
+    for layout in ("interleaved", "concatenated") for kind in ("f32", "f16")]
+
+
+# ---- batch rows ---------------------------------------------------------------------------------
+
+def batch(name, verdict, change, row=None):
+    """q before and after, three batch rows of 100 tokens and four heads."""
+    def make(server):
+        q = numpy.random.default_rng(3).standard_normal((3, 4, 100, 32))
+        after = rotated(q, numpy.arange(100), "half")
+        change(after)
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, \
+            {"axes": "bhsd", "encoding": rope(32)}
+    return Case(name, verdict, None, make, row)
+
+
+def batch_tables(name, verdict, change, row=None):
+    def make(server):
+        tensors = to("f32", cos_sin(product(numpy.arange(400.0), inv_freq(64))))
+        tensors = {key: numpy.stack([x] * 3) for key, x in tensors.items()}
+        change(tensors["sin"])
+        return tensors, {"encoding": rope()}
+    return Case(name, verdict, None, make, row)
+
+
+def element(*at):
+    def change(x):
+        x[at] += 0.1
+    return change
+
+
+def cleared(*at):
+    def change(x):
+        x[at] = 0
+    return change
+
+
+BATCHES = [batch("three batch rows", "match", lambda x: None),
+           batch("the last batch row of zeros", "not right", cleared(2), 200),
+           batch("the second batch row never rotated", "not right",
+                 lambda x: x.__setitem__(1, x[1, :, ::-1].copy()), 100),
+           batch("a token of the last batch row", "not right", cleared(2, slice(None), 50), 250),
+           batch("one element of the last batch row", "not right", element(2, 1, 99, 3), 299),
+           batch_tables("tables of three batch rows", "match", lambda x: None),
+           batch_tables("the last table of zeros", "not right", cleared(2), 801),
+           batch_tables("one element of the last table", "not right", element(2, 399, 5), 1199)]
+
 GROUPS = {"listed": LISTED, "listed in float32": IN_HF, "unlisted": UNLISTED, "right": RIGHT,
-          "float32": FLOAT32, "far": FLOAT32_FAR}
+          "float32": FLOAT32, "far": FLOAT32_FAR, "unexpected": UNEXPECTED, "batches": BATCHES}

@@ -38,6 +38,13 @@ static void endpoints_share(struct pe_shared *out, unsigned bits, const void *co
     pe_sinusoids_rate(out, bits, context, pairs > 1 ? pairs - 1 : 1);
 }
 
+static void dim_share(struct pe_shared *out, unsigned bits, const void *context)
+{
+    pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context));
+    out->number[0] = pe_wide_scale(out->number[0], 1);
+}
+
+const struct pe_powers pe_sinusoids_of_dim = {.share = dim_share};
 const struct pe_powers pe_sinusoids_paper = {.share = paper_share};
 const struct pe_powers pe_sinusoids_endpoints = {.share = endpoints_share};
 

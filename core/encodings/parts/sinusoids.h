@@ -31,13 +31,18 @@ enum { PE_SINES_INTERLEAVED, PE_SINES_CONCATENATED };
                "sines, then all cosines."                                                          \
     }
 
-enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT };
+enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT, PE_SPACING_NEXT_EVEN };
 #define PE_PARAM_SPACING                                                                           \
     {                                                                                              \
         .name = "spacing", .type = PE_CHOICE, .choices = "paper,endpoint", .fallback = "paper",    \
         .doc = "paper: exponents 2k/dim; endpoint: k/(dim/2 - 1), so that the last is 1 "          \
                "(tensor2tensor, fairseq)."                                                         \
     }
+
+/* Of an odd width there are two divisors in use. */
+#define PE_SPACING_NEXT_EVEN_DOC                                                                   \
+    "next-even: 2k/(dim + 1) of an odd dim, the last column of the next wider table left out "     \
+    "(positional-encodings); as paper of an even one"
 
 /* The parameters by those names. */
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme);
@@ -47,8 +52,9 @@ bool pe_sinusoids_endpoint(const struct pe_scheme *scheme);
 void pe_sinusoids_rate(struct pe_shared *out, unsigned bits, const struct pe_scheme *scheme,
                        size_t parts);
 
-/* base^(-pair / pairs) of the scheme, or base^(-pair / (pairs - 1)); for pe_waves_prepare. */
-extern const struct pe_powers pe_sinusoids_paper, pe_sinusoids_endpoints;
+/* base^(-pair / pairs) of the scheme, base^(-pair / (pairs - 1)), or base^(-2 pair / dim), which is
+ * the first unless dim is odd; for pe_waves_prepare. */
+extern const struct pe_powers pe_sinusoids_paper, pe_sinusoids_endpoints, pe_sinusoids_of_dim;
 
 /* pe_waves_prepare of pe_sinusoids_endpoints where the parameter spacing says so, else of
  * pe_sinusoids_paper. */

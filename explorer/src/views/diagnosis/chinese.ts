@@ -9,7 +9,9 @@ const FACTOR = "cos 和 sin 乘的注意力因子";
 
 const BUGS: Record<string, [string, string?]> = {
   "base-ignored": ["频率用的是默认 base", "计算 inv_freq 时传入 base（rope_theta）"],
-  "scaling-missing": ["频率没有缩放", "应用 rope_type 及其参数（rope_scaling、rope_parameters）"],
+  "config-ignored": ["config 没有生效：频率用的是默认 base，也没有缩放",
+    "计算 inv_freq 时传入 base（rope_theta）和缩放参数（rope_scaling、rope_parameters）"],
+  "scaling-missing": ["缩放没有生效：频率只由 base 得出", "应用 rope_type 及其参数（rope_scaling、rope_parameters）"],
   "scaling-wrong": ["频率的缩放方式与此 rope_type 和倍数不符", "用所要求的 rope_type，倍数只乘一次"],
   "wrong-width": ["频率的宽度与实际旋转的部分不符",
     "按 rotary_dim 计算 inv_freq，只旋转这一部分"],
@@ -30,13 +32,17 @@ const BUGS: Record<string, [string, string?]> = {
 
 /** Sentences of the API that name no mistake, by how they begin. */
 const SENTENCES: [string, string][] = [
-  ["near,", "接近，但差异超出舍入或噪声"], ["what was posted, but", "差异与 f16 的噪声相当"],
+  ["near,", "接近，但差异超出舍入或噪声"], ["far away", "相差很大，无法解释"],
+  ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"],
+  ["what was posted, but", "差异与 f16 的噪声相当"],
   ["every value", "检查过的每个值都只差舍入（包括 float32 的角度）"],
   ["no positions", "没有给出位置：各行按 0、1、2 … 处理"],
 ];
 
 export const said = (words: string): string =>
-  SENTENCES.find(([begin]) => words.startsWith(begin))?.[1] ?? words;
+  SENTENCES.find(([begin]) => words.startsWith(begin))?.[1] ??
+  words.replace(/^consistent with/, "相符：").replace(/\(usual: ([^)]*)\)/g, "（通常为 $1）")
+    .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）");
 
 /** Of bf16 and f16, which several mistakes are made in. */
 function rounded(code: string): [string, string] | undefined {

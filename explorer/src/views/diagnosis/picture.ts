@@ -18,7 +18,15 @@ export async function tensors(file: Blob): Promise<Tensors> {
   const npy = new Uint8Array(await file.slice(0, 1).arrayBuffer())[0] === 0x93;
   const answer = await read(new Response(file, { headers: {
     "content-type": npy ? "application/x-npy" : "application/x-safetensors" } }));
-  return npy ? { npy: answer } : answer;
+  return npy ? unstacked(answer) : answer;
+}
+
+/** cos and sin of a rotary table, which .npy has one behind the other: [2, positions, width]. */
+function unstacked(one: Tensor): Tensors {
+  if (one.shape.length !== 3 || one.shape[0] !== 2) return { npy: one };
+  const shape = one.shape.slice(1), size = shape[0] * shape[1], data = one.data as Float32Array;
+  return { cos: { ...one, shape, data: data.subarray(0, size) },
+    sin: { ...one, shape, data: data.subarray(size) } };
 }
 
 /** Rows of positions that can be drawn: two dimensions, and numbers that the page knows. */

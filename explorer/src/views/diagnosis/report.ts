@@ -19,7 +19,7 @@ export interface Candidate {
 }
 
 export interface Report {
-  verdict: "match" | "known-bug" | "other-scheme" | "unknown";
+  verdict: "match" | "consistent" | "known-bug" | "other-scheme" | "unknown";
   ambiguous: boolean;
   identical_to: string[];
   rows: number;
@@ -30,6 +30,7 @@ export interface Report {
 
 const verdicts = () => ({
   "match": [t("It is right", "正确"), "good", "✓"],
+  "consistent": [t("Consistent, but nothing was expected", "相符，但没有给出预期"), "slow", "≈"],
   "known-bug": [t("A known mistake", "已知错误"), "bad", "✕"],
   "other-scheme": [t("Another scheme", "是另一种方案"), "slow", "≠"],
   "unknown": [t("Nothing explains it", "无法解释"), "still", "?"],
