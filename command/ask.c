@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command/output.h"
+#include "command/report.h"
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
@@ -123,22 +124,6 @@ static enum cmd_exit media_check(const struct cmd *cmd, const struct cmd_ask *as
     return CMD_USAGE;
 }
 
-static enum cmd_exit config_tell(struct cmd *cmd, struct pe_request *request)
-{
-    struct cmd_text text = {0};
-    const enum pe_status status = pe_request_drain(request, text_sink, &text);
-    json_t *answer = json_loadb(text.bytes ? text.bytes : "", text.size, 0, NULL);
-
-    cmd_watch_hide(cmd->watch);
-    if (answer)
-        cmd_config_print(answer);
-    else
-        cmd_say("%s: the answer broke off", pe_status_title(status));
-    json_decref(answer);
-    cmd_text_free(&text);
-    return answer ? CMD_DONE : CMD_TOO_LARGE;
-}
-
 /* A text of up to so many bytes is printed as it is; one of more than the latter is not kept. */
 enum { SHORT_MAX = 2 << 10, TEXT_MAX = 64 << 20 };
 
@@ -150,12 +135,17 @@ static bool limited_sink(void *context, const void *bytes, size_t size)
     return text->size <= TEXT_MAX;
 }
 
-/* JSON for a person: small as it is, with lines; large tensors as short tables. */
-static enum cmd_exit json_show(struct cmd *cmd, struct pe_request *request, const char *type)
+/* JSON for a person: a report where there is one; small as it is, with lines; large tensors as
+ * short tables. */
+static enum cmd_exit json_show(struct cmd *cmd, const struct cmd_ask *ask,
+                               struct pe_request *request, const char *type)
 {
+    const bool is_report = cmd_report_is_for(ask->target.bytes);
     struct cmd_text text = {0};
     const enum pe_status status = pe_request_drain(request, limited_sink, &text);
-    json_t *answer = text.size > SHORT_MAX ? json_loadb(text.bytes, text.size, 0, NULL) : NULL;
+    json_t *answer = is_report || text.size > SHORT_MAX
+                         ? json_loadb(text.bytes ? text.bytes : "", text.size, 0, NULL)
+                         : NULL;
     struct cmd_output output;
     enum cmd_exit code = CMD_DONE;
 
@@ -168,11 +158,36 @@ static enum cmd_exit json_show(struct cmd *cmd, struct pe_request *request, cons
     } else if (status) {
         cmd_say("%s: the answer broke off", pe_status_title(status));
         code = CMD_TOO_LARGE;
+    } else if (answer && is_report) {
+        cmd_report_print(ask->target.bytes, answer);
+        code = cmd_report_verdict(ask->target.bytes, answer);
     } else if (!answer || !cmd_tables_print(answer)) {
         code = cmd_output_open(&output, NULL, type, cmd->watch);
         cmd_output_put(&output, text.bytes, text.size);
         code = code ?: cmd_output_close(&output, true);
     }
+    json_decref(answer);
+    cmd_text_free(&text);
+    return code;
+}
+
+/* A report as JSON. It is short, and its verdict is the exit code. */
+static enum cmd_exit report_write(const struct cmd_ask *ask, struct pe_request *request,
+                                  struct cmd_output *output)
+{
+    struct cmd_text text = {0};
+    const enum pe_status status = pe_request_drain(request, text_sink, &text);
+    json_t *answer = json_loadb(text.bytes ? text.bytes : "", text.size, 0, NULL);
+    enum cmd_exit code;
+
+    cmd_output_put(output, text.bytes, text.size);
+    code = cmd_output_close(output, status == PE_OK);
+    if (!code && status) {
+        cmd_say("%s: the answer broke off", pe_status_title(status));
+        code = CMD_TOO_LARGE;
+    }
+    if (!code && answer)
+        code = cmd_report_verdict(ask->target.bytes, answer);
     json_decref(answer);
     cmd_text_free(&text);
     return code;
@@ -188,15 +203,15 @@ static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
 
     if (!response->has_body)
         return CMD_DONE;
-    if (ask->is_for_people)
-        return config_tell(cmd, request);
-    if (ask->is_shortened && type && strcmp(type, "application/json") == 0)
-        return json_show(cmd, request, type);
+    if (ask->is_for_people && type && strcmp(type, "application/json") == 0)
+        return json_show(cmd, ask, request, type);
     code = media_check(cmd, ask, type ? type : "");
     if (!code)
         code = cmd_output_open(&output, cmd->line->output, type ? type : "", cmd->watch);
     if (code)
         return code;
+    if (type && strcmp(type, "application/json") == 0 && cmd_report_is_for(ask->target.bytes))
+        return report_write(ask, request, &output);
     atomic_store(&cmd->watch->whole, response->length);
     status = pe_request_drain(request, cmd_output_put, &output);
     code = cmd_output_close(&output, status == PE_OK);

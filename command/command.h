@@ -50,7 +50,7 @@ struct cmd_line {
     size_t fields_count;
     const char *output; /* NULL: the standard output */
     const char *config; /* a file; NULL: none */
-    bool quiet, help, version;
+    bool quiet, json, help, version;
 };
 
 /* false: a sentence was printed. The line is freed all the same. */
@@ -79,8 +79,7 @@ struct cmd_ask {
     const char *body_path; /* "-": the standard input; NULL: there is none */
     struct cmd_text body;  /* where there is no path */
     char *type, *accept;   /* media types by the names of the files; NULL: not known */
-    bool is_for_people;    /* the answer about a config is printed in lines, not as JSON */
-    bool is_shortened;     /* tensors of a large answer are printed as short tables */
+    bool is_for_people;    /* the answer is printed as a report or as short tables, not as JSON */
 };
 
 /* name=value behind what is there of a target. */
@@ -116,9 +115,6 @@ void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A problem document in words, on stderr; and the exit code of its status and code. */
 void cmd_problem_tell(const char *bytes, size_t size);
 enum cmd_exit cmd_exit_of(int status, const char *problem);
-
-/* The answer of /v1/config in lines, on the standard output. */
-void cmd_config_print(const json_t *answer);
 
 /* The encoding of an answer in a line, and its warnings in a line each. */
 void cmd_encoding_print(const json_t *answer);

@@ -58,16 +58,25 @@ static bool field_add(struct cmd_line *line, char *text)
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 
-enum flag_kind { FLAG_OUTPUT, FLAG_CONFIG, FLAG_HEADER, FLAG_QUIET, FLAG_HELP, FLAG_VERSION };
+enum flag_kind {
+    FLAG_OUTPUT,
+    FLAG_CONFIG,
+    FLAG_HEADER,
+    FLAG_QUIET,
+    FLAG_JSON,
+    FLAG_HELP,
+    FLAG_VERSION
+};
 
 static const struct {
     const char *name, *letter;
     enum flag_kind kind;
     bool has_value;
 } flags[] = {
-    {"--output", "-o", FLAG_OUTPUT, true}, {"--config", "", FLAG_CONFIG, true},
-    {"--header", "-H", FLAG_HEADER, true}, {"--quiet", "-q", FLAG_QUIET, false},
-    {"--help", "-h", FLAG_HELP, false},    {"--version", "", FLAG_VERSION, false},
+    {"--output", "-o", FLAG_OUTPUT, true},  {"--config", "", FLAG_CONFIG, true},
+    {"--header", "-H", FLAG_HEADER, true},  {"--quiet", "-q", FLAG_QUIET, false},
+    {"--json", "", FLAG_JSON, false},       {"--help", "-h", FLAG_HELP, false},
+    {"--version", "", FLAG_VERSION, false},
 };
 
 enum { FLAGS = sizeof(flags) / sizeof(flags[0]) };
@@ -85,6 +94,8 @@ static bool flag_apply(struct cmd_line *line, enum flag_kind kind, char *value)
         return field_add(line, value);
     case FLAG_QUIET:
         return line->quiet = true;
+    case FLAG_JSON:
+        return line->json = true;
     case FLAG_HELP:
         return line->help = true;
     case FLAG_VERSION:

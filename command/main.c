@@ -215,9 +215,8 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
         code = params_add(cmd->line, &ask);
     if (!code)
         code = formats_set(cmd, &ask);
-    ask.is_shortened = !cmd->line->output && !has_param(cmd->line, "format") &&
-                       cmd->line->fields_count == 0 && isatty(STDOUT_FILENO);
-    ask.is_for_people = ask.is_shortened && strcmp(word->target, "/v1/config") == 0;
+    ask.is_for_people = !cmd->line->json && !cmd->line->output && !has_param(cmd->line, "format") &&
+                        cmd->line->fields_count == 0 && isatty(STDOUT_FILENO);
     if (!code)
         code = cmd_ask_run(cmd, &ask);
     cmd_text_free(&ask.target);

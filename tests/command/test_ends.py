@@ -93,7 +93,7 @@ def test_exit_codes_are_told(posenc):
     told = re.findall(r"^ +(\d+)  (.*)$", posenc("help").decode().split("exit codes:")[1], re.M)
     page = (ROOT / "docs/command.md").read_text()
     manual = posenc("generate", "man").decode()
-    assert len(told) == 8
+    assert len(told) == 9
     assert [(code, doc) for code, doc in told if f"| {code} | {doc} |" not in page
             or f".B {code}\n{doc}\n" not in manual] == []
 
@@ -228,16 +228,20 @@ def test_what_is_too_large_for_a_terminal(posenc):
     assert code == 2 and shown.count("\n") == 1 and "-o FILE" in shown
 
 
-def test_a_config_has_a_line_for_each_kind_on_a_terminal(posenc):
+def test_a_config_has_a_part_for_each_kind_on_a_terminal(posenc, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
     (posenc.folder / "gemma.json").write_text(
         '{"model_type": "gemma3_text", "num_hidden_layers": 7, "head_dim": 256}')
     code, shown = posenc.on_terminal("config", "gemma.json")
     assert code == 0
     lines = shown.splitlines()
-    assert lines[0].startswith("sliding_attention 0..4 6: rope dim=256 base=10000 ")
-    assert lines[1] == "    attention: scale=0.0625 causal=true window=4096 qk_norm=rms"
-    assert lines[2].startswith("full_attention 5: rope dim=256 base=1000000 ")
-    assert "warning: the layers of this config differ" in shown
+    assert lines[0].startswith("! rope dim=256 base=1000000 ")
+    at = lines.index("  sliding_attention layers 0..4 6")
+    assert lines[at + 1].startswith("    rope dim=256 base=10000 ")
+    assert lines[at + 2] == "    attention scale=0.0625 causal=true window=4096 qk_norm=rms"
+    at = lines.index("  full_attention layers 5")
+    assert lines[at + 1] == "    as above"
+    assert "  warning   the layers of this config differ" in shown
     assert posenc.on_terminal("config", "gemma.json", "format=json")[1].startswith("{")
 
 

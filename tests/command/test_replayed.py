@@ -61,7 +61,7 @@ def exit_code(old):
     status = old["status"]
     if status == 503 and json.loads(old["text"])["code"] == "not-the-writer":
         return 3
-    return CODES.get(status, 0 if status < 400 else 3 if status < 500 else 1)
+    return CODES.get(status, 0 if status < 400 else 3 if status < 500 else 70)
 
 
 def sentences(old, revision):
@@ -75,7 +75,8 @@ def differences(request, door, old, etag):
     """What is not as it was recorded."""
     done = door.ask(request, etag)
     said, code = done.stderr.decode(), exit_code(old)
-    if done.returncode != code:
+    verdict = code == 0 and request.target.split("?")[0].endswith(("/diagnosis", "/comparison"))
+    if done.returncode != code and not (verdict and done.returncode == 1):
         yield f"exit code {done.returncode} instead of {code}: {said}"
     elif code:
         yield from (f"not said: {text}" for text in sentences(old, door.revision)

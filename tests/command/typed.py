@@ -18,9 +18,9 @@ class Posenc:
                               capture_output=True, timeout=60, **options)
 
     def __call__(self, *arguments, stdin=b""):
-        """What it writes, where all is well."""
+        """What it writes, where an answer is written, whatever its verdict."""
         done = self.run(*arguments, stdin=stdin)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode in (0, 1), done.stderr.decode()
         assert done.stderr == b""
         return done.stdout
 

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+#include "command/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command/catalogue.h"
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+enum { COLUMNS = 80, COLUMNS_MIN = 40, COLUMNS_MAX = 120, INDENT = 2 };
+
+enum colour { PLAIN, BOLD, DIM, GREEN, RED, AMBER };
+
+static const char *const codes[] = {"", "1", "2", "1;32", "1;31", "1;33"};
+
+/* COLUMNS stands in for the width of a terminal that does not report its own. */
+static int columns(void)
+{
+    const char *variable = getenv("COLUMNS");
+    struct winsize size = {.ws_col = 0};
+    int found = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+
+    if (found == 0 && variable)
+        found = atoi(variable);
+    if (found == 0)
+        found = COLUMNS;
+    return found < COLUMNS_MIN ? COLUMNS_MIN : found > COLUMNS_MAX ? COLUMNS_MAX : found;
+}
+
+/* https://no-color.org */
+static bool has_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return !(no && *no) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static void colour_set(enum colour colour)
+{
+    if (has_colour())
+        printf("\033[%sm", codes[colour]);
+}
+
+static void coloured(enum colour colour, const char *text)
+{
+    if (colour != PLAIN)
+        colour_set(colour);
+    fputs(text, stdout);
+    if (colour != PLAIN)
+        colour_set(PLAIN);
+}
+
+/* How many columns a text of UTF-8 takes, without wide letters. */
+static int width_of(const char *text, size_t size)
+{
+    int width = 0;
+
+    for (size_t i = 0; i < size; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* Words in lines of the terminal's width, behind what stands in the first line already; further
+ * lines begin at the indent. Ends the line. */
+static void wrapped(int at, int indent, enum colour colour, const char *text)
+{
+    const int most = columns();
+
+    if (colour != PLAIN)
+        colour_set(colour);
+    for (bool first = true; *text; first = false) {
+        const size_t size = strcspn(text, " ");
+        const int width = width_of(text, size);
+        if (!first && at + 1 + width > most) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            putchar(' ');
+            at++;
+        }
+        fwrite(text, 1, size, stdout);
+        at += width;
+        text += size + (text[size] == ' ');
+    }
+    if (colour != PLAIN)
+        colour_set(PLAIN);
+    putchar('\n');
+}
+
+/* "label  text", the text wrapped behind a column of labels. */
+static void labelled(const char *label, int labels, const char *text)
+{
+    const int indent = INDENT + labels + 2;
+
+    printf("%*s", INDENT, "");
+    coloured(DIM, label);
+    printf("%*s", labels + 2 - width_of(label, strlen(label)), "");
+    wrapped(indent, indent, PLAIN, text);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void value_put(struct cmd_text *text, const json_t *value)
+{
+    char dumped[256];
+    size_t size;
+
+    if (json_is_string(value)) {
+        cmd_text_put(text, json_string_value(value));
+        return;
+    }
+    if (json_is_array(value) && json_array_size(value) > 8) {
+        char count[40];
+        snprintf(count, sizeof(count), "(%zu values)", json_array_size(value));
+        cmd_text_put(text, count);
+        return;
+    }
+    /* jansson's own memory is the service's, and free() does not take it. */
+    size = json_dumpb(value, dumped, sizeof(dumped),
+                      JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    if (size <= sizeof(dumped))
+        cmd_text_add(text, dumped, size);
+    else
+        cmd_text_put(text, "(long)");
+}
+
+/* "rope dim=128 base=500000": an encoding as the command takes it; defaults that change nothing
+ * are left out. */
+static void encoding_put(struct cmd_text *text, const json_t *encoding)
+{
+    json_t *value;
+    const char *key;
+
+    cmd_text_put(text, cmd_member(encoding, "name"));
+    json_object_foreach((json_t *)encoding, key, value)
+    {
+        const char *string = json_string_value(value);
+        if (strcmp(key, "name") == 0 ||
+            (strcmp(key, "arithmetic") == 0 && string && strcmp(string, "exact") == 0) ||
+            (strcmp(key, "rope_type") == 0 && string && strcmp(string, "default") == 0))
+            continue;
+        cmd_text_put(text, " ");
+        cmd_text_put(text, key);
+        cmd_text_put(text, "=");
+        value_put(text, value);
+    }
+}
+
+static void number_put(struct cmd_text *text, const char *before, const json_t *number,
+                       const char *behind)
+{
+    char printed[64];
+
+    if (json_is_integer(number))
+        snprintf(printed, sizeof(printed), "%s%" JSON_INTEGER_FORMAT "%s", before,
+                 json_integer_value(number), behind);
+    else if (json_is_string(number)) /* Infinity, NaN */
+        snprintf(printed, sizeof(printed), "%s%s%s", before, json_string_value(number), behind);
+    else
+        snprintf(printed, sizeof(printed), "%s%.6g%s", before, json_number_value(number), behind);
+    cmd_text_put(text, printed);
+}
+
+/* A member as a label with its text. */
+static void member_print(const char *label, int labels, struct cmd_text *text)
+{
+    cmd_text_add(text, "", 1);
+    labelled(label, labels, text->bytes);
+    cmd_text_free(text);
+}
+
+static void warnings_print(const json_t *answer, int labels)
+{
+    const json_t *warning;
+    size_t index;
+
+    json_array_foreach(json_object_get(answer, "warnings"), index, warning)
+    {
+        const json_t *detail = json_object_get(warning, "detail");
+        struct cmd_text text = {0};
+        cmd_text_put(&text, json_string_value(detail ? detail : warning));
+        member_print("warning", labels, &text);
+    }
+}
+
+void cmd_encoding_print(const json_t *answer)
+{
+    struct cmd_text text = {0};
+
+    encoding_put(&text, json_object_get(answer, "encoding"));
+    cmd_text_add(&text, "", 1);
+    wrapped(0, INDENT, PLAIN, text.bytes);
+    cmd_text_free(&text);
+}
+
+void cmd_warnings_print(const json_t *answer)
+{
+    warnings_print(answer, (int)strlen("warning"));
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+enum verdict { RIGHT, WRONG, UNDECIDED, WARNED };
+
+static void verdict_print(enum verdict verdict, const char *text)
+{
+    static const struct {
+        const char *sign;
+        enum colour colour;
+    } shown[] = {{"✓ ", GREEN}, {"✗ ", RED}, {"? ", AMBER}, {"! ", AMBER}};
+
+    coloured(shown[verdict].colour, shown[verdict].sign);
+    wrapped(INDENT, INDENT, shown[verdict].colour, text);
+}
+
+static const json_t *candidate_of(const json_t *answer)
+{
+    return json_array_get(json_object_get(answer, "candidates"), 0);
+}
+
+static enum verdict diagnosed(const json_t *answer)
+{
+    const char *verdict = cmd_member(answer, "verdict");
+
+    return strcmp(verdict, "match") == 0       ? RIGHT
+           : strcmp(verdict, "known-bug") == 0 ? WRONG
+                                               : UNDECIDED;
+}
+
+/* ---- a diagnosis ----------------------------------------------------------------------------- */
+
+/* A sign for each head, a line for each layer where there are layers. */
+static void heads_print(const json_t *answer, int labels)
+{
+    const json_t *heads = json_object_get(answer, "per_head"), *verdict;
+    const json_t *shape = json_object_get(heads, "shape");
+    const size_t axes = json_array_size(shape);
+    const json_t *verdicts = json_object_get(heads, "verdict");
+    const size_t row = axes ? (size_t)json_integer_value(json_array_get(shape, axes - 1))
+                            : json_array_size(verdicts);
+    size_t index;
+
+    if (!json_is_array(verdicts) || row == 0)
+        return;
+    json_array_foreach(verdicts, index, verdict)
+    {
+        const char *text = json_string_value(verdict);
+        const bool right = text && strcmp(text, "match") == 0;
+        if (index % row == 0)
+            printf("%s%*s", index > 0 ? "\n" : "", INDENT + labels + 2,
+                   index > 0 ? "" : "heads    ");
+        coloured(right ? GREEN : RED, right ? "·" : "✗");
+    }
+    putchar('\n');
+}
+
+static void first_bad_put(struct cmd_text *text, const json_t *bad)
+{
+    number_put(text, "row ", json_object_get(bad, "row"), "");
+    number_put(text, ", position ", json_object_get(bad, "position"), "");
+    number_put(text, ", pair ", json_object_get(bad, "pair"), ": ");
+    cmd_text_put(text, cmd_member(bad, "part"));
+    number_put(text, " is ", json_object_get(bad, "seen"), ", ");
+    number_put(text, "predicted ", json_object_get(bad, "predicted"), "");
+}
+
+static void diagnosis_print(json_t *answer)
+{
+    enum { LABELS = 9 };
+    const json_t *best = candidate_of(answer), *bad = json_object_get(answer, "first_bad");
+    const char *verdict = cmd_member(answer, "verdict"), *bug = cmd_member(best, "bug");
+    struct cmd_text text = {0};
+
+    cmd_text_put(&text, *bug ? bug : verdict);
+    cmd_text_put(&text, ": ");
+    cmd_text_put(&text, best ? cmd_member(best, "explanation") : "no scheme explains it");
+    cmd_text_add(&text, "", 1);
+    verdict_print(diagnosed(answer), text.bytes);
+    cmd_text_free(&text);
+    if (best && *cmd_member(best, "fix")) {
+        cmd_text_put(&text, cmd_member(best, "fix"));
+        member_print("fix", LABELS, &text);
+    }
+    if (best) {
+        encoding_put(&text, json_object_get(best, "encoding"));
+        if (*cmd_member(best, "layout")) {
+            cmd_text_put(&text, " layout=");
+            cmd_text_put(&text, cmd_member(best, "layout"));
+        }
+        member_print("scheme", LABELS, &text);
+    }
+    number_put(&text, "", json_object_get(answer, "rows_compared"), " of ");
+    number_put(&text, "", json_object_get(answer, "rows"), " compared, ");
+    number_put(&text, "", json_object_get(answer, "bad_rows"), " not explained");
+    member_print("rows", LABELS, &text);
+    if (json_is_object(bad)) {
+        first_bad_put(&text, bad);
+        member_print("first bad", LABELS, &text);
+    }
+    if (best) {
+        number_put(&text, "largest ", json_object_get(best, "max_abs"), ", ");
+        number_put(&text, "rms ", json_object_get(best, "rms"), "");
+        member_print("error", LABELS, &text);
+    }
+    heads_print(answer, LABELS);
+    warnings_print(answer, LABELS);
+}
+
+/* ---- a comparison ---------------------------------------------------------------------------- */
+
+static void side_put(struct cmd_text *text, const json_t *side)
+{
+    const char *tensor = cmd_member(side, "tensor");
+
+    if (*tensor)
+        cmd_text_put(text, tensor);
+    else
+        encoding_put(text, side);
+}
+
+static void comparison_print(json_t *answer)
+{
+    enum { LABELS = 9 };
+    const json_t *first = json_object_get(answer, "first_divergence");
+    const json_t *tolerance = json_object_get(answer, "tolerance");
+    const json_int_t unequal = json_integer_value(json_object_get(answer, "unequal"));
+    struct cmd_text text = {0};
+
+    if (unequal == 0) {
+        number_put(&text, "equal: all ", json_object_get(answer, "elements"), " elements");
+    } else {
+        number_put(&text, "different: ", json_object_get(answer, "unequal"), "");
+        number_put(&text, " of ", json_object_get(answer, "elements"), " elements");
+    }
+    cmd_text_add(&text, "", 1);
+    verdict_print(unequal == 0 ? RIGHT : WRONG, text.bytes);
+    cmd_text_free(&text);
+    side_put(&text, json_object_get(answer, "a"));
+    member_print("a", LABELS, &text);
+    side_put(&text, json_object_get(answer, "b"));
+    member_print("b", LABELS, &text);
+    if (unequal > 0) {
+        number_put(&text, "", json_object_get(answer, "max_abs"), ", ");
+        number_put(&text, "", json_object_get(answer, "max_ulp"), " ulp; rms ");
+        number_put(&text, "", json_object_get(answer, "rms"), "");
+        member_print("largest", LABELS, &text);
+    }
+    if (json_is_object(first)) {
+        number_put(&text, "position ", json_object_get(first, "position"), ", ");
+        cmd_text_put(&text, cmd_member(first, "table"));
+        number_put(&text, " column ", json_object_get(first, "column"), ": ");
+        number_put(&text, "", json_object_get(first, "a"), " and ");
+        number_put(&text, "", json_object_get(first, "b"), "");
+        member_print("first", LABELS, &text);
+    }
+    if (json_is_object(tolerance)) {
+        number_put(&text, "", json_object_get(tolerance, "outside"), " outside of ");
+        cmd_text_put(&text, cmd_member(tolerance, "of"));
+        member_print("tolerance", LABELS, &text);
+    }
+    warnings_print(answer, LABELS);
+}
+
+/* ---- a config -------------------------------------------------------------------------------- */
+
+/* A value and the key that it came from, in two columns. */
+static void parameters_print(const json_t *encoding, const json_t *provenance)
+{
+    json_t *value;
+    const char *key;
+    int names = 0, values = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        json_object_foreach((json_t *)encoding, key, value)
+        {
+            struct cmd_text text = {0};
+            const char *from = cmd_member(provenance, key);
+            if (strcmp(key, "name") == 0 || strcmp(from, "default") == 0)
+                continue;
+            value_put(&text, value);
+            cmd_text_add(&text, "", 1);
+            if (pass == 0) {
+                const int width = width_of(text.bytes, text.size - 1);
+                names = (int)strlen(key) > names ? (int)strlen(key) : names;
+                values = width > values && width < 24 ? width : values;
+            } else {
+                printf("%*s", INDENT, "");
+                coloured(DIM, key);
+                printf("%*s%-*s", names + 2 - (int)strlen(key), "", values, text.bytes);
+                coloured(DIM, "  from ");
+                coloured(DIM, from);
+                putchar('\n');
+            }
+            cmd_text_free(&text);
+        }
+}
+
+/* "0..4 6..10": numbers in runs. */
+static void runs_put(struct cmd_text *text, const json_t *numbers)
+{
+    const size_t count = json_array_size(numbers);
+    char run[64];
+
+    for (size_t i = 0, from = 0; i < count; i++) {
+        const json_int_t at = json_integer_value(json_array_get(numbers, i));
+        const json_int_t next = json_integer_value(json_array_get(numbers, i + 1));
+        const json_int_t begin = json_integer_value(json_array_get(numbers, from));
+        if (i + 1 < count && next == at + 1)
+            continue;
+        snprintf(run, sizeof(run), begin < at ? "%s%" PRIdMAX "..%" PRIdMAX : "%s%" PRIdMAX,
+                 from > 0 ? " " : "", (intmax_t)begin, (intmax_t)at);
+        cmd_text_put(text, run);
+        from = i + 1;
+    }
+}
+
+static void attention_put(struct cmd_text *text, json_t *attention)
+{
+    json_t *value;
+    const char *key;
+    bool first = true;
+
+    json_object_foreach(attention, key, value)
+    {
+        if (strcmp(key, "provenance") == 0)
+            continue;
+        cmd_text_put(text, first ? "" : " ");
+        cmd_text_put(text, key);
+        cmd_text_put(text, "=");
+        value_put(text, json_is_object(value) && json_object_get(value, "kind")
+                            ? json_object_get(value, "kind")
+                            : value);
+        first = false;
+    }
+}
+
+/* A kind of layer or a tower: which, its encoding unless it is `known`, its attention. */
+static void part_print(const char *label, json_t *part, const json_t *known)
+{
+    const json_t *encoding = json_object_get(part, "encoding");
+    json_t *attention = json_object_get(part, "attention");
+    struct cmd_text text = {0};
+
+    cmd_text_put(&text, label);
+    if (json_array_size(json_object_get(part, "layers")) > 0) {
+        cmd_text_put(&text, *label ? " layers " : "layers ");
+        runs_put(&text, json_object_get(part, "layers"));
+    }
+    cmd_text_add(&text, "", 1);
+    printf("%*s", INDENT, "");
+    coloured(BOLD, text.bytes);
+    putchar('\n');
+    cmd_text_free(&text);
+    if (json_is_object(encoding) && json_equal(encoding, known))
+        cmd_text_put(&text, "as above");
+    else if (json_is_object(encoding))
+        encoding_put(&text, encoding);
+    else if (json_object_get(part, "attention") && json_is_null(attention))
+        cmd_text_put(&text, "no attention");
+    else
+        cmd_text_put(&text,
+                     *cmd_member(part, "reason") ? cmd_member(part, "reason") : "no positions");
+    cmd_text_add(&text, "", 1);
+    printf("%*s", 2 * INDENT, "");
+    wrapped(2 * INDENT, 3 * INDENT, PLAIN, text.bytes);
+    cmd_text_free(&text);
+    if (json_object_size(attention) == 0)
+        return;
+    cmd_text_put(&text, "attention ");
+    attention_put(&text, attention);
+    cmd_text_add(&text, "", 1);
+    printf("%*s", 2 * INDENT, "");
+    wrapped(2 * INDENT, 3 * INDENT, DIM, text.bytes);
+    cmd_text_free(&text);
+}
+
+static void readers_print(json_t *readers)
+{
+    json_t *engines, *reading;
+    const char *key, *engine;
+
+    json_object_foreach(readers, key, engines) json_object_foreach(engines, engine, reading)
+    {
+        struct cmd_text text = {0};
+        cmd_text_put(&text, engine);
+        cmd_text_put(&text, " reads ");
+        cmd_text_put(&text, cmd_member(reading, "reads"));
+        cmd_text_put(&text, " (");
+        cmd_text_put(&text, cmd_member(reading, "source"));
+        cmd_text_put(&text, ")");
+        member_print(key, (int)strlen(key), &text);
+    }
+}
+
+static void config_print(json_t *answer)
+{
+    const json_t *encoding = json_object_get(answer, "encoding");
+    const size_t warnings = json_array_size(json_object_get(answer, "warnings"));
+    const json_t *unused = json_object_get(answer, "unused"), *key;
+    struct cmd_text text = {0};
+    json_t *part;
+    size_t index;
+
+    if (json_is_object(encoding))
+        encoding_put(&text, encoding);
+    else
+        cmd_text_put(&text, "no positional encoding");
+    cmd_text_add(&text, "", 1);
+    verdict_print(warnings > 0 ? WARNED : RIGHT, text.bytes);
+    cmd_text_free(&text);
+    parameters_print(encoding, json_object_get(answer, "provenance"));
+    json_array_foreach(json_object_get(answer, "layers"), index, part)
+        part_print(cmd_member(part, "layer_type"), part, encoding);
+    json_array_foreach(json_object_get(answer, "towers"), index, part)
+        part_print(cmd_member(part, "part"), part, NULL);
+    readers_print(json_object_get(answer, "readers"));
+    json_array_foreach(unused, index, key)
+    {
+        cmd_text_put(&text, index > 0 ? ", " : "");
+        cmd_text_put(&text, json_string_value(key));
+    }
+    if (json_array_size(unused) > 0)
+        member_print("not read", 8, &text);
+    warnings_print(answer, 8);
+}
+
+/* ---- which report ---------------------------------------------------------------------------- */
+
+static enum cmd_exit diagnosis_verdict(const json_t *answer)
+{
+    const char *verdict = cmd_member(answer, "verdict");
+
+    return strcmp(verdict, "match") == 0 || strcmp(verdict, "consistent") == 0 ? CMD_DONE
+                                                                               : CMD_WRONG;
+}
+
+static enum cmd_exit comparison_verdict(const json_t *answer)
+{
+    return json_integer_value(json_object_get(answer, "unequal")) == 0 ? CMD_DONE : CMD_WRONG;
+}
+
+static const struct report {
+    const char *target;
+    void (*print)(json_t *answer);
+    enum cmd_exit (*verdict)(const json_t *answer);
+} reports[] = {
+    {"/v1/config", config_print, NULL},
+    {"/v1/diagnosis", diagnosis_print, diagnosis_verdict},
+    {"/v1/comparison", comparison_print, comparison_verdict},
+};
+
+static const struct report *report_of(const char *target)
+{
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+        if (strcspn(target, "?") == strlen(reports[i].target) &&
+            strncmp(target, reports[i].target, strlen(reports[i].target)) == 0)
+            return &reports[i];
+    return NULL;
+}
+
+bool cmd_report_is_for(const char *target)
+{
+    return report_of(target);
+}
+
+void cmd_report_print(const char *target, json_t *answer)
+{
+    report_of(target)->print(answer);
+}
+
+enum cmd_exit cmd_report_verdict(const char *target, const json_t *answer)
+{
+    const struct report *report = report_of(target);
+
+    return report && report->verdict ? report->verdict(answer) : CMD_DONE;
+}
