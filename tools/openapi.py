@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what openapi.yaml and README.md say of encodings, from the catalogue of the service
+"""Writes what openapi.yaml and docs/reference.md say of encodings, from the catalogue of the service
 itself, between the lines `# generated: NAME` and `# end`; and openapi.json.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
@@ -67,9 +67,10 @@ def generate(url):
     for name, text in regions.items():
         contract = region_set(contract, "#", name, text)
     contract = openapi_aliases.shortened(contract)
-    readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",
-                        regions_of.readme_table(catalogue))
-    return {"openapi.yaml": contract, "openapi.json": as_json(contract), "README.md": readme}
+    reference = region_set((ROOT / "docs/reference.md").read_text(encoding="utf-8"), "<!--",
+                           "encodings", regions_of.encodings_table(catalogue))
+    return {"openapi.yaml": contract, "openapi.json": as_json(contract),
+            "docs/reference.md": reference}
 
 
 def region_set(whole, mark, name, text):

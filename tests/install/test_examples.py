@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/, built against the installed library alone, make the bytes that the
-service makes; and the C example of README.md prints what it says."""
+service makes; and the C example of docs/library.md prints what it says."""
 import re
 import subprocess
 
@@ -143,8 +143,8 @@ def test_service(tree, tmp_path, run_example, server):
     assert refused.returncode == 1 and '"code":"not-found"' in refused.stderr
 
 
-def test_readme(tree, tmp_path):
-    page = (ROOT / "README.md").read_text()
+def test_library_page(tree, tmp_path):
+    page = (ROOT / "docs/library.md").read_text()
     (code, printed), = re.findall(r"^```c\n(.*?)^```\n.*?^```text\n(.*?)^```$", page, re.M | re.S)
     (tmp_path / "program.c").write_text(code)
     program = tree.build(tmp_path / "program.c", tmp_path / "program")
