@@ -293,10 +293,12 @@ static void diagnosis_print(json_t *answer)
         }
         member_print("scheme", LABELS, &text);
     }
-    number_put(&text, "", json_object_get(answer, "rows_compared"), " of ");
-    number_put(&text, "", json_object_get(answer, "rows"), " compared, ");
-    number_put(&text, "", json_object_get(answer, "bad_rows"), " not explained");
-    member_print("rows", LABELS, &text);
+    if (json_integer_value(json_object_get(answer, "rows")) > 0) {
+        number_put(&text, "", json_object_get(answer, "rows_compared"), " of ");
+        number_put(&text, "", json_object_get(answer, "rows"), " compared, ");
+        number_put(&text, "", json_object_get(answer, "bad_rows"), " not explained");
+        member_print("rows", LABELS, &text);
+    }
     if (json_is_object(bad)) {
         first_bad_put(&text, bad);
         member_print("first bad", LABELS, &text);
@@ -367,12 +369,35 @@ static void comparison_print(json_t *answer)
 
 /* ---- a config -------------------------------------------------------------------------------- */
 
-/* A value and the key that it came from, in two columns. */
+struct widths {
+    int names, values;
+};
+
+/* "name  value  from key", the latter on a line of its own where it does not fit. */
+static void parameter_print(const char *name, const char *value, const char *from,
+                            struct widths widths)
+{
+    const int at = INDENT + widths.names + 2;
+    const int width = width_of(value, strlen(value));
+    const int used = at + (width > widths.values ? width : widths.values);
+
+    printf("%*s", INDENT, "");
+    coloured(DIM, name);
+    printf("%*s%s", widths.names + 2 - (int)strlen(name), "", value);
+    if (used + 7 + width_of(from, strlen(from)) > columns())
+        printf("\n%*s", at, "");
+    else
+        printf("%*s", used - at - width + 2, "");
+    coloured(DIM, "from ");
+    wrapped(used + 7, at, DIM, from);
+}
+
+/* The parameters that are no defaults, each with the key that its value came from. */
 static void parameters_print(const json_t *encoding, const json_t *provenance)
 {
+    struct widths widths = {0};
     json_t *value;
     const char *key;
-    int names = 0, values = 0;
 
     for (int pass = 0; pass < 2; pass++)
         json_object_foreach((json_t *)encoding, key, value)
@@ -383,18 +408,11 @@ static void parameters_print(const json_t *encoding, const json_t *provenance)
                 continue;
             value_put(&text, value);
             cmd_text_add(&text, "", 1);
-            if (pass == 0) {
-                const int width = width_of(text.bytes, text.size - 1);
-                names = (int)strlen(key) > names ? (int)strlen(key) : names;
-                values = width > values && width < 24 ? width : values;
-            } else {
-                printf("%*s", INDENT, "");
-                coloured(DIM, key);
-                printf("%*s%-*s", names + 2 - (int)strlen(key), "", values, text.bytes);
-                coloured(DIM, "  from ");
-                coloured(DIM, from);
-                putchar('\n');
-            }
+            const int name = (int)strlen(key), width = width_of(text.bytes, text.size - 1);
+            if (pass == 1)
+                parameter_print(key, text.bytes, from, widths);
+            widths.names = name > widths.names ? name : widths.names;
+            widths.values = width > widths.values && width < 24 ? width : widths.values;
             cmd_text_free(&text);
         }
 }

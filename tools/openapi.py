@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what openapi.yaml and README.md say of encodings, from the catalogue of the service
+"""Writes what openapi.yaml and docs/reference.md say of encodings, from the catalogue of the service
 itself, between the lines `# generated: NAME` and `# end`; and from openapi.yaml openapi.json and
 the parameters of the Python package's functions.
 
@@ -69,12 +69,12 @@ def generate(url):
     for name, text in regions.items():
         contract = region_set(contract, "#", name, text)
     contract = openapi_aliases.shortened(contract)
-    readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",
-                        regions_of.readme_table(catalogue))
+    reference = region_set((ROOT / "docs/reference.md").read_text(encoding="utf-8"), "<!--",
+                           "encodings", regions_of.encodings_table(catalogue))
     document = as_json(contract)
     functions = openapi_python.functions(
         (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), json.loads(document))
-    return {"openapi.yaml": contract, "openapi.json": document, "README.md": readme,
+    return {"openapi.yaml": contract, "openapi.json": document, "docs/reference.md": reference,
             openapi_python.SOURCE: functions}
 
 

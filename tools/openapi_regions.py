@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of openapi.yaml and README.md that are made of the catalogue, but for parameters."""
+"""The parts of openapi.yaml and docs/reference.md that are made of the catalogue, but for parameters."""
 import functools
 import json
 import re
@@ -255,7 +255,7 @@ def function_answers(catalogue, path, operation):
     return out.text()
 
 
-def readme_table(catalogue):
+def encodings_table(catalogue):
     lines = ["| encoding | family | what | views | functions |", "|---|---|---|---|---|"]
     for entry in catalogue.entries:
         names = ", ".join(view["name"] for view in entry["operations"])

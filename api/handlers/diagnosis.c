@@ -44,11 +44,22 @@ static void state_release(void *what)
 
 /* ---- what is asked -------------------------------------------------------------------------- */
 
+/* The only tensor of a body that names none, as npy and raw bytes do not: frequencies where it is
+ * one row of numbers, else a table. */
+static void unnamed_name(struct api_request *request)
+{
+    struct api_tensor *only = request->tensors_count == 1 ? &request->tensors[0] : NULL;
+
+    if (only && strcmp(only->name, "x") == 0)
+        only->name = only->tensor.rank == 1 ? "inv_freq" : "table";
+}
+
 /* Caches as engines keep them become cos and sin, or inv_freq. */
 static enum api_status engines_read(struct diagnosis_state *state, struct api_error *err)
 {
     const bool is_rotary = !state->encoding || pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
+    unnamed_name(state->request);
     if (is_rotary && api_engine_unstack(state->request, err))
         return api_failed(err);
     if (api_request_tensor(state->request, "freqs_cis"))

@@ -22,7 +22,7 @@ def catalogue(server):
 
 
 def test_generated(server):
-    """What openapi.yaml, openapi.json and README.md say of encodings is what the service says."""
+    """What openapi.yaml, openapi.json and docs/reference.md say of encodings is what the service says."""
     for name, text in openapi.generate(server.url).items():
         assert (contract.ROOT / name).read_text() == text, f"{name}: run make openapi"
 

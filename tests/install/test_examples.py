@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/, built against the installed library alone, make the bytes that the
-service makes; and the C example of README.md prints what it says."""
+service makes; and the C example of docs/library.md prints what it says."""
 import os
 import re
 import subprocess
@@ -144,18 +144,18 @@ def test_service(tree, tmp_path, run_example, server):
     assert refused.returncode == 1 and '"code":"not-found"' in refused.stderr
 
 
-def test_readme(tree, tmp_path):
-    page = (ROOT / "README.md").read_text()
+def test_library_page(tree, tmp_path):
+    page = (ROOT / "docs/library.md").read_text()
     (code, printed), = re.findall(r"^```c\n(.*?)^```\n.*?^```text\n(.*?)^```$", page, re.M | re.S)
     (tmp_path / "program.c").write_text(code)
     program = tree.build(tmp_path / "program.c", tmp_path / "program")
     assert tree.run(program).stdout == printed
 
 
-def test_the_commands_of_readme(tmp_path):
+def test_the_commands_of_the_library_page(tmp_path):
     """Line by line, under a home of their own: the first in the sources, the others beside the
     program, and nothing that this machine has set helps them."""
-    page = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs/library.md").read_text()
     code, commands, printed = re.search(
         r"^```c\n(.*?)^```\n.*?^```\n(.*?)^```\n```text\n(.*?)^```$", page, re.M | re.S).groups()
     first, rest = commands.split("\n", 1)

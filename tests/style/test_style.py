@@ -30,7 +30,7 @@ CLIENTS = sorted((ROOT / "clients").rglob("*.c"))
 ALL_C = SOURCES + TESTS + BENCH + EXAMPLES + CLIENTS
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
                              *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
-                             ROOT / "bench/readme",
+                             ROOT / "bench/publish",
                              *(ROOT / "clients").rglob("*.py"),
                              ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
 
