@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "api/arguments/function.h"
+#include "api/formats/formats.h"
 #include "api/request/bind.h"
 
 #define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
 
-enum { RANK_MAX = 3 };
+enum {
+    RANK_MAX = 3,
+    RANGE_JUDGED = 4096, /* elements of a range that is written out whatever the request has */
+};
 
 struct source {
     struct api_request *request;
@@ -164,17 +168,52 @@ static enum api_status list_numbers(const struct source *source, const struct pe
     return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, list->list);
 }
 
-/* A range is written out: numbers are read in any order. */
+/* Elements that a list of the request may have: more than the longest tensor has places and ends of
+ * places, no tensor has a use for. Lists without a tensor are what the answer is made of. */
+static enum api_status range_judge(const struct source *source, const struct pe_value *range)
+{
+    const struct api_request *request = source->request;
+    size_t most = 0;
+
+    if (range->list_count <= RANGE_JUDGED)
+        return API_OK;
+    for (size_t i = 0; i < request->tensors_count; i++) {
+        const struct pe_tensor *tensor = &request->tensors[i].tensor;
+        size_t count = 1;
+        for (unsigned axis = 0; axis < tensor->rank; axis++)
+            if (tensor->shape[axis] > 0 && !pe_size_multiply(count, tensor->shape[axis], &count))
+                count = SIZE_MAX / 2;
+        most = count > most ? count : most;
+    }
+    if (request->tensors_count == 0)
+        return api_format_elements_check(request, range->list_count, source->err);
+    if (range->list_count <= most + 1)
+        return API_OK;
+    return api_fail(source->err, API_SHAPE_MISMATCH, source->numbers->where,
+                    "%s has %zu entries, the longest tensor has %zu elements", source->name,
+                    range->list_count, most);
+}
+
+/* Ranges are written out: numbers are read in any order. */
 static enum api_status range_numbers(const struct source *source, const struct pe_value *range)
 {
+    const size_t rows = range->rows, columns = range->list_count / (rows > 0 ? rows : 1);
+    const size_t shape[] = {rows, columns};
     size_t size;
+
+    if (range_judge(source, range))
+        return api_failed(source->err);
     double *values = pe_size_multiply(range->list_count, sizeof(*values), &size)
                          ? (double *)(void *)api_arena_room(source->request->arena, size)
                          : NULL;
 
     if (values && pe_value_expand(range, values, source->request->work, &source->err->core))
         return api_failed(source->err);
-    return numbers_set(source, range->list_count > 1 ? 1 : 0, &range->list_count, values);
+    return numbers_set(source,
+                       rows > 0      ? 2
+                       : columns > 1 ? 1
+                                     : 0,
+                       rows > 0 ? shape : shape + 1, values);
 }
 
 /* "tensor:NAME", one number, or ranges; rows of them between semicolons. The arena takes over the

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "api/deflate/deflate.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
+#include "api/handlers/limits.h"
 #include "api/handlers/query_text.h"
 #include "api/handlers/view_plot.h"
 #include "api/request/mistakes.h"
@@ -249,7 +251,55 @@ static enum api_status positions_check(const struct view_state *state,
     if (!positions || !positions->range || is_picture(request) ||
         pe_param_given(&state->view_params, "pool"))
         return API_OK;
-    return api_format_elements_check(request, positions->list_count, err);
+    return api_format_elements_check(
+        request, positions->list_count / (positions->rows > 0 ? positions->rows : 1), err);
+}
+
+static void result_set(const struct view_state *state, struct api_request *request,
+                       struct api_result *result);
+
+/* As many positions at even steps, from the least one on: none of them is written out. */
+static struct pe_value even_positions(const struct pe_value *positions)
+{
+    double least = positions->segments[0].first;
+
+    for (size_t i = 1; i < positions->segments_count; i++)
+        least = fmin(least, positions->segments[i].first);
+    return (struct pe_value){.given = true,
+                             .present = true,
+                             .range = true,
+                             .number = least,
+                             .list_count = positions->list_count /
+                                           (positions->rows > 0 ? positions->rows : 1)};
+}
+
+/* Holds positions that are kept as several ranges against the limits before they are written out:
+ * a view of as many at even steps has outputs of the same size, and takes no longer. Where those
+ * may not be, as rows that a learned table lacks, the view itself is judged alone. */
+static enum api_status ranges_judge(const struct view_state *state, struct api_request *request,
+                                    struct api_error *err)
+{
+    const int index = pe_params_find(&state->view_params, "positions");
+    const struct pe_value *positions = index >= 0 ? &state->view_params.values[index] : NULL;
+    struct view_state even = *state;
+    struct api_result result = {0};
+    struct api_amounts amounts;
+    struct api_error ignored = {0};
+
+    if (!positions || !positions->segments || is_picture(request))
+        return API_OK;
+    even.view_params.values[index] = even_positions(positions);
+    even.view = NULL;
+    if (api_view_new(request, even.scheme, even.type, &even.view_params, even.dtype, &even.view,
+                     &ignored))
+        return API_OK;
+    result_set(&even, request, &result);
+    result.work += (double)positions->list_count;
+    amounts = api_amounts_of(request, &result);
+    api_amounts_send(&amounts, &result, 1);
+    api_limits_check(request, &result, &amounts, true, err);
+    pe_view_free(even.view);
+    return api_failed(err);
 }
 
 static enum api_status scheme_open(struct view_state *state, struct api_request *request,
@@ -265,6 +315,7 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         api_table_give(request, state->scheme, &state->table, err) ||
         (!weights && !state->table &&
          api_scheme_find(request, &state->scheme, &state->keep, err)) ||
+        ranges_judge(state, request, err) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
         return api_failed(err);

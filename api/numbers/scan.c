@@ -22,6 +22,10 @@ static const unsigned char *digits_end(const unsigned char *at, const unsigned c
     return at;
 }
 
+/* A number is read in one piece, without a look at the work: so long that takes a millisecond or
+ * so. */
+enum { NUMBER_SIZE_MAX = 1 << 20 };
+
 /* Behind a number by JSON's grammar, or NULL. */
 static const unsigned char *number_end(const unsigned char *at, const unsigned char *end,
                                        bool *is_integer)
@@ -241,7 +245,12 @@ enum api_status api_json_element_read(const unsigned char **at, const unsigned c
         return string_read(at, end, dtype, out, fault);
     if (**at != '-' && (**at < '0' || **at > '9'))
         return literal_read(at, end, dtype, out, fault);
-    behind = number_end(*at, end, &is_integer);
+    const unsigned char *most = end - *at > NUMBER_SIZE_MAX ? *at + NUMBER_SIZE_MAX : end;
+    behind = number_end(*at, most, &is_integer);
+    if (behind == most && most < end) {
+        *fault = "a number has fewer than 1048576 characters";
+        return API_MALFORMED;
+    }
     if (!behind || behind == end) { /* nothing ends a number that ends the text */
         *fault = "this is no number by JSON's grammar";
         return API_MALFORMED;

@@ -29,7 +29,7 @@ void api_hash_text(struct api_hash *hash, const char *text)
 }
 
 /* Elements that are hashed byte by byte, whether they are a range or listed. A longer list is
- * hashed by its numbers, and a longer range by its ends. */
+ * hashed by its numbers, and longer ranges by their ends. */
 enum { BYTES_HASHED = 4096 };
 
 API_WRAPS("FNV multiplies modulo 2^128")
@@ -47,6 +47,13 @@ static void list_hash(struct api_hash *hash, const struct pe_value *value)
 {
     const double ends[] = {value->number, value->number + (double)value->list_count - 1};
 
+    if (value->segments && value->list_count > BYTES_HASHED) {
+        for (size_t i = 0; i < value->segments_count; i++)
+            numbers_hash(hash,
+                         (const double[]){value->segments[i].first, (double)value->segments[i].end},
+                         2);
+        return;
+    }
     if (value->list_count > BYTES_HASHED) {
         numbers_hash(hash, value->range ? ends : value->list, value->range ? 2 : value->list_count);
         return;

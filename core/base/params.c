@@ -34,12 +34,21 @@ void pe_params_init(struct pe_params *params, const struct pe_param *list, size_
         params->count = count < PE_PARAMS_MAX ? count : PE_PARAMS_MAX;
 }
 
+static void segments_free(const struct pe_params *params, struct pe_value *value)
+{
+    pe_memory_give(params->work, value->segments, value->segments_count, sizeof(*value->segments));
+    value->segments = NULL;
+    value->segments_count = 0;
+}
+
 void pe_params_free(struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
         struct pe_value *value = &params->values[i];
-        if (!value->lent)
+        if (!value->lent) {
             pe_memory_give(params->work, value->list, value->list_count, sizeof(*value->list));
+            segments_free(params, value);
+        }
         pe_memory_give(params->work, value->text, value->text ? strlen(value->text) + 1 : 0, 1);
     }
     memset(params, 0, sizeof(*params));
@@ -179,7 +188,8 @@ static enum pe_status list_check(const struct pe_params *params, size_t index, c
 }
 
 /* Room for `count` more elements, in memory of the values' own. */
-static double *list_grow(const struct pe_params *params, const struct pe_value *value, size_t count)
+static double *list_grow(const struct pe_params *params, const struct pe_value *value, size_t count,
+                         struct pe_error *err)
 {
     const bool is_foreign = value->lent || value->range; /* no memory of the value's own */
     const size_t taken = ((is_foreign ? value->list_count : 0) + count) * sizeof(double);
@@ -191,8 +201,11 @@ static double *list_grow(const struct pe_params *params, const struct pe_value *
         realloc(is_foreign ? NULL : value->list, (value->list_count + count + 1) * sizeof(*joined));
     if (!joined)
         pe_work_release(params->work, taken);
-    for (size_t i = 0; joined && is_foreign && i < value->list_count; i++)
-        joined[i] = pe_value_at(value, i);
+    if (joined && is_foreign && pe_value_expand(value, joined, params->work, err)) {
+        free(joined);
+        pe_work_release(params->work, taken);
+        return NULL;
+    }
     return joined;
 }
 
@@ -204,12 +217,18 @@ static double *list_extend(struct pe_params *params, size_t index, const double 
     if (list_check(params, index, list, checked, count, err))
         return NULL;
     struct pe_value *value = &params->values[index];
-    double *joined = list_grow(params, value, count);
+    double *joined = list_grow(params, value, count, err);
+    if (!joined && err->status)
+        return NULL;
     if (!joined) {
         pe_param_fail(err, PE_OUT_OF_MEMORY, &params->list[index],
                       "no memory for the elements of %s%s", "");
         return NULL;
     }
+    if (!value->lent)
+        segments_free(params, value);
+    value->segments = NULL;
+    value->segments_count = 0;
     value->list = joined;
     value->list_count += count;
     value->number = value->range ? 0 : value->number;
@@ -264,6 +283,62 @@ static enum pe_status rows_check(const struct pe_params *params, size_t index, s
                              "%s is given twice, and once as a list of lists%s", "");
     if (columns > 0 && rows > PE_PARAM_LIST_MAX / columns)
         return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
+    return PE_OK;
+}
+
+/* The segments of a value and those that are added to it, in memory of its own. */
+static struct pe_segment *segments_join(const struct pe_params *params, size_t index,
+                                        const struct pe_segment *segments, size_t count,
+                                        struct pe_error *err)
+{
+    const struct pe_value *value = &params->values[index];
+    const struct pe_segment run = {value->number, value->list_count};
+    const size_t run_count = value->given && !value->segments ? 1 : 0;
+    const size_t old = value->segments_count + run_count;
+    struct pe_segment *joined =
+        pe_memory_take(params->work, old + count, sizeof(*joined), params->list[index].name, err);
+
+    if (!joined)
+        return NULL;
+    if (old > 0)
+        memcpy(joined, run_count > 0 ? &run : value->segments, old * sizeof(*joined));
+    for (size_t i = 0; i < count; i++)
+        joined[old + i] =
+            (struct pe_segment){segments[i].first, segments[i].end + value->list_count};
+    return joined;
+}
+
+enum pe_status pe_params_add_segments(struct pe_params *params, size_t index, size_t rows,
+                                      const struct pe_segment *segments, size_t segments_count,
+                                      struct pe_error *err)
+{
+    const size_t count = segments[segments_count - 1].end;
+
+    if ((rows > 0 && rows_check(params, index, rows, count / rows, err)) ||
+        list_check(params, index, NULL, 0, count, err))
+        return err->status;
+    struct pe_value *value = &params->values[index];
+    if (value->given && !value->range) {
+        const struct pe_value added = {.range = true,
+                                       .list_count = count,
+                                       .segments = (struct pe_segment *)(uintptr_t)segments,
+                                       .segments_count = segments_count};
+        double *to = list_extend(params, index, NULL, 0, count, err);
+        return to ? pe_value_expand(&added, to, params->work, err) : err->status;
+    }
+    const size_t all = value->segments_count + (value->given && !value->segments) + segments_count;
+    struct pe_segment *joined = segments_join(params, index, segments, segments_count, err);
+    if (!joined)
+        return err->status;
+    if (!value->lent)
+        segments_free(params, value);
+    value->number = 0;
+    value->segments = joined;
+    value->segments_count = all;
+    value->list_count += count;
+    value->rows = rows;
+    value->lent = false;
+    value->given = value->present = value->range = true;
     return PE_OK;
 }
 
@@ -354,6 +429,9 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
 {
     char choice[32];
 
+    if (value->segments)
+        return pe_params_add_segments(params, index, value->rows, value->segments,
+                                      value->segments_count, err);
     if (value->range)
         return pe_params_set_range(params, index, value->number, value->list_count, err);
     if (value->lent)
@@ -380,11 +458,48 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
 /* ---- lists --------------------------------------------------------------------------------------
  */
 
+/* The segment that has an element of the list. */
+static size_t segment_of(const struct pe_value *value, size_t index)
+{
+    size_t low = 0, high = value->segments_count - 1;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (index < value->segments[middle].end)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* What the elements of a segment are above their indices in the list. */
+static double segment_offset(const struct pe_value *value, size_t segment)
+{
+    return value->segments[segment].first -
+           (segment > 0 ? (double)value->segments[segment - 1].end : 0);
+}
+
 double pe_value_at(const struct pe_value *value, size_t index)
 {
     if (index >= value->list_count)
         return 0;
+    if (value->segments)
+        return segment_offset(value, segment_of(value, index)) + (double)index;
     return value->range ? value->number + (double)index : value->list[index];
+}
+
+/* Writes the elements from `begin` to `end` of a list that is kept as ranges. */
+static void ranges_expand(const struct pe_value *value, size_t begin, size_t end, double *out)
+{
+    size_t segment = value->segments ? segment_of(value, begin) : 0;
+
+    for (size_t i = begin; i < end; segment++) {
+        const double offset = value->segments ? segment_offset(value, segment) : value->number;
+        const size_t last = value->segments ? value->segments[segment].end : end;
+        for (; i < end && i < last; i++)
+            out[i] = offset + (double)i;
+    }
 }
 
 enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct pe_work *work,
@@ -397,8 +512,7 @@ enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct
         if (pe_work_spend(work, count, err))
             return err->status;
         if (value->range)
-            for (size_t i = 0; i < count; i++)
-                out[begin + i] = value->number + (double)(begin + i);
+            ranges_expand(value, begin, begin + count, out);
         else
             memcpy(out + begin, value->list + begin, count * sizeof(*out));
     }

@@ -28,6 +28,13 @@ const char *pe_param_choices(const struct pe_param *param);
 enum pe_status pe_params_set_range(struct pe_params *params, size_t index, double first,
                                    size_t count, struct pe_error *err);
 
+/* Adds a list of `count` elements that is kept as ranges to one that is none yet, or is kept so.
+ * rows: as in pe_params_list_extend. The numbers were checked, the segments are copied; their ends
+ * count from the first of them. */
+enum pe_status pe_params_add_segments(struct pe_params *params, size_t index, size_t rows,
+                                      const struct pe_segment *segments, size_t segments_count,
+                                      struct pe_error *err);
+
 /* Is `number` one that the parameter may be, or a list of it may hold? */
 enum pe_status pe_param_number_check(const struct pe_param *param, double number,
                                      struct pe_error *err);

@@ -173,24 +173,72 @@ size_t pe_ranges_count(const char *text)
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-/* Where the numbers of a text are written to: room was made for all, by how many they are. */
+/* A list with at least SEGMENTS_LISTED elements for each of its segments, and so many at least, is
+ * kept as ranges: what refuses it later has not written it out. */
+enum { SEGMENTS_LISTED = 4096, SEGMENT_ELEMENTS = 8 };
+
+/* Where the numbers of a text are put: room was made for all, by how many they are. */
 struct list {
     struct pe_params *params;
-    size_t index;
-    double *to;
+    size_t index, rows;
+    double *to;                  /* NULL: as segments */
+    struct pe_segment *segments; /* NULL: written out */
+    size_t parts, segments_count;
     size_t count, left;
     bool was_given; /* elements stand before these */
 };
 
+/* The parts of a text between commas and semicolons, about: no fewer than it has. */
+static size_t parts_count(const char *text)
+{
+    size_t count = 1;
+
+    for (text += strcspn(text, ",;"); *text; text += 1 + strcspn(text + 1, ",;"))
+        count++;
+    return count;
+}
+
+/* May a list be kept as ranges? What is given already must be none, or be kept so. */
+static bool keeps_ranges(const struct pe_params *params, size_t index, size_t count, size_t parts)
+{
+    const struct pe_value *value = &params->values[index];
+
+    return params->list[index].type == PE_RANGES && (!value->given || value->range) &&
+           count >= SEGMENTS_LISTED && count / SEGMENT_ELEMENTS >= parts;
+}
+
 /* rows: as in pe_params_list_extend. */
 static enum pe_status list_begin(struct list *list, struct pe_params *params, size_t index,
-                                 size_t rows, size_t count, struct pe_error *err)
+                                 size_t rows, size_t count, const char *text, struct pe_error *err)
 {
-    const bool was_given = params->values[index].given;
+    const size_t parts = parts_count(text);
 
-    *list = (struct list){params, index, pe_params_list_extend(params, index, rows, count, err),
-                          count,  count, was_given};
-    return list->to ? PE_OK : err->status;
+    *list = (struct list){.params = params,
+                          .index = index,
+                          .rows = rows,
+                          .parts = parts,
+                          .count = count,
+                          .left = count,
+                          .was_given = params->values[index].given};
+    if (keeps_ranges(params, index, count, parts))
+        list->segments = pe_memory_take(params->work, parts, sizeof(*list->segments),
+                                        params->list[index].name, err);
+    else
+        list->to = pe_params_list_extend(params, index, rows, count, err);
+    return list->to || list->segments ? PE_OK : err->status;
+}
+
+/* One segment of a flat list is a range. */
+static enum pe_status segments_end(struct list *list, struct pe_error *err)
+{
+    if (!err->status && list->segments_count == 1 && list->rows == 0)
+        pe_params_set_range(list->params, list->index, list->segments[0].first,
+                            list->segments[0].end, err);
+    else if (!err->status)
+        pe_params_add_segments(list->params, list->index, list->rows, list->segments,
+                               list->segments_count, err);
+    pe_memory_give(list->params->work, list->segments, list->parts, sizeof(*list->segments));
+    return err->status;
 }
 
 /* Of a text that was refused nothing is set. */
@@ -198,12 +246,28 @@ static enum pe_status list_end(struct list *list, struct pe_error *err)
 {
     struct pe_value *value = &list->params->values[list->index];
 
+    if (list->segments)
+        return segments_end(list, err);
     pe_params_list_cut(list->params, list->index, err->status ? list->count : list->left);
     if (err->status && !list->was_given) {
         value->given = value->present = false;
         value->rows = 0;
     }
     return err->status;
+}
+
+/* A part that goes on where the last one ended is of one segment with it. */
+static void segment_put(struct list *list, const struct part *part)
+{
+    struct pe_segment *last =
+        list->segments_count > 0 ? &list->segments[list->segments_count - 1] : NULL;
+    const size_t begin = last && list->segments_count > 1 ? last[-1].end : 0;
+
+    if (last && part->first == last->first + (double)(last->end - begin))
+        last->end += part->count;
+    else
+        list->segments[list->segments_count++] =
+            (struct pe_segment){part->first, (last ? last->end : 0) + part->count};
 }
 
 static enum pe_status part_put(struct list *list, const struct part *part, struct pe_error *err)
@@ -213,6 +277,11 @@ static enum pe_status part_put(struct list *list, const struct part *part, struc
     if (part->count > list->left)
         return pe_param_fail(err, PE_INTERNAL, &list->params->list[list->index],
                              "%s has more elements than were counted%s", "");
+    list->left -= part->count;
+    if (list->segments) {
+        segment_put(list, part);
+        return PE_OK;
+    }
     if (part->is_range) {
         if (pe_value_expand(&value, list->to, list->params->work, err))
             return err->status;
@@ -220,7 +289,6 @@ static enum pe_status part_put(struct list *list, const struct part *part, struc
         *list->to = part->first;
     }
     list->to += part->count;
-    list->left -= part->count;
     return PE_OK;
 }
 
@@ -273,7 +341,7 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const cha
     if (range_alone(&params->list[index], text, &part, &ignored))
         return pe_params_set_range(params, index, part.first, part.count, err);
     const bool has_ranges = params->list[index].type == PE_RANGES;
-    if (list_begin(&list, params, index, 0, list_count(text, ",", has_ranges, &end), err))
+    if (list_begin(&list, params, index, 0, list_count(text, ",", has_ranges, &end), text, err))
         return err->status;
     parts_put(&list, text, err);
     return list_end(&list, err);
@@ -315,7 +383,7 @@ static enum pe_status rows_set(struct pe_params *params, size_t index, const cha
     if (!copy)
         return err->status;
     memcpy(copy, text, size);
-    if (!list_begin(&list, params, index, rows, rows * columns, err)) {
+    if (!list_begin(&list, params, index, rows, rows * columns, text, err)) {
         for (char *row; !err->status && (row = strsep(&rest, ";"));)
             parts_put(&list, row, err);
         if (!err->status && list.left > 0)

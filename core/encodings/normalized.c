@@ -41,8 +41,8 @@ static void quotient_write(double t, double last, enum pe_dtype dtype, void *out
 static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
                 enum pe_dtype dtype, void *out)
 {
-    quotient_write(positions->values ? positions->values[index] : (double)index, last_of(scheme),
-                   dtype, out);
+    quotient_write(positions->values ? positions->values[index] : positions->start + (double)index,
+                   last_of(scheme), dtype, out);
 }
 
 static size_t width(const struct pe_scheme *scheme)
@@ -69,21 +69,51 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_PICTURE,
 };
 
+static enum pe_status position_check(double position, double last, struct pe_error *err)
+{
+    if (position <= last && position == floor(position))
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                   "positions must be whole numbers from 0 to length - 1 = %.0f, got %.17g", last,
+                   position);
+}
+
+/* The first position of a range that is wrong is its first, or the first behind the last row. */
+static enum pe_status range_check(double first, size_t count, double last, struct pe_error *err)
+{
+    const double end = first + (double)count - 1;
+
+    return position_check(end > last ? fmax(first, last + 1) : end, last, err);
+}
+
+static enum pe_status list_check(const struct pe_value *list, double last, struct pe_error *err)
+{
+    size_t begin = 0;
+
+    if (list->range && !list->segments)
+        return range_check(list->number, list->list_count, last, err);
+    for (size_t i = 0; i < list->segments_count; begin = list->segments[i++].end)
+        if (range_check(list->segments[i].first, list->segments[i].end - begin, last, err))
+            return err->status;
+    for (size_t i = 0; !list->range && i < list->list_count; i++)
+        if (position_check(list->list[i], last, err))
+            return err->status;
+    return PE_OK;
+}
+
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(values, "positions");
     const double last = last_of(view->scheme);
 
-    for (size_t i = 0; i < list->list_count; i++) {
-        const double position = pe_value_at(list, i);
-        if (position > last || position != floor(position))
-            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
-                           "positions must be whole numbers from 0 to length - 1 = %.0f, got %.17g",
-                           last, position);
-    }
     if (list->present) {
-        if (pe_view_positions_list(view, list, err))
+        if (list_check(list, last, err))
+            return err->status;
+        if (list->range && !list->segments)
+            view->positions =
+                (struct pe_positions){.start = list->number, .step = 1, .count = list->list_count};
+        else if (pe_view_positions_list(view, list, err))
             return err->status;
     } else {
         view->positions = (struct pe_positions){.step = 1, .count = pe_count(last + 1)};

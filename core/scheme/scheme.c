@@ -18,6 +18,8 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
     for (size_t i = 0; i < to->count; i++) {
         to->values[i].list = NULL;
         to->values[i].text = NULL;
+        to->values[i].segments = NULL; /* positions are of views */
+        to->values[i].segments_count = 0;
         to->values[i].lent = false;
     }
     for (size_t i = 0; i < to->count; i++) {

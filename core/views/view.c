@@ -45,7 +45,7 @@ enum { RANGE_LISTED = 4096 };
 
 static bool is_long_range(const struct pe_value *list)
 {
-    return list && list->range && list->list_count > RANGE_LISTED;
+    return list && list->range && !list->segments && list->list_count > RANGE_LISTED;
 }
 
 /* What is wrong with the even steps of a long range is wrong with the parameter that has it. */

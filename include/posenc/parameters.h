@@ -37,18 +37,27 @@ struct pe_param {
 };
 
 /* The value of one parameter; pe_params_free frees it. */
+/* Whole numbers from `first` on, which end before element `end` of their list. */
+struct pe_segment {
+    double first;
+    size_t end;
+};
+
 struct pe_value {
     bool given;   /* by the caller; else the default, if there is one, is in `number` */
     bool present; /* given, or has a default */
     bool lent;    /* the list is another's, who said that it stays: pe_params_lend_list */
-    bool range;   /* `list` is NULL: the list is list_count whole numbers, from `number` on */
+    bool range;   /* `list` is NULL: the list is kept as ranges, see `segments` */
     double
         number; /* numbers, integers, booleans (0, 1), choices (index from 0), begin of a range */
     double *list;
     size_t list_count;
     size_t rows; /* a list of lists: how many, all of one length; 0: a flat one */
     char *text;
-    void *reserved[2]; /* for later versions: NULL */
+    /* Of a list that is kept as ranges: its runs of whole numbers. NULL: it is one run of
+     * list_count numbers, from `number` on. */
+    struct pe_segment *segments;
+    size_t segments_count;
 };
 
 enum {
@@ -77,8 +86,8 @@ PE_API void pe_params_free(struct pe_params *params);
 /* The index of a name or alias, or -1. */
 PE_API int pe_params_find(const struct pe_params *params, const char *name);
 
-/* Each checks one value and sets it; text and lists are copied. A range of a text that is the whole
- * list is kept as a range: pe_value_at and pe_value_expand read both. A list given twice is joined;
+/* Each checks one value and sets it; text and lists are copied. Long ranges of a
+ * text are kept as ranges: pe_value_at and pe_value_expand read both. A list given twice is joined;
  * anything else given twice with another value is PE_CONFLICT. PE_INVALID: another type, no whole
  * number, no such choice. PE_OUT_OF_RANGE, PE_SHAPE_MISMATCH (rows of several lengths),
  * PE_TOO_LARGE (over 2^24 elements), PE_OUT_OF_MEMORY; `where` of an error is "parameter:NAME".

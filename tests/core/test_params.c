@@ -314,11 +314,11 @@ TEST(lists_are_counted_first)
     } texts[] = {{"0..16777214", 16777215, 0, PE_OK},
                  {"0..16777214;0", 16777216, 0, PE_SHAPE_MISMATCH},
                  {"0;0..16777214", 16777216, 0, PE_SHAPE_MISMATCH},
-                 {"0..8388607;0..8388607", 16777216, SIZE_MAX, PE_OK},
+                 {"0..8388607;0..8388607", 16777216, 32, PE_OK},
                  {"0..16777214;0..16777214", PE_PARAM_LIST_MAX + 1, 0, PE_TOO_LARGE},
-                 {"0,0..16777213", 16777215, SIZE_MAX, PE_OK},
-                 {"[0..16777213]", 16777214, SIZE_MAX, PE_OK},
-                 {"0..16777214,x", 16777216, SIZE_MAX, PE_OK},
+                 {"0,0..16777213", 16777215, 32, PE_OK},
+                 {"[0..16777213]", 16777214, 0, PE_OK},
+                 {"0..16777214,x", 16777216, 0, PE_INVALID},
                  {"0..9,x", 11, 0, PE_INVALID},
                  {"0,9..0", 2, 0, PE_INVALID},
                  {"0..9;x", 11, 0, PE_SHAPE_MISMATCH},
@@ -380,6 +380,46 @@ TEST(ranges_are_lists)
     }
     pe_params_free(&range);
     pe_params_free(&list);
+}
+
+/* Long ranges are kept as ranges, and have the elements of the list that their parts make. */
+TEST(segments_are_lists)
+{
+    enum { MOST = 20000 };
+    static const char *const texts[][3] = {
+        {"0..9999,10002..12000", "0..9999", "10002..12000"},
+        {"(5..6000,6001..9000,3,7..8000)", "5..9000", "3,7..8000"},
+        {"[-5000..0]", "-5000..-1", "0"},
+        {"0..4999;7..5006", "0..4999", "7..5006"}};
+    const struct pe_param positions = {.name = "positions", .type = PE_RANGES, .nested = true};
+    static double whole[MOST], parts[MOST];
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct pe_params one, other, copy;
+        struct pe_error err = {0};
+        pe_params_init(&one, &positions, 1);
+        pe_params_init(&other, &positions, 1);
+        pe_params_init(&copy, &positions, 1);
+        const struct pe_value *value = &one.values[0], *joined = &other.values[0];
+        ck_assert(!pe_params_set_text(&one, 0, texts[i][0], &err) && value->range);
+        ck_assert(!pe_params_set_text(&other, 0, texts[i][1], &err));
+        ck_assert(!pe_params_set_text(&other, 0, texts[i][2], &err));
+        ck_assert(!pe_params_set_value(&copy, 0, &positions, value, &err));
+        ck_assert_uint_eq(value->rows, strchr(texts[i][0], ';') ? 2 : 0);
+        ck_assert_uint_eq(value->rows, copy.values[0].rows);
+        ck_assert_uint_eq(value->list_count, joined->list_count);
+        ck_assert_uint_eq(value->list_count, copy.values[0].list_count);
+        ck_assert(!pe_value_expand(value, whole, NULL, &err));
+        ck_assert(!pe_value_expand(joined, parts, NULL, &err));
+        for (size_t at = 0; at < value->list_count; at++) {
+            ck_assert_double_eq(whole[at], parts[at]);
+            ck_assert_double_eq(pe_value_at(value, at), parts[at]);
+            ck_assert_double_eq(pe_value_at(&copy.values[0], at), parts[at]);
+        }
+        pe_params_free(&one);
+        pe_params_free(&other);
+        pe_params_free(&copy);
+    }
 }
 
 /* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
