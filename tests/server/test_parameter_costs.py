@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a parameter costs, whatever its value: every parameter of every operation, as the running
-server lists them, gets its longest legal and illegal values in a query, in JSON, in a coded body
-and in the metadata of safetensors. Beside that no turn of a loop takes long, /livez answers, the
+server lists them, gets its longest legal and illegal values in a query, in JSON and
+in the metadata of safetensors. Beside that no turn of a loop takes long, /livez answers, the
 process stays within --memory-budget and a constant, and a request takes no more CPU than four times
 what is estimated of it, or may be.
 
