@@ -136,8 +136,9 @@ def sweep(server, wanted=()):
 def badge(counts):
     """The line of README.md."""
     told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
+    wrong = told[WRONG] + told[UNTOLD]
     return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs match "
-            f"transformers exactly, {told[WRONG] + told[UNTOLD]} differ, {told[REFUSED]} are refused "
+            f"transformers exactly, {wrong} differ, {told[REFUSED]} are refused "
             "with the reason ([docs/configs.md](docs/configs.md)).")
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """docs/internals/layers.md lists the folders of core/ and api/ from the ground up; a folder
 includes and calls those below it alone. So there is no circle between folders, and a reader of one
-needs to know only what is under it.""" import functools
+needs to know only what is under it."""
+import functools
 import os
 import pathlib
 import re
