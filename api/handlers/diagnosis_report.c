@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/base/locale.h"
 #include "api/handlers/diagnosis_report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/locale.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
 
