@@ -352,7 +352,7 @@ def test_each_head_is_judged_by_itself(server, sizes, kind):
 
 
 def test_very_small_values_round_coarsely(server):
-    """A head of values near the smallest of float16 is right; so is a pair of zeros, which stays."""
+    """A head of values near the smallest of float16 is right; so is a pair of zeros that stays."""
     q = numpy.random.default_rng(7).standard_normal((1, 2, 3000, 32))
     q[0, 1] *= 1e-5
     q[0, 0, 2345, [3, 19]] = 0
