@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_CONFIG_WHOLE_TRAITS_H
-#define CORE_CONFIG_WHOLE_TRAITS_H
+#ifndef CORE_CONFIG_ATTENTION_TRAITS_H
+#define CORE_CONFIG_ATTENTION_TRAITS_H
 
 #include "core/config/layers.h"
 

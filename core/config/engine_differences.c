@@ -11,7 +11,7 @@ static const struct row {
 } rows[] = {
 #define READER(keys, values, unless, models, engine, reads, source)                                \
     {keys, values, unless, models, engine, reads, source},
-#include "core/config/whole/readers.def"
+#include "core/config/engine_differences.def"
 #undef READER
 };
 

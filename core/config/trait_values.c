@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/whole/traits.h"
+#include "core/config/attention_traits.h"
 
 #include <math.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static void norm_switch(struct pe_attention_traits *traits, const struct pe_conf
 const struct pe_trait_step pe_trait_steps[] = {
 #define TRAIT_BY_KEY(trait, key, takes_text, take)   {trait, key, false, takes_text, take},
 #define TRAIT_BY_CLASS(trait, key, takes_text, take) {trait, key, true, takes_text, take},
-#include "core/config/traits.def"
+#include "core/config/attention_traits.def"
 #undef TRAIT_BY_KEY
 #undef TRAIT_BY_CLASS
     {0},

@@ -5,7 +5,7 @@
 
 #include "core/base/params.h"
 #include "core/base/text.h"
-#include "core/config/whole/traits.h"
+#include "core/config/attention_traits.h"
 #include "core/exact/elementary.h"
 
 /* Reads what attention does beside positions, step by step, and in which layers it does so. */

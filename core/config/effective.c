@@ -19,7 +19,7 @@ static const struct pe_config_layers models[] = {
 static const char *const trait_keys[] = {
 #define TRAIT_BY_KEY(trait, key, takes_text, take) key,
 #define TRAIT_BY_CLASS(trait, key, takes_text, take)
-#include "core/config/traits.def"
+#include "core/config/attention_traits.def"
 #undef TRAIT_BY_KEY
 #undef TRAIT_BY_CLASS
     NULL,
