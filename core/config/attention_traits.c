@@ -5,15 +5,209 @@
 
 #include "core/base/params.h"
 #include "core/base/text.h"
-#include "core/config/attention_traits.h"
+#include "core/config/layers.h"
 #include "core/exact/elementary.h"
 
-/* Reads what attention does beside positions, step by step, and in which layers it does so. */
+/* The traits of attention: what it does beside positions, by the keys of a config and the class of
+ * its model, and in which layers. The table of steps is attention_traits.def. */
+
+/* A scale of 1 over the width of a head, until that width is known. */
+enum { SCALE_BY_WIDTH = -1 };
+
+/* ---- values of keys -------------------------------------------------------------------------- */
 
 static bool is_true(const struct pe_config_value *value)
 {
     return value->kind == PE_CONFIG_BOOL && value->as.truth;
 }
+
+/* null is false too, as it is in Python. */
+static bool is_false(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_NULL || (value->kind == PE_CONFIG_BOOL && !value->as.truth);
+}
+
+static void scale_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (pe_config_is_number(value))
+        traits->scale = pe_config_number(value);
+}
+
+static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (pe_config_is_number(value))
+        traits->scale = 1 / sqrt(fmax(pe_config_number(value), 0));
+}
+
+static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->scale = 1;
+}
+
+/* Scores over the width of a head, and not over its root. */
+static void by_width_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_true(value))
+        traits->scale = SCALE_BY_WIDTH;
+    else if (traits->scale == SCALE_BY_WIDTH)
+        traits->scale = NAN;
+}
+
+static void over_layer_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->scale_over_layer = is_true(value);
+}
+
+static void softcap_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->softcap = pe_config_number(value);
+}
+
+static void window_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const double window = pe_config_number(value);
+
+    traits->window = window >= 1 && window < 0x1p53 ? (int64_t)window : 0;
+}
+
+static void half_window_take(struct pe_attention_traits *traits,
+                             const struct pe_config_value *value)
+{
+    window_take(traits, value);
+    traits->window /= 2;
+}
+
+static void window_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->window = 0;
+}
+
+static void chunk_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const double chunk = pe_config_number(value);
+
+    traits->chunk = chunk >= 1 && chunk < 0x1p53 ? (int64_t)chunk : 0;
+}
+
+static void both_ways_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const bool all = value->kind == PE_CONFIG_TEXT && strcmp(value->as.text, "all") == 0;
+
+    traits->causal = !is_true(value) && !all;
+}
+
+static void causal_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->causal &= !is_false(value);
+}
+
+static void decoder_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->causal |= is_true(value);
+}
+
+static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->temperature.strength = pe_config_number(value);
+}
+
+static void length_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->temperature.length = pe_config_number(value);
+}
+
+static void from_1_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    length_take(traits, value);
+    traits->temperature.offset = 1;
+}
+
+static void temperature_switch(struct pe_attention_traits *traits,
+                               const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->temperature = (struct pe_temperature){0};
+}
+
+static void eps_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (traits->qk_norm.kind)
+        traits->qk_norm.eps = pe_config_number(value);
+}
+
+static void norm_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->qk_norm = (struct pe_qk_norm){0};
+}
+
+/* ---- traits of the class --------------------------------------------------------------------- */
+
+static bool class_scale_take(struct pe_attention_traits *traits,
+                             const struct pe_config_layers *model)
+{
+    if (model->scale != 0)
+        traits->scale = model->scale;
+    return model->scale != 0;
+}
+
+static bool class_scales_bias_take(struct pe_attention_traits *traits,
+                                   const struct pe_config_layers *model)
+{
+    traits->scales_bias |= model->scales_bias;
+    return model->scales_bias;
+}
+
+static bool class_sinks_take(struct pe_attention_traits *traits,
+                             const struct pe_config_layers *model)
+{
+    traits->sinks |= model->sinks;
+    return model->sinks;
+}
+
+static bool class_both_ways_take(struct pe_attention_traits *traits,
+                                 const struct pe_config_layers *model)
+{
+    traits->causal &= !model->both_ways;
+    return model->both_ways;
+}
+
+/* Some classes halve a window where a key makes attention not causal. */
+static bool class_window_take(struct pe_attention_traits *traits,
+                              const struct pe_config_layers *model)
+{
+    if (model->both_ways_window.halved && !traits->causal && traits->window > 0)
+        traits->window = traits->window / 2 + model->both_ways_window.plus;
+    return model->both_ways_window.halved;
+}
+
+static bool class_norm_take(struct pe_attention_traits *traits,
+                            const struct pe_config_layers *model)
+{
+    if (model->qk_norm.kind)
+        traits->qk_norm = model->qk_norm;
+    return model->qk_norm.kind;
+}
+
+/* ---- the steps ------------------------------------------------------------------------------- */
+
+/* How a trait comes of the value of a key, or of the class of the model. */
+static const struct step {
+    const char *trait;
+    const char *key; /* NULL: of the class */
+    bool takes_text; /* else a number or a boolean */
+    void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
+    bool (*class_take)(struct pe_attention_traits *traits, const struct pe_config_layers *model);
+} steps[] = {
+#define TRAIT_BY_KEY(trait, key, takes_text, take) {trait, key, takes_text, take, NULL},
+#define TRAIT_BY_CLASS(trait, take)                {trait, NULL, true, NULL, take},
+#include "core/config/attention_traits.def"
+#undef TRAIT_BY_KEY
+#undef TRAIT_BY_CLASS
+    {0},
+};
 
 /* ---- where it holds -------------------------------------------------------------------------- */
 
@@ -22,103 +216,102 @@ static bool is_of(const struct pe_config_kind *kind, const char *word)
     return !kind->layer_type || strstr(kind->layer_type, word);
 }
 
-/* Does a trait that has a condition hold in these layers? "turning", "still", or a type. */
-static bool holds(const struct pe_config_scope *scope, const char *condition,
-                  const struct pe_config_kind *kind)
+/* Does a trait that the class has in some layers alone hold in these? */
+static bool holds(const struct pe_layer_where *where, const struct pe_config_kind *kind)
 {
-    const struct pe_config_told told = pe_config_trait(scope, condition);
-    const char *text = told.value.kind == PE_CONFIG_TEXT ? told.value.as.text : "";
-    const struct pe_name name = {text, strcspn(text, " ")};
-
-    if (name.size == 0)
+    switch (where->which) {
+    case PE_WHERE_ALL:
         return true;
-    if (pe_text_lists("turning still", ' ', name.at, name.size))
-        return (*name.at == 't') == kind->turns;
-    return kind->layer_type && strlen(kind->layer_type) == name.size &&
-           memcmp(kind->layer_type, name.at, name.size) == 0;
+    case PE_WHERE_ROTATING:
+        return kind->turns;
+    case PE_WHERE_STILL:
+        return !kind->turns;
+    case PE_WHERE_TYPE:
+        return kind->layer_type && strcmp(kind->layer_type, where->type) == 0;
+    }
+    return true;
 }
 
 /* Layers see by a window or by chunks only where their type says so. */
 static void kind_limit(const struct pe_config_scope *scope, const struct pe_config_kind *kind,
                        struct pe_attention_traits *traits)
 {
+    const struct pe_config_layers *model = pe_config_class_of(scope);
+
     if (!is_of(kind, "sliding") && !is_of(kind, "window"))
         traits->window = 0;
     if (!is_of(kind, "chunk"))
         traits->chunk = 0;
-    if (!holds(scope, "temperature-if", kind) || !(traits->temperature.strength > 0) ||
+    if (!holds(&model->temperature_where, kind) || !(traits->temperature.strength > 0) ||
         !(traits->temperature.length > 0))
         traits->temperature = (struct pe_temperature){0};
-    if (!holds(scope, "qk_norm-if", kind))
+    if (!holds(&model->qk_norm_where, kind))
         traits->qk_norm = (struct pe_qk_norm){0};
-    traits->sinks &= holds(scope, "sinks-if", kind);
+    traits->sinks &= holds(&model->sinks_where, kind);
 }
 
-static double told_number(const struct pe_config_scope *scope, const char *key)
+static double number_of(const struct pe_config_scope *scope, const char *key)
 {
-    const struct pe_config_told told = pe_config_tell(scope, key);
+    const struct pe_config_effective found = pe_config_effective(scope, key);
 
-    return pe_config_number(&told.value);
+    return pe_config_number(&found.value);
 }
 
 /* Does the rope object name a type of scaling? */
 static bool is_scaled(const struct pe_config_scope *scope)
 {
-    static const char plain[] = "default";
-    const struct pe_config_told type = pe_config_tell(scope, "rope.rope_type"),
-                                old = pe_config_tell(scope, "rope.type");
+    const struct pe_config_effective type = pe_config_effective(scope, "rope.rope_type"),
+                                     old = pe_config_effective(scope, "rope.type");
     const struct pe_config_value *value =
         type.value.kind == PE_CONFIG_NULL ? &old.value : &type.value;
 
-    return value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, plain, sizeof(plain) - 1) != 0;
+    return value->kind == PE_CONFIG_TEXT && strcmp(value->as.text, "default") != 0;
 }
 
 /* YaRN's mscale by mscale_all_dim, squared, of models whose code multiplies the scale by it. */
 static double multiplier(const struct pe_config_scope *scope)
 {
-    const struct pe_config_told of_model = pe_config_trait(scope, "mscale"),
-                                by_width = pe_config_trait(scope, "scale-by-width");
-    const double factor = told_number(scope, "rope.factor");
+    const struct pe_config_layers *model = pe_config_class_of(scope);
+    const double factor = number_of(scope, "rope.factor");
     const double ln = factor > 1 ? pe_exact_log1p(pe_two_sum(factor, -1)).hi : 0;
-    const double once = 0.1 * told_number(scope, "rope.mscale_all_dim") * ln + 1;
+    const double once = 0.1 * number_of(scope, "rope.mscale_all_dim") * ln + 1;
 
-    if (pe_config_is_number(&by_width.value))
-        return pe_config_number(&by_width.value);
-    return is_true(&of_model.value) && is_scaled(scope) ? once * once : 1;
+    if (model->scale_by_width != 0)
+        return model->scale_by_width;
+    return model->scale_by_mscale && is_scaled(scope) ? once * once : 1;
 }
 
-/* Heads of two parts, of which one rotates. Not told where a model that is not known may multiply
- * the scale. */
+/* The width of a head of two parts, of which one rotates; 0: that of the encoding. -1, unknown, for
+ * a model without a row whose code may multiply the scale. */
 static int64_t width_of(const struct pe_config_scope *scope)
 {
-    const struct pe_config_told differs = pe_config_trait(scope, "width-by-layer");
-    const double still = told_number(scope, "qk_nope_head_dim"),
-                 turning = told_number(scope, "qk_rope_head_dim");
+    const double still = number_of(scope, "qk_nope_head_dim"),
+                 turning = number_of(scope, "qk_rope_head_dim");
 
-    if (is_true(&differs.value) ||
-        (!pe_config_layers_of(scope) && told_number(scope, "rope.mscale_all_dim") != 0))
+    if (pe_config_class_of(scope)->width_by_layer ||
+        (!pe_config_layers_of(scope) && number_of(scope, "rope.mscale_all_dim") != 0))
         return -1;
     return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
 }
 
 /* The first of two keys that is a number above 0; else 0. */
-static double size_told(const struct pe_config_scope *scope, const char *key, const char *other)
+static double first_size(const struct pe_config_scope *scope, const char *key, const char *other)
 {
-    const double size = told_number(scope, key);
+    const double size = number_of(scope, key);
 
-    return size > 0 ? size : fmax(told_number(scope, other), 0);
+    return size > 0 ? size : fmax(number_of(scope, other), 0);
 }
 
 /* Puts a number in place of a scale of 1 over the width of a head. */
 static void by_width_settle(struct pe_config_reading *reading, struct pe_attention_traits *traits)
 {
     const struct pe_config_scope *scope = &reading->scope;
-    const double head = told_number(scope, "head_dim");
+    const double head = number_of(scope, "head_dim");
     const double width = head > 0 ? head
-                                  : size_told(scope, "hidden_size", "n_embd") /
-                                        size_told(scope, "num_attention_heads", "n_head");
+                                  : first_size(scope, "hidden_size", "n_embd") /
+                                        first_size(scope, "num_attention_heads", "n_head");
 
-    if (traits->scale != PE_SCALE_BY_WIDTH)
+    if (traits->scale != SCALE_BY_WIDTH)
         return;
     traits->scale = width > 0 && isfinite(width) ? 1 / width : NAN;
     if (isnan(traits->scale))
@@ -126,11 +319,12 @@ static void by_width_settle(struct pe_config_reading *reading, struct pe_attenti
                                 "not tell: give scale");
 }
 
-static bool is_told(const struct pe_attention_traits *traits, const char *name)
+/* Has a trait another value than the usual one? */
+static bool is_unusual(const struct pe_attention_traits *traits, const char *name)
 {
     const struct {
         const char *name;
-        bool told;
+        bool unusual;
     } rows[] = {
         {"scale", !isnan(traits->scale)},
         {"scale_over_layer", traits->scale_over_layer},
@@ -146,7 +340,7 @@ static bool is_told(const struct pe_attention_traits *traits, const char *name)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, name) == 0)
-            return rows[i].told;
+            return rows[i].unusual;
     return false;
 }
 
@@ -184,39 +378,58 @@ static void source_note(struct pe_config_reading *reading, const char *trait,
                               member ? pe_config_path(member, path, sizeof(path)) : NULL);
 }
 
-static struct pe_config_told step_tell(const struct pe_config_reading *reading,
-                                       const struct pe_trait_step *step)
+static void key_take(struct pe_config_reading *reading, const struct step *step,
+                     struct pe_attention_traits *traits)
 {
-    return step->by_class ? pe_config_trait(&reading->scope, step->key)
-                          : pe_config_tell(&reading->scope, step->key);
-}
+    const struct pe_config_effective found = pe_config_effective(&reading->scope, step->key);
 
-static void step_take(struct pe_config_reading *reading, const struct pe_trait_step *step,
-                      struct pe_attention_traits *traits)
-{
-    const struct pe_config_told told = step_tell(reading, step);
-
-    if (told.member && (told.value.kind >= PE_CONFIG_OBJECT ||
-                        (told.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
+    if (found.member && (found.value.kind >= PE_CONFIG_OBJECT ||
+                         (found.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
         pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
-    else if (told.member || told.value.kind != PE_CONFIG_NULL)
-        step->take(traits, &told.value);
+    else if (found.member || found.value.kind != PE_CONFIG_NULL)
+        step->take(traits, &found.value);
     if (isinf(traits->scale)) {
         pe_config_warn(reading, "%s is 0, of which no scale comes: it is not read", step->key);
         traits->scale = NAN;
     }
 }
 
-/* Sources of what is told, in the order of the steps. */
+static void steps_take(struct pe_config_reading *reading, struct pe_attention_traits *traits)
+{
+    const struct pe_config_layers *model = pe_config_class_of(&reading->scope);
+
+    for (const struct step *step = steps; step->trait; step++)
+        if (step->key)
+            key_take(reading, step, traits);
+        else
+            step->class_take(traits, model);
+}
+
+/* Does the config or the class of the model declare what a step reads? */
+static bool is_declared(const struct pe_config_reading *reading, const struct step *step,
+                        const struct pe_config_member **member)
+{
+    struct pe_attention_traits unused = {0};
+    struct pe_config_effective found;
+
+    *member = NULL;
+    if (!step->key)
+        return step->class_take(&unused, pe_config_class_of(&reading->scope));
+    found = pe_config_effective(&reading->scope, step->key);
+    *member = found.member;
+    return found.value.kind != PE_CONFIG_NULL;
+}
+
+/* Notes the sources of unusual traits, in the order of the steps. */
 static void sources_note(struct pe_config_reading *reading,
                          const struct pe_attention_traits *traits)
 {
+    const struct pe_config_member *member;
+
     reading->trait_sources_count = 0;
-    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++) {
-        const struct pe_config_told told = step_tell(reading, step);
-        if (told.value.kind != PE_CONFIG_NULL && is_told(traits, step->trait))
-            source_note(reading, step->trait, told.member);
-    }
+    for (const struct step *step = steps; step->trait; step++)
+        if (is_unusual(traits, step->trait) && is_declared(reading, step, &member))
+            source_note(reading, step->trait, member);
 }
 
 enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
@@ -226,8 +439,7 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
     struct pe_attention_traits own = {.size = traits->size, .scale = NAN, .causal = true};
     const size_t size = own.size < sizeof(own) ? own.size : sizeof(own);
 
-    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++)
-        step_take(reading, step, &own);
+    steps_take(reading, &own);
     by_width_settle(reading, &own);
     own.scale_multiplier = multiplier(&reading->scope);
     own.width = width_of(&reading->scope);

@@ -1,16 +1,61 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Looks up what a config and the class of its model tell of layers. */
+/* The effective value of a key about layers: that of the config, else that of the model's class. */
+
+#define NONE                                                                                       \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define NUMBER(x)                                                                                  \
+    {                                                                                              \
+        PE_CONFIG_NUMBER,                                                                          \
+        {                                                                                          \
+            .number = (x)                                                                          \
+        }                                                                                          \
+    }
+#define TRUE                                                                                       \
+    {                                                                                              \
+        PE_CONFIG_BOOL,                                                                            \
+        {                                                                                          \
+            .truth = true                                                                          \
+        }                                                                                          \
+    }
+#define FALSE                                                                                      \
+    {                                                                                              \
+        PE_CONFIG_BOOL,                                                                            \
+        {                                                                                          \
+            .truth = false                                                                         \
+        }                                                                                          \
+    }
+#define TEXT(string)                                                                               \
+    {                                                                                              \
+        PE_CONFIG_TEXT,                                                                            \
+        {                                                                                          \
+            .text = (string)                                                                       \
+        }                                                                                          \
+    }
+#define KEYS(...)                                                                                  \
+    (const struct pe_class_key[])                                                                  \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            NULL, NONE                                                                             \
+        }                                                                                          \
+    }
+#define RUNS(...)                                                                                  \
+    (const struct pe_layer_run[])                                                                  \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            NULL, 0                                                                                \
+        }                                                                                          \
+    }
 
 static const struct pe_config_layers models[] = {
-#define MODEL_LAYERS(model_type, keys, layers, turning, traits)                                    \
-    {model_type, keys, layers, turning, traits},
+#define MODEL_LAYERS(name, ...) {.model_type = (name), __VA_ARGS__},
 #include "core/config/model_layers.def"
 #undef MODEL_LAYERS
     {0},
@@ -18,12 +63,14 @@ static const struct pe_config_layers models[] = {
 
 static const char *const trait_keys[] = {
 #define TRAIT_BY_KEY(trait, key, takes_text, take) key,
-#define TRAIT_BY_CLASS(trait, key, takes_text, take)
+#define TRAIT_BY_CLASS(trait, take)
 #include "core/config/attention_traits.def"
 #undef TRAIT_BY_KEY
 #undef TRAIT_BY_CLASS
     NULL,
 };
+
+/* ---- the class of a model -------------------------------------------------------------------- */
 
 const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope)
 {
@@ -37,40 +84,34 @@ const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope 
     return NULL;
 }
 
-/* The value in "key=value" as JSON would have it; without one, null. */
-static struct pe_config_value value_parse(const char *text, size_t size)
+const struct pe_config_layers *pe_config_class_of(const struct pe_config_scope *scope)
 {
-    char *end;
-    double number;
+    static const struct pe_config_layers none = {0};
+    const struct pe_config_layers *row = pe_config_layers_of(scope);
 
-    if (size == 0)
-        return (struct pe_config_value){0};
-    if ((size == 4 && memcmp(text, "true", 4) == 0) || (size == 5 && memcmp(text, "false", 5) == 0))
-        return (struct pe_config_value){PE_CONFIG_BOOL, {.truth = size == 4}};
-    number = strtod_l(text, &end, pe_locale());
-    if (end == text + size)
-        return (struct pe_config_value){PE_CONFIG_NUMBER, {.number = number}};
-    return (struct pe_config_value){PE_CONFIG_TEXT, {.text = text}};
+    return row ? row : &none;
 }
 
-/* Finds "key" or "key=value" in a list of them. */
-static bool listed(const char *list, const char *key, struct pe_config_value *value)
+/* Finds the value of the class for a key; false: its code does not read the key. */
+static bool class_value(const struct pe_config_layers *row, const char *key,
+                        struct pe_config_value *value)
 {
-    const size_t size = strlen(key);
-    struct pe_name name;
-
-    while (pe_text_next(&list, ' ', &name)) {
-        if (name.size < size || memcmp(name.at, key, size) != 0 ||
-            (name.size > size && name.at[size] != '='))
-            continue;
-        *value = name.size > size ? value_parse(name.at + size + 1, name.size - size - 1)
-                                  : (struct pe_config_value){0};
+    if (strcmp(row->count_key, key) == 0) {
+        if (row->count > 0)
+            *value = (struct pe_config_value)NUMBER(row->count);
         return true;
     }
+    for (const struct pe_class_key *at = row->keys; at && at->key; at++)
+        if (strcmp(at->key, key) == 0) {
+            *value = at->value;
+            return true;
+        }
     return false;
 }
 
-/* A member of any value: null too says something. */
+/* ---- one key --------------------------------------------------------------------------------- */
+
+/* The member of a key, whatever its value: null is a value too. */
 static const struct pe_config_member *member_of(const struct pe_config_scope *scope,
                                                 const char *key)
 {
@@ -91,45 +132,41 @@ static const struct pe_config_member *member_of(const struct pe_config_scope *sc
 /* masking_utils.py, which makes the masks of nearly all models of transformers, reads this key. */
 static const char of_masks[] = "is_causal";
 
-struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const char *key)
+struct pe_config_effective pe_config_effective(const struct pe_config_scope *scope, const char *key)
 {
     const struct pe_config_layers *row = pe_config_layers_of(scope);
-    struct pe_config_told told = {0};
+    struct pe_config_effective found = {0};
 
-    if (row && !listed(row->keys, key, &told.value) && strcmp(key, of_masks) != 0)
-        return told;
+    if (row && !class_value(row, key, &found.value) && strcmp(key, of_masks) != 0)
+        return found;
     if (scope->rope && strncmp(key, "rope.", strlen("rope.")) == 0)
-        told.value = (struct pe_config_value){0}; /* a rope object replaces that of the class */
-    told.member = member_of(scope, key);
-    if (told.member)
-        told.value = told.member->value;
-    return told;
+        found.value = (struct pe_config_value){0}; /* a rope object replaces that of the class */
+    found.member = member_of(scope, key);
+    if (found.member)
+        found.value = found.member->value;
+    return found;
 }
 
-struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const char *trait)
-{
-    const struct pe_config_layers *row = pe_config_layers_of(scope);
-    struct pe_config_told told = {0};
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-    if (row && listed(row->traits, trait, &told.value) && told.value.kind == PE_CONFIG_NULL)
-        told.value = (struct pe_config_value){PE_CONFIG_BOOL, {.truth = true}};
-    return told;
+static void text_key_note(struct pe_config_reading *reading, const char *key)
+{
+    pe_config_note(reading, pe_config_member_at(reading->scope.text, key, strlen(key)));
 }
 
 void pe_config_layer_keys_note(struct pe_config_reading *reading)
 {
-    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
-    struct pe_name name;
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_layers *row = pe_config_layers_of(scope);
 
     for (size_t i = 0; pe_config_layer_keys[i]; i++)
-        pe_config_note(reading, pe_config_tell(&reading->scope, pe_config_layer_keys[i]).member);
+        pe_config_note(reading, pe_config_effective(scope, pe_config_layer_keys[i]).member);
     for (const char *const *key = trait_keys; *key; key++)
-        pe_config_note(reading, pe_config_tell(&reading->scope, *key).member);
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
-    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
-        const char *sign = memchr(name.at, '=', name.size);
-        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
-                                                    sign ? (size_t)(sign - name.at) : name.size));
-    }
+        pe_config_note(reading, pe_config_effective(scope, *key).member);
+    pe_config_note(reading, pe_config_member(scope->text, "layer_types"));
+    pe_config_note(reading, pe_config_member(scope->text, "layers_block_type"));
+    if (row)
+        text_key_note(reading, row->count_key);
+    for (const struct pe_class_key *at = row ? row->keys : NULL; at && at->key; at++)
+        text_key_note(reading, at->key);
 }

@@ -184,7 +184,7 @@ static void defaults_note(struct pe_config_reading *reading, const struct pe_par
 static const struct pe_config_node *list_told(const struct pe_config_reading *reading,
                                               const char *key)
 {
-    const struct pe_config_told told = pe_config_tell(&reading->scope, key);
+    const struct pe_config_effective told = pe_config_effective(&reading->scope, key);
 
     return told.value.kind == PE_CONFIG_LIST ? told.value.as.node : NULL;
 }
@@ -196,7 +196,8 @@ static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_
     static const char thetas[] = "layer_rope_theta", scaled[] = "rope_scaling_layers";
     const struct pe_config_node *bases = list_told(reading, thetas),
                                 *numbers = list_told(reading, scaled);
-    const struct pe_config_told count = pe_config_tell(&reading->scope, "num_hidden_layers");
+    const struct pe_config_effective count =
+        pe_config_effective(&reading->scope, "num_hidden_layers");
     bool differ = false;
 
     for (const struct pe_config_item *at = bases ? bases->first_item : NULL; at; at = at->next) {
