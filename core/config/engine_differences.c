@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Tells which keys of a config engines read differently. */
+/* The keys of a config that engines read differently. */
 
 static const struct row {
     const char *keys, *values, *unless, *models, *engine, *reads, *source;

@@ -257,7 +257,7 @@ static enum pe_status denied_refuse(const struct pe_config_reading *reading, str
     return PE_OK;
 }
 
-static void warnings_tell(struct pe_config_reading *reading)
+static void warnings_report(struct pe_config_reading *reading)
 {
     for (const struct warning *at = warnings; at->key; at++) {
         const struct pe_config_member *found =
@@ -298,7 +298,7 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
         strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = "";
     reading->name = reading->family;
-    warnings_tell(reading);
+    warnings_report(reading);
     return PE_OK;
 }
 
