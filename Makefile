@@ -60,7 +60,7 @@ include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check fuzz bench bench-quick wasm dist site openapi uninstall clean
+SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist site openapi uninstall clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 IS_DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 
@@ -492,7 +492,8 @@ help:
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside limits and peers; make bench-quick: in shorter rounds'
-	@echo 'make check     format, layers, clang-tidy'
+	@echo 'make format    writes the format of C, Python and TypeScript; make lint checks it'
+	@echo 'make check     layers, format, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
 	@echo 'make site      build-site: the page with the module, for any server of files'
@@ -521,6 +522,26 @@ fuzz:
 	tools/setup fuzz
 	tests/fuzz/run --minutes $(MINUTES) $(TARGETS)
 
+# The sources of each language, as git lists them.
+C_FILES  = $(shell git ls-files '*.c' '*.h' '*.cc' ':!ports/wasm/*_config.h' ':!ports/wasm/sodium')
+JS_FILES = $(shell git ls-files 'explorer/*.ts' 'explorer/*.mjs' 'explorer/*.css' 'clients/js/*.js' \
+             'clients/js/*.ts' 'tests/explorer/*.mjs' 'tests/explorer/*.ts' 'tests/integration/*.mjs')
+PRETTIER = node explorer/node_modules/prettier/bin/prettier.cjs --config explorer/.prettierrc.json
+
+format:
+	tools/setup test
+	.venv/bin/clang-format -i $(C_FILES)
+	.venv/bin/ruff check --quiet --fix
+	.venv/bin/ruff format --quiet
+	$(PRETTIER) --log-level warn --write $(JS_FILES)
+
+lint:
+	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	.venv/bin/ruff check --quiet
+	.venv/bin/ruff format --quiet --check
+	$(PRETTIER) --log-level warn --check $(JS_FILES)
+	node explorer/node_modules/typescript/bin/tsc --noEmit -p explorer
+
 check:
 	tools/setup test
 	tools/setup check
@@ -541,6 +562,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools dist fuzz fuzzers site wasm python-files
+        bench-quick bench-tools dist format lint fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -91,7 +91,6 @@ struct api_state {
     uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
-    bool tables_writer; /* this process may store and delete */
 };
 
 struct api_state api_state_read(struct api *api);
@@ -110,14 +109,9 @@ uint64_t api_connections_max(struct api *api, uint64_t bytes);
  * system. */
 void api_trim(struct api *api);
 
-/* Looks for tables that others have stored or deleted in the folder. */
+/* Reads the tables that another process has stored or deleted in the folder, and what could not be
+ * read before. */
 void api_scan(struct api *api);
-/* Called about twice a second: this process becomes the writer of the tables where the one before
- * has ended, and what could not be read of them is tried again. */
-void api_tend(struct api *api);
-/* Called when the service is about to end: changes of tables that have begun are finished, others
- * are refused, and another process becomes the writer as soon as it can. */
-void api_leave(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 

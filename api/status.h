@@ -27,7 +27,6 @@
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
     X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
     X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \
-    X(NOT_WRITER, "not-the-writer", "Another process writes to the tables")                        \
     X(BUSY, "busy", "The server has no room right now")                                            \
     X(OUT_OF_MEMORY, "out-of-memory", "Memory is short")                                           \
     X(INTERNAL, "internal", "The server failed")

@@ -109,7 +109,7 @@ static enum cmd_exit refusal_tell(struct cmd *cmd, struct pe_request *request,
     cmd_watch_hide(cmd->watch);
     cmd_problem_tell(text.bytes ? text.bytes : "", text.size);
     cmd_text_free(&text);
-    return cmd_exit_of(response->status, response->problem);
+    return cmd_exit_of(response->status);
 }
 
 /* A name that promises one format does not get another. */
@@ -282,7 +282,7 @@ json_t *cmd_document(struct cmd *cmd, const char *method, const char *target, en
     }
     const struct pe_response *response = pe_request_finish(request);
     pe_request_drain(request, text_sink, &text);
-    *code = cmd_exit_of(response->status, response->problem);
+    *code = cmd_exit_of(response->status);
     if (response->status == 200)
         document = json_loadb(text.bytes, text.size, 0, NULL);
     else

@@ -112,9 +112,9 @@ char *cmd_media_type(struct cmd *cmd, const char *path);
 /* "posenc: sentence" on stderr. */
 void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A problem document in words, on stderr; and the exit code of its status and code. */
+/* A problem document in words, on stderr; and the exit code of its status. */
 void cmd_problem_tell(const char *bytes, size_t size);
-enum cmd_exit cmd_exit_of(int status, const char *problem);
+enum cmd_exit cmd_exit_of(int status);
 
 /* The encoding of an answer in a line, and its warnings in a line each. */
 void cmd_encoding_print(const json_t *answer);

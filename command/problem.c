@@ -3,16 +3,14 @@
 
 #include "command/command.h"
 
-enum cmd_exit cmd_exit_of(int status, const char *problem)
+enum cmd_exit cmd_exit_of(int status)
 {
     switch (status) {
     case 404:
         return CMD_NOT_FOUND;
-    case 503:
-        /* Another process stores tables; else there is no room. */
-        return problem && strcmp(problem, "not-the-writer") == 0 ? CMD_REFUSED : CMD_TOO_LARGE;
     case 413:
     case 414:
+    case 503:
     case 507:
         return CMD_TOO_LARGE;
     default:

@@ -308,8 +308,6 @@ static void memory_write(const struct page *page, const struct srv *srv)
               (double)state.tables_damaged);
     one_write(page, "posenc_tables_waiting", "gauge", "Those to be read again: it failed for now.",
               (double)state.tables_waiting);
-    one_write(page, "posenc_tables_writer", "gauge", "1: this process stores and deletes tables.",
-              state.tables_writer);
 }
 
 static void counts_write(const struct page *page, const struct counts *counts)

@@ -262,8 +262,9 @@ void srv_expectation_drop(const struct api_head *head);
 
 /* Reads the header fields into `head`, and the length of the body; refuses what the HTTP library
  * lets pass: two lengths, unknown transfer codings, names with blanks, a Host that is none
- * (docs/http-library.md). method and version as the library gave them; host: that of the target,
- * which takes the place of the Host field, or NULL. fields has room for SRV_FIELDS_MAX and one.
+ * (docs/internals/http-library.md). method and version as the library gave them; host: that of the
+ * target, which takes the place of the Host field, or NULL. fields has room for SRV_FIELDS_MAX and
+ * one.
  * API_TOO_MANY_FIELDS: the library may have no memory left to answer with. */
 enum { SRV_FIELDS_MAX = 128 };
 

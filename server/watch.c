@@ -11,14 +11,11 @@
 /* How long work that is asked to end at once may take for it: a block of a job has no way out. */
 enum { LAST_MS = 3000 };
 
-/* How often the store of tables is tended to: a writer that ended has a successor so soon. */
-enum { TEND_MS = 500 };
-
 struct srv_watch {
     struct srv *srv;
     uv_loop_t uv;
     uv_signal_t term, interrupt, hangup;
-    uv_timer_t delay, deadline, second, poll, tend;
+    uv_timer_t delay, deadline, second, poll;
     uv_async_t ended; /* a loop has */
     atomic_size_t ended_count;
     bool ending;
@@ -92,7 +89,6 @@ static void signal_fire(uv_signal_t *handle, int number)
     }
     srv_log("posencd: draining");
     srv_notify("STOPPING=1");
-    api_leave(watch->srv->api);
     uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
 }
 
@@ -104,11 +100,6 @@ static void second_fire(uv_timer_t *timer)
 static void poll_fire(uv_timer_t *timer)
 {
     api_scan(((struct srv_watch *)timer->data)->srv->api);
-}
-
-static void tend_fire(uv_timer_t *timer)
-{
-    api_tend(((struct srv_watch *)timer->data)->srv->api);
 }
 
 /* Tokens and tables are read again. */
@@ -140,8 +131,7 @@ static int handles_start(struct srv_watch *watch)
     } signals[] = {{&watch->term, signal_fire, SIGTERM},
                    {&watch->interrupt, signal_fire, SIGINT},
                    {&watch->hangup, hangup_fire, SIGHUP}};
-    uv_timer_t *timers[] = {&watch->delay, &watch->deadline, &watch->second, &watch->poll,
-                            &watch->tend};
+    uv_timer_t *timers[] = {&watch->delay, &watch->deadline, &watch->second, &watch->poll};
     int why = uv_async_init(&watch->uv, &watch->ended, ended_fire);
 
     watch->ended.data = watch;
@@ -155,8 +145,6 @@ static int handles_start(struct srv_watch *watch)
         if (!why)
             why = uv_signal_start(signals[i].handle, signals[i].fire, signals[i].number);
     }
-    if (!why && *config->service.tables)
-        why = uv_timer_start(&watch->tend, tend_fire, TEND_MS, TEND_MS);
     if (!why && *config->service.tables && config->service.tables_poll > 0)
         why = uv_timer_start(&watch->poll, poll_fire, config->service.tables_poll,
                              config->service.tables_poll);

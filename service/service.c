@@ -165,7 +165,6 @@ void pe_service_tend(struct pe_service *service)
 {
     atomic_store(&service->tended_ms, now_ms());
     api_trim(service->api);
-    api_tend(service->api);
     if (service->poll_ms > 0)
         api_scan(service->api);
 }

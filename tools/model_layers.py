@@ -41,6 +41,9 @@ PERIODS = ("sliding_window_pattern", "full_attention_interval", "global_attn_eve
            "layer_group_size")
 NORM_SWITCHES = ("use_qk_norm", "qk_layernorm")
 TEMPERATURE = ("attn_temperature_tuning", "attn_scale", "floor_scale")
+# What tests/parity/layers.py calls a norm, as a member of struct pe_qk_norm.
+NORM_WORDS = {"weight": ("weight", "PE_QK_WEIGHT"), "from-1": ("weight", "PE_QK_WEIGHT_FROM_1"),
+              "after": ("after", "true"), "whole": ("whole", "true")}
 MULTIPLIED = re.compile(r"yarn_apply_mscale|yarn_get_mscale")
 FAR = re.compile(r"get_llama_4_attn_scale")
 
@@ -69,13 +72,26 @@ def types_tried(model_type, **keys):
         return None
 
 
-def plain(value):
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) \
-        else repr(value).removesuffix(".0")
+def number(value):
+    return repr(value).removesuffix(".0")
 
 
-def pair(key, value):
-    return key if value is None else f"{key}={plain(value)}"
+def text(value):
+    return f'"{value}"'
+
+
+def value_of_class(value):
+    """A value of struct pe_class_key; None: the class has none."""
+    if value is None:
+        return "NONE"
+    if isinstance(value, bool):
+        return str(value).upper()
+    return f"TEXT({text(value)})" if isinstance(value, str) else f"NUMBER({number(value)})"
+
+
+def struct(members):
+    """An initializer of a C struct: {name: text of C}."""
+    return "{" + ", ".join(f".{name} = {value}" for name, value in members.items()) + "}"
 
 
 def own(part, key):
@@ -104,51 +120,61 @@ def periodic(types):
 
 
 def rule_of(model_type, part, types):
-    """(column layers, keys that it reads)"""
+    """(members of struct pe_layer_rule, {key that it reads: value of the class})"""
+    usual = {"usual": text(types[0])}
     if hasattr(part, "no_rope_layers") and len(set(types)) == 2:
-        return f"{types[0]} {types[3]} by-turning", []
+        return usual | {"other": text(types[3]), "by_rotation": "true"}, {}
     if hasattr(part, "max_window_layers"):
         stirred = types_tried(model_type, use_sliding_window=True, max_window_layers=2,
                               sliding_window=77)
         if stirred and stirred[:2] == types[:2] and set(stirred[2:]) == {"sliding_attention"}:
-            return (f"{types[0]} sliding_attention from=max_window_layers "
-                    "switch=use_sliding_window", [pair("max_window_layers",
-                                                       own(part, "max_window_layers"))])
+            return (usual | {"other": text("sliding_attention"),
+                             "from_key": text("max_window_layers"),
+                             "switch_key": text("use_sliding_window")},
+                    {"max_window_layers": own(part, "max_window_layers")})
     if len(set(types)) == 1:
-        return types[0], []
+        return usual, {}
     found = periodic(types)
     longer = types_tried(model_type, num_hidden_layers=len(types) + 5)
     if not found or not longer or periodic(longer) != found and periodic(longer) is not None \
             and (periodic(longer)[:4] != found[:4]):
-        return literal(types), []
+        return {"runs": runs(types)}, {}
     usual, other, period, at, last = found
     last = last or bool(periodic(longer) and periodic(longer)[4])
-    ending = " last" if last else ""
+    names = {"usual": text(usual), "other": text(other)}
+    ending = {"last": "true"} if last else {}
     behind = at == period - 1
     for key in PERIODS:
         stirred = types_tried(model_type, **{key: period + 1})
         again = stirred and stirred != types and periodic(stirred)
         if again and again[2] == period + 1:
-            return (f"{usual} {other} period={key} at={-1 if behind else at}{ending}",
-                    [f"{key}={period}"])
-    return f"{usual} {other} period={period} at={at}{ending}", []
+            return (names | {"period_key": text(key), "at": str(-1 if behind else at)} | ending,
+                    {key: period})
+    return names | {"period": str(period), "at": str(at)} | ending, {}
 
 
-def literal(types):
-    runs = []
+def runs(types):
+    """Consecutive layers of one type: struct pe_layer_run."""
+    found = []
     for kind in types:
-        if runs and runs[-1][0] == kind:
-            runs[-1][1] += 1
+        if found and found[-1][0] == kind:
+            found[-1][1] += 1
         else:
-            runs.append([kind, 1])
-    return "=" + " ".join(f"{kind}*{count}" for kind, count in runs)
+            found.append([kind, 1])
+    return "RUNS(" + ", ".join(f"{{{text(kind)}, {count}}}" for kind, count in found) + ")"
 
 
 # ---- which keys are read -------------------------------------------------------------------------
 
+def count_of(part):
+    """The key of the number of layers, and that of the class."""
+    key = part.attribute_map.get("num_hidden_layers", "num_hidden_layers")
+    return {"count_key": text(key), "count": str(part.num_hidden_layers)}
+
+
 def keys_of(model_type, part, found):
-    keys = [pair(part.attribute_map.get("num_hidden_layers", "num_hidden_layers"),
-                 part.num_hidden_layers)]
+    """{key: value of the class or None}, without that of the number of layers."""
+    keys = {}
     for key, (value, shows) in STIRRED.items():
         if not hasattr(part, key) or isinstance(getattr(type(part), key, None), property):
             continue
@@ -158,27 +184,28 @@ def keys_of(model_type, part, found):
         if key == "sliding_window" and not (stirred and shows(stirred)):
             stirred = tried(model_type, **{key: value}, **more | sliding(part))
         if stirred and shows(stirred):
-            keys.append(pair(key, own(part, key)))
-    keys += [pair(key, own(part, key)) for key in SWITCHES if hasattr(part, key)]
+            keys[key] = own(part, key)
+    keys |= {key: own(part, key) for key in SWITCHES if hasattr(part, key)}
     if hasattr(part, "is_decoder") and not any(layer.causal for layer in found if layer.attends):
-        keys.append(pair("is_decoder", part.is_decoder))
-    for key in ("no_rope_layers", "no_rope_layer_interval"):
-        if hasattr(part, key):
-            keys.append(key if key == "no_rope_layers" else pair(key, getattr(part, key)))
-    keys += [key for key in ("layer_rope_theta", "rope_scaling_layers") if hasattr(part, key)]
+        keys["is_decoder"] = part.is_decoder
+    if hasattr(part, "no_rope_layers"):
+        keys["no_rope_layers"] = None
+    if hasattr(part, "no_rope_layer_interval"):
+        keys["no_rope_layer_interval"] = part.no_rope_layer_interval
+    keys |= {key: None for key in ("layer_rope_theta", "rope_scaling_layers") if hasattr(part, key)}
     if part.model_type == "llama4_text":
-        keys += [pair(key, getattr(part, key)) for key in TEMPERATURE]
-    keys += rope_keys(part)
+        keys |= {key: getattr(part, key) for key in TEMPERATURE}
+    keys |= rope_keys(part)
     if hasattr(part, "no_rope_layers") and not hasattr(part, "no_rope_layer_interval"):
-        keys += [f"no_rope_layer_interval={interval}" for interval in range(2, 9)
-                 if all(layer.turns == ((i + 1) % interval != 0) for i, layer in enumerate(found))]
+        keys |= next(({"no_rope_layer_interval": interval} for interval in range(2, 9) if all(
+            layer.turns == ((i + 1) % interval != 0) for i, layer in enumerate(found))), {})
     if hasattr(part, "use_mem_rope"):
-        keys.append(pair("use_mem_rope", part.use_mem_rope))
+        keys["use_mem_rope"] = part.use_mem_rope
     if has_parts(part):
-        keys += [pair(key, getattr(part, key)) for key in ("qk_nope_head_dim", "qk_rope_head_dim")]
+        keys |= {key: getattr(part, key) for key in ("qk_nope_head_dim", "qk_rope_head_dim")}
     on = norm_switch(model_type, part, found)
     if on or any(layer.norm for layer in found):
-        keys += norm_keys(model_type, part, found, on)
+        keys |= norm_keys(model_type, part, found, on)
     return keys
 
 
@@ -217,123 +244,150 @@ def rope_keys(part):
         keys += ["rope_type", "type", "factor", "mscale_all_dim"]
     if FAR.search(code):
         keys += ["llama_4_scaling_beta", "original_max_position_embeddings"]
-    return [pair(f"rope.{key}", rope.get(key)) for key in keys]
+    return {f"rope.{key}": rope.get(key) for key in keys}
 
 
 def norm_keys(model_type, part, found, on):
     """The key of eps, and switches of the norms; `on` switches them on."""
-    keys = []
+    keys = {}
     for key in ("rms_norm_eps", "norm_eps", "layer_norm_eps"):
         stirred = tried(model_type, **{key: .125}, **on) if hasattr(part, key) else None
         if stirred and any("eps=0.125" in layer.norm for layer in stirred):
-            keys.append(pair(key, getattr(part, key)))
+            keys[key] = getattr(part, key)
     for key in NORM_SWITCHES:
         stirred = tried(model_type, **{key: not getattr(part, key)}) if hasattr(part, key) else None
         if stirred and [layer.norm for layer in stirred] != [layer.norm for layer in found]:
-            keys.append(pair(key, getattr(part, key)))
+            keys[key] = getattr(part, key)
     return keys
 
 
 # ---- traits --------------------------------------------------------------------------------------
 
-def condition(found, has):
-    """In which of the layers that attend something holds: a word of *-if; '' in all of them."""
+def where(found, has):
+    """In which of the layers that attend something holds: struct pe_layer_where; None: in all."""
     attending = [layer for layer in found if layer.attends]
     if all(has(layer) for layer in attending):
-        return ""
+        return None
     if all(has(layer) == layer.turns for layer in attending):
-        return "turning"
+        return "{.which = PE_WHERE_ROTATING}"
     if all(has(layer) != layer.turns for layer in attending):
-        return "still"
+        return "{.which = PE_WHERE_STILL}"
     kinds = {layer.kind for layer in attending if has(layer)}
     assert len(kinds) == 1, kinds
-    return kinds.pop()
+    return f"{{.which = PE_WHERE_TYPE, .type = {text(kinds.pop())}}}"
 
 
-def trait(words, name, found, has):
-    if any(has(layer) for layer in found):
-        words.append(name)
-        where = condition(found, has)
-        if where:
-            words.append(f"{name.split('=')[0]}-if={where}")
+def trait(name, value, found, has):
+    """The members of a trait that some layers have, and where; {}: none has it."""
+    if not any(has(layer) for layer in found):
+        return {}
+    place = where(found, has)
+    return {name: value} | ({f"{name}_where": place} if place else {})
 
 
 def halved(model_type, part):
-    """What a key that lets layers see both ways makes of a window."""
+    """What a key that makes attention not causal makes of a window."""
     if not hasattr(part, "use_bidirectional_attention") or not getattr(part, "sliding_window", 0):
-        return []
+        return {}
     for value in (True, "all"):
         found = tried(model_type, use_bidirectional_attention=value, sliding_window=64) or []
         windows = {layer.window for layer in found if layer.window and not layer.causal}
         if windows and windows != {64}:
-            return [f"half_both_ways={windows.pop() - 32}"]
-    return []
+            plus = windows.pop() - 32
+            return {"both_ways_window":
+                    struct({"halved": "true"} | ({"plus": str(plus)} if plus else {}))}
+    return {}
+
+
+def scale_of(part, attending, keys):
+    scales = {round(layer.scale * layer.width ** .5, 12) for layer in attending}
+    if MULTIPLIED.search(code_of(part)):
+        return {"scale_by_mscale": "true"}
+    if scales == {1.0} or {"query_pre_attn_scalar", "attention_multiplier"} & set(keys):
+        return {}
+    flat = {layer.scale for layer in attending}
+    return {"scale": "1"} if flat == {1.0} else {"scale_by_width": number(scales.pop())}
+
+
+def norm_of(model_type, part, found, keys):
+    """struct pe_qk_norm, and where it holds."""
+    on = norm_switch(model_type, part, found)
+    normed = tried(model_type, **on) if on else found
+    if not any(layer.norm for layer in normed):
+        return {}
+    kind, *words = next(layer.norm for layer in normed if layer.norm).split()
+    members = {"kind": f"PE_QK_NORM_{kind.upper()}"}
+    for word in words:
+        if not word.startswith("eps="):
+            name, value = NORM_WORDS[word]
+            members[name] = value
+        elif not any("eps" in key for key in keys):
+            members["eps"] = word.removeprefix("eps=")
+    return trait("qk_norm", struct(members), normed, lambda layer: bool(layer.norm))
 
 
 def traits_of(model_type, part, found, keys):
+    """Members of struct pe_config_layers about attention, in their order."""
     attending = [layer for layer in found if layer.attends]
-    words = ["width-by-layer"] if len({layer.width for layer in attending}) > 1 else []
-    words += halved(model_type, part)
-    scales = {round(layer.scale * layer.width ** .5, 12) for layer in attending}
-    scaled = any(key.split("=")[0] in ("query_pre_attn_scalar", "attention_multiplier")
-                 for key in keys)
-    if MULTIPLIED.search(code_of(part)):
-        words.append("mscale")
-    elif scales != {1.0} and not scaled:
-        flat = {layer.scale for layer in attending}
-        words.append(f"scale={plain(flat.pop())}" if len(flat) == 1 and flat == {1.0}
-                     else f"scale-by-width={plain(scales.pop())}")
-    on = norm_switch(model_type, part, found)
-    normed = tried(model_type, **on) if on else found
-    if any(layer.norm for layer in normed):
-        norm = next(layer.norm for layer in normed if layer.norm).split()
-        trait(words, f"qk_norm={norm[0]}", normed, lambda layer: bool(layer.norm))
-        words += [{"weight": "qk_weight=1", "from-1": "qk_weight=from-1", "after": "qk_after",
-                   "whole": "qk_whole"}[word] for word in norm[1:] if "=" not in word]
-        words += [word for word in norm if "eps" in word and not any("eps" in k for k in keys)]
-    trait(words, "sinks", found, lambda layer: layer.sinks)
+    members = {"width_by_layer": "true"} if len({layer.width for layer in attending}) > 1 else {}
     if not any(layer.causal for layer in attending):
-        words.append("both_ways")
+        members["both_ways"] = "true"
+    members |= halved(model_type, part) | scale_of(part, attending, keys)
+    members |= norm_of(model_type, part, found, keys)
+    members |= trait("sinks", "true", found, lambda layer: layer.sinks)
     if part.model_type == "llama4_text":
-        words.append("temperature-if=still")
-    return words
+        members["temperature_where"] = "{.which = PE_WHERE_STILL}"
+    return members
 
 
-def turning_of(part, found):
-    """The types that rotate, where not all that attend do and no key tells."""
+def rotating_of(part, found):
+    """The types that rotate, where not all that attend do and no key decides it."""
     attending = [layer for layer in found if layer.attends]
     kinds = {layer.kind for layer in attending if layer.turns}
     if hasattr(part, "no_rope_layers") or not kinds or all(layer.turns for layer in attending):
-        return ""
+        return {}
     assert not kinds & {layer.kind for layer in attending if not layer.turns}, kinds
     full = {"sliding_window": None, "layer_types": ["full_attention"] * len(found)}
     without = tried(part.model_type, **full) if hasattr(part, "sliding_window") else None
-    all_turn = without and all(layer.turns for layer in without)
-    return " ".join([*sorted(kinds), *["or-without-window"] * bool(all_turn)])
+    members = {"rotating": "{" + ", ".join(map(text, sorted(kinds))) + "}"}
+    if without and all(layer.turns for layer in without):
+        members["all_rotate_without_window"] = "true"
+    return members
 
 
 def row(model_type, part):
     found = layers.walk(part)
     types = [layer.kind for layer in found]
     if None in types:
-        column, more = "", []
+        rule, more = {}, {}
         if len({(layer.attends, layer.turns, layer.window > 0) for layer in found}) > 1:
             raise layers.NotWalked("layers of several kinds without names")
     else:
-        column, more = rule_of(model_type, part, types)
-    keys = keys_of(model_type, part, found) + more
-    return (f'MODEL_LAYERS("{model_type}", "{" ".join(keys)}", "{column}", '
-            f'"{turning_of(part, found)}", "{" ".join(traits_of(model_type, part, found, keys))}")'
-            "\n")
+        rule, more = rule_of(model_type, part, types)
+    keys = keys_of(model_type, part, found) | more
+    return row_text(model_type, keys, rule, count_of(part),
+                    rotating_of(part, found) | traits_of(model_type, part, found, keys))
+
+
+def row_text(model_type, keys, rule, count, members):
+    pairs = ", ".join(f"{{{text(key)}, {value_of_class(value)}}}" for key, value in keys.items())
+    members = count | ({"keys": f"KEYS({pairs})"} if keys else {}) | \
+        ({"types": struct(rule)} if rule else {}) | members
+    named = ", ".join(f".{name} = {value}" for name, value in members.items())
+    return f'MODEL_LAYERS("{model_type}", {named})\n'
+
+
+def rows_of(code):
+    """{model_type: text of its row}"""
+    return {found.group(1): found.group(0) for found in re.finditer(
+        r'^MODEL_LAYERS\(\s*"([^"]+)".*?(?=^MODEL_LAYERS|\Z)', code, re.M | re.S)}
 
 
 def main():
     transformers.logging.set_verbosity_error()
     before, rest = FILE.read_text().split(BEGIN)
     measured, behind = rest.split(END)
-    by_hand = set(re.findall(r'MODEL_LAYERS\(\s*"([^"]+)"', behind))
-    rows = dict((found.group(1), found.group(0)) for found in
-                re.finditer(r'MODEL_LAYERS\(\s*"([^"]+)"[^)]*\)\n', measured))
+    by_hand, rows = rows_of(behind), rows_of(measured)
     for model_type, _, part in layers.model_types():
         if model_type in by_hand or model_type in LEFT_OUT:
             rows.pop(model_type, None)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what openapi.yaml and docs/reference.md say of encodings, from the catalogue of the service
-itself, between the lines `# generated: NAME` and `# end`; and from openapi.yaml openapi.json and
-the parameters of the Python package's functions.
+"""Writes what openapi.yaml and docs/reference.md say of encodings, from the service's catalogue,
+between the lines `# generated: NAME` and `# end`; and from openapi.yaml openapi.json and the
+parameters of the Python package's functions.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of openapi.yaml and docs/reference.md that are made of the catalogue, but for parameters."""
+"""Parts of openapi.yaml and docs/reference.md made of the catalogue, but for parameters."""
 import functools
 import json
 import re

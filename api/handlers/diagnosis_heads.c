@@ -102,20 +102,28 @@ static bool is_value(const struct diagnosis_heads *heads, size_t cell)
     return kv_axes_index(&heads->axes, KV_BATCH, cell, 'k') == 1;
 }
 
+/* Moves to a cell. */
+static void cell_go(const struct diagnosis_heads *heads, size_t index, struct api_cell *cell)
+{
+    const size_t row = kv_axes_index(&heads->axes, KV_BATCH, index, 'b');
+
+    cell->heads = api_cell_heads(&heads->axes, index);
+    cell->places = &heads->places.rows[heads->places.count > 1 ? row : 0];
+}
+
 /* Of values: whether they stayed as they were. */
 static enum api_status value_judge(struct diagnosis_heads *heads, size_t index,
                                    struct diagnosis_stripe *stripe)
 {
     struct diagnosis_cell *cell = &heads->cells[index];
-    const struct api_readings *readings = &heads->state->readings;
+    const struct pe_positions *all = &stripe->cell.places->all;
 
     if (api_cell_compare(&stripe->cell, heads->tokens, heads->state->request->work, &cell->bad,
                          &stripe->err))
         return api_failed(&stripe->err);
     if (cell->bad.count > 0) {
-        cell->bad.position = readings->all.values
-                                 ? readings->all.values[cell->bad.row]
-                                 : readings->all.start + readings->all.step * (double)cell->bad.row;
+        cell->bad.position = all->values ? all->values[cell->bad.row]
+                                         : all->start + all->step * (double)cell->bad.row;
         cell->max_abs = fabs(cell->bad.seen - cell->bad.predicted);
     }
     cell->verdict = cell->bad.count > 0 ? PE_VERDICT_UNKNOWN : PE_VERDICT_MATCH;
@@ -168,7 +176,7 @@ static void stripe_run(struct pe_job *job, size_t index)
     for (size_t i = index; i < heads->count; i += DIAGNOSIS_STRIPES) {
         if (heads->cells[i].is != CELL_WAITS)
             continue;
-        stripe->cell.heads = api_cell_heads(&heads->axes, i);
+        cell_go(heads, i, &stripe->cell);
         if (pe_work_check(heads->job.work, &stripe->err.core))
             return;
         if (is_value(heads, i) ? value_judge(heads, i, stripe) : key_hold(heads, i, stripe))
@@ -212,7 +220,7 @@ static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index
     const struct pe_bad_rows *bad;
     size_t width;
 
-    posted->heads = api_cell_heads(&heads->axes, index);
+    cell_go(heads, index, posted);
     if (pe_work_check(state->request->work, &err->core) ||
         api_cell_look(&state->readings, posted, err))
         return api_failed(err);
@@ -321,11 +329,12 @@ enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_e
 {
     struct diagnosis_heads *heads = &state->heads;
     const struct pe_tensor *tensor = &heads->before->tensor;
+    const struct api_sheet sheet = {kv_axes_count(&heads->axes, 'b'), heads->tokens, 0};
 
     /* A layer of many heads that do not rotate at all must not use up what is looked for: those
      * beside an unknown one come last. */
-    if (api_readings_rows(&state->readings, "q", &(struct api_sheet){1, heads->tokens, 0},
-                          (tensor->shape[tensor->rank - 1] + 1) / 2, err) ||
+    if (api_readings_batch(&state->readings, "q", &sheet, (tensor->shape[tensor->rank - 1] + 1) / 2,
+                           &heads->places, err) ||
         rooms_take(heads, err) || cells_diagnose(heads, false, err) ||
         cells_diagnose(heads, true, err))
         return api_failed(err);

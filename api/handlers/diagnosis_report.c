@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/locale.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
 
@@ -19,9 +20,9 @@ static void number_write(char out[48], double number)
     char digits[40];
     size_t count, at = 0;
 
-    snprintf(digits, sizeof(digits), "%.17g", number);
+    api_print(digits, sizeof(digits), "%.17g", number);
     if (!(number >= 10000 && number < 1e15 && number == floor(number)))
-        snprintf(digits, sizeof(digits), "%.6g", number);
+        api_print(digits, sizeof(digits), "%.6g", number);
     count = strlen(digits);
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && (count - i) % 3 == 0 && strspn(digits, "0123456789") == count && count > 4)

@@ -40,6 +40,7 @@ struct diagnosis_heads {
     struct kv_axes axes; /* rank 0: the cache is looked at as one */
     const struct api_tensor *before, *after;
     size_t tokens, count; /* of a cell; cells */
+    struct api_batch_places places;
     struct diagnosis_cell *cells;
     struct diagnosis_stripe *stripes; /* [DIAGNOSIS_STRIPES] */
     struct diagnosis_explanation explanations[DIAGNOSIS_EXPLANATIONS_MAX];

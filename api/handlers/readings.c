@@ -148,35 +148,108 @@ static enum api_status positions_check(const struct pe_positions *all, struct ap
     return API_OK;
 }
 
-enum api_status api_readings_rows(struct api_readings *readings, const char *name,
-                                  const struct api_sheet *sheet, size_t pairs,
-                                  struct api_error *err)
+/* Which of `total` rows are looked at closely. */
+static enum api_status rows_choose(struct api_readings *readings, const char *name, size_t total,
+                                   size_t pairs, struct api_error *err)
 {
-    const struct pe_axes axes = {sheet->batch, 1, sheet->sequence, 1, 2 * pairs};
-    const size_t total = sheet->batch * sheet->sequence;
-    struct pe_positions positions;
-    size_t count;
-
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
     if (pairs > PE_SAMPLE_PAIRS_MAX)
         return pairs_refuse(name, pairs, err);
     readings->rows_count = api_readings_rows_of(total, pairs);
     readings->rows_posted = total;
-    if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err) ||
-        batch_expand(readings, sheet, &positions, err) || positions_check(&readings->all, err))
-        return api_failed(err);
-    count = (positions.axes > 1 ? positions.axes : 1) * readings->rows_count;
-    readings->positions = api_readings_room(readings, count);
     readings->rows =
         api_arena_take(readings->request->arena, readings->rows_count * sizeof(size_t));
-    if (!readings->positions || !readings->rows)
+    if (!readings->rows)
         return api_readings_no_memory(err);
     for (size_t i = 0; i < readings->rows_count; i++)
         readings->rows[i] = row_of(i, readings->rows_count, total);
+    return API_OK;
+}
+
+/* The positions of the rows that are chosen, of those of all rows. */
+static enum api_status positions_choose(const struct api_readings *readings,
+                                        const struct pe_positions *all, const double **chosen,
+                                        struct api_error *err)
+{
+    const size_t count = (all->axes > 1 ? all->axes : 1) * readings->rows_count;
+    double *positions;
+
+    if (positions_check(all, err))
+        return api_failed(err);
+    *chosen = positions = api_readings_room(readings, count);
+    if (!positions)
+        return api_readings_no_memory(err);
     for (size_t i = 0; i < count; i++)
-        readings->positions[i] = position_of(&readings->all, i / readings->rows_count,
-                                             readings->rows[i % readings->rows_count]);
+        positions[i] =
+            position_of(all, i / readings->rows_count, readings->rows[i % readings->rows_count]);
+    return API_OK;
+}
+
+enum api_status api_readings_rows(struct api_readings *readings, const char *name,
+                                  const struct api_sheet *sheet, size_t pairs,
+                                  struct api_error *err)
+{
+    const struct pe_axes axes = {sheet->batch, 1, sheet->sequence, 1, 2 * pairs};
+    struct pe_positions positions;
+
+    return rows_choose(readings, name, sheet->batch * sheet->sequence, pairs, err) ||
+                   api_places_fit(readings->request, readings->places, &axes, name, &positions,
+                                  err) ||
+                   batch_expand(readings, sheet, &positions, err) ||
+                   positions_choose(readings, &readings->all, &readings->positions, err)
+               ? api_failed(err)
+               : API_OK;
+}
+
+/* ---- batch rows, each by itself -------------------------------------------------------------- */
+
+/* The positions of one batch row of several. */
+static enum api_status batch_row_of(const struct api_readings *readings,
+                                    const struct pe_positions *of, size_t row,
+                                    struct pe_positions *its, struct api_error *err)
+{
+    const size_t axes = of->axes > 1 ? of->axes : 1;
+    double *values;
+
+    *its = *of;
+    its->batch = 1;
+    if (of->batch <= 1)
+        return API_OK;
+    its->values = of->values + row * of->count;
+    if (axes == 1)
+        return API_OK;
+    values = api_readings_room(readings, axes * of->count);
+    if (!values)
+        return api_readings_no_memory(err);
+    for (size_t axis = 0; axis < axes; axis++)
+        memcpy(values + axis * of->count, of->values + (axis * of->batch + row) * of->count,
+               of->count * sizeof(*values));
+    its->values = values;
+    return API_OK;
+}
+
+enum api_status api_readings_batch(struct api_readings *readings, const char *name,
+                                   const struct api_sheet *sheet, size_t pairs,
+                                   struct api_batch_places *batch, struct api_error *err)
+{
+    /* One list of positions, or of the ends of sequences, is that of every batch row. */
+    const bool is_one = readings->places->numbers.rank < 2;
+    const struct pe_axes axes = {is_one ? 1 : sheet->batch, 1, sheet->sequence, 1, 2 * pairs};
+    struct pe_positions all;
+
+    if (rows_choose(readings, name, sheet->sequence, pairs, err) ||
+        api_places_fit(readings->request, readings->places, &axes, name, &all, err))
+        return api_failed(err);
+    batch->count = all.batch > 1 ? all.batch : 1;
+    batch->rows = (struct api_row_places *)(void *)api_arena_room(
+        readings->request->arena, batch->count * sizeof(*batch->rows));
+    if (!batch->rows)
+        return api_readings_no_memory(err);
+    for (size_t row = 0; row < batch->count; row++)
+        if (batch_row_of(readings, &all, row, &batch->rows[row].all, err) ||
+            positions_choose(readings, &batch->rows[row].all, &batch->rows[row].chosen, err))
+            return api_failed(err);
     return API_OK;
 }
 

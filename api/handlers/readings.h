@@ -12,6 +12,16 @@
 
 enum { API_READINGS_MAX = 4 };
 
+/* The positions of the rows of a batch row: of all, and of those that are chosen, [axes, rows]. */
+struct api_row_places {
+    struct pe_positions all;
+    const double *chosen;
+};
+struct api_batch_places {
+    struct api_row_places *rows; /* one of each batch row, or one of all */
+    size_t count;
+};
+
 /* The dtypes that hold every value that was read. */
 struct api_grain {
     bool lost[PE_BF16 + 1];
@@ -40,6 +50,13 @@ struct api_heads {
         batch_step; /* tokens of a batch row, and from it to the next; 0: there is one */
 };
 
+/* The elements of a head behind those that turn. */
+struct api_kept {
+    size_t end;              /* elements of a head */
+    double noise;            /* the rms of their changes in the tokens that are chosen */
+    enum pe_dtype precision; /* that they have after */
+};
+
 /* q and q_rotated, in one layout of pairs. */
 struct api_tokens {
     struct pe_sample_rows all;
@@ -47,6 +64,7 @@ struct api_tokens {
     struct api_heads heads;
     size_t pairs, second, step; /* pair k is the elements k * step and k * step + second */
     double weight;              /* what weights of a head are multiplied by */
+    struct api_kept kept;
 };
 
 struct api_readings {
@@ -57,7 +75,7 @@ struct api_readings {
     const char *axes; /* of q; NULL: not said */
     size_t rows_posted, rows_count;
     struct pe_positions all; /* of all rows */
-    double *positions;       /* of the rows that are looked at closely, [axes, rows] */
+    const double *positions; /* of the rows that are looked at closely, [axes, rows] */
     size_t *rows;            /* which they are */
     struct api_grain grain;
     size_t count;
@@ -97,6 +115,10 @@ struct api_sheet {
 enum api_status api_readings_rows(struct api_readings *readings, const char *name,
                                   const struct api_sheet *sheet, size_t pairs,
                                   struct api_error *err);
+/* The same of the rows of one batch row, with the positions of each. */
+enum api_status api_readings_batch(struct api_readings *readings, const char *name,
+                                   const struct api_sheet *sheet, size_t pairs,
+                                   struct api_batch_places *batch, struct api_error *err);
 
 /* One element, which must be finite; noted in the grain. */
 enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
@@ -117,8 +139,8 @@ void api_readings_elements(const struct pe_tensor *tensor, size_t first, size_t 
 /* Element 0 of a head of a token. */
 size_t api_heads_element(const struct api_heads *heads, size_t head, size_t token);
 
-/* Lets a diagnosis read every one of the heads of every token. */
-void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
+/* Lets a diagnosis read every one of the heads of every token, at positions of all tokens. */
+void api_readings_tokens(struct api_tokens *tokens, const struct pe_positions *positions,
                          struct pe_sample *reading);
 
 /* The turn of each pair of one token, by least squares over all heads, [pairs] each; a pair's

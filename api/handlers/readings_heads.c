@@ -70,6 +70,16 @@ bool api_cell_is_empty(const struct api_cell *cell)
     return true;
 }
 
+/* The rms of changes behind a width, in so many tokens. */
+static double kept_noise(const struct api_cell *cell, size_t width, size_t tokens)
+{
+    double changes = 0;
+
+    for (size_t j = width; j < cell->head_dim; j++)
+        changes += cell->changes[j];
+    return changes > 0 ? sqrt(changes / (double)(tokens * (cell->head_dim - width))) : 0;
+}
+
 bool api_cell_changes_behind(const struct api_cell *cell, size_t width)
 {
     double changes = 0, squares = 0;
@@ -103,12 +113,16 @@ void api_cell_read(const struct api_readings *readings, const struct api_cell *c
     const char *layout = half ? "half" : "interleaved";
     double sum = 0;
 
-    *tokens = (struct api_tokens){.before = &cell->before->tensor,
-                                  .after = &cell->after->tensor,
-                                  .heads = cell->heads,
-                                  .pairs = pairs,
-                                  .second = half ? pairs : 1,
-                                  .step = half ? 1 : 2};
+    *tokens =
+        (struct api_tokens){.before = &cell->before->tensor,
+                            .after = &cell->after->tensor,
+                            .heads = cell->heads,
+                            .pairs = pairs,
+                            .second = half ? pairs : 1,
+                            .step = half ? 1 : 2,
+                            .kept = {.end = cell->head_dim,
+                                     .noise = kept_noise(cell, 2 * pairs, readings->rows_count),
+                                     .precision = api_readings_precision(&cell->grain, dtype)}};
     for (size_t i = 0; i < readings->rows_count; i++)
         api_tokens_turn(tokens, readings->rows[i], room->cos + i * pairs, room->sin + i * pairs,
                         room->weight + i * pairs);
@@ -123,15 +137,15 @@ void api_cell_read(const struct api_readings *readings, const struct api_cell *c
                            .unexpected = readings->layout && strcmp(layout, readings->layout) != 0,
                            .rows = readings->rows_count,
                            .pairs = pairs,
-                           .positions = readings->positions,
-                           .axes = readings->all.axes,
+                           .positions = cell->places->chosen,
+                           .axes = cell->places->all.axes,
                            .cos = room->cos,
                            .sin = room->sin,
                            .weight = room->weight,
                            .dtype = dtype,
-                           .precision = api_readings_precision(&cell->grain, dtype),
+                           .precision = tokens->kept.precision,
                            .computed = true};
-    api_readings_tokens(tokens, readings, sample);
+    api_readings_tokens(tokens, &cell->places->all, sample);
 }
 
 /* ---- what does not rotate -------------------------------------------------------------------- */

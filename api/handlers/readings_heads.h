@@ -9,6 +9,7 @@
 
 struct api_cell {
     const struct api_tensor *before, *after;
+    const struct api_row_places *places;
     struct api_heads heads;
     size_t head_dim;
     struct api_grain grain;

@@ -79,19 +79,20 @@ static size_t width_measure(const struct api_readings *readings, const struct be
     return width + width % 2;
 }
 
-/* Does more than noise change behind a width? */
+/* Does more than noise change behind a width? `rms` is that of the changes. */
 static bool changes_behind(const struct api_readings *readings, const struct before_after *pair,
-                           size_t width)
+                           size_t width, double *rms)
 {
-    const size_t d = pair->axes.head_dim;
+    const size_t d = pair->axes.head_dim, tokens = readings->rows_count * pair->heads;
     double changes = 0, squares = 0;
 
-    for (size_t i = 0; i < readings->rows_count * pair->heads * d; i++)
+    for (size_t i = 0; i < tokens * d; i++)
         if (i % d >= width) {
             const double change = pair->y[i] - pair->x[i];
             changes += change * change;
             squares += pair->x[i] * pair->x[i];
         }
+    *rms = changes > 0 ? sqrt(changes / (double)(tokens * (d - width))) : 0;
     return changes > CHANGE_LEAST * squares;
 }
 
@@ -141,8 +142,11 @@ static enum api_status layout_read(struct api_readings *readings, const struct b
                                   .pairs = pairs,
                                   .second = half ? pairs : 1,
                                   .step = half ? 1 : 2,
-                                  .weight = sum > 0 ? (double)count / sum : 0};
-    api_readings_tokens(tokens, readings, reading);
+                                  .weight = sum > 0 ? (double)count / sum : 0,
+                                  .kept = {.end = pair->axes.head_dim}};
+    tokens->kept.precision = api_readings_precision(&readings->grain, pair->after->tensor.dtype);
+    changes_behind(readings, pair, pair->width, &tokens->kept.noise);
+    api_readings_tokens(tokens, &readings->all, reading);
     reading->computed = true;
     reading->cos = cos;
     reading->sin = sin;
@@ -173,6 +177,7 @@ enum api_status api_readings_rotated(struct api_readings *readings, const struct
 {
     struct before_after pair = {.before = before, .after = after};
     size_t seen, asked;
+    double rms;
 
     if (!before || !after)
         return api_fail(err, API_MISSING, before ? "tensor:q_rotated" : "tensor:q",
@@ -185,7 +190,7 @@ enum api_status api_readings_rotated(struct api_readings *readings, const struct
         return api_failed(err);
     seen = width_measure(readings, &pair);
     asked = readings->expected ? pe_scheme_rotary_dim(readings->expected) : seen;
-    pair.width = seen > asked && changes_behind(readings, &pair, asked) ? seen : asked;
+    pair.width = seen > asked && changes_behind(readings, &pair, asked, &rms) ? seen : asked;
     if (pair.width < 2)
         pair.width = pair.axes.head_dim;
     if (pair.width > pair.axes.head_dim)

@@ -4,11 +4,13 @@
 
 #include "api/handlers/readings.h"
 
-/* All tokens of q and q_rotated: what turned each pair, by least squares over all heads; and of the
- * head that was turned most unlike the others, by itself, so that damage to one is not averaged
- * away. */
+/* All tokens of q and q_rotated: what turned each pair, by least squares over all heads; and of
+ * each head by itself, so that damage to one is not averaged away. */
 
 enum { PIECE = 128 };
+
+/* The largest of any number of errors is at most so many times their rms. */
+#define KEPT_NOISE 8.0
 
 /* Pairs [begin, begin + count) of one head of a token, before and after. */
 struct piece {
@@ -16,9 +18,10 @@ struct piece {
     double before[2][PIECE], after[2][PIECE];
 };
 
-/* The sums of a pair over heads: of real and imaginary parts, and of how long it is. */
+/* The sums of a pair over heads: of real and imaginary parts, and of the squared lengths before and
+ * after. */
 struct turn {
-    double real, imaginary, weight;
+    double real, imaginary, weight, after;
 };
 
 size_t api_heads_element(const struct api_heads *heads, size_t head, size_t token)
@@ -47,24 +50,13 @@ static struct turn turn_of(const struct piece *piece, size_t i)
     const double x0 = piece->before[0][i], x1 = piece->before[1][i];
     const double y0 = piece->after[0][i], y1 = piece->after[1][i];
 
-    return (struct turn){x0 * y0 + x1 * y1, x0 * y1 - x1 * y0, x0 * x0 + x1 * x1};
+    return (struct turn){x0 * y0 + x1 * y1, x0 * y1 - x1 * y0, x0 * x0 + x1 * x1,
+                         y0 * y0 + y1 * y1};
 }
 
 static bool is_number(const struct turn *turn)
 {
     return isfinite(turn->weight) && isfinite(turn->real) && isfinite(turn->imaginary);
-}
-
-/* How far a head's pair lies from where the turn of all heads would take it, squared; infinitely
- * far where it is no number. */
-static double distance(const struct turn *own, const struct turn *all)
-{
-    const double real = own->real - own->weight * all->real / all->weight;
-    const double imaginary = own->imaginary - own->weight * all->imaginary / all->weight;
-
-    if (!is_number(own) || !is_number(all))
-        return is_number(own) ? 0 : INFINITY;
-    return own->weight > 0 ? (real * real + imaginary * imaginary) / own->weight : 0;
 }
 
 static size_t heads_count(const struct api_tokens *tokens)
@@ -86,39 +78,17 @@ static void piece_sum(const struct api_tokens *tokens, size_t row, size_t begin,
             all[i].real += turn.real;
             all[i].imaginary += turn.imaginary;
             all[i].weight += turn.weight;
-        }
-    }
-}
-
-/* The head that was turned most unlike the others; of one head alone, that one. */
-static void piece_turn(const struct api_tokens *tokens, size_t row, size_t begin, size_t count,
-                       struct turn *turns)
-{
-    const size_t heads = heads_count(tokens);
-    struct turn all[PIECE];
-    double most[PIECE] = {0};
-    struct piece piece = {.count = count};
-
-    piece_sum(tokens, row, begin, count, all);
-    memcpy(turns, all, count * sizeof(*turns));
-    for (size_t head = 0; head < heads && heads > 1; head++) {
-        piece_read(tokens, row, head, begin, &piece);
-        for (size_t i = 0; i < count; i++) {
-            const struct turn turn = turn_of(&piece, i);
-            const double far = distance(&turn, &all[i]);
-            if (head == 0 || far > most[i]) {
-                most[i] = far;
-                turns[i] = turn;
-            }
+            all[i].after += turn.after;
         }
     }
 }
 
 /* A turn as a cosine and a sine: NaN where there was nothing to turn, and infinite where what was
- * posted is no number. */
+ * posted is no number, or no turn of nothing. */
 static void turn_write(const struct turn *turn, double *cos, double *sin)
 {
-    const bool is_seen = turn->weight != 0, is_good = is_number(turn);
+    const bool is_seen = turn->weight != 0 || turn->after != 0;
+    const bool is_good = is_number(turn) && turn->weight != 0;
 
     *cos = !is_seen ? NAN : is_good ? turn->real / turn->weight : INFINITY;
     *sin = !is_seen ? NAN : is_good ? turn->imaginary / turn->weight : INFINITY;
@@ -139,30 +109,63 @@ void api_tokens_turn(const struct api_tokens *tokens, size_t token, double *cos,
     }
 }
 
-static void rows_read(const void *context, size_t begin, size_t rows, double *cos, double *sin,
-                      double *weight)
+static void head_read(const void *context, size_t head, size_t begin, size_t rows, double *cos,
+                      double *sin, double *weight)
 {
     const struct api_tokens *tokens = context;
-    struct turn turns[PIECE];
+    struct piece piece;
 
     for (size_t row = 0; row < rows; row++)
         for (size_t first = 0; first < tokens->pairs; first += PIECE) {
-            const size_t left = tokens->pairs - first, count = left < PIECE ? left : PIECE;
-            const size_t at = row * tokens->pairs + first;
-            piece_turn(tokens, begin + row, first, count, turns);
-            for (size_t i = 0; i < count; i++) {
-                turn_write(&turns[i], &cos[at + i], &sin[at + i]);
-                weight[at + i] = turns[i].weight * tokens->weight;
+            const size_t left = tokens->pairs - first, at = row * tokens->pairs + first;
+            piece.count = left < PIECE ? left : PIECE;
+            piece_read(tokens, begin + row, head, first, &piece);
+            for (size_t i = 0; i < piece.count; i++) {
+                const struct turn turn = turn_of(&piece, i);
+                turn_write(&turn, &cos[at + i], &sin[at + i]);
+                weight[at + i] = turn.weight * tokens->weight;
             }
         }
 }
 
-void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
+/* Is an element that does not turn the same after, but for its rounding and the noise that the
+ * chosen tokens have there? Of memory that was never written NaN may be read, before and after. */
+static bool is_same(const struct api_tokens *tokens, double before, double after)
+{
+    return before == after || fabs(after - before) <= KEPT_NOISE * tokens->kept.noise ||
+           after == pe_round_to(before, tokens->kept.precision) || (isnan(before) && isnan(after));
+}
+
+static bool head_keeps(const void *context, size_t head, size_t row, struct pe_bad_rows *bad)
+{
+    const struct api_tokens *tokens = context;
+    const size_t at = api_heads_element(&tokens->heads, head, row);
+    double before[PIECE], after[PIECE];
+
+    for (size_t first = 2 * tokens->pairs; first < tokens->kept.end; first += PIECE) {
+        const size_t left = tokens->kept.end - first, count = left < PIECE ? left : PIECE;
+        api_readings_elements(tokens->before, at + first, 1, count, before);
+        api_readings_elements(tokens->after, at + first, 1, count, after);
+        for (size_t i = 0; i < count; i++)
+            if (!is_same(tokens, before[i], after[i])) {
+                bad->pair = first + i;
+                bad->seen = after[i];
+                bad->predicted = before[i];
+                return false;
+            }
+    }
+    return true;
+}
+
+void api_readings_tokens(struct api_tokens *tokens, const struct pe_positions *positions,
                          struct pe_sample *reading)
 {
     tokens->all = (struct pe_sample_rows){.size = sizeof(tokens->all),
-                                          .positions = readings->all,
-                                          .read = rows_read,
-                                          .context = tokens};
+                                          .positions = *positions,
+                                          .context = tokens,
+                                          .heads = heads_count(tokens),
+                                          .read_head = head_read,
+                                          .unit = tokens->weight,
+                                          .is_kept = head_keeps};
     reading->all = &tokens->all;
 }

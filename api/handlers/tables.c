@@ -7,7 +7,7 @@
 #include "api/store/store.h"
 
 /* PUT and DELETE of a name: a learned table that everyone can look up. Who may is decided before
- * the upload (api/pipeline/begin.c), and how it is done in api/store/change.c. */
+ * the upload (api/pipeline/begin.c), and how it is done in api/store/store.c. */
 
 static enum api_status name_check(const struct api_request *request, struct api_error *err)
 {
@@ -66,18 +66,18 @@ static enum api_status put_store(struct api_request *request, struct api_result 
                                  struct api_error *err)
 {
     const struct api_tensor *tensor = result->state;
-    struct api_store_told told;
+    struct api_store_answer answer;
     char where[sizeof(err->where)];
 
     result->location = api_link(request, "/v1/encodings/%s", request->name);
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (api_core(err, pe_table_check(&tensor->tensor, where, request->work, &err->core)) ||
-        api_store_put(api_store_of(request), request, &tensor->tensor, &told, err))
+        api_store_put(api_store_of(request), request, &tensor->tensor, &answer, err))
         return api_failed(err);
-    result->status = told.is_first ? 201 : 200;
-    result->etag = told.etag;
-    result->bytes = told.text;
-    result->size = strlen(told.text);
+    result->status = answer.is_first ? 201 : 200;
+    result->etag = answer.etag;
+    result->bytes = answer.text;
+    result->size = strlen(answer.text);
     return API_OK;
 }
 

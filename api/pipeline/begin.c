@@ -111,7 +111,7 @@ static enum api_status expectation_check(const struct api_head *head, struct api
 }
 
 /* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
- * API_UNAUTHORIZED, API_WRONG_METHOD, API_NOT_WRITER. */
+ * API_UNAUTHORIZED. */
 static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
                                    struct api_error *err)
 {
@@ -130,17 +130,7 @@ static enum api_status write_check(struct api_intake *intake, const struct api_h
         return api_fail(err, API_UNAUTHORIZED, "header:Authorization",
                         "to store or delete, show a token: Authorization: Bearer TOKEN");
     }
-    if (!api_store_is_writable(api->store)) {
-        api_response_header(intake->response, "Allow", "GET, HEAD, OPTIONS");
-        intake->common_headers = intake->response->headers_count;
-        return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
-    }
-    if (!api_store_write_begin(api->store))
-        return api_store_not_writer(err);
-    if (api_arena_defer(intake->request.arena, api_store_write_end, api->store))
-        return API_OK;
-    api_store_write_end(api->store);
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    return API_OK;
 }
 
 static enum api_status query_read(struct api_intake *intake, const struct api_head *head,

@@ -177,7 +177,6 @@ struct api_state api_state_read(struct api *api)
         .tables_size = store.size,
         .tables_damaged = store.damaged,
         .tables_waiting = store.waiting,
-        .tables_writer = store.writes,
     };
 }
 
@@ -218,16 +217,6 @@ void api_trim(struct api *api)
 void api_scan(struct api *api)
 {
     api_store_scan(api->store, false);
-}
-
-void api_tend(struct api *api)
-{
-    api_store_tend(api->store);
-}
-
-void api_leave(struct api *api)
-{
-    api_store_leave(api->store);
 }
 
 void api_reload(struct api *api)

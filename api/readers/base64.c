@@ -4,7 +4,7 @@
 #include "api/readers/reader.h"
 
 /* Written here because it is the fast way into a JSON body, and the decoders of libraries are no
- * faster than reading decimal numbers (docs/decisions.md). */
+ * faster than reading decimal numbers (docs/internals/decisions.md). */
 
 enum { NO_DIGIT = 0x80 };
 

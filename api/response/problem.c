@@ -63,7 +63,6 @@ int api_problem_status(enum api_status status)
         return 408;
     case API_NOT_IMPLEMENTED:
         return 501;
-    case API_NOT_WRITER:
     case API_BUSY:
     case API_OUT_OF_MEMORY:
         return 503;

@@ -7,11 +7,11 @@
 #include "api/store/disk.h"
 
 /* The store of learned tables: all versions on disk, the latest of each name in memory. All calls
- * are thread-safe; those that change something run one after the other. Of all processes with one
- * folder one is the writer (api/store/writer.h); the others only read.
+ * are thread-safe; changes and scans run one after the other. One process writes to a folder, and
+ * any number read it.
  *
- * Where the disk cannot be read for the moment (API_BUSY), memory keeps what it has, and it is
- * tried again. */
+ * Where the disk cannot be read for the moment (API_BUSY), memory keeps what it has, and the disk
+ * is read again by a later scan. */
 struct api_store;
 
 /* The store for an answer to this request, which from then on depends on the stored tables: pages
@@ -19,40 +19,23 @@ struct api_store;
  * through this alone. */
 struct api_store *api_store_of(struct api_request *request);
 
-/* folder NULL: nothing is stored, and nothing can be. writes: it may become the writer; one that
- * nobody may store in leaves that to others. API_INVALID: there is no such folder, and the
- * store is to be freed all the same. A version that cannot be read is told to the host's log (may
- * be NULL) and listed as damaged. */
+/* folder NULL: nothing is stored, and nothing can be. writes: locks the folder until the store is
+ * freed; without it, the store only reads. API_INVALID: there is no such folder, or it cannot be
+ * locked, and the store is to be freed all the same. A version that cannot be read is reported to
+ * the host's log (may be NULL) and listed as damaged. */
 enum api_status api_store_new(struct api_store **store, const char *folder, bool writes,
                               struct api_memory *memory, const struct api_host *host,
                               struct api_error *err);
 void api_store_free(struct api_store *store);
 
-/* Takes in whatever other processes have stored or deleted. again: also reads anew versions that
- * were found damaged. */
+/* Reads whatever another process has stored or deleted since, and what could not be read before.
+ * again: waits for a change that is under way, and also reads damaged versions again. */
 void api_store_scan(struct api_store *store, bool again);
 
-/* Called about twice a second: becomes the writer where there is none any more, removes what the
- * one before left half done and takes in whatever it stored; and tries again what could not be
- * read. */
-void api_store_tend(struct api_store *store);
-
 bool api_store_has_folder(const struct api_store *store);
-bool api_store_is_writable(const struct api_store *store);
-bool api_store_writes(const struct api_store *store);        /* is this process the writer? */
-enum api_status api_store_not_writer(struct api_error *err); /* the refusal of one that is not */
 
-/* Lets a change in, before its body comes: this process stays the writer until it has ended. False:
- * another one writes, or will soon. `store` is untyped, for whoever calls it at the end of a
- * request. */
-bool api_store_write_begin(struct api_store *store);
-void api_store_write_end(void *store);
-/* This process goes down: lets no change in any more, and another process may write as soon as
- * those that were let in have ended (which api_store_tend sees). */
-void api_store_leave(struct api_store *store);
-
-/* Increases with every change; part of the key of kept responses, so that none made of older tables
- * is found. */
+/* Increases with every change; part of the key of cached responses, so that none made of older
+ * tables is found. */
 uint64_t api_store_generation(const struct api_store *store);
 
 /* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or
@@ -60,34 +43,35 @@ uint64_t api_store_generation(const struct api_store *store);
  * now. */
 enum api_status api_store_take(struct api_store *store, const char *name, uint64_t version,
                                const struct api_stored_table **table, struct api_error *err);
-/* Is something stored under this name? */
+/* Is a table stored under this name? */
 bool api_store_has(struct api_store *store, const char *name);
-/* Of a name that the store has not: is that certain? API_BUSY: the folder could not be read. */
+/* For a name that the store does not have. API_BUSY: the folder could not be read, and may have
+ * it. */
 enum api_status api_store_absent(struct api_store *store, const char *name, struct api_error *err);
 
 /* The entity tag of a table, in the arena; NULL: no memory. */
 const char *api_stored_table_etag(struct api_request *request,
                                   const struct api_stored_table *table);
-/* The name and the content of a table, as part of the tag of an answer that is made of it. */
+/* Adds the name and the content of a table to the hash of an answer that is made of it. */
 void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table);
 
 /* The answer to a change, in the arena. It is made before the change, so that none is done and then
  * refused for want of memory. */
-struct api_store_told {
+struct api_store_answer {
     const char *etag,
         *text;     /* of the latest version; api_store_entry_json printed, and a newline */
     bool is_first; /* the name had no version before */
 };
 
 /* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it and
- * its latest version is another one. API_CHANGED, API_STORAGE_FULL, API_NOT_WRITER, API_BUSY,
+ * its latest version is another one. API_CHANGED, API_STORAGE_FULL, API_WRITES_DISABLED, API_BUSY,
  * API_OUT_OF_MEMORY, API_INTERNAL: nothing was stored. */
 enum api_status api_store_put(struct api_store *store, struct api_request *request,
-                              const struct pe_tensor *tensor, struct api_store_told *told,
+                              const struct pe_tensor *tensor, struct api_store_answer *answer,
                               struct api_error *err);
 
-/* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_STORAGE_FULL, API_NOT_WRITER,
- * API_BUSY, API_OUT_OF_MEMORY, API_INTERNAL: nothing was deleted. */
+/* Deletes all versions of a name. API_NOT_FOUND, and the failures of api_store_put: nothing was
+ * deleted. */
 enum api_status api_store_delete(struct api_store *store, struct api_request *request,
                                  struct api_error *err);
 
@@ -95,12 +79,11 @@ enum api_status api_store_delete(struct api_store *store, struct api_request *re
  * its versions are not known yet. The caller owns it. */
 json_t *api_store_entry_json(struct api_store *store, const char *name);
 /* A list of those of all names, which the caller owns: as the folder is, or was when it could last
- * be read whole. API_BUSY: it never could. */
+ * be read completely. API_BUSY: it never could. */
 enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err);
 
 struct api_store_state {
     uint64_t count, size, damaged, waiting;
-    bool writes;
 };
 struct api_store_state api_store_state(struct api_store *store);
 

@@ -482,7 +482,7 @@ static double segment_offset(const struct pe_value *value, size_t segment)
 
 double pe_value_at(const struct pe_value *value, size_t index)
 {
-    if (index >= value->list_count)
+    if (!value || index >= value->list_count)
         return 0;
     if (value->segments)
         return segment_offset(value, segment_of(value, index)) + (double)index;
@@ -507,6 +507,8 @@ enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct
 {
     enum { BLOCK = 1 << 18 }; /* elements between two looks at the work */
 
+    if (!value || (value->list_count > 0 && !out))
+        return pe_fail(err, PE_INVALID, "", "pe_value_expand takes a value and memory for it");
     for (size_t begin = 0; begin < value->list_count; begin += BLOCK) {
         const size_t left = value->list_count - begin, count = left < BLOCK ? left : BLOCK;
         if (pe_work_spend(work, count, err))

@@ -163,6 +163,8 @@ size_t pe_ranges_count(const char *text)
     const char *at = text, *end;
     size_t count = 0;
 
+    if (!text)
+        return 0;
     do {
         count += list_count(at, ",;", true, &end);
         at = end + 1;

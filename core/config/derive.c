@@ -328,7 +328,8 @@ enum pe_status pe_config_by_length(const struct pe_config_filling *filling)
 enum pe_status pe_config_bases(const struct pe_config_filling *filling)
 {
     struct pe_config_reading *reading = filling->reading;
-    const struct pe_config_told told = pe_config_tell(&reading->scope, "layer_rope_theta");
+    const struct pe_config_effective told =
+        pe_config_effective(&reading->scope, "layer_rope_theta");
     const int index = pe_params_find(filling->params, "base");
     char path[PE_CONFIG_PATH_SIZE];
     double base = 0;
@@ -420,7 +421,7 @@ static double width_made(const struct pe_config_filling *filling, const struct w
                          double turning)
 {
     const struct pe_config_reading *reading = filling->reading;
-    const struct pe_config_told beside = pe_config_tell(&reading->scope, row->beside);
+    const struct pe_config_effective beside = pe_config_effective(&reading->scope, row->beside);
     const struct pe_config_member *part =
         pe_config_first(&reading->scope, "rope text", "partial_rotary_factor");
     const bool parted = pe_param_number(filling->params, "rope_type") > 0 ||

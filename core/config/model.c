@@ -17,8 +17,10 @@ const struct pe_config_model pe_config_models[] = {
 
 static const struct rule {
     const char *key, *value, *encoding, *models;
+    bool is_known; /* of these models alone */
 } rules[] = {
-#define CONFIG_RULE(key, value, encoding, models) {key, value, encoding, models},
+#define CONFIG_RULE(key, value, encoding, models)       {key, value, encoding, models, false},
+#define CONFIG_RULE_KNOWN(key, value, encoding, models) {key, value, encoding, models, true},
 #include "core/config/keys.def"
     {0},
 };
@@ -176,14 +178,10 @@ static bool is_listed(const struct pe_config_reading *reading, const char *model
     return pe_text_lists(models, ' ', name, strlen(name));
 }
 
-/* Does the code of the model read a key that decides? Of a model that is not known it may, unless
- * the models begin with "only". */
-static bool is_alive(const struct pe_config_reading *reading, const char *models)
+/* Does the code of the model read the key of a rule? The code of an unknown model may. */
+static bool is_alive(const struct pe_config_reading *reading, const struct rule *rule)
 {
-    static const char only[] = "only ";
-
-    return (!reading->model && strncmp(models, only, sizeof(only) - 1) != 0) ||
-           is_listed(reading, models);
+    return (!reading->model && !rule->is_known) || is_listed(reading, rule->models);
 }
 
 /* A model with a learned table may have had another one by an older release of its code. */
@@ -192,7 +190,7 @@ static bool type_matters(const struct pe_config_reading *reading)
     bool alive = !reading->model || strcmp(reading->model->encoding, "learned") == 0;
 
     for (const struct rule *at = rules; at->key; at++)
-        alive |= strcmp(at->key, "position_embedding_type") == 0 && is_alive(reading, at->models);
+        alive |= strcmp(at->key, "position_embedding_type") == 0 && is_alive(reading, at);
     return alive;
 }
 
@@ -201,7 +199,7 @@ static enum pe_status keys_decide(struct pe_config_reading *reading, struct pe_e
     const struct pe_config_member *found;
 
     for (const struct rule *at = rules; !reading->family && at->key; at++)
-        if (is_alive(reading, at->models) &&
+        if (is_alive(reading, at) &&
             value_is(pe_config_find(reading, "text top", at->key), at->value))
             reading->family = at->encoding;
     if (reading->family || !type_matters(reading))
@@ -257,7 +255,7 @@ static enum pe_status denied_refuse(const struct pe_config_reading *reading, str
     return PE_OK;
 }
 
-static void warnings_tell(struct pe_config_reading *reading)
+static void warnings_report(struct pe_config_reading *reading)
 {
     for (const struct warning *at = warnings; at->key; at++) {
         const struct pe_config_member *found =
@@ -298,7 +296,7 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
         strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = "";
     reading->name = reading->family;
-    warnings_tell(reading);
+    warnings_report(reading);
     return PE_OK;
 }
 

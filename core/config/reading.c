@@ -11,7 +11,8 @@
 #include "core/scheme/encoding.h"
 #include "posenc/layers.h"
 
-/* Reads a config from end to end: what it describes, then the scheme that comes of it. */
+/* The public functions of a reading: its start, its results, and the scheme of the encoding that
+ * the config describes. */
 
 static const char *const weights[] = {
 #define CONFIG_WEIGHTS(encoding) encoding,
@@ -77,7 +78,7 @@ void pe_config_reading_free(struct pe_config_reading *reading)
     free(reading);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 const char *pe_config_encoding(const struct pe_config_reading *reading)
 {
@@ -126,9 +127,9 @@ void pe_config_read_by(struct pe_config_reading *reading, const struct pe_config
         reading->read[i] |= other->read[i];
 }
 
-static void unused_tell(const struct pe_config_reading *reading,
-                        const struct pe_config_node *object,
-                        void (*each)(void *context, const char *path), void *context)
+static void unused_report(const struct pe_config_reading *reading,
+                          const struct pe_config_node *object,
+                          void (*each)(void *context, const char *path), void *context)
 {
     char path[PE_CONFIG_PATH_SIZE];
 
@@ -140,16 +141,16 @@ static void unused_tell(const struct pe_config_reading *reading,
 void pe_config_unused(const struct pe_config_reading *reading,
                       void (*each)(void *context, const char *path), void *context)
 {
-    unused_tell(reading, reading->scope.top, each, context);
+    unused_report(reading, reading->scope.top, each, context);
     if (reading->scope.text != reading->scope.top)
-        unused_tell(reading, reading->scope.text, each, context);
+        unused_report(reading, reading->scope.text, each, context);
 }
 
 /* ---- the scheme ------------------------------------------------------------------------------ */
 
-/* Leaves out a value that the type of scaling has no use for: one of the config, or a default that
- * the caller gave. False: the failure is another one, or the caller's. */
-static bool vain_drop(const struct pe_config_filling *filling, const struct pe_error *err)
+/* Drops a value that the type of scaling does not use: one of the config, or a default that the
+ * caller gave. False: the failure has another cause. */
+static bool unused_value_drop(const struct pe_config_filling *filling, const struct pe_error *err)
 {
     struct pe_config_reading *reading = filling->reading;
     const char *colon = strchr(err->where, ':'), *param = colon ? colon + 1 : "";
@@ -171,7 +172,7 @@ static bool vain_drop(const struct pe_config_filling *filling, const struct pe_e
     return true;
 }
 
-/* A value that neither the config nor the caller told is a default. */
+/* A value that neither the config nor the caller gave is a default. */
 static void defaults_note(struct pe_config_reading *reading, const struct pe_params *resolved)
 {
     for (size_t i = 0; i < resolved->count; i++) {
@@ -181,10 +182,10 @@ static void defaults_note(struct pe_config_reading *reading, const struct pe_par
     }
 }
 
-static const struct pe_config_node *list_told(const struct pe_config_reading *reading,
-                                              const char *key)
+static const struct pe_config_node *list_of_key(const struct pe_config_reading *reading,
+                                                const char *key)
 {
-    const struct pe_config_told told = pe_config_tell(&reading->scope, key);
+    const struct pe_config_effective told = pe_config_effective(&reading->scope, key);
 
     return told.value.kind == PE_CONFIG_LIST ? told.value.as.node : NULL;
 }
@@ -194,9 +195,10 @@ static const struct pe_config_node *list_told(const struct pe_config_reading *re
 static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_params *params)
 {
     static const char thetas[] = "layer_rope_theta", scaled[] = "rope_scaling_layers";
-    const struct pe_config_node *bases = list_told(reading, thetas),
-                                *numbers = list_told(reading, scaled);
-    const struct pe_config_told count = pe_config_tell(&reading->scope, "num_hidden_layers");
+    const struct pe_config_node *bases = list_of_key(reading, thetas),
+                                *numbers = list_of_key(reading, scaled);
+    const struct pe_config_effective count =
+        pe_config_effective(&reading->scope, "num_hidden_layers");
     bool differ = false;
 
     for (const struct pe_config_item *at = bases ? bases->first_item : NULL; at; at = at->next) {
@@ -225,7 +227,7 @@ enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_read
     do {
         trial = (struct pe_error){0};
         pe_scheme_open_as_given(scheme, encoding, params, reading->memory.work, &trial);
-    } while (trial.status && vain_drop(&filling, &trial));
+    } while (trial.status && unused_value_drop(&filling, &trial));
     if (trial.status)
         return pe_fail(err, trial.status, trial.where, "%s", trial.detail);
     defaults_note(reading, pe_scheme_params(*scheme));

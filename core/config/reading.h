@@ -2,7 +2,7 @@
 #ifndef CORE_CONFIG_READING_H
 #define CORE_CONFIG_READING_H
 
-/* The account of a config, shared by the files of the rules. */
+/* The state of a reading of a config, and the functions that the files of the rules share. */
 
 #include "core/config/tree/tree.h"
 #include "core/scheme/encoding.h"
@@ -20,7 +20,7 @@ struct pe_config_scope {
     const struct pe_config_node *rope;   /* rope_parameters or rope_scaling; NULL: neither */
     const struct pe_config_node *around; /* of which rope is the object of one type of layer;
                                           * NULL: rope is no part of another one */
-    const struct pe_config_node *layer;  /* about the layers that are meant; NULL: there is none */
+    const struct pe_config_node *layer;  /* about the layers described; NULL: there is none */
     const struct pe_config_model *model; /* NULL: not in the list */
 };
 
@@ -30,9 +30,9 @@ struct pe_config_reading {
     const struct pe_config *config;
     struct pe_config_memory memory; /* of all that the reading keeps */
     struct pe_config_scope scope;
-    const char *model_type;              /* NULL: none is told */
+    const char *model_type;              /* NULL: the config has none */
     const struct pe_config_model *model; /* the scope's */
-    const char *layer_type;              /* that is meant; NULL: all are alike */
+    const char *layer_type;              /* whose positions are described; NULL: all are alike */
     char text_part[PE_CONFIG_PATH_SIZE]; /* the keys that lead to the part about text */
     bool turns_whole;                    /* dim is the width of what turns */
     const char *family;                  /* the encoding whose keys are read: "rope" */
@@ -40,7 +40,7 @@ struct pe_config_reading {
     const char *layout;                  /* "": not known */
     struct pe_config_source layout_source;
     struct pe_config_value sliding_base; /* of layers of sliding attention, where these are read */
-    const struct pe_config_member *sliding_member; /* that told it; NULL: the model did */
+    const struct pe_config_member *sliding_member; /* its source; NULL: the class of the model */
     bool strict;
     bool filled;
     bool short_of_memory;                               /* something could not be noted */
@@ -75,7 +75,7 @@ void pe_config_note(struct pe_config_reading *reading, const struct pe_config_me
 /* Notes a member that was looked at as one value, with all that lies in it. */
 void pe_config_note_whole(struct pe_config_reading *reading, const struct pe_config_member *member);
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -118,7 +118,7 @@ const char *pe_config_model_type(const struct pe_config_scope *scope);
 enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err);
 /* The object rope_parameters, or by its older names; NULL: there is none. */
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope);
-/* The type of a rope object that its name tells; NULL: its name tells none. */
+/* The rope type that the name of a rope object stands for; NULL: none. */
 const char *pe_config_named_type(const struct pe_config_node *rope);
 /* Finds the rope object and, where layers differ, chooses those of layer_type. */
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
@@ -137,11 +137,12 @@ enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, si
                                      const struct pe_config_member *member);
 /* Is this parameter left open by what is given and was filled so far? index -1: no. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
-/* Sets what the rope object says by its name, and by keys that have other names in it. */
+/* Sets the rope type that the object's name stands for, and parameters by their other names in it.
+ */
 enum pe_status pe_config_named_fill(const struct pe_config_filling *filling);
-/* Sets what two keys say, for short and for long sequences. */
+/* Sets parameters that have two keys, one for short and one for long sequences. */
 enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
-/* Sets what transformers reads at another place of a config than it seems to. */
+/* Sets the parameters that transformers reads at another place than the key's own. */
 enum pe_status pe_config_odd_places(const struct pe_config_filling *filling);
 /* Is this a key of the rope object that is not read where the object is one of several? Warns. */
 bool pe_config_is_misplaced(struct pe_config_reading *reading,
@@ -150,7 +151,7 @@ bool pe_config_is_misplaced(struct pe_config_reading *reading,
 void pe_config_width_check(const struct pe_config_filling *filling);
 /* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
 enum pe_status pe_config_bases(const struct pe_config_filling *filling);
-/* Sets what no key says by itself: the model's defaults, quotients and multiples. */
+/* Sets the parameters that no key has: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);
 /* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */
 bool pe_config_is_rotary_part(const char *param);

@@ -4,9 +4,8 @@
 #include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Warns of keys that may change positions and that the answer does not have: whatever is not read
- * is judged by the words of its name, so that a key nobody has met yet is not lost without a word.
- */
+/* Warns of keys that nothing read and whose names contain a word about positions: a key that no
+ * rule covers yet may change positions, and must not be ignored in silence. */
 
 /* Bytes of a name that are looked at: those of models have 60 at most. */
 enum { NAME_MAX_READ = 128 };
@@ -41,8 +40,8 @@ static const char *const sight_words[] = {
 static const char *const other_parts[] = {"vision", "visual", "vit",        "image",   "audio",
                                           "speech", "talker", "multimodal", "code2wav"};
 
-/* A walk over a config, and what is the same for all of its keys. */
-struct walk {
+/* A scan of a config, with the values that are the same for all of its keys. */
+struct scan {
     struct pe_config_reading *reading;
     const struct pe_encoding *encoding;
     bool is_measured; /* the model has a row in model_layers.def */
@@ -97,9 +96,9 @@ static bool has_ending(const char *name)
 
 /* Has the encoding a parameter of this name, of more than one word? Names of one word, as dim and
  * factor, mean other things elsewhere. */
-static bool is_parameter(const struct walk *walk, const char *name)
+static bool is_parameter(const struct scan *scan, const char *name)
 {
-    const struct pe_encoding *encoding = walk->encoding;
+    const struct pe_encoding *encoding = scan->encoding;
 
     for (size_t i = 0; encoding && strchr(name, '_') && i < encoding->info.params_count; i++)
         if (strcmp(encoding->info.params[i].name, name) == 0)
@@ -107,12 +106,12 @@ static bool is_parameter(const struct walk *walk, const char *name)
     return false;
 }
 
-/* Does the name of a key speak of positions, or of the attention of a model that nobody has
- * measured? */
-static bool speaks(const struct walk *walk, const char *name)
+/* Is the name of a key about positions, or about the attention of a model without a row in
+ * model_layers.def? */
+static bool speaks(const struct scan *scan, const char *name)
 {
-    return has_word(name, words) || has_ending(name) || is_parameter(walk, name) ||
-           (!walk->is_measured && has_word(name, sight_words));
+    return has_word(name, words) || has_ending(name) || is_parameter(scan, name) ||
+           (!scan->is_measured && has_word(name, sight_words));
 }
 
 /* Is a key whose name speaks of positions known to change none? */
@@ -154,13 +153,13 @@ static bool is_given(const struct pe_config_value *value)
            (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
 }
 
-static bool is_lost(const struct walk *walk, const struct pe_config_member *member)
+static bool is_lost(const struct scan *scan, const struct pe_config_member *member)
 {
-    return !walk->reading->read[member->number] && is_given(&member->value) &&
-           speaks(walk, member->name.text) && !is_apart(walk->reading, member);
+    return !scan->reading->read[member->number] && is_given(&member->value) &&
+           speaks(scan, member->name.text) && !is_apart(scan->reading, member);
 }
 
-/* Apart from the walk, whose calls within calls shall need little of the stack. */
+/* Apart from the scan, whose calls within calls shall need little of the stack. */
 static void lost_warn(struct pe_config_reading *reading, const struct pe_config_member *member)
 {
     char path[PE_CONFIG_PATH_SIZE];
@@ -170,41 +169,41 @@ static void lost_warn(struct pe_config_reading *reading, const struct pe_config_
                        pe_config_path(member, path, sizeof(path)));
 }
 
-static void object_walk(const struct walk *walk, const struct pe_config_node *object,
+static void object_scan(const struct scan *scan, const struct pe_config_node *object,
                         const struct pe_config_node *without);
 
-static void inner_walk(const struct walk *walk, const struct pe_config_value *value)
+static void inner_scan(const struct scan *scan, const struct pe_config_value *value)
 {
     if (value->kind == PE_CONFIG_OBJECT)
-        object_walk(walk, value->as.node, NULL);
+        object_scan(scan, value->as.node, NULL);
     if (value->kind != PE_CONFIG_LIST)
         return;
     for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
-        inner_walk(walk, &at->value);
+        inner_scan(scan, &at->value);
 }
 
-/* Depth is bounded by that of a config. `without` is an object within that is not walked. */
-static void object_walk(const struct walk *walk, const struct pe_config_node *object,
+/* Depth is bounded by that of a config. `without` is an object within that is not scanned. */
+static void object_scan(const struct scan *scan, const struct pe_config_node *object,
                         const struct pe_config_node *without)
 {
     for (const struct pe_config_member *at = object->first; at; at = at->next) {
-        if ((without && pe_config_object(at) == without) || is_elsewhere(walk->reading, at))
+        if ((without && pe_config_object(at) == without) || is_elsewhere(scan->reading, at))
             continue;
-        if (is_lost(walk, at))
-            lost_warn(walk->reading, at);
+        if (is_lost(scan, at))
+            lost_warn(scan->reading, at);
         else
-            inner_walk(walk, &at->value);
+            inner_scan(scan, &at->value);
     }
 }
 
 /* From the part about text outwards. */
 void pe_config_unread_warn(struct pe_config_reading *reading)
 {
-    const struct walk walk = {reading, pe_encoding_find(reading->name),
+    const struct scan scan = {reading, pe_encoding_find(reading->name),
                               pe_config_layers_of(&reading->scope) != NULL};
     const struct pe_config_node *object = reading->scope.text, *inner = NULL;
 
     pe_config_layer_keys_note(reading);
     for (; object; inner = object, object = object->owner ? object->owner->in : NULL)
-        object_walk(&walk, object, inner);
+        object_scan(&scan, object, inner);
 }

@@ -40,7 +40,9 @@ static double hidden(const struct pe_bounds *bounds, const struct pe_bounded *va
 
 bool pe_bounds_pass(const struct pe_bounds *bounds, const struct pe_bounded *value)
 {
-    const double grant = granted(bounds, value->angle), rounded = rounding(bounds, value->value);
+    const double grant = granted(bounds, value->angle);
+    const double tiny = value->length > 0 ? bounds->smallest / value->length : 0;
+    const double rounded = rounding(bounds, value->value) + tiny;
     const double noise = bounds->noise > 0 ? bounds->noise / value->scale : 0;
     const double angle = fmax(bounds->share * grant, hidden(bounds, value));
 
@@ -130,7 +132,8 @@ enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_explanat
                                  .share = ROOM_GRANT,
                                  .unit = times * (pe_rounding_of(sample->precision, 1) - least),
                                  .beside = times * (least + 0x1p-23 * trial->factor),
-                                 .least = sample->computed ? trial->factor : 0};
+                                 .least = sample->computed ? trial->factor : 0,
+                                 .smallest = times * least};
     if (rows_look(&look, work, &share, &rms, err))
         return err->status;
     if (!trial->fits)

@@ -158,6 +158,7 @@ struct pe_bounds {
     double unit, beside; /* of a value and beside it, for rounding */
     double least;        /* of values, where rounding scales with the pair's magnitude */
     double noise;        /* as it is; 0: none */
+    double smallest;     /* error of rounding a value that is nearly 0 */
 };
 
 /* A trial, and in which stage it was decided that it explains its sample. */
@@ -177,6 +178,7 @@ struct pe_bounded {
     double value;         /* that was predicted */
     double angle, spread; /* of a prediction: the angle, and the relative error of float32's */
     double scale;         /* noise is measured in that */
+    double length;        /* of the pair before it was turned; 0: not known */
 };
 /* Is a value with so large an error explained? One that is NaN is not. */
 bool pe_bounds_pass(const struct pe_bounds *bounds, const struct pe_bounded *value);

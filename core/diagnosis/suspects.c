@@ -353,6 +353,8 @@ static bool known_has(const struct pe_encoding *encoding, const struct pe_param 
 
 bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t index)
 {
+    if (!scheme || index >= scheme->encoding->info.params_count)
+        return false;
     const struct pe_encoding *encoding = scheme->encoding;
     const struct pe_param *param = &encoding->info.params[index];
     const struct pe_value *value = &scheme->params.values[index];

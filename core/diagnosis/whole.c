@@ -25,7 +25,7 @@ struct arithmetic {
 struct whole {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
     const struct pe_sample *sample;
-    const struct pe_sample_rows *rows;
+    struct pe_sample_rows rows;
     size_t chunk_rows, block_rows;
     struct pe_bounds bounds;
     struct pe_prediction prediction;
@@ -40,6 +40,7 @@ struct whole {
 struct chunk {
     double *seen[2], *made[2]; /* cosines and sines */
     double *weight, *table[2];
+    bool is_bad[CHUNK]; /* of each row, by any head */
 };
 
 enum { CHUNK_PARTS = 7 };
@@ -78,7 +79,7 @@ static bool chunk_same(struct whole *whole, struct arithmetic *arithmetic,
                                    .row_size = sample->pairs * pe_dtype_info(dtype)->size};
 
     if (!arithmetic->frequencies || arithmetic->apart ||
-        pe_table_fill(&table, arithmetic->frequencies, &whole->rows->positions, begin, begin + rows,
+        pe_table_fill(&table, arithmetic->frequencies, &whole->rows.positions, begin, begin + rows,
                       PE_AMPLITUDE_FACTOR, dtype, whole->work, err))
         return false;
     for (int part = 0; part < 2; part++) {
@@ -108,7 +109,8 @@ static bool row_judge(const struct whole *whole, const struct chunk *chunk, size
                 .value = made,
                 .angle = pe_prediction_angle(&whole->prediction, begin + row, pair),
                 .spread = whole->prediction.spread[pair],
-                .scale = chunk->weight ? sqrt(chunk->weight[at]) : 1};
+                .scale = chunk->weight ? sqrt(chunk->weight[at]) : 1,
+                .length = whole->rows.unit > 0 ? sqrt(chunk->weight[at] / whole->rows.unit) : 0};
             if (pe_bounds_pass(&whole->bounds, &value) ||
                 (isnan(seen) && (sample->computed || is_missing(sample, part == 1, pair))))
                 continue;
@@ -123,20 +125,63 @@ static bool row_judge(const struct whole *whole, const struct chunk *chunk, size
     return false;
 }
 
-static void chunk_judge(struct whole *whole, const struct chunk *chunk, size_t begin, size_t rows,
-                        struct pe_bad_rows *found)
+/* Do the elements of a head that do not turn stay? */
+static bool row_keeps(const struct whole *whole, size_t head, size_t row, struct pe_bad_rows *bad)
 {
-    pe_prediction_rows(&whole->prediction, begin, rows, chunk->made[0], chunk->made[1]);
+    *bad = (struct pe_bad_rows){.position = pe_prediction_position(&whole->prediction, row, 0)};
+    return !whole->rows.is_kept || whole->rows.is_kept(whole->rows.context, head, row, bad);
+}
+
+/* One head of the rows that no head before it has spoiled. `first` is the first bad one of them. */
+static void head_judge(const struct whole *whole, struct chunk *chunk, size_t head, size_t begin,
+                       size_t rows, struct pe_bad_rows *first)
+{
     for (size_t row = 0; row < rows; row++) {
         struct pe_bad_rows bad;
-        if (!row_judge(whole, chunk, begin, row, &bad))
+        if (chunk->is_bad[row] || (!row_judge(whole, chunk, begin, row, &bad) &&
+                                   row_keeps(whole, head, begin + row, &bad)))
             continue;
-        if (found->count == 0) {
-            *found = bad;
-            found->row = begin + row;
-        }
-        found->count++;
+        chunk->is_bad[row] = true;
+        bad.count = first->count + 1;
+        bad.row = begin + row;
+        if (first->count == 0 || bad.row < first->row)
+            *first = bad;
+        first->count = bad.count;
     }
+}
+
+static void rows_read(const struct whole *whole, const struct chunk *chunk, size_t head,
+                      size_t begin, size_t rows)
+{
+    const struct pe_sample_rows *all = &whole->rows;
+
+    if (all->heads > 0)
+        all->read_head(all->context, head, begin, rows, chunk->seen[0], chunk->seen[1],
+                       chunk->weight);
+    else
+        all->read(all->context, begin, rows, chunk->seen[0], chunk->seen[1], chunk->weight);
+}
+
+/* Every head of some rows, the first of which was read. PE_CANCELLED. */
+static enum pe_status chunk_judge(struct whole *whole, struct chunk *chunk, size_t begin,
+                                  size_t rows, struct pe_bad_rows *found, struct pe_error *err)
+{
+    struct pe_bad_rows first = {0};
+
+    memset(chunk->is_bad, 0, sizeof(chunk->is_bad));
+    pe_prediction_rows(&whole->prediction, begin, rows, chunk->made[0], chunk->made[1]);
+    head_judge(whole, chunk, 0, begin, rows, &first);
+    for (size_t head = 1; head < whole->rows.heads; head++) {
+        if (pe_work_check(whole->work, err))
+            return err->status;
+        rows_read(whole, chunk, head, begin, rows);
+        head_judge(whole, chunk, head, begin, rows, &first);
+    }
+    if (found->count == 0)
+        *found = first;
+    else
+        found->count += first.count;
+    return PE_OK;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -162,25 +207,24 @@ static struct chunk chunk_of(const struct whole *whole, double *room)
 static void rows_run(struct pe_job *job, size_t block)
 {
     struct whole *whole = (struct whole *)job;
-    const size_t all = whole->rows->positions.count, first = block * whole->block_rows;
+    const size_t all = whole->rows.positions.count, first = block * whole->block_rows;
     const size_t end = pe_least(all, first + whole->block_rows);
     struct pe_error err = {0};
     double *room = pe_memory_take(whole->work, room_of(whole), sizeof(*room), "rows", &err);
 
     for (size_t row = first; room && row < end && !err.status; row += whole->chunk_rows) {
         const size_t rows = pe_least(whole->chunk_rows, end - row);
-        const struct chunk chunk = chunk_of(whole, room);
+        struct chunk chunk = chunk_of(whole, room);
         bool explained = false;
         if (pe_work_check(whole->work, &err))
             break;
-        whole->rows->read(whole->rows->context, row, rows, chunk.seen[0], chunk.seen[1],
-                          chunk.weight);
+        rows_read(whole, &chunk, 0, row, rows);
         for (size_t i = 0; i < PE_ARITHMETICS; i++)
             if (chunk_same(whole, &whole->arithmetics[i], &chunk, row, rows, &err) &&
                 &whole->arithmetics[i] == whole->own)
                 explained = true;
         if (!explained)
-            chunk_judge(whole, &chunk, row, rows, &whole->found[block]);
+            chunk_judge(whole, &chunk, row, rows, &whole->found[block], &err);
     }
     if (err.status)
         whole->failed = true;
@@ -275,7 +319,7 @@ static enum pe_status arithmetics_make(struct whole *whole, struct pe_diagnosis 
 static enum pe_status rows_look(struct whole *whole, const struct pe_explanation *explanation,
                                 struct pe_bad_rows *bad, struct pe_pool *pool, struct pe_error *err)
 {
-    const size_t pairs = whole->sample->pairs, rows = whole->rows->positions.count;
+    const size_t pairs = whole->sample->pairs, rows = whole->rows.positions.count;
     double *steps =
         pe_memory_take(whole->work, PE_PREDICTION_ROOM * pairs, sizeof(*steps), "a diagnosis", err);
     double *room = NULL;
@@ -291,7 +335,7 @@ static enum pe_status rows_look(struct whole *whole, const struct pe_explanation
         room = pe_memory_take(whole->work, room_of(whole), sizeof(*room), "a diagnosis", err);
     if (room) {
         const struct chunk chunk = chunk_of(whole, room);
-        pe_prediction_begin(&whole->prediction, explanation->trial, &whole->rows->positions, steps);
+        pe_prediction_begin(&whole->prediction, explanation->trial, &whole->rows.positions, steps);
         pe_bounds_make(&whole->bounds, explanation, &whole->prediction, chunk.made, whole->work,
                        err);
     }
@@ -312,22 +356,26 @@ double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype)
     return element * (double)rows * (double)pairs;
 }
 
-/* All rows of a sample; `own` describes those that it is made of. */
-static const struct pe_sample_rows *rows_of(const struct pe_sample *sample,
-                                            struct pe_sample_rows *own)
+/* All rows of a sample: those that are posted with it, or those that it is made of. */
+static enum pe_status rows_of(const struct pe_sample *sample, struct pe_sample_rows *rows,
+                              struct pe_error *err)
 {
-    *own = (struct pe_sample_rows){
+    if (sample->all)
+        return pe_struct_read(rows, sizeof(*rows), sample->all, err);
+    *rows = (struct pe_sample_rows){
         .positions = {.values = sample->positions, .count = sample->rows, .axes = sample->axes},
         .read = sample_read,
         .context = sample};
-    return sample->all ? sample->all : own;
+    return PE_OK;
 }
 
 static enum pe_status rows_spend(const struct whole *whole, struct pe_error *err)
 {
+    const size_t heads = whole->rows.heads > 0 ? whole->rows.heads : 1;
+
     return pe_spend(whole->work,
-                    pe_diagnosis_rows_work(whole->rows->positions.count, whole->sample->pairs,
-                                           whole->sample->precision),
+                    pe_diagnosis_rows_work(heads * whole->rows.positions.count,
+                                           whole->sample->pairs, whole->sample->precision),
                     err);
 }
 
@@ -339,14 +387,13 @@ enum pe_status pe_whole_look(struct pe_diagnosis *diagnosis, struct pe_pool *poo
     const struct pe_sample *sample =
         diagnosis->trials_count > 0 ? diagnosis->trials[0].sample : NULL;
     struct whole whole = {.sample = sample, .work = diagnosis->work};
-    struct pe_sample_rows own;
 
     diagnosis->tried = diagnosis->verdict;
     diagnosis->tried_noisy = diagnosis->noisy;
     if (!sample)
         return PE_OK;
-    whole.rows = rows_of(sample, &own);
-    if (arithmetics_make(&whole, diagnosis, err) || rows_spend(&whole, err))
+    if (rows_of(sample, &whole.rows, err) || arithmetics_make(&whole, diagnosis, err) ||
+        rows_spend(&whole, err))
         return err->status;
     if (sample->frequencies)
         frequencies_compare(&whole);
@@ -360,8 +407,8 @@ enum pe_status pe_whole_hold(const struct pe_explanation *explanation, struct pe
                              struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     struct whole whole = {.sample = explanation->trial->sample, .work = work};
-    struct pe_sample_rows own;
 
-    whole.rows = rows_of(whole.sample, &own);
-    return rows_spend(&whole, err) ? err->status : rows_look(&whole, explanation, bad, pool, err);
+    return rows_of(whole.sample, &whole.rows, err) || rows_spend(&whole, err)
+               ? err->status
+               : rows_look(&whole, explanation, bad, pool, err);
 }

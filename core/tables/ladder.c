@@ -4,8 +4,9 @@
 #include "core/exact/circle.h"
 #include "core/tables/frequencies_parts.h"
 
-/* The ladder of docs/exactness.md: double, double-double, wide numbers of ever more digits. Each
- * step has a bound of its error and is left only where the bound does not decide the rounding. */
+/* The ladder of docs/internals/exactness.md: double, double-double, wide numbers of ever more
+ * digits. Each step has a bound of its error and is left only where the bound does not decide the
+ * rounding. */
 
 /* One element on its way up the ladder. */
 struct element {

@@ -12,7 +12,7 @@
 #include "core/kinds/rows.h"
 #include "posenc/comparison.h"
 
-/* The bounds are derived in docs/exactness.md, "Tolerances". */
+/* The bounds are derived in docs/internals/exactness.md, "Tolerances". */
 
 /* Half an ulp of float32, relative. */
 #define HALF_ULP 0x1p-24

@@ -13,8 +13,8 @@
  * bits; an operation works in the larger one of its operands', so that a double or a whole number
  * (64 bits, always exact) goes with any other. Exponents are good for 2^±(2^60).
  *
- * Bounds (docs/exactness.md, "Wide numbers", has their proofs), relative to the result, p being its
- * precision:
+ * Bounds (docs/internals/exactness.md, "Wide numbers", has their proofs), relative to the result,
+ * p being its precision:
  *   cut, add, sub, mul, div, sqrt   below 2^(1-p): the nearest number towards zero
  *   pi, exp, exp2, log, log1p, pow  below 2^(2-p)
  *   sin, cos                        below 2^(2-p) of the result or of 2^-p, the larger; no double

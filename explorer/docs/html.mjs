@@ -32,6 +32,7 @@ export function markdown(text, prefix) {
     link({ href, tokens }) {
       return linkOf(href, this.parser.parseInline(tokens));
     },
+    image: () => "", // of files that the page does not have
     code({ text: lines }) {
       return `<pre tabindex="0"><code>${escaped(lines)}</code></pre>\n`;
     },

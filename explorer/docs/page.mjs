@@ -11,7 +11,8 @@ import { reference } from "./reference.mjs";
 const GROUPS = { start: "Start", guides: "Guides", encodings: "Catalogue and stored tables",
   views: "Views", functions: "Functions", "what it knows": "Encodings", service: "Service" };
 const FIRST_URL = "http://127.0.0.1:8080/v1/encodings/rope/table?dim=128&length=4096";
-const FIRST = ["examples", "command", "python", "webassembly", "service"];
+const FIRST = ["reference", "examples", "command", "python", "webassembly", "library", "service",
+  "operation"];
 
 async function guides(folder) {
   const names = (await readdir(folder)).filter((one) => one.endsWith(".md"))

@@ -8,6 +8,8 @@
 /* Diagnosis: which scheme, and which known mistake made with it, explains cosines, sines or
  * frequencies that were observed. */
 
+struct pe_bad_rows;
+
 /* All rows of what was observed, of which a sample has some. They must outlive the diagnosis, and
  * are read by any thread. */
 struct pe_sample_rows {
@@ -18,6 +20,17 @@ struct pe_sample_rows {
     void (*read)(const void *context, size_t begin, size_t rows, double *cos, double *sin,
                  double *weight);
     const void *context;
+    /* Heads that turn alike at a row's position, where each must be explained by itself: their
+     * number, and `read` of one of them. 0: `read` is used, and a row is judged once. */
+    size_t heads;
+    void (*read_head)(const void *context, size_t head, size_t begin, size_t rows, double *cos,
+                      double *sin, double *weight);
+    /* The weight of a pair of length 1, so that rounding of very small values is known; 0: weights
+     * are not squares of lengths. */
+    double unit;
+    /* Elements that do not turn: has a head of a row the right ones? If not, `pair`, `seen` and
+     * `predicted` are written. NULL: there are none. */
+    bool (*is_kept)(const void *context, size_t head, size_t row, struct pe_bad_rows *bad);
 };
 
 /* A sample: values that were observed, in one way to read them: rows of cosines and sines at

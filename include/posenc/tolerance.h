@@ -5,8 +5,8 @@
 #include "posenc/schemes.h"
 
 /* Tolerances: the interval in which a cosine or sine, or a rotated element, lies that a named way
- * of computing made, by bounds that docs/exactness.md proves. A value outside has another cause
- * than the rounding of that way. */
+ * of computing made, by bounds that docs/internals/exactness.md proves. A value outside has another
+ * cause than the rounding of that way. */
 
 /* The ways. All of them compute frequencies, angles, cos and sin in float32; then cos and sin are
  * rounded to, and rotations computed in: */

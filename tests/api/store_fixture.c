@@ -41,15 +41,25 @@ static void log_count(void *context, const char *text)
     told += strstr(text, " of the table ") != NULL;
 }
 
-struct api *stored_make(void)
+static struct api *service_make(bool writes)
 {
     struct api_settings settings = settings_make();
 
     settings.tables = folder;
-    settings.anonymous_writes = true;
+    settings.anonymous_writes = writes;
     settings.host.log = log_count;
     told = 0;
     return api_make(&settings);
+}
+
+struct api *stored_make(void)
+{
+    return service_make(true);
+}
+
+struct api *reader_make(void)
+{
+    return service_make(false);
 }
 
 size_t file_make(char *out, size_t rows, float first)

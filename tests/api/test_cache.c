@@ -86,6 +86,7 @@ static void count_change(struct api_memory *memory, struct counted *counted, int
                          uint64_t size)
 {
     const bool fits = counted->held + size <= left_of(counted);
+    bool granted;
     uint64_t least;
 
     switch (what) {
@@ -99,8 +100,9 @@ static void count_change(struct api_memory *memory, struct counted *counted, int
         counted->held -= least;
         break;
     case 2:
-        api_memory_claim(memory, size);
-        counted->claimed += size;
+        granted = counted->claimed + size <= API_MEMORY_SLACK + counted->budget - counted->pinned;
+        ck_assert_int_eq(api_memory_claim(memory, size), granted);
+        counted->claimed += granted ? size : 0;
         break;
     case 3:
         least = size < counted->claimed ? size : counted->claimed;

@@ -129,7 +129,7 @@ static const struct asked rows[] = {
     {LAYOUT, "{" TO_HALF ",'kind':'activations','head_dim':3," X24 "}", "422 out-of-range", "even"},
     {LAYOUT, "{" TO_HALF ",'kind':'activations','head_dim':1," X24 "}", "422 out-of-range",
      "head_dim"},
-    {LAYOUT, "{" TO_HALF ",'kind':'table','rotary_dim':6," X24 "}", "422 out-of-range", "6 of 4"},
+    {LAYOUT, "{" TO_HALF ",'kind':'table','rotary_dim':6," X24 "}", "422 out-of-range", "from 2 to 4; got 6"},
     {LAYOUT, "{" TO_HALF ",'kind':'activations','head_dim':8," X24 "}", "422 shape-mismatch",
      "no multiple"},
     {LAYOUT, "{" TO_HALF ",'kind':'table','head_dim':2," X24 "}", "422 shape-mismatch",

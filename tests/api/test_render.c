@@ -306,7 +306,7 @@ TEST(test_arena)
     for (size_t size = 0; size < 100000; size = size * 2 + 1, taken++) {
         unsigned char *memory = api_arena_take(arena, size);
         ck_assert_ptr_nonnull(memory);
-        ck_assert_uint_eq((uintptr_t)memory % 64, 0);
+        ck_assert_uint_eq((uintptr_t)memory % (size < 64 ? 16 : 64), 0);
         for (size_t i = 0; i < size; i++)
             ck_assert_int_eq(memory[i], 0);
         memset(memory, 0xff, size);

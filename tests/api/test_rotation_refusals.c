@@ -54,7 +54,7 @@ static const struct asked refusals[] = {
     {"?base=500", "{" FULL ",'start':0,'base':600}", "422 conflicting-parameters", "base"},
     {"", "{" FULL ",'start':0,'dim':8}", "422 conflicting-parameters", "dim"},
     {"", "{" FULL ",'start':0,'rotary_dim':3}", "422 out-of-range", "even"},
-    {"", "{" FULL ",'start':0,'rotary_dim':6}", "422 out-of-range", "at most dim"},
+    {"", "{" FULL ",'start':0,'rotary_dim':6}", "422 out-of-range", "from 2 to 4; got 6"},
     {"", "{" FULL ",'start':0,'bas':6}", "422 unknown-parameter", "'base'"},
     {"", "{" FULL ",'start':0,'cu_seqlens':[0,1]}", "422 shape-mismatch", "ends at 1"},
     {"", "{" FULL ",'cu_seqlens':[0,1,2]}", "200", ""},

@@ -87,7 +87,7 @@ static int rows_status(struct api *api, const char *name, int rows)
 TEST(test_descriptors)
 {
     folder_make();
-    struct api *writer = stored_make(), *reader = stored_make();
+    struct api *writer = stored_make(), *reader = reader_make();
     ck_assert_int_eq(put(writer, "a", 2, 1, NULL), 201);
     api_scan(reader);
     ck_assert_int_eq(put(writer, "a", 3, 2, NULL), 200);
@@ -101,7 +101,7 @@ TEST(test_descriptors)
               putting = put(writer, "a", 2, 3, NULL),
               deleting = status_of(writer, "DELETE", "/v1/encodings/a", NULL),
               writer_a = rows_status(writer, "a", 3);
-    struct api *late = stored_make();
+    struct api *late = reader_make();
     const int late_a = rows_status(late, "a", 3), late_list = listed(late),
               reader_list = listed(reader);
     descriptors_limit(false);
@@ -116,8 +116,9 @@ TEST(test_descriptors)
     ck_assert_int_eq(late_list, -1);
     ck_assert_int_eq(reader_list, 1);
     ck_assert_int_eq(status_of(late, "GET", "/v1/encodings?family=rotary", NULL), 200);
-    api_tend(reader);
-    api_tend(late);
+    pause_wait();
+    api_scan(reader);
+    api_scan(late);
     ck_assert_int_eq(rows_status(reader, "a", 3), 200);
     ck_assert_int_eq(rows_status(reader, "b", 2), 200);
     ck_assert_int_eq(rows_status(reader, "c", 2), 404);
@@ -146,7 +147,7 @@ TEST(test_folder_of_a_name)
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         failing = "/a";
         failing_number = numbers[i];
-        struct api *reader = stored_make();
+        struct api *reader = reader_make();
         api_scan(reader);
         ck_assert_int_eq(told, 1);
         ck_assert_int_eq(rows_status(reader, "a", 2), 503);
@@ -183,9 +184,9 @@ TEST(test_half_a_list)
     for (int version = 2; version < 8; version++)
         ck_assert_int_eq(put(writer, "a", 2, (float)version, NULL), 200);
     for (int entries = 1; entries < 14; entries++) {
-        struct api *reader = stored_make();
+        struct api *reader = reader_make();
         failing_reads = entries;
-        struct api *late = stored_make();
+        struct api *late = reader_make();
         ck_assert_int_ne(listed(late), 0);
         api_free(late);
         failing_reads = entries;
@@ -227,7 +228,7 @@ TEST(test_budget_is_short)
     ck_assert(json_is_true(member(&answer, "tables.1.waits")));
     answer_free(&answer);
     pause_wait();
-    api_tend(reader);
+    api_scan(reader);
     ck_assert_int_eq(rows_status(reader, "a", 400), 200);
     ck_assert_int_eq(rows_status(reader, "b", 400), 200);
     api_free(reader);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
-/* Several services on one folder, as several processes are: who writes, who takes over, and what a
- * writer that was killed leaves behind. */
+/* Several services on one folder, as several processes are: one writes and the others read; and the
+ * files that a killed writer leaves behind. */
 
 static void shell(const char *line)
 {
@@ -42,66 +43,81 @@ static double first_of(struct api *api, const char *target)
     return value;
 }
 
-/* Is a DELETE refused because another one writes? */
-static void refusal_expect(struct api *api)
+/* A second writer does not start; the sentence names the folder and the way to read it. */
+static void start_refused(const char *sentence)
 {
-    struct answer answer = call(api, "DELETE", "/v1/encodings/a", NULL, NULL);
+    struct api_settings settings = settings_make();
+    struct api_error err = {0};
+    struct api *api;
 
-    ck_assert_int_eq(answer.status, 503);
-    ck_assert_str_eq(member_text(&answer, "code"), "not-the-writer");
-    ck_assert_str_eq(answer_header(&answer, "Retry-After"), "1");
-    answer_free(&answer);
-    ck_assert_int_eq(put(api, "a", 2, 77, NULL), 503);
-    ck_assert(!api_state_read(api).tables_writer);
+    settings.tables = folder;
+    settings.anonymous_writes = true;
+    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    ck_assert_ptr_null(api);
+    ck_assert_msg(strstr(err.detail, sentence) && strstr(err.detail, folder) &&
+                      strstr(err.detail, "to only read, start without --token-file"),
+                  "%s", err.detail);
 }
 
 TEST(test_one_writes)
 {
-    struct api_settings settings = settings_make();
-
     folder_make();
-    settings.tables = folder; /* nobody may store here: it never writes */
-    struct api *public = api_make(&settings), *first = stored_make(), *second = stored_make();
-    ck_assert(api_state_read(first).tables_writer);
-    ck_assert_int_eq(put(first, "a", 2, 1, NULL), 201);
-    refusal_expect(second);
-    api_scan(second);
-    ck_assert_double_eq(first_of(second, "/v1/encodings/a/table?length=1"), 1);
-    api_tend(second);
-    refusal_expect(second);
+    struct api *writer = stored_make(), *reader = reader_make();
+    start_refused("another process writes to");
+    ck_assert_int_eq(put(writer, "a", 2, 1, NULL), 201);
+    struct answer answer = call(reader, "DELETE", "/v1/encodings/a", NULL, NULL);
+    ck_assert_int_eq(answer.status, 403);
+    ck_assert_str_eq(member_text(&answer, "code"), "writes-disabled");
+    answer_free(&answer);
+    ck_assert_int_eq(put(reader, "a", 2, 77, NULL), 403);
+    api_scan(reader);
+    ck_assert_double_eq(first_of(reader, "/v1/encodings/a/table?length=1"), 1);
 
-    /* The next one begins with what the last one stored. */
-    ck_assert_int_eq(put(first, "a", 2, 5, NULL), 200);
-    api_free(first);
-    api_tend(public);
-    api_tend(second);
-    ck_assert(api_state_read(second).tables_writer);
-    ck_assert_double_eq(first_of(second, "/v1/encodings/a/table?length=1"), 5);
-    ck_assert_int_eq(put(second, "a", 2, 6, "If-None-Match: *"), 412);
-    ck_assert_int_eq(put(second, "a", 2, 6, NULL), 200);
+    /* The next writer begins with the tables that the last one stored. */
+    ck_assert_int_eq(put(writer, "a", 2, 5, NULL), 200);
+    api_free(writer);
+    writer = stored_make();
+    ck_assert_double_eq(first_of(writer, "/v1/encodings/a/table?length=1"), 5);
+    ck_assert_int_eq(put(writer, "a", 2, 6, "If-None-Match: *"), 412);
+    ck_assert_int_eq(put(writer, "a", 2, 6, NULL), 200);
     listing_expect("a", "1 2 3 ");
-    ck_assert(!api_state_read(public).tables_writer);
-    api_free(second);
-    api_free(public);
+    api_free(writer);
+    api_free(reader);
     folder_remove();
 }
 
-/* A lock that was removed is none: nobody writes by it, and the next one who makes it does. */
-TEST(test_lock_removed)
+static void *free_soon(void *api)
+{
+    usleep(300000);
+    api_free(api);
+    return NULL;
+}
+
+/* A writer that ends within a second is waited for, as at a restart. */
+TEST(test_restart)
+{
+    pthread_t thread;
+
+    folder_make();
+    struct api *first = stored_make();
+    ck_assert_int_eq(put(first, "a", 2, 1, NULL), 201);
+    ck_assert_int_eq(pthread_create(&thread, NULL, free_soon, first), 0);
+    struct api *second = stored_make();
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(put(second, "a", 2, 2, NULL), 200);
+    api_free(second);
+    folder_remove();
+}
+
+/* A folder whose lock file cannot be opened is not written to. */
+TEST(test_no_lock)
 {
     folder_make();
-    struct api *first = stored_make(), *second = stored_make();
-    shell("rm .writer");
-    refusal_expect(first);
-    api_tend(second);
-    api_tend(first);
-    refusal_expect(first);
-    ck_assert_int_eq(put(second, "a", 2, 1, NULL), 201);
-    shell("rm .writer");
-    api_tend(second);
-    ck_assert_int_eq(put(second, "a", 2, 2, NULL), 200);
-    api_free(first);
-    api_free(second);
+    shell("mkdir .writer");
+    start_refused("cannot be locked for writing: ");
+    struct api *reader = reader_make();
+    ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings", NULL), 200);
+    api_free(reader);
     folder_remove();
 }
 
@@ -113,7 +129,7 @@ TEST(test_child_of_a_writer)
     struct api *api = stored_make();
     const pid_t child = fork();
     if (child == 0)
-        _exit(put(api, "a", 2, 1, NULL) == 503 ? 0 : 1);
+        _exit(put(api, "a", 2, 1, NULL) == 403 ? 0 : 1);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
@@ -149,24 +165,25 @@ TEST(test_left_by_a_kill)
           "a/.new/meta.json "
           "a/3.deleted/meta.json a/1.deleted/table.safetensors && rm a/2/meta.json");
     shell("mv b/1 b/1.deleted");
-    struct api *reader = stored_make();
+    struct api *reader = reader_make();
     for (int name = 'a'; name <= 'd'; name++) {
         char target[64];
         snprintf(target, sizeof(target), "/v1/encodings/%c/table?length=1", name);
         ck_assert_int_eq(status_of(reader, "GET", target, NULL), name == 'c' ? 200 : 404);
     }
     ck_assert_int_eq(told, 0);
+    api_free(reader);
     api_free(api);
-    api_tend(reader);
+    api = stored_make();
     listing_expect("", ".writer a b c ");
     listing_expect("a", "3.deleted ");
     listing_expect("a/3.deleted", "");
     listing_expect("b/1.deleted", "");
-    ck_assert_int_eq(put(reader, "a", 2, 9, NULL), 201);
-    ck_assert_int_eq(put(reader, "b", 2, 9, NULL), 201);
+    ck_assert_int_eq(put(api, "a", 2, 9, NULL), 201);
+    ck_assert_int_eq(put(api, "b", 2, 9, NULL), 201);
     listing_expect("a", "3.deleted 4 ");
     listing_expect("b", "1.deleted 2 ");
-    api_free(reader);
+    api_free(api);
     folder_remove();
 }
 
@@ -174,7 +191,7 @@ TEST(test_left_by_a_kill)
 TEST(test_version_taken_back)
 {
     folder_make();
-    struct api *api = stored_make(), *reader = stored_make();
+    struct api *api = stored_make(), *reader = reader_make();
     ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
     ck_assert_int_eq(put(api, "b", 2, 2, NULL), 201);
     api_scan(reader);

@@ -263,7 +263,7 @@ TEST(test_codings_and_configs_are_work)
         {"/openapi.json", "Accept-Encoding: zstd", NONE, 500000, 2000000},
         {"/v1/config", "Content-Encoding: gzip", CODED, 15000, 3000000},
         {"/v1/config", NULL, PLAIN, 400000, 3000000},
-        {"/v1/config", NULL, KINDS, 3000000, 20000000},
+        {"/v1/config", NULL, KINDS, 3000000, 60000000},
         {"/v1/layout?from_layout=half&to_layout=meta&kind=table",
          "Content-Type: application/octet-stream\nTensor-Dtype: f32\nTensor-Shape: 2048,64\n"
          "Content-Encoding: gzip",

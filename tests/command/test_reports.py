@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reports on a terminal: of published configs, of right and wrong tables, of comparisons, as they are
-kept in docs/examples/reports at 80 and 120 columns, with and without colour. POSENC_UPDATE=1 writes
+"""Reports on a terminal: of published configs, right and wrong tables, comparisons, as kept in
+docs/examples/reports at 80 and 120 columns, with and without colour. POSENC_UPDATE=1 writes
 them."""
 import json
 import os

@@ -171,7 +171,8 @@ def test_stored_tables(posenc, tensors, start_server):
     assert posenc.refused("--tables=store", "table", "mine", "length=2")[0] == 4
     start_server("--tables", posenc.folder / "store", "--anonymous-writes", "true")
     code, said = posenc.refused(*writes, "put", "/v1/encodings/mine", "sines.npy")
-    assert code == 3 and "\nposenc: Another process writes to the tables\n" in said
+    assert code == 6 and "another process writes to store; to only read" in said
+    assert posenc.refused("--tables=store", "table", "mine", "length=2")[0] == 4
 
 
 def test_first_byte():

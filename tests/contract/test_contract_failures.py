@@ -167,7 +167,7 @@ def test_bad_percent_encoding(server):
 
 def test_each_status_is_provoked():
     """What takes more than a request is named here: 408 time, 500 a fault, 501 framing that no
-    client library sends, 503 load, the end or another writer, 507 a full disk, and a server that
+    client library sends, 503 load or the end, 507 a full disk, and a server that
     stores nothing. tests/server and tests/integration have them."""
     provoked = {parameters.values[0] for parameters in FAILURES}
     documented = set()
@@ -181,7 +181,6 @@ def test_each_status_is_provoked():
         "storage-full",
         "timeout",
         "not-implemented",
-        "not-the-writer",
         "busy",
         "out-of-memory",
         "internal",

@@ -70,7 +70,7 @@ def test_problem(writable, readable, code):
 
 # One request of a few lines does not show these.
 UNSHOWN = {"uri-too-long", "too-many-fields", "storage-full", "timeout", "not-implemented",
-           "not-the-writer", "busy", "out-of-memory", "internal"}
+           "busy", "out-of-memory", "internal"}
 
 
 def test_mended_writes(writable):

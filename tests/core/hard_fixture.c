@@ -9,7 +9,7 @@
 const struct frequency_set frequency_sets[] = {
     {"sinusoidal", "dim=64", 10000, 1, 32, 1},
     {"sinusoidal", "dim=64 layout=concatenated spacing=endpoint", 10000, 1, 31, 1},
-    {"sinusoidal", "dim=7 base=100", 100, 2, 8, 1},
+    {"sinusoidal", "dim=7 base=100 spacing=next-even", 100, 2, 8, 1},
     {"sinusoidal-2d", "dim=128 variant=detr height=1 width=1", 10000, 1, 32, 1},
     {"sinusoidal-2d", "dim=128 variant=mae height=1 width=1", 10000, 1, 32, 1},
     {"sinusoidal-nd", "dim=96 ndim=3", 10000, 1, 16, 1},

@@ -103,10 +103,11 @@ TEST(test_parameters)
 TEST(test_encodings)
 {
     static const char *const names[] = {
-#define CONFIG_RULE(key, value, encoding, models) encoding,
-#define CONFIG_SIGN(key, encoding)                encoding,
-#define CONFIG_WITHIN(key, encoding)              encoding,
-#define CONFIG_WEIGHTS(encoding)                  encoding,
+#define CONFIG_RULE(key, value, encoding, models)       encoding,
+#define CONFIG_RULE_KNOWN(key, value, encoding, models) encoding,
+#define CONFIG_SIGN(key, encoding)                      encoding,
+#define CONFIG_WITHIN(key, encoding)                    encoding,
+#define CONFIG_WEIGHTS(encoding)                        encoding,
 #include "core/config/keys.def"
     };
 

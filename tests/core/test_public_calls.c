@@ -248,6 +248,20 @@ TEST(projections_refuse)
 
 /* ---- diagnosis ------------------------------------------------------------------------------ */
 
+TEST(values_refuse)
+{
+    const struct pe_value none = {.list_count = 0}, one = {.list_count = 1, .range = true};
+    struct pe_error err = {0};
+
+    ck_assert(pe_value_at(NULL, 0) == 0 && pe_value_at(&none, 0) == 0 && pe_value_at(&one, 1) == 0);
+    ck_assert_int_eq(pe_value_expand(&none, NULL, NULL, &err), PE_OK);
+    ck_assert_int_eq(pe_value_expand(NULL, NULL, NULL, &err), PE_INVALID);
+    ck_assert_int_eq(pe_value_expand(&one, NULL, NULL, &err), PE_INVALID);
+    ck_assert_uint_eq(pe_ranges_count(NULL), 0);
+    ck_assert(!pe_verdict_is_good((enum pe_verdict)1000));
+    ck_assert(!pe_diagnosis_is_usual(NULL, 0));
+}
+
 TEST(diagnoses_refuse)
 {
     const double odd[4] = {NAN, INFINITY, -1, 0}, at[2] = {NAN, 0x1p60};

@@ -77,7 +77,8 @@ TEST(relations)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         OWNED_FILLED one = filled_new("sinusoidal-nd", "dim=9 ndim=1", "shape=50", dtype, false);
-        OWNED_FILLED plain = filled_new("sinusoidal", "dim=9", "length=50", dtype, false);
+        OWNED_FILLED plain =
+            filled_new("sinusoidal", "dim=9 spacing=next-even", "length=50", dtype, false);
         OWNED_FILLED grid = filled_new("sinusoidal-nd", "dim=9", "shape=2,3", dtype, false);
         OWNED_FILLED list = filled_new("sinusoidal-nd", "dim=9",
                                        "coordinates=0,0,0,1,0,2,1,0,1,1,1,2", dtype, true);

@@ -333,6 +333,76 @@ def test_part_of_a_head(server):
 
 # ---- every row ----------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("kind", [F32, numpy.float16, "bf16"])
+@pytest.mark.parametrize("sizes", [(1, 1), (30, 1), (1, 1000, 1, 1), (1, 1e-3)])
+def test_each_head_is_judged_by_itself(server, sizes, kind):
+    """However large it is beside the others: in a row far from those that are looked at closely."""
+    cast = bf16 if kind == "bf16" else lambda x: x.astype(kind)
+    q = numpy.random.default_rng(7).standard_normal((1, len(sizes), 3000, 32))
+    q = cast(q * numpy.array(sizes)[None, :, None, None])
+    right = cast(rotated(q, numpy.arange(3000), "half"))
+    for head in (None, *range(len(sizes))):
+        after = right.copy()
+        if head is not None:
+            after[0, head, 2345] = cast(rotated(q, numpy.arange(3000) + 1, "half"))[0, head, 2345]
+        report = diagnose(server, {"q": q, "q_rotated": after}, axes="bhsd", encoding="rope",
+                          layout="half")
+        assert (report["verdict"], report["bad_rows"], (report["first_bad"] or {}).get("row")) == \
+            (("match", 0, None) if head is None else ("unknown", 1, 2345)), head
+
+
+def test_very_small_values_round_coarsely(server):
+    """A head of values near the smallest of float16 is right; so is a pair of zeros that stays."""
+    q = numpy.random.default_rng(7).standard_normal((1, 2, 3000, 32))
+    q[0, 1] *= 1e-5
+    q[0, 0, 2345, [3, 19]] = 0
+    q = q.astype(numpy.float16)
+    after = rotated(q, numpy.arange(3000), "half").astype(numpy.float16)
+    asked = {"axes": "bhsd", "encoding": "rope", "layout": "half"}
+    assert diagnose(server, {"q": q, "q_rotated": after}, **asked)["verdict"] == "match"
+    after[0, 0, 2345, 3] = 0.5
+    report = diagnose(server, {"q": q, "q_rotated": after}, **asked)
+    assert (report["verdict"], report["first_bad"]["row"]) == ("unknown", 2345)
+
+
+@pytest.mark.parametrize("kind", [F32, numpy.float16, "noise", "bf16"])
+@pytest.mark.parametrize("per_head", [False, True])
+def test_elements_that_do_not_turn_stay_in_every_row_and_head(server, per_head, kind):
+    q = bf16(numpy.random.default_rng(5).standard_normal((1, 20, 1500, 24)))
+    after = rotated(q, numpy.arange(1500), "half", 8)
+    after = bf16(after) if kind == "bf16" else noisy({"y": after}, "noise")["y"] \
+        if kind == "noise" else after.astype(kind)
+    q = q.astype(after.dtype)
+    for row in (None, 1234):
+        if row:
+            after[0, 7, row, 17] += 0.25
+        report = diagnose(server, {"q": q, "q_rotated": after}, per_head=per_head,
+                          encoding={"name": "rope", "dim": 24, "rotary_dim": 8}, layout="half",
+                          **({} if per_head else {"axes": "bhsd"}))
+        first = report["first_bad"] or {}
+        assert (report["verdict"], report["bad_rows"], first.get("row"), first.get("pair")) == \
+            (("unknown", 1, 1234, 17) if row else ("match", 0, None, None))
+
+
+def test_positions_of_each_batch_row_by_head(server):
+    """[b, s]: a sequence that is padded on its left, and one that is not."""
+    q = numpy.random.default_rng(2).standard_normal((2, 3, 90, 32)).astype(F32)
+    places = numpy.stack([numpy.maximum(numpy.arange(90) - 20, 0), numpy.arange(90)])
+    after = numpy.concatenate([rotated(q[b:b + 1], places[b], "half")
+                               for b in range(2)]).astype(F32)
+    asked = {"per_head": True, "encoding": "rope", "layout": "half"}
+    tensors = {"q": q, "q_rotated": after}
+    report = diagnose(server, tensors, positions=places.tolist(), **asked)
+    assert (report["verdict"], report["bad_rows"]) == ("match", 0)
+    assert report["per_head"]["verdict"] == ["match"] * 3
+    report = diagnose(server, tensors, positions=places[::-1].tolist(), **asked)
+    assert report["verdict"] != "match"
+    after[1, 2, 50, 3] += 1
+    report = diagnose(server, tensors, positions=places.tolist(), **asked)
+    assert (report["verdict"], report["first_bad"]["position"]) == ("unknown", 50)
+    assert (report["first_head"]["b"], report["first_head"]["h"]) == (1, 2)
+
+
 def test_a_copy_in_a_doubled_table_is_looked_at(server):
     """In a row far from those that are looked at closely."""
     tensors = noisy(cos_sin((7 + numpy.arange(5000))[:, None] * inv_freq(64)), "f32")

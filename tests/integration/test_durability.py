@@ -2,6 +2,7 @@
 """In which order a stored table goes to the disk, and what is left when a call fails in the middle:
 disk_calls.c stands between the server and the C library."""
 import errno
+import http.client
 import os
 import pathlib
 import subprocess
@@ -35,14 +36,14 @@ def disk(library, tmp_path, start_server):
             self.folder = tmp_path / f"tables{self.folders}"
             self.folder.mkdir()
 
-        def start(self, fail=None):
+        def start(self, fail=None, writes=True):
             sanitizers = os.environ.get("ASAN_OPTIONS", "")
             env = {"LD_PRELOAD": str(library), "DISK_LOG": str(self.log),
                    "DISK_FOLDER": str(self.folder),
                    "ASAN_OPTIONS": f"{sanitizers}:verify_asan_link_order=0".lstrip(":")}
             if fail:
                 env["DISK_FAIL"] = fail
-            return start_server("--tables", self.folder, "--anonymous-writes", "true",
+            return start_server("--tables", self.folder, "--anonymous-writes", str(writes).lower(),
                                 "--tables-poll", "0", env=env)
 
         def calls(self):
@@ -109,7 +110,7 @@ def test_order(disk):
 
 def expect_nothing_changed(disk, server, name, values, versions):
     """As served by the one that failed, and by one that starts on what it left."""
-    for one in (server, disk.start()):
+    for one in (server, disk.start(writes=False)):
         got = stored(one, name)
         assert (got is None) if values is None else numpy.array_equal(got, values)
         entry = get(one, f"/v1/encodings/{name}")
@@ -170,3 +171,48 @@ def test_short_of_descriptors(disk, what):
     assert (refused.status, refused.json["code"]) == (503, "busy")
     assert int(refused.headers["retry-after"]) >= 1
     assert put(server, "a", VALUES[0]).status == 201
+
+
+CHANGES = {
+    "a first version": (0, "PUT"),
+    "a second version": (1, "PUT"),
+    "a deletion": (2, "DELETE"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_killed_at_every_call(disk, name):
+    """A kill -9 before each call that a change makes leaves the old state or the new one, for a
+    reader at once and for the next writer, which goes on with a number that was never used."""
+    before, method = CHANGES[name]
+    old = VALUES[before - 1] if before else None
+    new = VALUES[before] if method == "PUT" else None
+    shown = []
+    for at in range(1, 40):
+        disk.renew()
+        first = disk.start()
+        for version in range(before):
+            assert put(first, "a", VALUES[version]).status in (200, 201)
+        assert first.stop() == 0
+        killed = disk.start(f"any {at} 0")
+        try:
+            answer = call(killed, method, "/v1/encodings/a",
+                          npy(VALUES[before]) if method == "PUT" else None)
+            assert answer.status in (200, 201, 204)
+            break
+        except (OSError, http.client.HTTPException):
+            assert killed.process.wait() == -9
+        states = []
+        for writes in (False, True):
+            server = disk.start(writes=writes)
+            states.append(stored(server, "a"))
+            assert "damaged" not in server.log_text()
+        assert all(any(state is one or numpy.array_equal(state, one) for one in (old, new))
+                   for state in states)
+        assert (states[0] is None) == (states[1] is None)
+        assert states[0] is None or (states[0] == states[1]).all()
+        assert put(server, "a", VALUES[3]).json["version"] in (before + 1, before + 2)
+        assert not list(disk.folder.rglob(".new*"))
+        shown.append(states[1] is None if new is None else numpy.array_equal(states[1], new))
+    print(f"{len(shown)} kills, {sum(shown)} of them after the change was shown")
+    assert 3 <= at < 39 and shown == sorted(shown)

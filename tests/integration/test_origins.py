@@ -116,9 +116,10 @@ def serve(folder, start_shared):
 
     def server(origins):
         if origins not in started:
-            flag = () if origins is None else ("--cors-origin", origins)
-            started[origins] = start_shared("--tables", folder / "tables", "--token-file",
-                                            folder / "tokens", *flag)
+            # One of them writes to the folder, the others read it.
+            flags = ("--token-file", folder / "tokens") if origins is None else (
+                "--cors-origin", origins)
+            started[origins] = start_shared("--tables", folder / "tables", *flags)
         return started[origins]
 
     # Changes of the others are seen at once by the one that stores.

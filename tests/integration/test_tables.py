@@ -258,7 +258,7 @@ def test_the_same_bytes_are_another_table(stored):
         assert (told["version"], told["dtype"]) == (version, dtype.lower())
 
 
-def test_a_file_that_lies_about_its_size(stored):
+def test_a_file_that_lies_about_its_size(stored, start_server):
     """meta.json says more than the file has, as much as the budget and more: that is damage, not a
     want of memory, and nobody makes room for it."""
     server = stored("--memory-budget", "64MiB")
@@ -275,7 +275,7 @@ def test_a_file_that_lies_about_its_size(stored):
         assert (older.status, older.json["code"]) == (500, "internal"), rows
         assert "damaged" in older.json["detail"]
         assert get(server, kept, dim=8).headers["server-timing"].startswith("cache")
-        fresh = stored("--memory-budget", "64MiB")
+        fresh = start_server("--tables", stored.folder, "--memory-budget", "64MiB")
         assert get(fresh, "/v1/encodings/new").json["damaged"] is True
         assert "table new is damaged" in fresh.log_text()
         page = get(fresh, "/metrics").body.decode()
@@ -284,10 +284,11 @@ def test_a_file_that_lies_about_its_size(stored):
         fresh.stop()
 
 
-def test_replicas_and_reload(stored):
+def test_replicas_and_reload(stored, start_server):
     """A reader finds what the writer stores, by its poll or at SIGHUP."""
-    writer, reader = stored(), stored("--tables-poll", "50ms")
-    patient = stored("--tables-poll", "0")
+    writer = stored()
+    reader, patient = (start_server("--tables", stored.folder, "--tables-poll", poll)
+                       for poll in ("50ms", "0"))
     put(writer, "shared", numbers(1))
 
     def found(server):

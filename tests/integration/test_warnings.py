@@ -58,7 +58,7 @@ def test_edges(server, silent, warned, word):
 
 
 WARNED = {"devstral-small-2", "exaone-4.0", "exaone-4.5-33b", "flot", "gemma-3-1b",
-          "gemma-3-27b", "kimi-k2", "llama-3.2-90b-vision", "olmo-3.1", "phi-1",
+          "gemma-3-27b", "kimi-k2", "llama-3.2-90b-vision", "llava-1.5-7b", "olmo-3.1", "phi-1",
           "phi-1.5-msft", "phi-4", "qwen-1.8b", "qwen-7b-dynamic", "qwen3.5",
           "smollm2-135m", "t5-small"}
 

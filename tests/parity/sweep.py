@@ -136,9 +136,10 @@ def sweep(server, wanted=()):
 def badge(counts):
     """The line of README.md."""
     told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
-    return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs match transformers "
-            f"exactly, {told[WRONG] + told[UNTOLD]} differ, {told[REFUSED]} are refused with the "
-            "reason ([docs/configs.md](docs/configs.md)).")
+    wrong = told[WRONG] + told[UNTOLD]
+    return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs match "
+            f"transformers exactly, {wrong} differ, {told[REFUSED]} are refused "
+            "with the reason ([docs/configs.md](docs/configs.md)).")
 
 
 def badge_write(counts):

@@ -162,7 +162,7 @@ def test_a_token_file_that_others_read(tmp_path, mode):
     assert (f"has mode {mode:04o}" in text) == (mode & 0o027 != 0)
 
 
-@pytest.mark.parametrize("said", ["help", "README.md", "SECURITY.md"])
+@pytest.mark.parametrize("said", ["help", "docs/reference.md", "SECURITY.md"])
 def test_it_is_said_what_a_token_is(said):
     if said == "help":
         text = subprocess.run([BINARY, "--help"], capture_output=True, text=True).stdout

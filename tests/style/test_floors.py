@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The floors of core/ and api/: ARCHITECTURE.md lists the folders of each from the ground up, and a
-folder includes and calls those below it alone. So there is no circle between folders, and whoever
-reads one needs to know only what is under it."""
+"""docs/internals/layers.md lists the folders of core/ and api/ from the ground up; a folder
+includes and calls those below it alone. So there is no circle between folders, and a reader of one
+needs to know only what is under it."""
 import functools
 import os
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
-PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+PAGE = (ROOT / "docs/internals/layers.md").read_text()
 
 # Words of HTTP and of a shell, which a library must not say to a program that links it.
 FOREIGN_WORDS = re.compile(r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELETE) |\bcurl\b"
@@ -22,7 +22,7 @@ FOREIGN_WORDS = re.compile(r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELE
 def floors(layer):
     """The folders of a layer, from the ground up."""
     found = re.search(rf"^```floors {layer}\n(.*?)^```", PAGE, re.S | re.M)
-    assert found, f"ARCHITECTURE.md lists no floors of {layer}"
+    assert found, f"docs/internals/layers.md lists no floors of {layer}"
     names = [line.split()[0] for line in found.group(1).splitlines() if line.strip()]
     assert len(names) == len(set(names)) and len(names) > 5
     return names

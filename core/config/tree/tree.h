@@ -4,7 +4,7 @@
 
 /* The values of a config as the rules see them: a tree of objects, lists and plain values. */
 
-#include "core/config/tree/memory.h"
+#include "core/config/tree/chunks.h"
 #include "posenc/config.h"
 
 enum { PE_CONFIG_DEPTH_MAX = 2048, PE_CONFIG_PATH_SIZE = 200, PE_CONFIG_NOTES_MAX = 8 };

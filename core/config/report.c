@@ -6,8 +6,8 @@
 #include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Keeps account of a reading: warnings, failures, and where each value came from. Then warnings of
- * what the attention of a model does beside positions. */
+/* The report of a reading: its warnings and failures, and the source of each value. Then the
+ * warnings about scales of attention that the answer does not have. */
 
 /* Real configs give ten warnings at most; a posted one of many odd keys would give as many, for
  * each kind of its layers. */
@@ -152,7 +152,7 @@ static bool value_counts(const struct pe_config_member *member, const char *valu
     return pe_config_is_number(&member->value) || (is_bool && member->value.as.truth);
 }
 
-/* Is what a key may mean known already, of this model or by its value? */
+/* Is the meaning of a key known, by the row of this model or by a value of 0? */
 static bool is_settled(const struct pe_config_reading *reading, const struct scales *row,
                        const struct pe_config_member *member)
 {

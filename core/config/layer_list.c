@@ -6,14 +6,14 @@
 #include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Tells the layers of a model one by one: their types by a list of the config, else by the rule of
+/* Lists the layers of a model one by one: their types by a list of the config, else by the rule of
  * the model's class, and which of them rotate. */
 
 enum { LAYERS_MAX = 1 << 16 };
 
-/* Names of a number of layers, as files of models without a row have it. */
-static const char *const counts[] = {"num_hidden_layers",  "n_layer", "n_layers", "num_layers",
-                                     "num_decoder_layers", NULL};
+/* Keys of the number of layers, for models without a row in model_layers.def. */
+static const char *const count_keys[] = {"num_hidden_layers",  "n_layer", "n_layers", "num_layers",
+                                         "num_decoder_layers", NULL};
 
 enum { TURNS_LIST, TURNS_INTERVAL, TURNS_AT_ALL, BASES };
 const char *const pe_config_layer_keys[] = {[TURNS_LIST] = "no_rope_layers",
@@ -52,28 +52,25 @@ static bool is_true(const struct pe_config_value *value)
 
 static size_t count_in(const struct pe_config_scope *scope, const char *key)
 {
-    const struct pe_config_told told = pe_config_tell(scope, key);
+    const struct pe_config_effective told = pe_config_effective(scope, key);
     const double count = pe_config_number(&told.value);
 
     return count >= 1 && count <= LAYERS_MAX ? (size_t)count : 0;
 }
 
-/* The first key of a model's row is that of its number of layers. */
 static size_t count_of(const struct pe_config_scope *scope)
 {
     const struct pe_config_layers *row = pe_config_layers_of(scope);
-    const size_t size = row ? strcspn(row->keys, "= ") : 0;
-    char key[64] = "";
 
-    if (size > 0 && size < sizeof(key))
-        return count_in(scope, memcpy(key, row->keys, size));
-    for (const char *const *at = counts; *at; at++)
+    if (row)
+        return count_in(scope, row->count_key);
+    for (const char *const *at = count_keys; *at; at++)
         if (count_in(scope, *at))
             return count_in(scope, *at);
     return 0;
 }
 
-/* A list of the config that has something in it; NULL: there is none. */
+/* A list of the config that is neither empty nor too long; NULL: there is none. */
 static const struct pe_config_node *list_of(const struct pe_config_scope *scope, const char *key)
 {
     const struct pe_config_member *member = pe_config_member(scope->text, key);
@@ -105,7 +102,7 @@ static void turning_by_list(const struct pe_config_node *list, struct pe_config_
         out->layers[at++].turns = is_true(&item->value);
 }
 
-/* One of each so many layers, the last, has no positions. */
+/* The last of each `interval` layers has no positions. */
 static void turning_by_interval(size_t interval, struct pe_config_layer_list *out)
 {
     for (size_t i = 0; i < out->count && interval > 0; i++)
@@ -115,10 +112,10 @@ static void turning_by_interval(size_t interval, struct pe_config_layer_list *ou
 static void turning_by_keys(const struct pe_config_scope *scope, struct pe_config_layer_list *out)
 {
     const char *const *keys = pe_config_layer_keys;
-    const struct pe_config_told list = pe_config_tell(scope, keys[TURNS_LIST]),
-                                interval = pe_config_tell(scope, keys[TURNS_INTERVAL]),
-                                whether = pe_config_tell(scope, keys[TURNS_AT_ALL]),
-                                bases = pe_config_tell(scope, keys[BASES]);
+    const struct pe_config_effective list = pe_config_effective(scope, keys[TURNS_LIST]),
+                                     interval = pe_config_effective(scope, keys[TURNS_INTERVAL]),
+                                     whether = pe_config_effective(scope, keys[TURNS_AT_ALL]),
+                                     bases = pe_config_effective(scope, keys[BASES]);
 
     for (size_t i = 0; i < out->count && whether.value.kind == PE_CONFIG_BOOL; i++)
         out->layers[i].turns = whether.value.as.truth;
@@ -138,53 +135,46 @@ static bool is_null(const struct pe_config_scope *scope, struct pe_name type)
     return member && member->value.kind == PE_CONFIG_NULL;
 }
 
-/* Of some models layers of certain types alone rotate; without a window, in some of these all. */
-static void turning_by_type(const struct pe_config_scope *scope, const char *turning,
-                            struct pe_config_layer_list *out)
+static bool is_rotating(const struct pe_config_layers *row, const struct pe_config_layer *layer)
 {
-    const struct pe_config_told window = pe_config_tell(scope, "sliding_window");
-    const bool all =
-        pe_text_lists(turning, ' ', "or-without-window", 17) && window.value.kind == PE_CONFIG_NULL;
+    for (size_t i = 0; i < PE_ROTATING_TYPES_MAX && row->rotating[i]; i++)
+        if (is(layer->type, row->rotating[i]))
+            return true;
+    return false;
+}
+
+/* In some models layers of certain types alone rotate. */
+static void turning_by_type(const struct pe_config_scope *scope, struct pe_config_layer_list *out)
+{
+    const struct pe_config_layers *row = pe_config_class_of(scope);
+    const struct pe_config_effective window = pe_config_effective(scope, "sliding_window");
+    const bool by_type = row->rotating[0] &&
+                         !(row->all_rotate_without_window && window.value.kind == PE_CONFIG_NULL);
 
     for (size_t i = 0; i < out->count; i++) {
         struct pe_config_layer *layer = &out->layers[i];
         if (layer->type.size == 0)
             continue;
-        if (*turning && !all)
-            layer->turns = pe_text_lists(turning, ' ', layer->type.at, layer->type.size);
+        if (by_type)
+            layer->turns = is_rotating(row, layer);
         layer->turns &= layer->attends && !is_null(scope, layer->type);
     }
 }
 
 /* ---- types by the rule of a class ------------------------------------------------------------ */
 
-/* "full_attention sliding_attention period=KEY at=-1 last switch=KEY": see model_layers.def. */
+/* A rule of model_layers.def with the values that its keys have. */
 struct rule {
-    struct pe_name usual, other, pattern; /* pattern: a period as text, "LLLG" */
+    const struct pe_layer_rule *row;
+    struct pe_name pattern; /* a period as text, "LLLG"; size 0: there is none */
+    size_t period;          /* 0: there is none */
     struct pe_config_value from, until;
-    size_t period; /* 0: there is none */
-    long at;
-    bool last, by_turning, off;
+    bool off;
 };
-
-static struct pe_config_value key_value(const struct pe_config_scope *scope, struct pe_name text)
-{
-    char key[64];
-    const char *end = key;
-    double number;
-
-    if (text.size >= sizeof(key))
-        return (struct pe_config_value){0};
-    memcpy(key, text.at, text.size);
-    key[text.size] = '\0';
-    if (pe_text_number(&end, &number) && !*end)
-        return (struct pe_config_value){PE_CONFIG_NUMBER, {.number = number}};
-    return pe_config_tell(scope, key).value;
-}
 
 /* No layer comes twice in a period of more than LAYERS_MAX: longer ones are alike, whatever number
  * the config has. */
-static void period_take(const struct pe_config_value *value, struct rule *rule)
+static void period_set(const struct pe_config_value *value, struct rule *rule)
 {
     const double period = pe_config_number(value);
 
@@ -194,40 +184,36 @@ static void period_take(const struct pe_config_value *value, struct rule *rule)
         rule->period = period < 2 * LAYERS_MAX ? (size_t)period : 2 * LAYERS_MAX;
 }
 
-static void word_take(const struct pe_config_scope *scope, struct pe_name word, struct rule *rule)
+static struct rule rule_of(const struct pe_config_scope *scope, const struct pe_layer_rule *row)
 {
-    const char *sign = memchr(word.at, '=', word.size);
-    const struct pe_name key = {word.at, sign ? (size_t)(sign - word.at) : word.size};
-    const struct pe_name text = {sign ? sign + 1 : "", sign ? word.size - key.size - 1 : 0};
+    struct rule rule = {.row = row, .period = (size_t)row->period};
+    struct pe_config_effective found;
 
-    if (is(key, "period"))
-        period_take(&(struct pe_config_value[]){key_value(scope, text)}[0], rule);
-    else if (is(key, "from"))
-        rule->from = key_value(scope, text);
-    else if (is(key, "until"))
-        rule->until = key_value(scope, text);
-    else if (is(key, "at"))
-        rule->at = strtol(text.at, NULL, 10);
-    else if (is(key, "switch"))
-        rule->off |= !is_true(&(struct pe_config_value[]){key_value(scope, text)}[0]);
-    else if (is(key, "last"))
-        rule->last = true;
-    else if (is(key, "by-turning"))
-        rule->by_turning = true;
-    else
-        *(rule->usual.size == 0 ? &rule->usual : &rule->other) = word;
+    if (row->period_key) {
+        found = pe_config_effective(scope, row->period_key);
+        period_set(&found.value, &rule);
+    }
+    if (row->from_key)
+        rule.from = pe_config_effective(scope, row->from_key).value;
+    if (row->until_key)
+        rule.until = pe_config_effective(scope, row->until_key).value;
+    if (row->switch_key) {
+        found = pe_config_effective(scope, row->switch_key);
+        rule.off = !is_true(&found.value);
+    }
+    return rule;
 }
 
-/* Is layer i of the other type? A pattern names each: G is the other one. */
+/* Is layer i of the other type? */
 static bool is_other(const struct rule *rule, const struct pe_config_layer *layer, size_t i,
                      size_t count)
 {
     if (rule->off ||
         (pe_config_is_number(&rule->until) && (double)i >= pe_config_number(&rule->until)))
         return false;
-    if (rule->by_turning)
+    if (rule->row->by_rotation)
         return !layer->turns;
-    if (rule->last && i + 1 == count)
+    if (rule->row->last && i + 1 == count)
         return true;
     if (pe_config_is_number(&rule->from))
         return (double)i >= pe_config_number(&rule->from);
@@ -235,35 +221,29 @@ static bool is_other(const struct rule *rule, const struct pe_config_layer *laye
         return rule->pattern.at[i % rule->pattern.size] == 'G' || i + 1 == count;
     if (rule->period == 0)
         return false;
-    return (i + (size_t)((long)rule->period - rule->at)) % rule->period == 0;
+    return (i + (size_t)((long)rule->period - rule->row->at)) % rule->period == 0;
 }
 
-static void types_by_rule(const struct pe_config_scope *scope, const char *words,
+static void types_by_rule(const struct pe_config_scope *scope, const struct pe_layer_rule *row,
                           struct pe_config_layer_list *out)
 {
-    struct rule rule = {0};
-    struct pe_name word;
+    const struct rule rule = rule_of(scope, row);
 
-    while (pe_text_next(&words, ' ', &word))
-        word_take(scope, word, &rule);
-    for (size_t i = 0; i < out->count; i++)
-        out->layers[i].type =
-            is_other(&rule, &out->layers[i], i, out->count) ? rule.other : rule.usual;
+    for (size_t i = 0; i < out->count; i++) {
+        const bool other = row->other && is_other(&rule, &out->layers[i], i, out->count);
+        out->layers[i].type = name_of(other ? row->other : row->usual);
+    }
 }
 
-/* "=full_attention*2 sliding_attention*3 ...": of as many layers as the class has by itself. */
-static void types_by_list(const char *words, struct pe_config_layer_list *out)
+/* As many layers as the class has by itself, else the types are unknown. */
+static void types_by_runs(const struct pe_layer_run *runs, struct pe_config_layer_list *out)
 {
-    struct pe_name word;
     size_t at = 0;
 
-    while (pe_text_next(&words, ' ', &word)) {
-        const char *sign = memchr(word.at, '*', word.size);
-        const struct pe_name type = {word.at, (size_t)(sign - word.at)};
-        for (long left = strtol(sign + 1, NULL, 10); left > 0; left--, at++)
+    for (const struct pe_layer_run *run = runs; run->type; run++)
+        for (int left = run->count; left > 0; left--, at++)
             if (at < out->count)
-                out->layers[at].type = type;
-    }
+                out->layers[at].type = name_of(run->type);
     out->types_unknown = at != out->count;
     for (size_t i = 0; i < out->count && out->types_unknown; i++)
         out->layers[i].type = (struct pe_name){0};
@@ -295,19 +275,19 @@ static void window_put(const struct pe_config_member *of_layer, double usual,
  * every second one has the longer window of the class. */
 static void windows_set(const struct pe_config_scope *scope, struct pe_config_layer_list *out)
 {
-    const struct pe_config_told other = pe_config_trait(scope, "long_window"),
-                                usual = pe_config_tell(scope, "sliding_window");
+    const int64_t long_window = pe_config_class_of(scope)->long_window;
+    const struct pe_config_effective usual = pe_config_effective(scope, "sliding_window");
     const struct pe_config_node *each =
         pe_config_object(pe_config_member(scope->text, "per_layer_config"));
     size_t sliding = 0;
 
-    if (!pe_config_is_number(&other.value))
+    if (long_window == 0)
         return;
     for (const struct pe_config_member *at = each ? each->first : NULL; at; at = at->next)
         window_put(at, pe_config_number(&usual.value), out);
     for (size_t i = 0; i < out->count && !each; i++)
         if (slides(&out->layers[i]) && sliding++ % 2 == 1)
-            out->layers[i].window = (int64_t)pe_config_number(&other.value);
+            out->layers[i].window = long_window;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -315,17 +295,17 @@ static void windows_set(const struct pe_config_scope *scope, struct pe_config_la
 static void types_set(const struct pe_config_scope *scope, const struct pe_config_node *types,
                       struct pe_config_layer_list *out)
 {
-    const struct pe_config_layers *row = pe_config_layers_of(scope);
+    const struct pe_layer_rule *rule = &pe_config_class_of(scope)->types;
     size_t at = 0;
 
     if (types)
         for (const struct pe_config_item *item = types->first_item; item && at < out->count;
              item = item->next)
             out->layers[at++].type = name_of(item->value.as.text);
-    else if (row && *row->layers == '=')
-        types_by_list(row->layers + 1, out);
-    else if (row && *row->layers)
-        types_by_rule(scope, row->layers, out);
+    else if (rule->runs)
+        types_by_runs(rule->runs, out);
+    else if (rule->usual)
+        types_by_rule(scope, rule, out);
     for (size_t i = 0; i < out->count; i++) {
         out->layers[i].attends = out->layers[i].type.size == 0 ||
                                  !pe_text_lists(without_attention, ' ', out->layers[i].type.at,
@@ -339,11 +319,10 @@ enum pe_status pe_config_layers_list(const struct pe_config_scope *scope,
                                      struct pe_config_layer_list *list, struct pe_error *err)
 {
     const struct pe_config_node *types = types_of(scope);
-    const struct pe_config_layers *row = pe_config_layers_of(scope);
-    const size_t told = count_of(scope);
+    const size_t declared = count_of(scope);
 
     *list = (struct pe_config_layer_list){0};
-    list->count = types && (told == 0 || types->count < told) ? types->count : told;
+    list->count = types && (declared == 0 || types->count < declared) ? types->count : declared;
     list->layers = pe_config_take(memory, (list->count + 1) * sizeof(*list->layers));
     if (!list->layers)
         return pe_no_memory(err, "the layers of a config");
@@ -352,6 +331,6 @@ enum pe_status pe_config_layers_list(const struct pe_config_scope *scope,
     turning_by_keys(scope, list);
     types_set(scope, types, list);
     windows_set(scope, list);
-    turning_by_type(scope, row ? row->turning : "", list);
+    turning_by_type(scope, list);
     return PE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/tree/memory.h"
+#include "core/config/tree/chunks.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_CONFIG_TREE_MEMORY_H
-#define CORE_CONFIG_TREE_MEMORY_H
+#ifndef CORE_CONFIG_TREE_CHUNKS_H
+#define CORE_CONFIG_TREE_CHUNKS_H
 
 #include "posenc/work.h"
 

@@ -96,7 +96,7 @@ static const char *layer_within(const struct pe_config_scope *scope, size_t inde
     return NULL;
 }
 
-/* The model's class makes layers differ in a way that only a config tells. */
+/* Do layers differ by the model's class in a way that only the config describes? */
 static bool needs_layers(const struct pe_config_model *model)
 {
     return model && strcmp(model->sliding, "?") == 0;
@@ -261,7 +261,8 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
     return PE_OK;
 }
 
-/* ---- what is about some layers alone --------------------------------------------------------- */
+/* ---- keys of single layers --------------------------------------------------------------------
+ */
 
 static long layer_first(const struct pe_config_node *types, const char *layer_type)
 {
@@ -273,7 +274,7 @@ static long layer_first(const struct pe_config_node *types, const char *layer_ty
     return -1;
 }
 
-/* Finds what per_layer_config says of the first layer of the type that is meant. Its keys are
+/* Finds the object of per_layer_config for the first layer of the type described. Its keys are
  * numbers of layers, which transformers writes as "05". */
 static void layer_find(struct pe_config_reading *reading)
 {

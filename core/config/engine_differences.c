@@ -4,14 +4,14 @@
 #include "core/base/text.h"
 #include "core/config/layers.h"
 
-/* Tells which keys of a config engines read differently. */
+/* The keys of a config that engines read differently. */
 
 static const struct row {
     const char *keys, *values, *unless, *models, *engine, *reads, *source;
 } rows[] = {
 #define READER(keys, values, unless, models, engine, reads, source)                                \
     {keys, values, unless, models, engine, reads, source},
-#include "core/config/whole/readers.def"
+#include "core/config/engine_differences.def"
 #undef READER
 };
 
