@@ -170,10 +170,13 @@ def requests_of(operation):
             if "POST" in operation.methods:
                 yield from in_json(operation, key, value)
                 yield from in_metadata(operation, key, value)
+    good = query_of(operation.good)
+    if "GET" in operation.methods:
+        yield "GET", f"{operation.path}?{good}", None, {}
     for text in MANY:
-        good = query_of(operation.good)
         if "GET" in operation.methods:
             yield "GET", f"{operation.path}?{good}&{text}"[:47000], None, {}
+            yield "GET", f"{operation.path}?{good}&{'&'.join(text.split('&')[:240])}", None, {}
 
 
 # ---- what is held beside -------------------------------------------------------------------------
