@@ -181,8 +181,8 @@ TEST(test_many_threads)
     api_memory_free(memory);
 }
 
-/* The numbers of ranges are in memory once, wherever they are read; one range of a view never is.
- */
+/* The numbers of ranges are in memory once where a view reads them; one range of a view never is,
+ * and neither is one that is longer than the tensors of a function. */
 TEST(test_ranges_are_held_once)
 {
     enum { COUNT = 2000000, LIST = COUNT * 8, ELSE = 6 << 20 };
@@ -199,8 +199,9 @@ TEST(test_ranges_are_held_once)
         OWNED_API api = api_with_budget();
         OWNED_ANSWER answer = call(api, "POST", rows[i].target, NULL, rows[i].body);
         ck_assert_int_eq(answer.status, atoi(rows[i].answer));
-        ck_assert_uint_ge(api_state_read(api).memory_held_max, LIST);
-        ck_assert_uint_lt(api_state_read(api).memory_held_max, LIST + ELSE);
+        const uint64_t list = i == 0 ? LIST : 0;
+        ck_assert_uint_ge(api_state_read(api).memory_held_max, list);
+        ck_assert_uint_lt(api_state_read(api).memory_held_max, list + ELSE);
     }
     OWNED_API api = api_with_budget();
     OWNED_ANSWER answer = call(api, "POST", rows[0].target, NULL, "{'positions': '0..1999999'}");
