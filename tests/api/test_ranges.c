@@ -95,6 +95,21 @@ TEST(a_range_costs_its_share)
     ck_assert_int_eq(range_status(api, TABLE, SIZE / 2 + 1, SIZE + 1000), 413);
 }
 
+/* Rows are made whole: a range of a few bytes costs the rows that it touches. */
+TEST(rows_that_are_touched_are_paid)
+{
+    static const char target[] = "/v1/encodings/sinusoidal/table?dim=65536&length=4&format=raw";
+    enum { ROW = 65536 * 4 };
+    const double whole = (double)work_of(target);
+    const double one = (double)asked_work(target, "Range: bytes=0-9", NULL, 0);
+    char headers[100];
+
+    snprintf(headers, sizeof(headers), "Range: bytes=%d-%d", ROW - 5, ROW + 4);
+    const double two = (double)asked_work(target, headers, NULL, 0);
+    ck_assert_msg(fabs((two - one) * 3 / (whole - one) - 1) < 0.05,
+                  "of 4 rows: one costs %g, two cost %g, all cost %g", one, two, whole);
+}
+
 /* What is no range of a pure answer of bytes costs all of it; a head costs nothing. */
 TEST(what_else_costs_all)
 {
