@@ -95,7 +95,7 @@ static enum api_status tensors_headers(const struct api_request *request,
     api_response_header(response, "Content-Security-Policy", format->policy);
     if (!format->is_file)
         return API_OK;
-    if (format->binary && result->pure && strcmp(request->method, "POST") != 0)
+    if (api_has_ranges(request, result))
         api_response_header(response, "Accept-Ranges", "bytes");
     if ((!result->encoding || json_header(response, "Encoding-Parameters", result->encoding)) &&
         (json_array_size(result->warnings) == 0 ||

@@ -64,6 +64,12 @@ static uint64_t most_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+bool api_has_ranges(const struct api_request *request, const struct api_result *result)
+{
+    return request->format->is_file && request->format->binary && result->pure &&
+           strcmp(request->method, "POST") != 0;
+}
+
 double api_range_share(const struct api_request *request, const struct api_result *result,
                        uint64_t size)
 {
@@ -72,7 +78,7 @@ double api_range_share(const struct api_request *request, const struct api_resul
 
     if (request->head_only)
         return 0;
-    if (size == 0 || !request->range || !result->pure || !request->format->binary ||
+    if (size == 0 || !request->range || !api_has_ranges(request, result) ||
         (request->if_range && (!result->etag || strcmp(request->if_range, result->etag) != 0)) ||
         !range_read(request->range, size, &range) || range.first >= size)
         return 1;

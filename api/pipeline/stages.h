@@ -109,6 +109,9 @@ enum api_status api_report_tag(struct api_intake *intake, struct api_error *err)
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
+/* Ranges are sent of pure binary files, and never as answers to POST. */
+bool api_has_ranges(const struct api_request *request, const struct api_result *result);
+
 /* How much of a result's rows is made: the part that lies in the range that is asked for, 0 for
  * HEAD, else 1. `size`: bytes of all of them. */
 double api_range_share(const struct api_request *request, const struct api_result *result,

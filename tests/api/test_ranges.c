@@ -34,19 +34,33 @@ static struct api *api_of_work(uint64_t most)
     return api_make(&settings);
 }
 
-/* The least --work-max that a request is granted with, to a thousandth. */
-static uint64_t work_of(const char *target)
+static int posted_status(struct api *api, const char *target, const char *headers, const void *body,
+                         size_t size)
+{
+    OWNED_ANSWER answer = call_bytes(api, "POST", target, headers, body, size);
+
+    return answer.status;
+}
+
+/* The least --work-max that a request is granted with, to a thousandth; body: a POST. */
+static uint64_t asked_work(const char *target, const char *headers, const void *body, size_t size)
 {
     uint64_t low = 0, high = UINT64_C(1) << 40;
 
     while (high - low > 1 + high / 1000) {
         const uint64_t middle = low + (high - low) / 2;
         OWNED_API api = api_of_work(middle);
-        const int status = status_of(api, "GET", target, NULL);
+        const int status = body ? posted_status(api, target, headers, body, size)
+                                : status_of(api, "GET", target, headers);
         ck_assert_msg(status == 413 || status < 300, "%s: %d", target, status);
         *(status == 413 ? &low : &high) = middle;
     }
     return high;
+}
+
+static uint64_t work_of(const char *target)
+{
+    return asked_work(target, NULL, NULL, 0);
 }
 
 /* The longest range from a byte on that is granted. */
@@ -81,6 +95,21 @@ TEST(a_range_costs_its_share)
     ck_assert_int_eq(range_status(api, TABLE, SIZE / 2 + 1, SIZE + 1000), 413);
 }
 
+/* Rows are made whole: a range of a few bytes costs the rows that it touches. */
+TEST(rows_that_are_touched_are_paid)
+{
+    static const char target[] = "/v1/encodings/sinusoidal/table?dim=65536&length=4&format=raw";
+    enum { ROW = 65536 * 4 };
+    const double whole = (double)work_of(target);
+    const double one = (double)asked_work(target, "Range: bytes=0-9", NULL, 0);
+    char headers[100];
+
+    snprintf(headers, sizeof(headers), "Range: bytes=%d-%d", ROW - 5, ROW + 4);
+    const double two = (double)asked_work(target, headers, NULL, 0);
+    ck_assert_msg(fabs((two - one) * 3 / (whole - one) - 1) < 0.05,
+                  "of 4 rows: one costs %g, two cost %g, all cost %g", one, two, whole);
+}
+
 /* What is no range of a pure answer of bytes costs all of it; a head costs nothing. */
 TEST(what_else_costs_all)
 {
@@ -100,6 +129,36 @@ TEST(what_else_costs_all)
     snprintf(headers, sizeof(headers), "Range: bytes=0-9\nIf-Range: %s",
              answer_header(&head, "ETag"));
     ck_assert_int_eq(status_of(api, "GET", TABLE, headers), 206);
+}
+
+/* An answer of which no range is sent is made whole, and costs all of it: a POST of a view, and one
+ * of tensors. */
+TEST(an_answer_without_ranges_costs_all)
+{
+    static const char *const targets[] = {
+        TABLE,
+        "/v1/encodings/sinusoidal/table?dim=64&length=20000&format=raw",
+        "/v1/layout?from_layout=half&to_layout=interleaved&kind=table&format=raw",
+        "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0&format=raw",
+    };
+    enum { BODY = 1 << 20 };
+    static const char tensor[] = "Content-Type: application/octet-stream\n"
+                                 "Tensor-Dtype: f32\nTensor-Shape: 1,2,2048,64";
+    unsigned char *bytes = calloc(1, BODY);
+
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        const bool is_view = strstr(targets[i], "/encodings/");
+        const char *type = is_view ? "Content-Type: application/json" : tensor;
+        const void *body = is_view ? (const void *)"{}" : bytes;
+        const size_t size = is_view ? 2 : BODY;
+        const uint64_t whole = asked_work(targets[i], type, body, size);
+        OWNED_API api = api_of_work(whole / SHARES);
+        char headers[200];
+        snprintf(headers, sizeof(headers), "%s\nRange: bytes=0-9", type);
+        ck_assert_msg(posted_status(api, targets[i], headers, body, size) == 413,
+                      "POST %s with a range is granted", targets[i]);
+    }
+    free(bytes);
 }
 
 /* A range of text is text made from the begin. */

@@ -7,6 +7,7 @@ import os
 import numpy
 import pytest
 from bodies import JSON, NPY, SAFETENSORS
+from safetensors.numpy import save as safetensors_save
 from typed import BINARY
 
 MEDIA = {"npy": NPY, "safetensors": SAFETENSORS, "json": JSON}
@@ -73,6 +74,28 @@ def test_comparisons(posenc, tensors, server):
     assert code == 6 and "say which as FILE:NAME" in said
     code, said = posenc.refused("compare", "f.safetensors:inv_freq", "rope")
     assert code == 3 and "tensor a: a table is [positions, width]" in said
+
+
+def test_tables_of_other_writers(posenc, server):
+    """Files as libraries write them: with metadata, of any version and dtype, in Fortran order."""
+    numbers = [[0, 1], [0.75, 0.5], [0.25, 0.125]]
+    for dtype in ("f32", "f64", "f16"):
+        mine = {"dtype": dtype, "shape": [3, 2], "data": numbers}
+        wanted = server.post("/v1/comparison", json={
+            "a": {"name": "sinusoidal"}, "b": "tensor:b", "tensors": {"b": mine}}).content
+        array = numpy.array(numbers, {"f32": "<f4", "f64": "<f8", "f16": "<f2"}[dtype])
+        files = {"t.safetensors": safetensors_save({"t": array}, {"format": "pt"})}
+        for version in ((1, 0), (2, 0), (3, 0)):
+            stream = io.BytesIO()
+            numpy.lib.format.write_array(stream, array, version=version)
+            files[f"t{version[0]}.npy"] = stream.getvalue()
+        for name, content in files.items():
+            (posenc.folder / name).write_bytes(content)
+            assert posenc("compare", "sinusoidal", name) == wanted, name
+        assert posenc("compare", "sinusoidal", "t.safetensors:t") == wanted
+        numpy.save(posenc.folder / "columns.npy", numpy.asfortranarray(array))
+        code, said = posenc.refused("compare", "sinusoidal", "columns.npy")
+        assert code == 6 and "C order" in said
 
 
 def test_encodings_and_help(posenc, server):

@@ -5,6 +5,7 @@ import http.client
 import io
 import json
 import os
+import random
 import subprocess
 import zlib
 
@@ -176,6 +177,43 @@ def test_curl_and_requests(server, accept):
                                                     capture_output=True).stdout:
         fields = [] if accept is None else ["-H", f"Accept-Encoding: {accept}"]
         assert subprocess.run(curl + fields, check=True, capture_output=True).stdout == plain.body
+
+
+NAMES = {"zstd": ["zstd"], "gzip": ["gzip", "x-gzip"], "deflate": ["deflate"]}  # preferred first
+
+
+def chosen(elements):
+    """RFC 9110, 12.5.3, restated: the coding of an answer, "identity", or None: it is refused."""
+    quality = {name: weight for name, weight in reversed(elements)}  # the first of a name counts
+
+    def of(names):
+        return next((weight for name, weight in elements if name in names), quality.get("*", 0))
+
+    best = max(NAMES, key=lambda name: of(NAMES[name]))  # the first of the best
+    if of(NAMES[best]) > 0 and of(NAMES[best]) >= quality.get("identity", -1):
+        return best
+    return "identity" if quality.get("identity", quality.get("*", 1)) > 0 else None
+
+
+def test_what_accept_encoding_chooses(server):
+    """Random lists: names in any case, other names of a coding, weights, and `*`."""
+    rng, seen = random.Random(31), set()
+    names = ["zstd", "gzip", "x-gzip", "deflate", "identity", "*", "br"]
+    for _ in range(200):
+        elements = [(name, rng.choice([0, 0.001, 0.5, 0.5, 1])) for name in
+                    rng.sample(names, rng.randint(1, 4))]
+        if {"gzip", "x-gzip"} <= {name for name, _ in elements}:
+            continue  # two weights of one coding
+        field = ", ".join(rng.choice([name, name.upper()]) +
+                          (f";q={weight}" if weight < 1 or rng.random() < 0.5 else "")
+                          for name, weight in elements)
+        wanted = chosen(elements)
+        answer = get(server, "/v1/encodings/rope", {"Accept-Encoding": field})
+        assert answer.status == (200 if wanted else 406), field
+        if wanted:
+            assert answer.headers.get("content-encoding", "identity") == wanted, field
+        seen.add(wanted)
+    assert seen == {*NAMES, "identity", None}
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/openapi.yaml", "/openapi.json", "/v1/encodings"])

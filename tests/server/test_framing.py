@@ -167,6 +167,32 @@ def test_refused(server, name):
     assert wire.is_alive(server.port)
 
 
+@pytest.mark.parametrize("change", ["lower", "upper", "swapcase"])
+def test_names_of_fields_have_no_case(server, change):
+    """What the framing depends on is refused however its fields are written."""
+    names = rb"(?<=\r\n)(Host|Content-Length|Transfer-Encoding)(?= ?:)"
+    judged = 0
+    for name, (raw, statuses) in REFUSED.items():
+        changed = re.sub(names, lambda match: getattr(match[0], change)(), raw)
+        if changed != raw:
+            answer, closed = wire.ask(server.port, changed)
+            assert (answer.status if answer else None) in statuses and closed, name
+            judged += 1
+    assert judged > 10
+
+
+def test_characters_of_values(server):
+    """RFC 9110, 5.5: a value has no control characters but tabs; bytes above 127 are opaque."""
+    refused = set()
+    for character in set(range(1, 256)) - {10, 13}:
+        answer, closed = wire.ask(server.port, GET + HOST + b"Connection: close\r\nX-A: a" +
+                                  bytes([character]) + b"b\r\n\r\n")
+        assert answer.status in (200, 400) and closed
+        if answer.status == 400:
+            refused.add(character)
+    assert refused == {*range(1, 32), 127} - {9, 10, 13}
+
+
 SERVED = {  # refused, but not for their framing: the connection goes on
     "23 %00 in the path": (b"GET /v1%00 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "23 %zz in the path": (b"GET /v1%zz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
