@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what openapi.yaml and docs/reference.md say of encodings, from the service's catalogue,
-between the lines `# generated: NAME` and `# end`; and from openapi.yaml openapi.json and the
-parameters of the Python package's functions.
+"""Generates the parts of openapi.yaml and docs/reference.md that describe encodings, between the
+lines `# generated: NAME` and `# end`, from the catalogue of the service; formats openapi.yaml; and
+generates from it openapi.json and the parameters of the Python package's functions.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""
@@ -14,26 +14,14 @@ import sys
 import tempfile
 import time
 
-import yaml
-
-import openapi_aliases
 import openapi_formats
 import openapi_parameters
 import openapi_python
 import openapi_regions as regions_of
+import openapi_yaml
 from openapi_catalogue import FUNCTIONS, Catalogue
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Dates and the like stay the text that they are: JSON has nothing else."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def own_names(document, function):
@@ -45,48 +33,72 @@ def own_names(document, function):
     return {entry["name"] for entry in at if "name" in entry}
 
 
-def generate(url):
-    """file name -> text, of all files that are made of the catalogue."""
-    contract = openapi_aliases.whole((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
-    by_hand = re.sub(r"(?m)^ *# generated: (?:parameters of|encodings|views).*\n(?:.*\n)*?"
-                     r" *# end\n", "", contract)
-    referred = set(re.findall('"#/components/parameters/(.*?)"', by_hand))
-    by_hand = yaml.load(by_hand, Loader)
-    catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
-                          by_hand["components"]["schemas"], referred)
+def parameters_referred(node):
+    """The components of parameters that a part of the document refers to."""
+    if isinstance(node, dict):
+        if str(node.get("$ref", "")).startswith("#/components/parameters/"):
+            yield node["$ref"].rsplit("/", 1)[1]
+        node = list(node.values())
+    for child in node if isinstance(node, list) else ():
+        yield from parameters_referred(child)
+
+
+def written_by_hand(contract):
+    """The document without the regions that list parameters, encodings and views."""
+    for function in FUNCTIONS:
+        contract = openapi_yaml.with_region(contract, f"parameters of {function}", [])
+    for name in ("parameters of views", "encodings", "views"):
+        contract = openapi_yaml.with_region(contract, name, {})
+    return openapi_yaml.without_comments(contract)
+
+
+def regions_made(catalogue, names, by_hand):
+    """region name -> data."""
     regions = {"views": regions_of.views(catalogue), "encodings": regions_of.schemas(catalogue),
                "answers of views": regions_of.answers(catalogue),
                "examples of the catalogue": regions_of.catalogue_examples(catalogue),
                "bodies of views": regions_of.bodies(catalogue),
                "parameters of views": openapi_parameters.components(catalogue)}
     regions |= openapi_formats.regions(
-        catalogue, re.findall(r"# generated: formats of (\w+)", contract))
+        catalogue, [name.split()[-1] for name in names if name.startswith("formats of ")])
     for function in FUNCTIONS:
         regions[f"parameters of {function}"] = regions_of.function_parameters(catalogue, function)
-    for path in re.findall(r"# generated: answers of (/\S+)", contract):
-        regions[f"answers of {path}"] = regions_of.function_answers(
-            catalogue, path, by_hand["paths"][path]["post"])
-    for name, text in regions.items():
-        contract = region_set(contract, "#", name, text)
-    contract = openapi_aliases.shortened(contract)
-    reference = region_set((ROOT / "docs/reference.md").read_text(encoding="utf-8"), "<!--",
-                           "encodings", regions_of.encodings_table(catalogue))
-    document = as_json(contract)
+    for name in names:
+        if name.startswith("answers of /"):
+            path = name.split()[-1]
+            regions[name] = regions_of.function_answers(catalogue, path,
+                                                        by_hand["paths"][path]["post"])
+    return regions
+
+
+def generate(url):
+    """file name -> text, of all files that are made of the catalogue."""
+    contract = openapi_yaml.load((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
+    names = list(openapi_yaml.region_names(contract))
+    by_hand = written_by_hand(contract)
+    catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
+                          by_hand["components"]["schemas"], set(parameters_referred(by_hand)))
+    for name, content in regions_made(catalogue, names, by_hand).items():
+        contract = openapi_yaml.with_region(contract, name, content)
+        assert contract is not None, f"no region {name}"
+    reference = table_set((ROOT / "docs/reference.md").read_text(encoding="utf-8"),
+                          regions_of.encodings_table(catalogue))
+    document = openapi_yaml.without_comments(contract)
     functions = openapi_python.functions(
-        (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), json.loads(document))
-    return {"openapi.yaml": contract, "openapi.json": document, "docs/reference.md": reference,
-            openapi_python.SOURCE: functions}
+        (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), document)
+    return {"openapi.yaml": openapi_yaml.dump(contract), "openapi.json": as_json(document),
+            "docs/reference.md": reference, openapi_python.SOURCE: functions}
 
 
-def region_set(whole, mark, name, text):
-    pattern = rf"(?m)^( *{mark} generated: {name}(?: -->)?\n)(?:.*\n)*?( *{mark} end)"
-    assert re.search(pattern, whole), f"no region {name}"
-    return re.sub(pattern, lambda found: found.group(1) + text + found.group(2), whole, count=1)
+def table_set(text, table):
+    """docs/reference.md with its table of encodings."""
+    pattern = r"(?m)^(<!-- generated: encodings -->\n)(?:.*\n)*?(<!-- end)"
+    assert re.search(pattern, text), "no table of encodings"
+    return re.sub(pattern, lambda found: found.group(1) + table + found.group(2), text, count=1)
 
 
-def as_json(text):
-    return json.dumps(yaml.load(text, Loader), ensure_ascii=False, separators=(",", ":"),
-                      allow_nan=False) + "\n"
+def as_json(document):
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The catalogue of the service by kinds of views, and the writing of YAML."""
+"""The catalogue of the service, by kinds of views."""
 import json
 import re
 import urllib.request
@@ -22,52 +22,6 @@ def camel(*names):
 
 def ref(*path):
     return {"$ref": "#/components/" + "/".join(path)}
-
-
-WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
-FIRST, INSIDE = r"[A-Za-z(/]", r"[^\x00-\x1f:?,\[\]{}]*"  # of text that needs no quotes in a flow
-
-
-def plain(text, inside=INSIDE):
-    return re.fullmatch(FIRST + inside, text) and text.strip() == text and \
-        " #" not in text and text.lower() not in WORDS
-
-
-def flow(value):
-    """YAML on one line. JSON is such, but for floats: YAML 1.1 wants a dot in them."""
-    if isinstance(value, str) and plain(value):
-        return value
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key_of(k)}: {flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, float) and "e" in repr(value) and "." not in repr(value):
-        return repr(value).replace("e", ".0e")
-    return json.dumps(value, ensure_ascii=False)
-
-
-def alone(value):
-    """The same, as the whole rest of a line: text may have commas and brackets in it."""
-    return value if isinstance(value, str) and plain(value, r"(?:[^\x00-\x1f:]|:(?! |$))*") \
-        else flow(value)
-
-
-def key_of(text):
-    is_plain = re.fullmatch(r"[A-Za-z_$/][\w$/.{}-]*|[1-9]XX", text) and text not in ("y", "n")
-    return text if is_plain else json.dumps(text)
-
-
-class Writer:
-    """Lines of block YAML, with the leaves on one line each."""
-
-    def __init__(self, indent):
-        self.lines, self.indent = [], indent
-
-    def put(self, depth, text):
-        self.lines.append("  " * (self.indent + depth) + text)
-
-    def text(self):
-        return "\n".join(self.lines) + "\n"
 
 
 class Catalogue:

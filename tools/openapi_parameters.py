@@ -3,7 +3,7 @@
 import collections
 import functools
 
-from openapi_catalogue import Writer, camel, flow, ref
+from openapi_catalogue import camel, ref
 
 USUAL_UNITS = ("positions", "elements")  # of places and of widths, as `info` says
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
@@ -261,8 +261,5 @@ def placed(catalogue, key):
 
 
 def components(catalogue):
-    out = Writer(2)
-    for key, entry in listed(catalogue)[0].items():
-        if "$ref" in placed(catalogue, key):
-            out.put(0, f"{key}: {flow(entry)}")
-    return out.text()
+    return {key: entry for key, entry in listed(catalogue)[0].items()
+            if "$ref" in placed(catalogue, key)}

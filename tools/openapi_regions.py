@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Parts of openapi.yaml and docs/reference.md made of the catalogue, but for parameters."""
+"""The parts of openapi.yaml and docs/reference.md that are made of the catalogue, except the
+parameters."""
 import functools
 import json
 import re
 import urllib.parse
 
-from openapi_catalogue import (FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref,
-                               schema_name)
+from openapi_catalogue import FUNCTIONS, UNLISTED, camel, ref, schema_name
 from openapi_parameters import (component, exact_schema, manifold, manifold_schema, placed,
                                 repeated, schema_of, shared, shared_schema, wide_schema)
 
@@ -40,12 +40,9 @@ def described(members):
     return "\n".join(f"- {', '.join(names)}: {text}" for text, names in said.items())
 
 
-def head(out, method, kind, summary, description):
-    out.put(2, f"{method}:")
-    out.put(3, f"operationId: {method}{camel(kind)}")
-    out.put(3, "tags: [views]")
-    out.put(3, f"summary: {alone(summary)}")
-    out.put(3, f"description: {alone(description)}")
+def head(method, kind, summary, description):
+    return {"operationId": method + camel(kind), "tags": ["views"], "summary": summary,
+            "description": description}
 
 
 def path_name(catalogue, kind, members):
@@ -60,20 +57,20 @@ def path_name(catalogue, kind, members):
             "schema": schema, "example": chosen(catalogue, kind)[0]["name"]}
 
 
-def view_get(out, catalogue, kind, members):
-    head(out, "get", kind, members[0][1]["title"], described(members))
+def view_get(catalogue, kind, members):
     required = catalogue.required(kind)
     taken = [placed(catalogue, component(catalogue, name, kind, required))
              for name in catalogue.names(kind)]
     taken.append(ref("parameters", "ifNoneMatch"))
-    out.put(3, f"parameters: {flow(taken)}")
-    answers_put(out, {"200": "View", "206": "PartialContent", "304": "NotModified"})
+    return head("get", kind, members[0][1]["title"], described(members)) | {
+        "parameters": taken,
+        "responses": responses({"200": "View", "206": "PartialContent", "304": "NotModified"})}
 
 
-def answers_put(out, names):
+def responses(names):
     """Some tools miss a failure that is not a number."""
     names = names | {"4XX": "Failure", "default": "Failure"}
-    out.put(3, f"responses: {flow({key: ref('responses', at) for key, at in names.items()})}")
+    return {key: ref("responses", at) for key, at in names.items()}
 
 
 def typed(text, schema):
@@ -91,7 +88,7 @@ def example_body(entry, view):
     return {name: typed(text, known[name]) for name, text in query}
 
 
-def view_post(out, kind, members):
+def view_post(kind, members):
     description = "Parameters in a body."
     tensors = {name: [entry["name"] for entry, view in members if name in view["tensors"]]
                for _, view in members for name in view["tensors"]}
@@ -100,50 +97,42 @@ def view_post(out, kind, members):
         description += f" {' and '.join(names)} may be posted `{name}`{named}."
     if tensors:
         description += " tensor=NAME names that of an npy or raw body."
-    head(out, "post", kind, members[0][1]["title"] + ", posted", description)
     taken = ("format", "viewTensor") if tensors else ("format",)
-    out.put(3, f"parameters: {flow([ref('parameters', name) for name in taken])}")
-    out.put(3, f"requestBody: {flow(ref('requestBodies', 'Tensors' if tensors else 'View'))}")
-    answers_put(out, {"200": "View"})
+    return head("post", kind, members[0][1]["title"] + ", posted", description) | {
+        "parameters": [ref("parameters", name) for name in taken],
+        "requestBody": ref("requestBodies", "Tensors" if tensors else "View"),
+        "responses": responses({"200": "View"})}
 
 
 def views(catalogue):
-    out = Writer(0)
+    found = {}
     for kind, members in catalogue.kinds.items():
         entry, view = members[0]
-        out.put(1, view["href"].replace(f"/{entry['name']}/", "/{name}/", 1) + ":")
-        out.put(2, f"parameters: [{flow(path_name(catalogue, kind, members))}]")
-        view_get(out, catalogue, kind, members)
-        view_post(out, kind, members)
-    return out.text()
+        found[view["href"].replace(f"/{entry['name']}/", "/{name}/", 1)] = {
+            "parameters": [path_name(catalogue, kind, members)],
+            "get": view_get(catalogue, kind, members),
+            "post": view_post(kind, members)}
+    return found
 
 
 def bodies(catalogue):
     """What can be posted to a view; where it takes tensors, as them too."""
-    out = Writer(2)
+    found = {}
     for key, posted in (("View", ()), ("Tensors", POSTED)):
         kinds = {kind: members for kind, members in catalogue.kinds.items()
                  if any(view["tensors"] for _, view in members) == bool(posted)}
-        out.put(0, key + ":")
-        out.put(1, "required: true")
-        out.put(1, "content:")
-        out.put(2, "application/json:")
-        out.put(3, f"schema: {flow(ref('schemas', 'ViewRequest'))}")
-        out.put(3, "examples:")
-        for kind, members in kinds.items():
-            out.put(4, f"{kind}: {flow({'value': example_body(*chosen(catalogue, kind))})}")
-        for media in posted:
-            out.put(2, f"{media}: {flow({'schema': ref('schemas', 'Bytes')})}")
-    return out.text()
+        examples = {kind: {"value": example_body(*chosen(catalogue, kind))} for kind in kinds}
+        found[key] = {"required": True, "content": {
+            "application/json": {"schema": ref("schemas", "ViewRequest"), "examples": examples},
+            **{media: {"schema": ref("schemas", "Bytes")} for media in posted}}}
+    return found
 
 
 def answers(catalogue):
     """An answer of each kind of view, to the request that the contract shows."""
-    out = Writer(6)
-    for kind, members in catalogue.kinds.items():
-        answer = json.loads(answer_text(catalogue, chosen(catalogue, kind)[1]["example"]))
-        out.put(0, f"{kind}: {flow({'value': answer})}")
-    return out.text()
+    return {kind: {"value": json.loads(answer_text(catalogue,
+                                                   chosen(catalogue, kind)[1]["example"]))}
+            for kind in catalogue.kinds}
 
 
 def named(catalogue, entry):
@@ -157,58 +146,54 @@ def named(catalogue, entry):
 
 
 def schemas(catalogue):
-    out = Writer(2)
-    out.put(0, "EncodingName:")
-    out.put(1, "type: string")
-    out.put(1, "description: The encodings that are built in.")
-    out.put(1, f"enum: {flow([entry['name'] for entry in catalogue.entries])}")
+    found = {"EncodingName": {"type": "string", "description": "The encodings that are built in.",
+                              "enum": [entry["name"] for entry in catalogue.entries]}}
     for entry in catalogue.entries:
-        schema = {"type": "object", "description": entry["title"] + ".", "required": ["name"],
-                  "properties": named(catalogue, entry), "additionalProperties": False}
-        out.put(0, f"{schema_name(entry['name'])}: {flow(schema)}")
-    out.put(0, "Encoding:")
-    out.put(1, "description: An encoding with its parameters, as answers name it.")
-    names = [entry["name"] for entry in catalogue.entries] + list(UNLISTED)
-    found = {name: ref("schemas", schema_name(name)) for name in names}
-    out.put(1, f"oneOf: {flow(list(found.values()))}")
-    mapping = {name: at["$ref"] for name, at in found.items()}
-    out.put(1, f"discriminator: {flow({'propertyName': 'name', 'mapping': mapping})}")
+        found[schema_name(entry["name"])] = {
+            "type": "object", "description": entry["title"] + ".", "required": ["name"],
+            "properties": named(catalogue, entry), "additionalProperties": False}
+    found["Encoding"] = any_encoding(catalogue)
     for function in FUNCTIONS:
-        function_schemas(out, catalogue, function)
-    for name, key in shared(catalogue).items():
-        out.put(0, f"{key}: {flow(shared_schema(catalogue, name))}")
-    for name, key in manifold(catalogue).items():
-        out.put(0, f"{key}: {flow(manifold_schema(catalogue, name))}")
-    for key, about in repeated(catalogue).items():
-        out.put(0, f"{key}: {flow(schema_of(about))}")
+        found[camel(function, "encoding")] = function_schema(catalogue, function)
+    found |= {key: shared_schema(catalogue, name) for name, key in shared(catalogue).items()}
+    found |= {key: manifold_schema(catalogue, name) for name, key in manifold(catalogue).items()}
+    found |= {key: schema_of(about) for key, about in repeated(catalogue).items()}
     of_encodings = {name: None for entry in catalogue.entries
                     for name in entry["parameters"]["properties"]}
     own = set.union(*catalogue.own.values())
-    parameters_put(out, catalogue, "EncodingParameters", "Parameters of any encoding.",
-                   [name for name in of_encodings if name not in own])
-    parameters_put(out, catalogue, "ViewParameters", "What any view takes besides.",
-                   [name for name in catalogue.all_names() if name not in EVERYWHERE
-                    and (name in own or name not in of_encodings)])
-    return out.text()
+    found["EncodingParameters"] = wide_object(
+        catalogue, "Parameters of any encoding.",
+        [name for name in of_encodings if name not in own])
+    found["ViewParameters"] = wide_object(
+        catalogue, "What any view takes besides.",
+        [name for name in catalogue.all_names()
+         if name not in EVERYWHERE and (name in own or name not in of_encodings)])
+    return found
 
 
-def parameters_put(out, catalogue, key, text, names):
-    out.put(0, key + ":")
-    out.put(1, f"description: {text}")
-    out.put(1, "type: object")
-    out.put(1, f"properties: {flow({name: wide_schema(catalogue, name) for name in names})}")
+def any_encoding(catalogue):
+    names = [entry["name"] for entry in catalogue.entries] + list(UNLISTED)
+    found = {name: ref("schemas", schema_name(name)) for name in names}
+    mapping = {name: at["$ref"] for name, at in found.items()}
+    return {"description": "An encoding with its parameters, as answers name it.",
+            "oneOf": list(found.values()),
+            "discriminator": {"propertyName": "name", "mapping": mapping}}
 
 
-def function_schemas(out, catalogue, function):
+def wide_object(catalogue, text, names):
+    return {"description": text, "type": "object",
+            "properties": {name: wide_schema(catalogue, name) for name in names}}
+
+
+def function_schema(catalogue, function):
     names = names_of(catalogue, function)
     choices = [{"type": "string", "enum": names},
                *(ref("schemas", schema_name(name)) for name in names),
                ref("schemas", "EncodingOfConfig")]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))
-    out.put(0, camel(function, "encoding") + ":")
-    out.put(1, f"description: {function.capitalize()} takes these, by name or with parameters.")
-    out.put(1, f"anyOf: {flow(choices)}")
+    text = f"{function.capitalize()} takes these, by name or with parameters."
+    return {"description": text, "anyOf": choices}
 
 
 def names_of(catalogue, function):
@@ -218,7 +203,6 @@ def names_of(catalogue, function):
 
 def function_parameters(catalogue, function):
     """The query of a function: the parameters of its encodings."""
-    out = Writer(4)
     names = names_of(catalogue, function)
     schema = {"type": "string", "enum": names}
     if "learned" in names:
@@ -227,9 +211,7 @@ def function_parameters(catalogue, function):
                "schema": schema}]
     taken = {name: None for entry in catalogue.taking(function)
              for name in entry["parameters"]["properties"] if name not in catalogue.own[function]}
-    listed += [placed(catalogue, component(catalogue, name, None, False)) for name in taken]
-    out.put(0, flow(listed)[1:-1] + ",")
-    return out.text()
+    return listed + [placed(catalogue, component(catalogue, name, None, False)) for name in taken]
 
 
 def catalogue_examples(catalogue):
@@ -240,19 +222,19 @@ def catalogue_examples(catalogue):
     for entry in found["encodings"]:
         entry["parameters"]["properties"] = {}
         entry["operations"] = []
-    return f"            shortened: {flow({'value': found})}\n"
+    return {"shortened": {"value": found}}
 
 
 def function_answers(catalogue, path, operation):
     """The answers of the service to the examples of bodies that are written by hand."""
-    out = Writer(6)
+    found = {}
     body = operation["requestBody"]["content"]["application/json"]
     for name, example in body["examples"].items():
         answer = json.loads(catalogue.post(path, example["value"]))
         if "candidates" in answer:  # the best is enough for an example
             del answer["candidates"][1:]
-        out.put(0, f"{key_of(name)}: {flow({'value': answer})}")
-    return out.text()
+        found[name] = {"value": answer}
+    return found
 
 
 def encodings_table(catalogue):

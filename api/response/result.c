@@ -11,18 +11,21 @@ const struct pe_param api_answer_list[] = {
     {.name = "flat",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "JSON: all numbers of a tensor in one list."},
+     .doc = "Write the numbers of a tensor in JSON as one list instead of nested lists."},
     {.name = "data_format",
      .type = PE_CHOICE,
      .choices = "nested,base64",
      .fallback = "nested",
-     .doc = "JSON: numbers in nested lists, or little-endian bytes in base64."},
+     .doc = "How JSON contains the elements of a tensor: nested lists of numbers, or their "
+            "little-endian bytes in base64."},
     {.name = "download",
      .type = PE_BOOLEAN,
-     .doc = "Should a browser save the answer? JSON: no, other formats: yes."},
+     .doc = "Whether a browser saves the answer as a file; if absent, it does for all "
+            "formats except JSON."},
     {.name = "revision",
      .type = PE_TEXT,
-     .doc = "The server's revision as GET /v1 tells it: the answer may be kept for ever."},
+     .doc = "The revision of the server as reported by GET /v1; with it, the answer may be "
+            "cached for ever."},
 };
 
 const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list[0]);

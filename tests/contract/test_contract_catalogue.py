@@ -22,7 +22,7 @@ def catalogue(server):
 
 
 def test_generated(server):
-    """Generated parts of openapi.yaml, openapi.json and docs/reference.md are up to date."""
+    """The generated parts of openapi.yaml, openapi.json and docs/reference.md are up to date."""
     for name, text in openapi.generate(server.url).items():
         assert (contract.ROOT / name).read_text() == text, f"{name}: run make openapi"
 

@@ -4,11 +4,16 @@
 import collections
 import json
 import re
+import sys
 
 import openapi_spec_validator
+import pytest
 import yaml
 
 import document as contract
+
+sys.path.insert(0, str(contract.ROOT / "tools"))
+import openapi_yaml  # noqa: E402
 
 
 def test_valid():
@@ -52,15 +57,65 @@ def test_generators_can_read_it():
     assert not [name for name in contract.schemas if name in refers(name)]
 
 
-def test_aliases_are_few():
-    """Readers guard against bombs: SnakeYAML takes 50 aliases of what is not text, the package yaml
-    of npm 100 of one anchor."""
-    events = list(yaml.parse(contract.FILE.read_text(), yaml.CSafeLoader))
-    text = {event.anchor for event in events if isinstance(event, yaml.ScalarEvent)}
-    uses = collections.Counter(event.anchor for event in events
-                               if isinstance(event, yaml.AliasEvent))
-    assert max(uses.values()) < 99
-    assert sum(count for anchor, count in uses.items() if anchor not in text) <= 50
+def test_form():
+    """Block style without anchors and aliases, on lines of at most 100 columns; mappings on one
+    line are parts of examples only."""
+    text = contract.FILE.read_text()
+    assert not [event for event in yaml.parse(text, yaml.CSafeLoader)
+                if getattr(event, "anchor", None)]
+    assert max(map(len, text.split("\n"))) <= 100
+    faults, nodes = [], [("", False, yaml.compose(text, yaml.CSafeLoader))]
+    while nodes:
+        at, shown, node = nodes.pop()
+        if isinstance(node, yaml.MappingNode):
+            if node.flow_style and node.value and not shown:
+                faults.append(at)
+            nodes += [(f"{at}/{key.value}", shown or key.value in ("value", "example"), value)
+                      for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            nodes += [(at, shown, item) for item in node.value]
+    assert not faults, "\n".join(faults)
+
+
+def test_formatting_keeps_the_document():
+    """`make openapi` formats the parts written by hand too: a second time changes nothing."""
+    text = contract.FILE.read_text()
+    loaded = openapi_yaml.load(text)
+    assert openapi_yaml.without_comments(loaded) == contract.document
+    assert openapi_yaml.dump(loaded) == text
+    compact = """# first
+a: {b: [1, 2], c: "x: y"}
+# generated: things
+t: |
+  # no comment
+  text
+# end
+l:
+  # in a list
+  - {k: 1.0e-07, m: "a\\n\\n  b\\n"}
+"""
+    for _ in range(2):
+        document = openapi_yaml.load(compact)
+        assert openapi_yaml.without_comments(document) == {
+            "a": {"b": [1, 2], "c": "x: y"}, "t": "# no comment\ntext\n",
+            "l": [{"k": 1e-7, "m": "a\n\n  b\n"}]}
+        assert list(openapi_yaml.region_names(document)) == ["things"]
+        compact = openapi_yaml.dump(document)
+    assert "\na:\n  b: [1, 2]\n" in compact and "\nl:\n  # in a list\n" in compact
+    changed = openapi_yaml.dump(openapi_yaml.with_region(document, "things", {"u": "new"}))
+    assert "# generated: things\nu: new\n# end\nl:\n" in changed
+
+
+@pytest.mark.parametrize("text", [
+    "word " * 40, "word " * 40 + "\n", "a\n\n" + "word " * 40 + "end", "x" * 250, " #" * 90,
+    "- a\n- b", "two  spaces " * 20, "\n\nlines\n\n", "tab\t" * 50, "  indented " * 20,
+    "é\u2028" * 80, "yes", "1e3", "a # b", "ends with:", "* star", "'", '"' * 120, "\\" * 120, "",
+    " ", "~", "2026-11-24", "|", "a: b"])
+def test_formatting_keeps_text(text):
+    for document in ({"description": text}, {"l": [text, {"k": text}]}, {"value": {"d": [text]}}):
+        written = openapi_yaml.dump(document)
+        assert yaml.safe_load(written) == document
+        assert max(map(len, written.split("\n"))) <= 100
 
 
 def test_operations_are_described():

@@ -68,7 +68,7 @@ def test_a_route(tree):
     tree.put("route/dtypes.c", "api/handlers/dtypes.c")
     tree.insert("api/handlers/routes.def", 'ROUTE("GET",  "/v1/encodings", ',
                 'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, LOOP)\n')
-    tree.insert("openapi.yaml", " /v1/encodings:",
+    tree.insert("openapi.yaml", "  /v1/encodings:",
                 (tree.folder / "tests/recipes/route/openapi.yaml").read_text())
     tree.put("route/test_dtypes.c", "tests/api/test_dtypes.c")
     tree.make("all", "build/tests/api/test_dtypes")
