@@ -530,16 +530,16 @@ PRETTIER = node explorer/node_modules/prettier/bin/prettier.cjs --config explore
 
 format:
 	tools/setup test
-	.venv/bin/clang-format -i $(C_FILES)
+	@.venv/bin/clang-format -i $(C_FILES)
+	@.venv/bin/ruff format --quiet
+	@$(PRETTIER) --log-level warn --write $(JS_FILES)
 	.venv/bin/ruff check --quiet --fix
-	.venv/bin/ruff format --quiet
-	$(PRETTIER) --log-level warn --write $(JS_FILES)
 
 lint:
-	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/ruff check --quiet
-	.venv/bin/ruff format --quiet --check
-	$(PRETTIER) --log-level warn --check $(JS_FILES)
+	@.venv/bin/ruff format --quiet --check
+	@$(PRETTIER) --log-level warn --check $(JS_FILES)
 	node explorer/node_modules/typescript/bin/tsc --noEmit -p explorer
 
 check:

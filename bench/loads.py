@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How a row is measured: everybody answers in turns, round by round."""
+
 import collections
 import dataclasses
 import functools
@@ -40,8 +41,9 @@ def ask(row, who, port, *options):
         options = ("--bytes", row.bytes, *options)
     if row.body_bytes:
         options = ("--body", body_file(row.body_bytes), *options)
-    return json.loads(output_of([*client_command(row, who, port, *options), who.path],
-                                READ_SECONDS))
+    return json.loads(
+        output_of([*client_command(row, who, port, *options), who.path], READ_SECONDS)
+    )
 
 
 def load_client(row, who, server, mode):
@@ -53,19 +55,37 @@ def load_read(row, who, server, _):
 
 
 def load_wrk(row, who, server, mode):
-    said = output_of(["wrk", "-t1", f"-c{row.connections}", f"-d{max(1, round(mode.seconds))}s",
-                      f"http://127.0.0.1:{server.port}{who.path}"])
+    said = output_of(
+        [
+            "wrk",
+            "-t1",
+            f"-c{row.connections}",
+            f"-d{max(1, round(mode.seconds))}s",
+            f"http://127.0.0.1:{server.port}{who.path}",
+        ]
+    )
     wrong = re.search(r"(Socket errors|Non-2xx).*", said)
     if wrong:
         raise Failure(f"wrk: {wrong[0]}")
-    return {"requests": int(re.search(r"(\d+) requests in", said)[1]),
-            "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])}
+    return {
+        "requests": int(re.search(r"(\d+) requests in", said)[1]),
+        "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1]),
+    }
 
 
 def load_curl(row, who, server, _):
-    said = output_of(["curl", "-sS", "-o", "/dev/null", "-w",
-                      "%{http_code} %{size_download} %{time_total} %{time_starttransfer}",
-                      f"http://127.0.0.1:{server.port}{who.path}"], READ_SECONDS)
+    said = output_of(
+        [
+            "curl",
+            "-sS",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code} %{size_download} %{time_total} %{time_starttransfer}",
+            f"http://127.0.0.1:{server.port}{who.path}",
+        ],
+        READ_SECONDS,
+    )
     status, size, seconds, first = said.split()
     if int(status) != row.status or int(size) != row.bytes:
         raise Failure(f"curl: status {status}, {size} bytes")
@@ -83,8 +103,11 @@ def start_with_turns(processes, folder, who):
     """posencd, with what writes down its long turns."""
     turns = folder / "turns"
     turns.touch()
-    started = servers.start_posencd(processes, *who.flags, env={
-        **os.environ, "LD_PRELOAD": str((BENCH / "turns.so").resolve()), "TURNS": str(turns)})
+    started = servers.start_posencd(
+        processes,
+        *who.flags,
+        env={**os.environ, "LD_PRELOAD": str((BENCH / "turns.so").resolve()), "TURNS": str(turns)},
+    )
     return dataclasses.replace(started, turns=str(turns))
 
 
@@ -98,13 +121,36 @@ def load_beside(row, who, server, mode):
     """Small requests while other clients post large bodies."""
     before = len(slow_turns(server))
     with Processes() as processes:
-        processes.start([*client_command(row, who, server.port), "--connections", BESIDE_CLIENTS,
-                         "--body", body_file(row.body_bytes), "--seconds", READ_SECONDS,
-                         who.beside], stdout=subprocess.DEVNULL)
+        processes.start(
+            [
+                *client_command(row, who, server.port),
+                "--connections",
+                BESIDE_CLIENTS,
+                "--body",
+                body_file(row.body_bytes),
+                "--seconds",
+                READ_SECONDS,
+                who.beside,
+            ],
+            stdout=subprocess.DEVNULL,
+        )
         time.sleep(SETTLE_SECONDS + mode.seconds / 2)
-        counted = json.loads(output_of(
-            [BENCH / "client", "--port", server.port, "--bytes", row.bytes, "--connections",
-             SMALL_CLIENTS, "--seconds", 2 * mode.seconds, who.path]))
+        counted = json.loads(
+            output_of(
+                [
+                    BENCH / "client",
+                    "--port",
+                    server.port,
+                    "--bytes",
+                    row.bytes,
+                    "--connections",
+                    SMALL_CLIENTS,
+                    "--seconds",
+                    2 * mode.seconds,
+                    who.path,
+                ]
+            )
+        )
     causes = slow_turns(server)[before:]
     return {**counted, "slow_turns": len(causes), "causes": dict(collections.Counter(causes))}
 
@@ -120,35 +166,54 @@ def load_growth(row, who, server, mode):
         if who.server == "library":
             counted = server.ask(mode.work_seconds, path)
         else:
-            counted = json.loads(output_of([*client_command(row, who, server.port), "--seconds",
-                                            mode.seconds / 2, path], READ_SECONDS))
+            counted = json.loads(
+                output_of(
+                    [*client_command(row, who, server.port), "--seconds", mode.seconds / 2, path],
+                    READ_SECONDS,
+                )
+            )
         times.append(1 / counted["rate"] / units)
-    return {"rate": 1, "growth": max(times) / min(times),
-            "ns_unit": [1e9 * each for each in times]}
+    return {"rate": 1, "growth": max(times) / min(times), "ns_unit": [1e9 * each for each in times]}
 
 
 def load_marginal(row, who, server, mode):
     """The same of what is added from size to size, by the median time of a request."""
-    times = [json.loads(output_of([*client_command(row, who, server.port), "--seconds",
-                                   mode.seconds, path], READ_SECONDS))["p50_ms"]
-             for path, _ in row.sizes]
+    times = [
+        json.loads(
+            output_of(
+                [*client_command(row, who, server.port), "--seconds", mode.seconds, path],
+                READ_SECONDS,
+            )
+        )["p50_ms"]
+        for path, _ in row.sizes
+    ]
     units = [size for _, size in row.sizes]
     each = [1e6 * (times[i + 1] - times[i]) / (units[i + 1] - units[i]) for i in range(2)]
     return {"rate": 1, "growth": each[1] / max(each[0], 1e-3), "ns_unit": each}
 
 
-LOADS = {"client": load_client, "read": load_read, "wrk": load_wrk, "curl": load_curl,
-         "beside": load_beside, "worker": load_worker, "growth": load_growth,
-         "marginal": load_marginal}
+LOADS = {
+    "client": load_client,
+    "read": load_read,
+    "wrk": load_wrk,
+    "curl": load_curl,
+    "beside": load_beside,
+    "worker": load_worker,
+    "growth": load_growth,
+    "marginal": load_marginal,
+}
 STARTERS = {
     "posencd": start_ours,
     "echo": lambda processes, folder, who: servers.start_bare(processes, "echo"),
     "send": lambda processes, folder, who: servers.start_bare(processes, "send"),
     "fastapi": lambda processes, folder, who: servers.start_fastapi(processes, folder),
-    "nginx": lambda processes, folder, who: servers.start_nginx(processes, folder,
-                                                                rows_http.RETURN_SIZES),
-    **{name: lambda processes, folder, who: programs.start(processes, who.server)
-       for name in programs.COMMANDS},
+    "nginx": lambda processes, folder, who: servers.start_nginx(
+        processes, folder, rows_http.RETURN_SIZES
+    ),
+    **{
+        name: lambda processes, folder, who: programs.start(processes, who.server)
+        for name in programs.COMMANDS
+    },
 }
 
 
@@ -208,9 +273,15 @@ def sample(row, who, server, mode):
     size = row.bytes or 0
     if "requests" in counted:
         counted["cpu_us"] = 1e6 * cpu / counted["requests"]
-    return {**counted, "mb_s": rate * size / 1e6, "gb_s": rate * size / 1e9, "ms": 1e3 / rate,
-            "ns_element": 1e9 / rate / (row.elements or 1), "gflop_s": rate * row.flops / 1e9,
-            "peak_mib": peak_mib(pid)}
+    return {
+        **counted,
+        "mb_s": rate * size / 1e6,
+        "gb_s": rate * size / 1e9,
+        "ms": 1e3 / rate,
+        "ns_element": 1e9 / rate / (row.elements or 1),
+        "gflop_s": rate * row.flops / 1e9,
+        "peak_mib": peak_mib(pid),
+    }
 
 
 @functools.cache
@@ -252,8 +323,10 @@ def measure_once(row, mode, say):
                 try:
                     one = sample(row, row.everyone[part], started[part], mode)
                     samples.setdefault(part, []).append(one)
-                    say(f"{row.name} {number + 1}: {row.everyone[part].title} "
-                        f"{one[figure.key]:.6g} {figure.unit}")
+                    say(
+                        f"{row.name} {number + 1}: {row.everyone[part].title} "
+                        f"{one[figure.key]:.6g} {figure.unit}"
+                    )
                 except (Failure, OSError) as failure:
                     failures[part] = str(failure)
                     del started[part]
@@ -276,8 +349,11 @@ class Measuring:
     def measure(self, row):
         """(share of time that went elsewhere, seconds, samples, failures, repetitions)."""
         best, repeats = self.once(row), 0
-        while best[0] > ELSEWHERE_MAX and repeats < self.mode.repeats_max and \
-                self.repeat_seconds > best[1]:
+        while (
+            best[0] > ELSEWHERE_MAX
+            and repeats < self.mode.repeats_max
+            and self.repeat_seconds > best[1]
+        ):
             repeats += 1
             self.say(f"{row.name}: {100 * best[0]:.0f} % went elsewhere; again")
             again = self.once(row)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The processors' time that went elsewhere while something was measured."""
+
 import os
 import pathlib
 
@@ -23,8 +24,10 @@ class Noise:
 
     def shares(self):
         every, idle, stolen, own = (b - a for a, b in zip(self.before, self.times()))
-        return {"guests": stolen / max(1, every),
-                "processes": max(0, every - idle - stolen - own) / max(1, every)}
+        return {
+            "guests": stolen / max(1, every),
+            "processes": max(0, every - idle - stolen - own) / max(1, every),
+        }
 
     def elsewhere(self):
         return sum(self.shares().values())

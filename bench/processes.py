@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Processes that the bench starts, what the kernel says about them, and their certain end."""
+
 import contextlib
 import os
 import pathlib
@@ -63,8 +64,9 @@ class Processes:
 
     def start(self, command, **kwargs):
         try:
-            process = subprocess.Popen(list(map(str, command)), text=True,
-                                       **{"stdin": subprocess.DEVNULL, **kwargs})
+            process = subprocess.Popen(
+                list(map(str, command)), text=True, **{"stdin": subprocess.DEVNULL, **kwargs}
+            )
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}") from error
         self.running.append(process)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs that are asked line by line how fast something is (bench/workers/worker.h)."""
+
 import dataclasses
 import glob
 import json
@@ -68,6 +69,12 @@ class Worker:
 
 def start(processes, name):
     command, environment = COMMANDS[name]
-    return Worker(processes.start(
-        [file_of(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**os.environ, **ONE_THREAD, **environment}))
+    return Worker(
+        processes.start(
+            [file_of(word) for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **ONE_THREAD, **environment},
+        )
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The results as JSON and as a Markdown table."""
+
 import collections
 import datetime
 import json
@@ -16,15 +17,22 @@ SIGNS = {"<=": "≤", ">=": "≥"}
 def machine(isa):
     info = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*:\s*(.+)$", info, re.M)
-    return {"cpu": model[1] if model else platform.machine(),
-            "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(), "isa": isa}
+    return {
+        "cpu": model[1] if model else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "isa": isa,
+    }
 
 
 def ratios(ours, others, key):
     """Ours to somebody's, round by round: what was measured side by side is divided."""
     found = [a[key] / b[key] for a, b in zip(ours, others) if b[key] > 0]
-    return {"median": statistics.median(found), "min": min(found), "max": max(found)} \
-        if found else None
+    return (
+        {"median": statistics.median(found), "min": min(found), "max": max(found)}
+        if found
+        else None
+    )
 
 
 def best_of(samples, key):
@@ -46,8 +54,13 @@ def judge(target, line):
         got = line["parts"]["ours"].get("median")
     else:
         got = (line["ratios"].get(whom) or {}).get("median")
-    return {"of": whom, "sign": sign, "value": value, "got": got,
-            "met": None if got is None else COMPARE[sign](got, value)}
+    return {
+        "of": whom,
+        "sign": sign,
+        "value": value,
+        "got": got,
+        "met": None if got is None else COMPARE[sign](got, value),
+    }
 
 
 def part_of(who, figure, samples, failure):
@@ -59,22 +72,34 @@ def part_of(who, figure, samples, failure):
     if "cpu_us" in samples[0]:
         found["cpu_us"] = statistics.median(one["cpu_us"] for one in samples)
     if figure.key == "slow_turns":
-        found["causes"] = dict(sum((collections.Counter(one["causes"]) for one in samples),
-                                   collections.Counter()))
+        found["causes"] = dict(
+            sum((collections.Counter(one["causes"]) for one in samples), collections.Counter())
+        )
     if "ns_unit" in samples[0] and figure.key == "growth":
-        found["ns_unit"] = [statistics.median(times) for times in
-                            zip(*(one["ns_unit"] for one in samples))]
+        found["ns_unit"] = [
+            statistics.median(times) for times in zip(*(one["ns_unit"] for one in samples))
+        ]
     return found
 
 
 def figure_line(row, figure, samples, failures):
     """One line: medians of everyone, ratios, targets; or why it was not measured."""
-    parts = {part: part_of(who, figure, samples.get(part), failures.get(part))
-             for part, who in row.everyone.items() if part == "ours" or not figure.ours_only}
+    parts = {
+        part: part_of(who, figure, samples.get(part), failures.get(part))
+        for part, who in row.everyone.items()
+        if part == "ours" or not figure.ours_only
+    }
     asked = {whom for whom, _, _ in figure.targets} & {"best"}
-    line = {"name": figure.name, "what": figure.what, "unit": figure.unit, "limit": figure.limit,
-            "parts": parts, "ratios": {whom: ratio_to(whom, samples, figure.key)
-                                       for whom in [*parts, *asked] if whom != "ours"}}
+    line = {
+        "name": figure.name,
+        "what": figure.what,
+        "unit": figure.unit,
+        "limit": figure.limit,
+        "parts": parts,
+        "ratios": {
+            whom: ratio_to(whom, samples, figure.key) for whom in [*parts, *asked] if whom != "ours"
+        },
+    }
     line["targets"] = [judge(target, line) for target in figure.targets]
     return line
 
@@ -119,8 +144,9 @@ def ours_text(line):
     if part.get("causes"):
         causes = ", ".join(f"{count} {cause}" for cause, count in part["causes"].items())
         text += f" (in all rounds: {causes})"
-    return f"{text} ({', '.join(map(number_text, part['ns_unit']))} ns)" if "ns_unit" in part \
-        else text
+    return (
+        f"{text} ({', '.join(map(number_text, part['ns_unit']))} ns)" if "ns_unit" in part else text
+    )
 
 
 def target_text(target):
@@ -131,8 +157,9 @@ def target_text(target):
 
 
 def cpu_text(line):
-    found = [time_text(part["cpu_us"]) if "cpu_us" in part else "–"
-             for part in line["parts"].values()]
+    found = [
+        time_text(part["cpu_us"]) if "cpu_us" in part else "–" for part in line["parts"].values()
+    ]
     return "–" if set(found) == {"–"} else " / ".join(found)
 
 
@@ -143,41 +170,71 @@ def elsewhere_text(line):
 
 def head_text(results):
     at, noise = results["machine"], results["noise"]
-    return (f"{at['cpu']}, {at['cores']} cores, Linux {at['kernel']}, {at['isa']}. Of the "
-            f"processors' time {100 * noise['processes']:.1f} % went to processes that are not the "
-            f"bench's, {100 * noise['guests']:.1f} % to other guests of the host; it took "
-            f"{results['took_seconds'] / 60:.0f} minutes.")
+    return (
+        f"{at['cpu']}, {at['cores']} cores, Linux {at['kernel']}, {at['isa']}. Of the "
+        f"processors' time {100 * noise['processes']:.1f} % went to processes that are not the "
+        f"bench's, {100 * noise['guests']:.1f} % to other guests of the host; it took "
+        f"{results['took_seconds'] / 60:.0f} minutes."
+    )
 
 
 def markdown(results):
-    head = ["row", "what", "unit", "ours", "others: ours ÷ theirs", "goal", "CPU a request",
-            "elsewhere"]
+    head = [
+        "row",
+        "what",
+        "unit",
+        "ours",
+        "others: ours ÷ theirs",
+        "goal",
+        "CPU a request",
+        "elsewhere",
+    ]
     judged = [target for line in results["rows"] for target in line["targets"]]
     lines = [
-        f"# Speed, {results['date']}", "", head_text(results), "",
-        "; ".join(f"{who}: {version}" for who, version in results["versions"].items()) + ".", "",
+        f"# Speed, {results['date']}",
+        "",
+        head_text(results),
+        "",
+        "; ".join(f"{who}: {version}" for who, version in results["versions"].items()) + ".",
+        "",
         f"Medians of {results['rounds']} rounds; in each one everyone is measured once, by turns, "
         "on random data. A ratio is the median of the rounds' ratios, with the least and the "
         "greatest. Clients and servers share the cores. Elsewhere: time of the processors that "
         "went to others meanwhile; a row that lost more than 3 % was measured again, and the "
         f"quieter time counts. Goals: {sum(target['met'] is True for target in judged)} met, "
         f"{sum(target['met'] is False for target in judged)} short, "
-        f"{sum(target['met'] is None for target in judged)} not measured.", "",
-        "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+        f"{sum(target['met'] is None for target in judged)} not measured.",
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + " --- |" * len(head),
+    ]
     for line in results["rows"]:
-        cells = [line["name"], line["what"], line["unit"], ours_text(line), others_text(line),
-                 "; ".join(map(target_text, line["targets"])) or "–", cpu_text(line),
-                 elsewhere_text(line)]
+        cells = [
+            line["name"],
+            line["what"],
+            line["unit"],
+            ours_text(line),
+            others_text(line),
+            "; ".join(map(target_text, line["targets"])) or "–",
+            cpu_text(line),
+            elsewhere_text(line),
+        ]
         lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def goals(rows):
     """The rows and their goals, for who chooses some."""
-    return "".join(f"{figure.name:28} {figure.what}"
-                   + "".join(f"; {SIGNS[sign]} {value:g} {'' if whom == 'ours' else 'of ' + whom}"
-                             .rstrip() for whom, sign, value in figure.targets) + "\n"
-                   for row in rows for figure in row.figures)
+    return "".join(
+        f"{figure.name:28} {figure.what}"
+        + "".join(
+            f"; {SIGNS[sign]} {value:g} {'' if whom == 'ours' else 'of ' + whom}".rstrip()
+            for whom, sign, value in figure.targets
+        )
+        + "\n"
+        for row in rows
+        for figure in row.figures
+    )
 
 
 def write(results, folder):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The servers that are measured, each started by a function that gives its port and its process."""
+
 import dataclasses
 import os
 import pathlib
@@ -71,9 +72,24 @@ def first_line(process):
 
 def start_posencd(processes, *flags, **kwargs):
     process = processes.start(
-        [BUILD / "posencd", "--bind", "127.0.0.1", "--port", "0", "--log-format", "off",
-         "--drain-delay", "0", "--loops", "1", *flags],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kwargs)
+        [
+            BUILD / "posencd",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--log-format",
+            "off",
+            "--drain-delay",
+            "0",
+            "--loops",
+            "1",
+            *flags,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        **kwargs,
+    )
     said = first_line(process)
     port = re.search(r":(\d+)/", said)
     if not port:
@@ -118,13 +134,22 @@ def start_nginx(processes, folder, return_sizes):
     letters = random.Random(1)
     returns = "\n".join(
         f'        location = /return/{size} {{ return 200 "'
-        f'{"".join(letters.choices(string.ascii_letters, k=size))}"; }}' for size in return_sizes)
+        f'{"".join(letters.choices(string.ascii_letters, k=size))}"; }}'
+        for size in return_sizes
+    )
     port = free_port()
-    (folder / "nginx.conf").write_text(NGINX_CONF.format(
-        user="user root;" if os.getuid() == 0 else "", folder=folder, port=port, returns=returns,
-        echo_module=ECHO_MODULE))
-    process = processes.start([find_nginx(), "-e", folder / "error.log", "-p", folder,
-                               "-c", folder / "nginx.conf"])
+    (folder / "nginx.conf").write_text(
+        NGINX_CONF.format(
+            user="user root;" if os.getuid() == 0 else "",
+            folder=folder,
+            port=port,
+            returns=returns,
+            echo_module=ECHO_MODULE,
+        )
+    )
+    process = processes.start(
+        [find_nginx(), "-e", folder / "error.log", "-p", folder, "-c", folder / "nginx.conf"]
+    )
     wait_for(port, process)
     return Server(port, process)
 
@@ -134,9 +159,23 @@ def start_fastapi(processes, folder):
     port = free_port()
     with (folder / "fastapi.log").open("w") as log:
         process = processes.start(
-            [PEERS / "bin/python", "-m", "uvicorn", "--app-dir", "bench/peers", "--port", port,
-             "--workers", FASTAPI_WORKERS, "--log-level", "warning", "rotating:app"],
-            stdout=log, stderr=log)
+            [
+                PEERS / "bin/python",
+                "-m",
+                "uvicorn",
+                "--app-dir",
+                "bench/peers",
+                "--port",
+                port,
+                "--workers",
+                FASTAPI_WORKERS,
+                "--log-level",
+                "warning",
+                "rotating:app",
+            ],
+            stdout=log,
+            stderr=log,
+        )
     until = time.monotonic() + FASTAPI_SECONDS
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -157,14 +196,23 @@ def version_of(command, pattern):
     return found[0] if found else None
 
 
-PEER_PACKAGES = ("torch", "onnxruntime", "ggml-py", "scipy-openblas32", "numpy", "fastapi",
-                 "uvicorn")
+PEER_PACKAGES = (
+    "torch",
+    "onnxruntime",
+    "ggml-py",
+    "scipy-openblas32",
+    "numpy",
+    "fastapi",
+    "uvicorn",
+)
 
 
 def peer_versions():
     """Of Python packages."""
-    code = "import importlib.metadata as m, sys\nfor name in sys.argv[1:]:\n" \
-           "  try: print(name, m.version(name))\n  except m.PackageNotFoundError: pass"
+    code = (
+        "import importlib.metadata as m, sys\nfor name in sys.argv[1:]:\n"
+        "  try: print(name, m.version(name))\n  except m.PackageNotFoundError: pass"
+    )
     try:
         said = output_of([PEERS / "bin/python", "-c", code, *PEER_PACKAGES])
     except Failure:
@@ -174,14 +222,21 @@ def peer_versions():
 
 def versions():
     """Names and versions of all that takes part, by who it is."""
+
     def package(name):
         return version_of(["dpkg-query", "-W", "-f=${Package} ${Version}", name], r"\S+ \d\S*")
 
-    found = {"nginx": version_of([NGINX or "nginx", "-v"], r"nginx/[\d.]+"),
-             "nginx echo module": package("libnginx-mod-http-echo"),
-             "wrk": package("wrk"), "curl": version_of(["curl", "--version"], r"curl [\d.]+"),
-             "C++ library": package("libstdc++6"), "jansson": package("libjansson4"),
-             "BLIS": package("libblis4-serial"), "oneDNN": package("libdnnl2"),
-             "compiler": version_of(["cc", "--version"], r".*"), **peer_versions()}
+    found = {
+        "nginx": version_of([NGINX or "nginx", "-v"], r"nginx/[\d.]+"),
+        "nginx echo module": package("libnginx-mod-http-echo"),
+        "wrk": package("wrk"),
+        "curl": version_of(["curl", "--version"], r"curl [\d.]+"),
+        "C++ library": package("libstdc++6"),
+        "jansson": package("libjansson4"),
+        "BLIS": package("libblis4-serial"),
+        "oneDNN": package("libdnnl2"),
+        "compiler": version_of(["cc", "--version"], r".*"),
+        **peer_versions(),
+    }
     found["posencd"] = output_of([BUILD / "posencd", "--version"]).strip()
     return {who: version or "not installed" for who, version in sorted(found.items())}

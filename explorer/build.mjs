@@ -8,9 +8,11 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { docsPage } from "./docs/page.mjs";
 
-const here = dirname(fileURLToPath(import.meta.url)), site = process.argv.includes("--site");
-const folder = resolve(process.argv.slice(2).find((one) => !one.startsWith("--")) ??
-  join(here, "dist"));
+const here = dirname(fileURLToPath(import.meta.url)),
+    site = process.argv.includes("--site");
+const folder = resolve(
+    process.argv.slice(2).find((one) => !one.startsWith("--")) ?? join(here, "dist"),
+);
 
 // No field of a server says so there: nothing of another origin, and the module may be compiled.
 const POLICY = `<meta http-equiv="Content-Security-Policy"
@@ -20,38 +22,57 @@ content="default-src 'self'; script-src 'self' 'wasm-unsafe-eval'">`;
 const EARLY = '<link rel="preload" href="./posenc.wasm" as="fetch" crossorigin>\n';
 
 /** The HTML of the site, whose places a server would fill in. */
-const siteHtml = (html) => html
-  .replace('<script type="module" src="./explorer.js">', (script) => EARLY + script)
-  .replace("<!--preview-->", POLICY).replace("<!--lists-->\n", "")
-  .replaceAll('href="./docs"', 'href="./docs.html"');
+const siteHtml = (html) =>
+    html
+        .replace('<script type="module" src="./explorer.js">', (script) => EARLY + script)
+        .replace("<!--preview-->", POLICY)
+        .replace("<!--lists-->\n", "")
+        .replaceAll('href="./docs"', 'href="./docs.html"');
 
 /** Of the gallery what is shown: tests alone read by which numbers a sentence is checked. */
-const shown = ({ link, en, zh, draw, asks }) => ({ link, en, zh, draw, asks: Object.fromEntries(
-  Object.entries(asks).filter(([name]) => `,${draw.data}`.includes(`,${name}.`))) });
-const gallery = { name: "gallery", setup: (bundle) =>
-  bundle.onLoad({ filter: /gallery\.json$/ }, async ({ path }) => ({ loader: "json",
-    contents: JSON.stringify(JSON.parse(await readFile(path, "utf8")).map(shown)) })) };
+const shown = ({ link, en, zh, draw, asks }) => ({
+    link,
+    en,
+    zh,
+    draw,
+    asks: Object.fromEntries(
+        Object.entries(asks).filter(([name]) => `,${draw.data}`.includes(`,${name}.`)),
+    ),
+});
+const gallery = {
+    name: "gallery",
+    setup: (bundle) =>
+        bundle.onLoad({ filter: /gallery\.json$/ }, async ({ path }) => ({
+            loader: "json",
+            contents: JSON.stringify(JSON.parse(await readFile(path, "utf8")).map(shown)),
+        })),
+};
 
 const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"));
 await mkdir(folder, { recursive: true });
 await build({
-  absWorkingDir: here,
-  entryPoints: { explorer: "src/main.ts", docs: "src/docs/main.ts",
-    ...(site ? { worker: "src/worker.ts" } : {}) },
-  outdir: folder,
-  bundle: true,
-  format: "esm",
-  target: "es2022",
-  minify: true,
-  define: { SITE: `${site}`, VERSION: JSON.stringify(version) },
-  external: ["node:crypto"],
-  plugins: [gallery],
-  legalComments: "eof",
-  logLevel: "warning",
+    absWorkingDir: here,
+    entryPoints: {
+        explorer: "src/main.ts",
+        docs: "src/docs/main.ts",
+        ...(site ? { worker: "src/worker.ts" } : {}),
+    },
+    outdir: folder,
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    define: { SITE: `${site}`, VERSION: JSON.stringify(version) },
+    external: ["node:crypto"],
+    plugins: [gallery],
+    legalComments: "eof",
+    logLevel: "warning",
 });
 await cp(join(here, "icon.svg"), join(folder, "icon.svg"));
 const source = (name) => readFile(join(here, name), "utf8");
-const pages = { "index.html": await source("index.html"),
-  "docs.html": await docsPage(dirname(here), await source("docs/page.html")) };
+const pages = {
+    "index.html": await source("index.html"),
+    "docs.html": await docsPage(dirname(here), await source("docs/page.html")),
+};
 for (const [name, html] of Object.entries(pages))
-  await writeFile(join(folder, name), site ? siteHtml(html) : html);
+    await writeFile(join(folder, name), site ? siteHtml(html) : html);

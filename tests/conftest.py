@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The real server, over a real socket. POSENCD names the binary (build/posencd)."""
+
 import dataclasses
 import functools
 import os
@@ -20,8 +21,11 @@ START_SECONDS_MAX, STOP_SECONDS_MAX = 30, 40
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "plain: of memory, threads or time, of which a sanitizer "
-                            "takes its own; the plain build is tested so")
+    config.addinivalue_line(
+        "markers",
+        "plain: of memory, threads or time, of which a sanitizer "
+        "takes its own; the plain build is tested so",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -74,7 +78,11 @@ def start(*arguments, env=None):
     log = tempfile.NamedTemporaryFile(prefix="posencd-", suffix=".log")
     process = subprocess.Popen(
         [binary, "--bind", "127.0.0.1", "--port", "0", "--drain-delay", "0", *arguments],
-        stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+        stdout=log,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
+    )
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         found = re.search(r"http://127\.0\.0\.1:(\d+)", pathlib.Path(log.name).read_text())

@@ -7,6 +7,7 @@
 Needs the packages fonts-noto-core, fonts-noto-cjk and python3-fonttools (Debian 12; versions are
 written into the list). Taken are Latin, Greek and signs of mathematics, in bold the letters that
 titles have most, and the Chinese characters of api/drawing/labels.def and of this script."""
+
 import argparse
 import pathlib
 
@@ -26,15 +27,46 @@ FIRST, SYMBOLS = 35, 92  # the alphabet: # to ~, with ! for ? and a blank for a 
 LAST = SYMBOLS - 1  # where counts go on in another symbol
 NEAR = 40  # differences up to this are one symbol
 
-LATIN = [*range(0x20, 0x7F), *range(0xA0, 0xAD), *range(0xAE, 0x180), 0x192, 0x218, 0x219, 0x21A,
-         0x21B, 0x1E9E]
-GREEK = [*range(0x384, 0x38B), 0x38C, *range(0x38E, 0x3A2), *range(0x3A3, 0x3CF), 0x3D1, 0x3D5,
-         0x3D6, 0x3F0, 0x3F1, 0x3F5]
-SIGNS = [*map(ord, "–—‘’‚“”„†‡•…‰′″‹›⁄€™ℓℏℂℕℚℝℤ←↑→↓↔↦⇐⇒⇔∀∂∃∅∆∇∈∉∋∏∑−∓∕∗∘∙√∝∞∠∣∥∧∨∩∪∫∮∼≃≅≈≠≡≤≥≪≫⊂⊃⊆⊇"
-                "⊕⊖⊗⊙⊤⊥⋅⋮⋯⌈⌉⌊⌋⟨⟩‖"), *range(0x2070, 0x2072), *range(0x2074, 0x208F),
-         *range(0x2090, 0x209D)]
-BOLDS = [*range(0x20, 0x7F), *map(ord, "·×±°²³µ–—’…"), *range(0x391, 0x3A2),
-         *range(0x3A3, 0x3AA), *range(0x3B1, 0x3CA)]
+LATIN = [
+    *range(0x20, 0x7F),
+    *range(0xA0, 0xAD),
+    *range(0xAE, 0x180),
+    0x192,
+    0x218,
+    0x219,
+    0x21A,
+    0x21B,
+    0x1E9E,
+]
+GREEK = [
+    *range(0x384, 0x38B),
+    0x38C,
+    *range(0x38E, 0x3A2),
+    *range(0x3A3, 0x3CF),
+    0x3D1,
+    0x3D5,
+    0x3D6,
+    0x3F0,
+    0x3F1,
+    0x3F5,
+]
+SIGNS = [
+    *map(
+        ord,
+        "–—‘’‚“”„†‡•…‰′″‹›⁄€™ℓℏℂℕℚℝℤ←↑→↓↔↦⇐⇒⇔∀∂∃∅∆∇∈∉∋∏∑−∓∕∗∘∙√∝∞∠∣∥∧∨∩∪∫∮∼≃≅≈≠≡≤≥≪≫⊂⊃⊆⊇"
+        "⊕⊖⊗⊙⊤⊥⋅⋮⋯⌈⌉⌊⌋⟨⟩‖",
+    ),
+    *range(0x2070, 0x2072),
+    *range(0x2074, 0x208F),
+    *range(0x2090, 0x209D),
+]
+BOLDS = [
+    *range(0x20, 0x7F),
+    *map(ord, "·×±°²³µ–—’…"),
+    *range(0x391, 0x3A2),
+    *range(0x3A3, 0x3AA),
+    *range(0x3B1, 0x3CA),
+]
 CHINESE = "，。：；、（）编码旋转注意力"  # signs, and words that titles have
 
 
@@ -89,12 +121,14 @@ class Font:
         text, at, begin = "", (0, 0), 0
         scale = EM / self.font["head"].unitsPerEm
         for end in ends:
-            some = [(round(x * scale), round(y * scale), flag & 1)
-                    for (x, y), flag in zip(points[begin:end + 1], flags[begin:end + 1])]
+            some = [
+                (round(x * scale), round(y * scale), flag & 1)
+                for (x, y), flag in zip(points[begin : end + 1], flags[begin : end + 1])
+            ]
             begin = end + 1
             text += count(len(some))
             for i in range(0, len(some), 6):
-                text += symbol(sum(point[2] << bit for bit, point in enumerate(some[i:i + 6])))
+                text += symbol(sum(point[2] << bit for bit, point in enumerate(some[i : i + 6])))
             for x, y, _ in some:
                 text += difference(x - at[0]) + difference(y - at[1])
                 at = (x, y)
@@ -119,7 +153,7 @@ class Font:
             if self.font["glyf"][part.glyphName].isComposite() or hasattr(part, "transform"):
                 return self.contours(name)
             code = self.part(part.glyphName)
-            digits = (code // SYMBOLS ** 2, code // SYMBOLS % SYMBOLS, code % SYMBOLS)
+            digits = (code // SYMBOLS**2, code // SYMBOLS % SYMBOLS, code % SYMBOLS)
             text += symbol(0) + "".join(map(symbol, digits))
             text += difference(round(part.x * scale)) + difference(round(part.y * scale))
         return text
@@ -159,8 +193,14 @@ def main():
     head += "".join(f" * {font.version()}\n" for font in fonts)
     made = {code: glyph for font in fonts for code, glyph in font.made.items()}
     TO.write_text(head + " */\n" + "".join(line(code, made[code]) for code in sorted(made)))
-    print(len(made), "glyphs,", sum(len(glyph[1]) for glyph in made.values()), "symbols,",
-          TO.stat().st_size, "bytes")
+    print(
+        len(made),
+        "glyphs,",
+        sum(len(glyph[1]) for glyph in made.values()),
+        "symbols,",
+        TO.stat().st_size,
+        "bytes",
+    )
     for font in fonts:
         print(len(font.made), sum(len(glyph[1]) for glyph in font.made.values()), font.version())
 

@@ -9,6 +9,7 @@ Models are run without weights (tests/parity/layers.py): as their class makes th
 number of layers, and with each key of KEYS at another value, which shows the keys that are read.
 Rows below the second mark are by hand: models whose code cannot be run this way. Run it, then
 clang-format."""
+
 import collections
 import pathlib
 import re
@@ -30,20 +31,32 @@ STIRRED = {
     "local_attention": (156, lambda found: any(layer.window == 78 for layer in found)),
     "attention_chunk_size": (77, lambda found: any(layer.chunk == 77 for layer in found)),
     "attn_logit_softcapping": (33.0, lambda found: any(layer.softcap == 33 for layer in found)),
-    "query_pre_attn_scalar": (16, lambda found: any(layer.scale == .25 for layer in found)),
-    "attention_multiplier": (.3, lambda found: any(layer.scale == .3 for layer in found)),
+    "query_pre_attn_scalar": (16, lambda found: any(layer.scale == 0.25 for layer in found)),
+    "attention_multiplier": (0.3, lambda found: any(layer.scale == 0.3 for layer in found)),
 }
 # Their layers are run several times, or have two attentions each.
 LEFT_OUT = ("hrm_text", "longcat_flash", "neomme")
-SWITCHES = ("use_sliding_window", "scale_attn_weights", "scale_attn_by_inverse_layer_idx",
-            "use_bidirectional_attention")
-PERIODS = ("sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers",
-           "layer_group_size")
+SWITCHES = (
+    "use_sliding_window",
+    "scale_attn_weights",
+    "scale_attn_by_inverse_layer_idx",
+    "use_bidirectional_attention",
+)
+PERIODS = (
+    "sliding_window_pattern",
+    "full_attention_interval",
+    "global_attn_every_n_layers",
+    "layer_group_size",
+)
 NORM_SWITCHES = ("use_qk_norm", "qk_layernorm")
 TEMPERATURE = ("attn_temperature_tuning", "attn_scale", "floor_scale")
 # What tests/parity/layers.py calls a norm, as a member of struct pe_qk_norm.
-NORM_WORDS = {"weight": ("weight", "PE_QK_WEIGHT"), "from-1": ("weight", "PE_QK_WEIGHT_FROM_1"),
-              "after": ("after", "true"), "whole": ("whole", "true")}
+NORM_WORDS = {
+    "weight": ("weight", "PE_QK_WEIGHT"),
+    "from-1": ("weight", "PE_QK_WEIGHT_FROM_1"),
+    "after": ("after", "true"),
+    "whole": ("whole", "true"),
+}
 MULTIPLIED = re.compile(r"yarn_apply_mscale|yarn_get_mscale")
 FAR = re.compile(r"get_llama_4_attn_scale")
 
@@ -102,6 +115,7 @@ def own(part, key):
 
 # ---- which layers are of which type --------------------------------------------------------------
 
+
 def periodic(types):
     """(usual, other, period, at, last): layer i is of the other type where (i - at) % period == 0;
     None: by no such rule."""
@@ -111,7 +125,7 @@ def periodic(types):
             usual = collections.Counter(kind for i, kind in enumerate(types) if i % period != at)
             if len(other) != 1 or not usual:
                 continue
-            kind, = other
+            (kind,) = other
             if len(usual) == 1 and kind not in usual:
                 return usual.most_common(1)[0][0], kind, period, at, False
             if len(usual) == 2 and types[-1] == kind and usual[kind] == 1:
@@ -125,19 +139,30 @@ def rule_of(model_type, part, types):
     if hasattr(part, "no_rope_layers") and len(set(types)) == 2:
         return usual | {"other": text(types[3]), "by_rotation": "true"}, {}
     if hasattr(part, "max_window_layers"):
-        stirred = types_tried(model_type, use_sliding_window=True, max_window_layers=2,
-                              sliding_window=77)
+        stirred = types_tried(
+            model_type, use_sliding_window=True, max_window_layers=2, sliding_window=77
+        )
         if stirred and stirred[:2] == types[:2] and set(stirred[2:]) == {"sliding_attention"}:
-            return (usual | {"other": text("sliding_attention"),
-                             "from_key": text("max_window_layers"),
-                             "switch_key": text("use_sliding_window")},
-                    {"max_window_layers": own(part, "max_window_layers")})
+            return (
+                usual
+                | {
+                    "other": text("sliding_attention"),
+                    "from_key": text("max_window_layers"),
+                    "switch_key": text("use_sliding_window"),
+                },
+                {"max_window_layers": own(part, "max_window_layers")},
+            )
     if len(set(types)) == 1:
         return usual, {}
     found = periodic(types)
     longer = types_tried(model_type, num_hidden_layers=len(types) + 5)
-    if not found or not longer or periodic(longer) != found and periodic(longer) is not None \
-            and (periodic(longer)[:4] != found[:4]):
+    if (
+        not found
+        or not longer
+        or periodic(longer) != found
+        and periodic(longer) is not None
+        and (periodic(longer)[:4] != found[:4])
+    ):
         return {"runs": runs(types)}, {}
     usual, other, period, at, last = found
     last = last or bool(periodic(longer) and periodic(longer)[4])
@@ -148,8 +173,10 @@ def rule_of(model_type, part, types):
         stirred = types_tried(model_type, **{key: period + 1})
         again = stirred and stirred != types and periodic(stirred)
         if again and again[2] == period + 1:
-            return (names | {"period_key": text(key), "at": str(-1 if behind else at)} | ending,
-                    {key: period})
+            return (
+                names | {"period_key": text(key), "at": str(-1 if behind else at)} | ending,
+                {key: period},
+            )
     return names | {"period": str(period), "at": str(at)} | ending, {}
 
 
@@ -166,6 +193,7 @@ def runs(types):
 
 # ---- which keys are read -------------------------------------------------------------------------
 
+
 def count_of(part):
     """The key of the number of layers, and that of the class."""
     key = part.attribute_map.get("num_hidden_layers", "num_hidden_layers")
@@ -178,8 +206,11 @@ def keys_of(model_type, part, found):
     for key, (value, shows) in STIRRED.items():
         if not hasattr(part, key) or isinstance(getattr(type(part), key, None), property):
             continue
-        more = {"use_sliding_window": True, "max_window_layers": 0} \
-            if key == "sliding_window" and hasattr(part, "use_sliding_window") else {}
+        more = (
+            {"use_sliding_window": True, "max_window_layers": 0}
+            if key == "sliding_window" and hasattr(part, "use_sliding_window")
+            else {}
+        )
         stirred = tried(model_type, **{key: value}, **more)
         if key == "sliding_window" and not (stirred and shows(stirred)):
             stirred = tried(model_type, **{key: value}, **more | sliding(part))
@@ -197,8 +228,14 @@ def keys_of(model_type, part, found):
         keys |= {key: getattr(part, key) for key in TEMPERATURE}
     keys |= rope_keys(part)
     if hasattr(part, "no_rope_layers") and not hasattr(part, "no_rope_layer_interval"):
-        keys |= next(({"no_rope_layer_interval": interval} for interval in range(2, 9) if all(
-            layer.turns == ((i + 1) % interval != 0) for i, layer in enumerate(found))), {})
+        keys |= next(
+            (
+                {"no_rope_layer_interval": interval}
+                for interval in range(2, 9)
+                if all(layer.turns == ((i + 1) % interval != 0) for i, layer in enumerate(found))
+            ),
+            {},
+        )
     if hasattr(part, "use_mem_rope"):
         keys["use_mem_rope"] = part.use_mem_rope
     if has_parts(part):
@@ -211,8 +248,11 @@ def keys_of(model_type, part, found):
 
 def sliding(part):
     """Keys by which all layers see by a window, where a class has none that do."""
-    return {"layer_types": ["sliding_attention"] * part.num_hidden_layers} \
-        if getattr(part, "layer_types", None) else {}
+    return (
+        {"layer_types": ["sliding_attention"] * part.num_hidden_layers}
+        if getattr(part, "layer_types", None)
+        else {}
+    )
 
 
 def norm_switch(model_type, part, found):
@@ -251,7 +291,7 @@ def norm_keys(model_type, part, found, on):
     """The key of eps, and switches of the norms; `on` switches them on."""
     keys = {}
     for key in ("rms_norm_eps", "norm_eps", "layer_norm_eps"):
-        stirred = tried(model_type, **{key: .125}, **on) if hasattr(part, key) else None
+        stirred = tried(model_type, **{key: 0.125}, **on) if hasattr(part, key) else None
         if stirred and any("eps=0.125" in layer.norm for layer in stirred):
             keys[key] = getattr(part, key)
     for key in NORM_SWITCHES:
@@ -262,6 +302,7 @@ def norm_keys(model_type, part, found, on):
 
 
 # ---- traits --------------------------------------------------------------------------------------
+
 
 def where(found, has):
     """In which of the layers that attend something holds: struct pe_layer_where; None: in all."""
@@ -294,13 +335,16 @@ def halved(model_type, part):
         windows = {layer.window for layer in found if layer.window and not layer.causal}
         if windows and windows != {64}:
             plus = windows.pop() - 32
-            return {"both_ways_window":
-                    struct({"halved": "true"} | ({"plus": str(plus)} if plus else {}))}
+            return {
+                "both_ways_window": struct(
+                    {"halved": "true"} | ({"plus": str(plus)} if plus else {})
+                )
+            }
     return {}
 
 
 def scale_of(part, attending, keys):
-    scales = {round(layer.scale * layer.width ** .5, 12) for layer in attending}
+    scales = {round(layer.scale * layer.width**0.5, 12) for layer in attending}
     if MULTIPLIED.search(code_of(part)):
         return {"scale_by_mscale": "true"}
     if scales == {1.0} or {"query_pre_attn_scalar", "attention_multiplier"} & set(keys):
@@ -365,22 +409,35 @@ def row(model_type, part):
     else:
         rule, more = rule_of(model_type, part, types)
     keys = keys_of(model_type, part, found) | more
-    return row_text(model_type, keys, rule, count_of(part),
-                    rotating_of(part, found) | traits_of(model_type, part, found, keys))
+    return row_text(
+        model_type,
+        keys,
+        rule,
+        count_of(part),
+        rotating_of(part, found) | traits_of(model_type, part, found, keys),
+    )
 
 
 def row_text(model_type, keys, rule, count, members):
     pairs = ", ".join(f"{{{text(key)}, {value_of_class(value)}}}" for key, value in keys.items())
-    members = count | ({"keys": f"KEYS({pairs})"} if keys else {}) | \
-        ({"types": struct(rule)} if rule else {}) | members
+    members = (
+        count
+        | ({"keys": f"KEYS({pairs})"} if keys else {})
+        | ({"types": struct(rule)} if rule else {})
+        | members
+    )
     named = ", ".join(f".{name} = {value}" for name, value in members.items())
     return f'MODEL_LAYERS("{model_type}", {named})\n'
 
 
 def rows_of(code):
     """{model_type: text of its row}"""
-    return {found.group(1): found.group(0) for found in re.finditer(
-        r'^MODEL_LAYERS\(\s*"([^"]+)".*?(?=^MODEL_LAYERS|\Z)', code, re.M | re.S)}
+    return {
+        found.group(1): found.group(0)
+        for found in re.finditer(
+            r'^MODEL_LAYERS\(\s*"([^"]+)".*?(?=^MODEL_LAYERS|\Z)', code, re.M | re.S
+        )
+    }
 
 
 def main():

@@ -8,6 +8,7 @@ core/config/model_types.def.
 Layouts come from unit vectors that the model's own code rotates, defaults from its class of
 configs. Rows of encodings that do not rotate, notes and the column of sliding layers stay as they
 are. --check: writes nothing, exit code 1 where a row would change. Run it, then clang-format."""
+
 import dataclasses
 import inspect
 import pathlib
@@ -22,13 +23,25 @@ sys.path.insert(0, str(ROOT / "tests/parity"))
 import models  # noqa: E402
 
 FILE = ROOT / "core/config/model_types.def"
-ROW = re.compile(r'MODEL_TYPE\(\s*"([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
-                 r'\s*((?:"[^"]*"|\w+)(?:\s*"[^"]*")*)\)\n')
+ROW = re.compile(
+    r'MODEL_TYPE\(\s*"([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
+    r'\s*((?:"[^"]*"|\w+)(?:\s*"[^"]*")*)\)\n'
+)
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")
 TEXT = re.findall(r'^CONFIG_TEXT\("(\w+)"\)', (FILE.parent / "keys.def").read_text(), re.M)
-SCALING = ("factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "attention_factor",
-           "low_freq_factor", "high_freq_factor", "original_max_position_embeddings", "truncate")
+SCALING = (
+    "factor",
+    "beta_fast",
+    "beta_slow",
+    "mscale",
+    "mscale_all_dim",
+    "attention_factor",
+    "low_freq_factor",
+    "high_freq_factor",
+    "original_max_position_embeddings",
+    "truncate",
+)
 
 
 @dataclasses.dataclass
@@ -41,8 +54,10 @@ class Row:
 
     def text(self, model_type):
         defaults = " ".join(f"{key}={value}" for key, value in self.defaults.items())
-        return (f'MODEL_TYPE("{model_type}", "{self.encoding}", "{self.layout}", "{defaults}", '
-                f'"{self.sliding}", {self.note})\n')
+        return (
+            f'MODEL_TYPE("{model_type}", "{self.encoding}", "{self.layout}", "{defaults}", '
+            f'"{self.sliding}", {self.note})\n'
+        )
 
 
 # Defaults that are what was measured, or are the encoding's.
@@ -99,9 +114,11 @@ def backwards(matrix):
 
 # ---- several coordinates ------------------------------------------------------------------------
 
+
 @dataclasses.dataclass
 class Grid:
     """How a variant of rope-2d shares out its pairs; core/encodings/rope_2d.c."""
+
     y_first: bool = False
     in_turns: bool = False
     between: bool = False
@@ -118,10 +135,14 @@ class Grid:
         return (points[(second != self.y_first).astype(int)].T + self.offset) * rates
 
 
-VARIANTS = {"axial": Grid(base=100), "llama4": Grid(offset=1),
-            "pixtral": Grid(y_first=True, between=True), "qwen2-vl": Grid(y_first=True),
-            "kimi-k25": Grid(in_turns=True),
-            "efficientloftr": Grid(y_first=True, in_turns=True, offset=1)}
+VARIANTS = {
+    "axial": Grid(base=100),
+    "llama4": Grid(offset=1),
+    "pixtral": Grid(y_first=True, between=True),
+    "qwen2-vl": Grid(y_first=True),
+    "kimi-k25": Grid(in_turns=True),
+    "efficientloftr": Grid(y_first=True, in_turns=True, offset=1),
+}
 
 
 def columns(layout, dim):
@@ -134,8 +155,9 @@ def grid_row(model):
     at = models.points(model, [0, 1, 2, 7])
     theirs = models.ordered(models.rotation(model, at))
     dim = theirs.shape[-1]
-    base = (getattr(model.part, "rope_parameters", None) or {}).get("rope_theta") or \
-        model.part.rope_theta
+    base = (getattr(model.part, "rope_parameters", None) or {}).get(
+        "rope_theta"
+    ) or model.part.rope_theta
     for variant, spec in VARIANTS.items():
         angles = spec.angles(dim, base, numpy.asarray(at, float))
         for layout in ("half", "interleaved"):
@@ -151,22 +173,30 @@ def grid_row(model):
 
 def grid_sizes(part, dim):
     if hasattr(part, "memory_attention_hidden_size"):
-        return {key: number(getattr(part, key)) for key in (
-            "memory_attention_hidden_size", "memory_attention_downsample_rate",
-            "memory_attention_num_attention_heads")}
+        return {
+            key: number(getattr(part, key))
+            for key in (
+                "memory_attention_hidden_size",
+                "memory_attention_downsample_rate",
+                "memory_attention_num_attention_heads",
+            )
+        }
     if not isinstance(getattr(part, "hidden_size", None), int) or dim == part.hidden_size:
         return {"dim": number(dim)}
     found = sizes(part)
     if "hidden_size" in found and hasattr(part, "embed_dim"):
-        return {"embed_dim": number(part.embed_dim),
-                "num_attention_heads": found["num_attention_heads"]}
+        return {
+            "embed_dim": number(part.embed_dim),
+            "num_attention_heads": found["num_attention_heads"],
+        }
     return found
 
 
 def sections(model):
     """The sections of coordinates that the class has, and in which order its pairs take them."""
-    found = getattr(model.rotary, "mrope_section", None) or \
-        (getattr(model.part, "rope_parameters", None) or {}).get("mrope_section")
+    found = getattr(model.rotary, "mrope_section", None) or (
+        getattr(model.part, "rope_parameters", None) or {}
+    ).get("mrope_section")
     if isinstance(found, dict):
         found = found.get(model.layer_type, found)
     if models.axes_of(model) != 3 or not found:
@@ -175,13 +205,14 @@ def sections(model):
     still, *turned = models.rotation(model, numpy.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))
     moved = [numpy.abs(numpy.diag(matrix) - numpy.diag(still)) > 1e-12 for matrix in turned]
     half = models.layout(models.ordered(numpy.stack([still, turned[0]]))[1]) == "half"
-    pairs = numpy.argmax([at[:len(at) // 2] if half else at[::2] for at in moved], 0).tolist()
+    pairs = numpy.argmax([at[: len(at) // 2] if half else at[::2] for at in moved], 0).tolist()
     if pairs[:3] == [1, 2, 1]:
         return given | {"mrope_type": "ernie"}
     return given | ({"mrope_interleaved": "true"} if pairs[:3] == [0, 1, 2] else {})
 
 
 # ---- rows ---------------------------------------------------------------------------------------
+
 
 def reached(config, part):
     """Does the service find the part about text where the class has it?"""
@@ -234,17 +265,26 @@ def merge(known, row):
     sliding = known.sliding or row.sliding
     if sliding not in ("", "?"):  # the base of the others is what was measured
         row.defaults["base"] = known.defaults.get("base", row.defaults.get("base", "10000"))
-    kept = {key: value for key, value in known.defaults.items()
-            if key not in row.defaults and key not in MEASURED}
-    return Row(known.encoding, row.layout, kept | row.defaults, sliding,
-               row.note if known.note == '""' else known.note)
+    kept = {
+        key: value
+        for key, value in known.defaults.items()
+        if key not in row.defaults and key not in MEASURED
+    }
+    return Row(
+        known.encoding,
+        row.layout,
+        kept | row.defaults,
+        sliding,
+        row.note if known.note == '""' else known.note,
+    )
 
 
 def rows_of(text):
     rows, whole = {}, re.sub(r'"\s+"', "", text)  # strings that go on in the next line
     for name, encoding, layout, pairs, sliding, note in ROW.findall(whole):
-        rows[name] = Row(encoding, layout, dict(pair.split("=") for pair in pairs.split()),
-                         sliding, note)
+        rows[name] = Row(
+            encoding, layout, dict(pair.split("=") for pair in pairs.split()), sliding, note
+        )
     return rows
 
 
@@ -275,9 +315,11 @@ def main(arguments):
         print(f"{name}: {reason}")
     first, last = text.index('MODEL_TYPE("'), text.rindex("\n#undef WHISPER")
     body = "".join(rows[name].text(name) for name in sorted(rows))
-    made = re.sub(r"transformers \d[\w.]*\n? ?\*? ?\(measured\)",
-                  f"transformers {transformers.__version__} (measured)",
-                  text[:first] + body.rstrip("\n") + text[last:])
+    made = re.sub(
+        r"transformers \d[\w.]*\n? ?\*? ?\(measured\)",
+        f"transformers {transformers.__version__} (measured)",
+        text[:first] + body.rstrip("\n") + text[last:],
+    )
     if "--check" in arguments:
         return int(rows_of(made) != rows_of(text))
     FILE.write_text(made)

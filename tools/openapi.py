@@ -6,6 +6,7 @@ generates from it openapi.json and the parameters of the Python package's functi
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""
+
 import json
 import pathlib
 import re
@@ -28,8 +29,10 @@ def own_names(document, function):
     """Query parameters that a function's path lists by hand."""
     known = document["components"]["parameters"]
     listed = document["paths"]["/v1/" + function]["post"]["parameters"]
-    at = [known.get(entry["$ref"].rsplit("/", 1)[1], {}) if "$ref" in entry else entry
-          for entry in listed]
+    at = [
+        known.get(entry["$ref"].rsplit("/", 1)[1], {}) if "$ref" in entry else entry
+        for entry in listed
+    ]
     return {entry["name"] for entry in at if "name" in entry}
 
 
@@ -54,20 +57,25 @@ def written_by_hand(contract):
 
 def regions_made(catalogue, names, by_hand):
     """region name -> data."""
-    regions = {"views": regions_of.views(catalogue), "encodings": regions_of.schemas(catalogue),
-               "answers of views": regions_of.answers(catalogue),
-               "examples of the catalogue": regions_of.catalogue_examples(catalogue),
-               "bodies of views": regions_of.bodies(catalogue),
-               "parameters of views": openapi_parameters.components(catalogue)}
+    regions = {
+        "views": regions_of.views(catalogue),
+        "encodings": regions_of.schemas(catalogue),
+        "answers of views": regions_of.answers(catalogue),
+        "examples of the catalogue": regions_of.catalogue_examples(catalogue),
+        "bodies of views": regions_of.bodies(catalogue),
+        "parameters of views": openapi_parameters.components(catalogue),
+    }
     regions |= openapi_formats.regions(
-        catalogue, [name.split()[-1] for name in names if name.startswith("formats of ")])
+        catalogue, [name.split()[-1] for name in names if name.startswith("formats of ")]
+    )
     for function in FUNCTIONS:
         regions[f"parameters of {function}"] = regions_of.function_parameters(catalogue, function)
     for name in names:
         if name.startswith("answers of /"):
             path = name.split()[-1]
-            regions[name] = regions_of.function_answers(catalogue, path,
-                                                        by_hand["paths"][path]["post"])
+            regions[name] = regions_of.function_answers(
+                catalogue, path, by_hand["paths"][path]["post"]
+            )
     return regions
 
 
@@ -76,18 +84,29 @@ def generate(url):
     contract = openapi_yaml.load((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
     names = list(openapi_yaml.region_names(contract))
     by_hand = written_by_hand(contract)
-    catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
-                          by_hand["components"]["schemas"], set(parameters_referred(by_hand)))
+    catalogue = Catalogue(
+        url,
+        {name: own_names(by_hand, name) for name in FUNCTIONS},
+        by_hand["components"]["schemas"],
+        set(parameters_referred(by_hand)),
+    )
     for name, content in regions_made(catalogue, names, by_hand).items():
         contract = openapi_yaml.with_region(contract, name, content)
         assert contract is not None, f"no region {name}"
-    reference = table_set((ROOT / "docs/reference.md").read_text(encoding="utf-8"),
-                          regions_of.encodings_table(catalogue))
+    reference = table_set(
+        (ROOT / "docs/reference.md").read_text(encoding="utf-8"),
+        regions_of.encodings_table(catalogue),
+    )
     document = openapi_yaml.without_comments(contract)
     functions = openapi_python.functions(
-        (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), document)
-    return {"openapi.yaml": openapi_yaml.dump(contract), "openapi.json": as_json(document),
-            "docs/reference.md": reference, openapi_python.SOURCE: functions}
+        (ROOT / openapi_python.SOURCE).read_text(encoding="utf-8"), document
+    )
+    return {
+        "openapi.yaml": openapi_yaml.dump(contract),
+        "openapi.json": as_json(document),
+        "docs/reference.md": reference,
+        openapi_python.SOURCE: functions,
+    }
 
 
 def table_set(text, table):
@@ -103,9 +122,19 @@ def as_json(document):
 
 def main():
     with tempfile.NamedTemporaryFile() as log:
-        server = subprocess.Popen([ROOT / "build/posencd", "--port", "0", "--drain-delay", "0",
-                                   "--tables", ROOT / "tests/data/tables"],
-                                  stdout=log, stderr=log)
+        server = subprocess.Popen(
+            [
+                ROOT / "build/posencd",
+                "--port",
+                "0",
+                "--drain-delay",
+                "0",
+                "--tables",
+                ROOT / "tests/data/tables",
+            ],
+            stdout=log,
+            stderr=log,
+        )
         try:
             for _ in range(1000):
                 found = re.search(r"http://127\.0\.0\.1:\d+", pathlib.Path(log.name).read_text())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The catalogue of the service, by kinds of views."""
+
 import json
 import re
 import urllib.request
@@ -33,9 +34,13 @@ class Catalogue:
         self.entries = json.loads(self.get("/v1/encodings"))["encodings"]
         self.about = json.loads(self.get("/v1"))
         # media type -> schema of every format of tensors but JSON
-        self.formats = {at["media_type"]: {"type": "string"} if at["media_type"].startswith(TEXT)
-                        else ref("schemas", "Bytes")
-                        for at in self.about["formats"] if at["name"] != "json"}
+        self.formats = {
+            at["media_type"]: {"type": "string"}
+            if at["media_type"].startswith(TEXT)
+            else ref("schemas", "Bytes")
+            for at in self.about["formats"]
+            if at["name"] != "json"
+        }
         self.kinds = {}  # name of a view -> the encodings that have it, with what they say of it
         for entry in self.entries:
             for view in entry["operations"]:
@@ -46,8 +51,9 @@ class Catalogue:
             return response.read()
 
     def post(self, path, body):
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
         with urllib.request.urlopen(request, timeout=60) as response:
             return response.read()
 
@@ -57,8 +63,9 @@ class Catalogue:
     @staticmethod
     def properties(entry):
         """The names that the schema of an encoding has: its parameters, and what it rotates in."""
-        return {*entry["parameters"]["properties"]} | \
-            ({"layout"} if "rotation" in entry["functions"] else set())
+        return {*entry["parameters"]["properties"]} | (
+            {"layout"} if "rotation" in entry["functions"] else set()
+        )
 
     def uses(self, name, kind=None):
         """(encoding, description) of a parameter, wherever it is taken or in one kind of view."""
@@ -81,6 +88,8 @@ class Catalogue:
 
     def required(self, kind):
         """The parameters that no encoding does without in this kind of view."""
-        each = [set(entry["parameters"]["required"] + view["parameters"]["required"])
-                for entry, view in self.kinds[kind]]
+        each = [
+            set(entry["parameters"]["required"] + view["parameters"]["required"])
+            for entry, view in self.kinds[kind]
+        ]
         return set.intersection(*each)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The parts of openapi.yaml that are made of GET /v1: formats of answers and types of elements."""
+
 from openapi_catalogue import TEXT
 
 
@@ -18,8 +19,9 @@ def formats(catalogue, ranges=False, pictures=False):
 
 def regions(catalogue, responses):
     """region name -> data; `responses` are those that tensors are answered with."""
-    return {"names of dtypes": {"enum": catalogue.about["dtypes"]},
-            "dtypes and formats": {key: catalogue.about[key] for key in ("dtypes", "formats")},
-            "formats with ranges": formats(catalogue, ranges=True),
-            **{f"formats of {name}": formats(catalogue, pictures=name == "View")
-               for name in responses}}
+    return {
+        "names of dtypes": {"enum": catalogue.about["dtypes"]},
+        "dtypes and formats": {key: catalogue.about[key] for key in ("dtypes", "formats")},
+        "formats with ranges": formats(catalogue, ranges=True),
+        **{f"formats of {name}": formats(catalogue, pictures=name == "View") for name in responses},
+    }

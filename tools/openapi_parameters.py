@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parameters of the query in openapi.yaml: one component each, as wide as all that take it."""
+
 import collections
 import functools
 
@@ -12,8 +13,11 @@ RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
 def schema_of(about):
     """A parameter of the catalogue as a schema: what JSON Schema does not know is an extension."""
     names = {"aliases": "x-aliases", "unit": "x-unit"}
-    schema = {names.get(key, key): value for key, value in about.items()
-              if key != "unit" or value not in USUAL_UNITS}
+    schema = {
+        names.get(key, key): value
+        for key, value in about.items()
+        if key != "unit" or value not in USUAL_UNITS
+    }
     if schema["type"] == ["array", "string"]:
         del schema["type"], schema["items"]
         choices = [{"type": "array", "items": about["items"]}, {"type": "string"}]
@@ -74,8 +78,11 @@ def repeated(catalogue):
     """component -> description: what several encodings, but not all, say of a parameter."""
     found = {}
     for name in set(catalogue.all_names()) - set(shared(catalogue)):
-        said = [(entry["name"], entry["parameters"]["properties"][name])
-                for entry in catalogue.entries if name in entry["parameters"]["properties"]]
+        said = [
+            (entry["name"], entry["parameters"]["properties"][name])
+            for entry in catalogue.entries
+            if name in entry["parameters"]["properties"]
+        ]
         for first, about in said:
             if sum(about == other for _, other in said) > 1:
                 if about not in found.values():
@@ -116,8 +123,14 @@ def schema_in(catalogue, name, found):
     if name in names:
         default = {"default": about["default"]} if "default" in about else {}
         return ref("schemas", names[name]) | default
-    key = next((key for key, other in repeated(catalogue).items()
-                if other == about and key.endswith(camel(name))), None)
+    key = next(
+        (
+            key
+            for key, other in repeated(catalogue).items()
+            if other == about and key.endswith(camel(name))
+        ),
+        None,
+    )
     return ref("schemas", key) if key else schema_of(about)
 
 
@@ -135,7 +148,8 @@ def exact_schema(catalogue, name, about):
     if "x-aliases" not in schema and "x-aliases" in whole:
         schema["x-aliases"] = []
     return ref("schemas", manifold(catalogue)[name]) | {
-        key: value for key, value in schema.items() if value != whole.get(key)}
+        key: value for key, value in schema.items() if value != whole.get(key)
+    }
 
 
 def wide_schema(catalogue, name):
@@ -144,8 +158,9 @@ def wide_schema(catalogue, name):
         return ref("schemas", manifold(catalogue)[name])
     found = [about | {"description": ""} for _, about in catalogue.uses(name)]
     kept = ("description", "x-aliases", "x-unit", "default")
-    return {key: value for key, value in schema_in(catalogue, name, found).items()
-            if key not in kept}
+    return {
+        key: value for key, value in schema_in(catalogue, name, found).items() if key not in kept
+    }
 
 
 def taking(catalogue, name, kind):
@@ -156,9 +171,12 @@ def groups(catalogue, name):
     """The kinds of views in which a parameter is taken by other encodings than by those that take
     it anywhere: each such kind has a component of its own. None stands for all others."""
     everywhere = set(taking(catalogue, name, None))
-    apart = [kind for kind, members in catalogue.kinds.items()
-             if taking(catalogue, name, kind)
-             and set(taking(catalogue, name, kind)) != everywhere & {e["name"] for e, _ in members}]
+    apart = [
+        kind
+        for kind, members in catalogue.kinds.items()
+        if taking(catalogue, name, kind)
+        and set(taking(catalogue, name, kind)) != everywhere & {e["name"] for e, _ in members}
+    ]
     return [None] + apart
 
 
@@ -213,8 +231,9 @@ def parameter(catalogue, name, kind, required):
     schema = schema_in(catalogue, name, [at | {"description": ""} for at in found])
     schema.pop("description", None)
     if kind is None and name in manifold(catalogue):
-        schema = wide_schema(catalogue, name) | \
-            {key: value for key, value in schema.items() if key == "default"}
+        schema = wide_schema(catalogue, name) | {
+            key: value for key, value in schema.items() if key == "default"
+        }
     if not everybody(catalogue, name, kind):
         schema.pop("default", None)
     if "anyOf" in schema:  # in a query a list is text
@@ -223,9 +242,15 @@ def parameter(catalogue, name, kind, required):
     if "$ref" not in schema:
         everywhere = taking(catalogue, name, None)
         entry["description"] = text_of(catalogue, name, None, everywhere)
-    if not told_by_schemas(catalogue, name, kind) and len(names) < len(catalogue.entries) and not (
-            "$ref" in schema and name in shared(catalogue) and
-            names == taking(catalogue, name, None)):  # else the schema's description says it
+    if (
+        not told_by_schemas(catalogue, name, kind)
+        and len(names) < len(catalogue.entries)
+        and not (
+            "$ref" in schema
+            and name in shared(catalogue)
+            and names == taking(catalogue, name, None)
+        )
+    ):  # else the schema's description says it
         entry["x-encodings"] = names
     if found[0]["type"] == "array":
         entry |= {"style": "form", "explode": False}
@@ -244,8 +269,11 @@ def listed(catalogue):
             made[key] = parameter(catalogue, name, own, name in required)
             count[key] += 1
     for function in catalogue.own:
-        taken = {name for entry in catalogue.taking(function)
-                 for name in entry["parameters"]["properties"]} - catalogue.own[function]
+        taken = {
+            name
+            for entry in catalogue.taking(function)
+            for name in entry["parameters"]["properties"]
+        } - catalogue.own[function]
         for name in taken:
             key = component(catalogue, name, None, False)
             made.setdefault(key, parameter(catalogue, name, None, False))
@@ -261,5 +289,8 @@ def placed(catalogue, key):
 
 
 def components(catalogue):
-    return {key: entry for key, entry in listed(catalogue)[0].items()
-            if "$ref" in placed(catalogue, key)}
+    return {
+        key: entry
+        for key, entry in listed(catalogue)[0].items()
+        if "$ref" in placed(catalogue, key)
+    }

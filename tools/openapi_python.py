@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The keyword parameters of the Python package's functions, from openapi.json: the lines between
 `# generated: parameters of NAME` and `# end` of clients/python/src/posenc/_functions.py."""
+
 import re
 import textwrap
 
@@ -8,19 +9,44 @@ SOURCE = "clients/python/src/posenc/_functions.py"
 VIEWS = "/v1/encodings/{name}/"
 
 # The paths of each function; a view has those of its kind.
-PATHS = {"table": [VIEWS + "table"], "frequencies": [VIEWS + "frequencies"],
-         "bias": [VIEWS + "bias"], "rotate": ["/v1/rotation"], "attention": ["/v1/attention"],
-         "embedding": ["/v1/embedding"], "layout": ["/v1/layout"], "config": ["/v1/config"],
-         "diagnose": ["/v1/diagnosis"], "positions": ["/v1/positions"],
-         "diagnose_positions": ["/v1/positions"], "compare": ["/v1/comparison"]}
+PATHS = {
+    "table": [VIEWS + "table"],
+    "frequencies": [VIEWS + "frequencies"],
+    "bias": [VIEWS + "bias"],
+    "rotate": ["/v1/rotation"],
+    "attention": ["/v1/attention"],
+    "embedding": ["/v1/embedding"],
+    "layout": ["/v1/layout"],
+    "config": ["/v1/config"],
+    "diagnose": ["/v1/diagnosis"],
+    "positions": ["/v1/positions"],
+    "diagnose_positions": ["/v1/positions"],
+    "compare": ["/v1/comparison"],
+}
 
 # Tensors whose names the contract says in words.
 TENSORS = {"view": ["weights"], "bias": ["weights"], "rotate": ["cos", "sin"]}
 
 # Parameters of files, pictures and formats, which posenc.request takes.
-FORMATS = {"format", "flat", "data_format", "download", "revision", "tensor", "plot",
-           "plot_columns", "plot_width", "plot_height", "plot_scale", "colormap", "theme", "title",
-           "lang", "tensors", "tables"}
+FORMATS = {
+    "format",
+    "flat",
+    "data_format",
+    "download",
+    "revision",
+    "tensor",
+    "plot",
+    "plot_columns",
+    "plot_width",
+    "plot_height",
+    "plot_scale",
+    "colormap",
+    "theme",
+    "title",
+    "lang",
+    "tensors",
+    "tables",
+}
 TYPES = {"integer": "int", "number": "float", "boolean": "bool", "string": "str"}
 
 
@@ -78,24 +104,35 @@ def merged(maps):
 
 
 def region(contract, name, by_hand, indent):
-    paths = PATHS.get(name) or [path for path in contract.document["paths"]
-                                if path.startswith(VIEWS)]
+    paths = PATHS.get(name) or [
+        path for path in contract.document["paths"] if path.startswith(VIEWS)
+    ]
     found = merged(map(contract.parameters, paths)) | dict.fromkeys(TENSORS.get(name, ()), "Any")
-    texts = [f"{key}: {kind if kind == 'Any' else kind + ' | None'} = None,"
-             for key, kind in sorted(found.items()) if key not in by_hand]
+    texts = [
+        f"{key}: {kind if kind == 'Any' else kind + ' | None'} = None,"
+        for key, kind in sorted(found.items())
+        if key not in by_hand
+    ]
     # A parameter is not broken between lines.
-    packed = textwrap.fill(" ".join(text.replace(" ", "\0") for text in texts), 100,
-                           initial_indent=indent, subsequent_indent=indent,
-                           break_long_words=False, break_on_hyphens=False)
+    packed = textwrap.fill(
+        " ".join(text.replace(" ", "\0") for text in texts),
+        100,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return packed.replace("\0", " ") + "\n"
 
 
 def functions(source, document):
     """The source with its regions written anew."""
     contract = Contract(document)
-    pattern = re.compile(r"(?P<head>    def (?P<name>\w+)\((?P<by_hand>[^)]*?)\n)"
-                         r"(?P<mark>(?P<indent> *)# generated: parameters of \w+\n)"
-                         r"(?:.*\n)*?(?P<end> *# end\n)")
+    pattern = re.compile(
+        r"(?P<head>    def (?P<name>\w+)\((?P<by_hand>[^)]*?)\n)"
+        r"(?P<mark>(?P<indent> *)# generated: parameters of \w+\n)"
+        r"(?:.*\n)*?(?P<end> *# end\n)"
+    )
 
     def made(found):
         by_hand = set(re.findall(r"(\w+):", found["by_hand"]))

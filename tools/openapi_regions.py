@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: MIT
 """The parts of openapi.yaml and docs/reference.md that are made of the catalogue, except the
 parameters."""
+
 import functools
 import json
 import re
 import urllib.parse
 
 from openapi_catalogue import FUNCTIONS, UNLISTED, camel, ref, schema_name
-from openapi_parameters import (component, exact_schema, manifold, manifold_schema, placed,
-                                repeated, schema_of, shared, shared_schema, wide_schema)
+from openapi_parameters import (
+    component,
+    exact_schema,
+    manifold,
+    manifold_schema,
+    placed,
+    repeated,
+    schema_of,
+    shared,
+    shared_schema,
+    wide_schema,
+)
 
 POSTED = ("application/x-npy", "application/x-safetensors", "application/octet-stream")
 # What AnswerParameters and ConfigParameters have.
@@ -41,8 +52,12 @@ def described(members):
 
 
 def head(method, kind, summary, description):
-    return {"operationId": method + camel(kind), "tags": ["views"], "summary": summary,
-            "description": description}
+    return {
+        "operationId": method + camel(kind),
+        "tags": ["views"],
+        "summary": summary,
+        "description": description,
+    }
 
 
 def path_name(catalogue, kind, members):
@@ -53,18 +68,27 @@ def path_name(catalogue, kind, members):
     if "learned" in names:
         schema = {"anyOf": [schema, ref("schemas", "StoredName")]}
         text = "An encoding that has this view, or the name of a stored table."
-    return {"name": "name", "in": "path", "required": True, "description": text,
-            "schema": schema, "example": chosen(catalogue, kind)[0]["name"]}
+    return {
+        "name": "name",
+        "in": "path",
+        "required": True,
+        "description": text,
+        "schema": schema,
+        "example": chosen(catalogue, kind)[0]["name"],
+    }
 
 
 def view_get(catalogue, kind, members):
     required = catalogue.required(kind)
-    taken = [placed(catalogue, component(catalogue, name, kind, required))
-             for name in catalogue.names(kind)]
+    taken = [
+        placed(catalogue, component(catalogue, name, kind, required))
+        for name in catalogue.names(kind)
+    ]
     taken.append(ref("parameters", "ifNoneMatch"))
     return head("get", kind, members[0][1]["title"], described(members)) | {
         "parameters": taken,
-        "responses": responses({"200": "View", "206": "PartialContent", "304": "NotModified"})}
+        "responses": responses({"200": "View", "206": "PartialContent", "304": "NotModified"}),
+    }
 
 
 def responses(names):
@@ -90,8 +114,11 @@ def example_body(entry, view):
 
 def view_post(kind, members):
     description = "Parameters in a body."
-    tensors = {name: [entry["name"] for entry, view in members if name in view["tensors"]]
-               for _, view in members for name in view["tensors"]}
+    tensors = {
+        name: [entry["name"] for entry, view in members if name in view["tensors"]]
+        for _, view in members
+        for name in view["tensors"]
+    }
     for name, names in tensors.items():
         named = " as table=tensor:NAME" if name == "table" else ""
         description += f" {' and '.join(names)} may be posted `{name}`{named}."
@@ -101,7 +128,8 @@ def view_post(kind, members):
     return head("post", kind, members[0][1]["title"] + ", posted", description) | {
         "parameters": [ref("parameters", name) for name in taken],
         "requestBody": ref("requestBodies", "Tensors" if tensors else "View"),
-        "responses": responses({"200": "View"})}
+        "responses": responses({"200": "View"}),
+    }
 
 
 def views(catalogue):
@@ -111,7 +139,8 @@ def views(catalogue):
         found[view["href"].replace(f"/{entry['name']}/", "/{name}/", 1)] = {
             "parameters": [path_name(catalogue, kind, members)],
             "get": view_get(catalogue, kind, members),
-            "post": view_post(kind, members)}
+            "post": view_post(kind, members),
+        }
     return found
 
 
@@ -119,55 +148,80 @@ def bodies(catalogue):
     """What can be posted to a view; where it takes tensors, as them too."""
     found = {}
     for key, posted in (("View", ()), ("Tensors", POSTED)):
-        kinds = {kind: members for kind, members in catalogue.kinds.items()
-                 if any(view["tensors"] for _, view in members) == bool(posted)}
+        kinds = {
+            kind: members
+            for kind, members in catalogue.kinds.items()
+            if any(view["tensors"] for _, view in members) == bool(posted)
+        }
         examples = {kind: {"value": example_body(*chosen(catalogue, kind))} for kind in kinds}
-        found[key] = {"required": True, "content": {
-            "application/json": {"schema": ref("schemas", "ViewRequest"), "examples": examples},
-            **{media: {"schema": ref("schemas", "Bytes")} for media in posted}}}
+        found[key] = {
+            "required": True,
+            "content": {
+                "application/json": {"schema": ref("schemas", "ViewRequest"), "examples": examples},
+                **{media: {"schema": ref("schemas", "Bytes")} for media in posted},
+            },
+        }
     return found
 
 
 def answers(catalogue):
     """An answer of each kind of view, to the request that the contract shows."""
-    return {kind: {"value": json.loads(answer_text(catalogue,
-                                                   chosen(catalogue, kind)[1]["example"]))}
-            for kind in catalogue.kinds}
+    return {
+        kind: {"value": json.loads(answer_text(catalogue, chosen(catalogue, kind)[1]["example"]))}
+        for kind in catalogue.kinds
+    }
 
 
 def named(catalogue, entry):
     """An encoding as an object: its name and parameters, and the layout that it was applied in."""
     properties = {"name": {"type": "string", "const": entry["name"]}}
-    properties |= {name: exact_schema(catalogue, name, about)
-                   for name, about in entry["parameters"]["properties"].items()}
+    properties |= {
+        name: exact_schema(catalogue, name, about)
+        for name, about in entry["parameters"]["properties"].items()
+    }
     if "rotation" in entry["functions"]:
         properties.setdefault("layout", ref("schemas", "Layout"))
     return properties
 
 
 def schemas(catalogue):
-    found = {"EncodingName": {"type": "string", "description": "The encodings that are built in.",
-                              "enum": [entry["name"] for entry in catalogue.entries]}}
+    found = {
+        "EncodingName": {
+            "type": "string",
+            "description": "The encodings that are built in.",
+            "enum": [entry["name"] for entry in catalogue.entries],
+        }
+    }
     for entry in catalogue.entries:
         found[schema_name(entry["name"])] = {
-            "type": "object", "description": entry["title"] + ".", "required": ["name"],
-            "properties": named(catalogue, entry), "additionalProperties": False}
+            "type": "object",
+            "description": entry["title"] + ".",
+            "required": ["name"],
+            "properties": named(catalogue, entry),
+            "additionalProperties": False,
+        }
     found["Encoding"] = any_encoding(catalogue)
     for function in FUNCTIONS:
         found[camel(function, "encoding")] = function_schema(catalogue, function)
     found |= {key: shared_schema(catalogue, name) for name, key in shared(catalogue).items()}
     found |= {key: manifold_schema(catalogue, name) for name, key in manifold(catalogue).items()}
     found |= {key: schema_of(about) for key, about in repeated(catalogue).items()}
-    of_encodings = {name: None for entry in catalogue.entries
-                    for name in entry["parameters"]["properties"]}
+    of_encodings = {
+        name: None for entry in catalogue.entries for name in entry["parameters"]["properties"]
+    }
     own = set.union(*catalogue.own.values())
     found["EncodingParameters"] = wide_object(
-        catalogue, "Parameters of any encoding.",
-        [name for name in of_encodings if name not in own])
+        catalogue, "Parameters of any encoding.", [name for name in of_encodings if name not in own]
+    )
     found["ViewParameters"] = wide_object(
-        catalogue, "What any view takes besides.",
-        [name for name in catalogue.all_names()
-         if name not in EVERYWHERE and (name in own or name not in of_encodings)])
+        catalogue,
+        "What any view takes besides.",
+        [
+            name
+            for name in catalogue.all_names()
+            if name not in EVERYWHERE and (name in own or name not in of_encodings)
+        ],
+    )
     return found
 
 
@@ -175,21 +229,28 @@ def any_encoding(catalogue):
     names = [entry["name"] for entry in catalogue.entries] + list(UNLISTED)
     found = {name: ref("schemas", schema_name(name)) for name in names}
     mapping = {name: at["$ref"] for name, at in found.items()}
-    return {"description": "An encoding with its parameters, as answers name it.",
-            "oneOf": list(found.values()),
-            "discriminator": {"propertyName": "name", "mapping": mapping}}
+    return {
+        "description": "An encoding with its parameters, as answers name it.",
+        "oneOf": list(found.values()),
+        "discriminator": {"propertyName": "name", "mapping": mapping},
+    }
 
 
 def wide_object(catalogue, text, names):
-    return {"description": text, "type": "object",
-            "properties": {name: wide_schema(catalogue, name) for name in names}}
+    return {
+        "description": text,
+        "type": "object",
+        "properties": {name: wide_schema(catalogue, name) for name in names},
+    }
 
 
 def function_schema(catalogue, function):
     names = names_of(catalogue, function)
-    choices = [{"type": "string", "enum": names},
-               *(ref("schemas", schema_name(name)) for name in names),
-               ref("schemas", "EncodingOfConfig")]
+    choices = [
+        {"type": "string", "enum": names},
+        *(ref("schemas", schema_name(name)) for name in names),
+        ref("schemas", "EncodingOfConfig"),
+    ]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))
     text = f"{function.capitalize()} takes these, by name or with parameters."
@@ -197,8 +258,9 @@ def function_schema(catalogue, function):
 
 
 def names_of(catalogue, function):
-    return [entry["name"] for entry in catalogue.taking(function)] + \
-        list(UNLISTED) * (function == "attention")
+    return [entry["name"] for entry in catalogue.taking(function)] + list(UNLISTED) * (
+        function == "attention"
+    )
 
 
 def function_parameters(catalogue, function):
@@ -207,10 +269,20 @@ def function_parameters(catalogue, function):
     schema = {"type": "string", "enum": names}
     if "learned" in names:
         schema = {"anyOf": [schema, ref("schemas", "StoredName")]}
-    listed = [{"name": "encoding", "in": "query", "description": "The name of an encoding.",
-               "schema": schema}]
-    taken = {name: None for entry in catalogue.taking(function)
-             for name in entry["parameters"]["properties"] if name not in catalogue.own[function]}
+    listed = [
+        {
+            "name": "encoding",
+            "in": "query",
+            "description": "The name of an encoding.",
+            "schema": schema,
+        }
+    ]
+    taken = {
+        name: None
+        for entry in catalogue.taking(function)
+        for name in entry["parameters"]["properties"]
+        if name not in catalogue.own[function]
+    }
     return listed + [placed(catalogue, component(catalogue, name, None, False)) for name in taken]
 
 
@@ -241,6 +313,8 @@ def encodings_table(catalogue):
     lines = ["| encoding | family | what | views | functions |", "|---|---|---|---|---|"]
     for entry in catalogue.entries:
         names = ", ".join(view["name"] for view in entry["operations"])
-        lines.append(f"| `{entry['name']}` | {entry['family']} | {entry['title']} | {names} | "
-                     f"{', '.join(entry['functions'])} |")
+        lines.append(
+            f"| `{entry['name']}` | {entry['family']} | {entry['title']} | {names} | "
+            f"{', '.join(entry['functions'])} |"
+        )
     return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ most 100 columns.
 A comment on a line of its own is an entry of the mapping or list that it stands in: "#3 text" with
 the number of its line. So the parts between `# generated: NAME` and `# end` are replaced as data,
 and the file is formatted as a whole, the parts written by hand too."""
+
 import json
 import re
 import textwrap
@@ -58,8 +59,9 @@ def in_list(lines, comments, i):
     indent = indent_of(lines[i])
     after = next((line for n, line in content if n > i), "")
     if indent_of(after) != indent:
-        after = next((line for n, line in reversed(content)
-                      if n < i and indent_of(line) <= indent), "")
+        after = next(
+            (line for n, line in reversed(content) if n < i and indent_of(line) <= indent), ""
+        )
     return indent_of(after) == indent and after.lstrip().startswith("- ")
 
 
@@ -90,22 +92,32 @@ def with_region(node, name, content):
     """The document with `content` between `# generated: NAME` and `# end`; of a mapping a mapping,
     of a list a list."""
     keys = list(node)
-    start = next((i for i, key in enumerate(keys)
-                  if is_comment(key) and key.split(" ", 1)[1] == f"generated: {name}"), None)
+    start = next(
+        (
+            i
+            for i, key in enumerate(keys)
+            if is_comment(key) and key.split(" ", 1)[1] == f"generated: {name}"
+        ),
+        None,
+    )
     if start is None:
         for key, value in node.items() if isinstance(node, dict) else enumerate(node):
             if isinstance(value, (dict, list)):
                 changed = with_region(value, name, content)
                 if changed is not None:
-                    return ({**node, key: changed} if isinstance(node, dict)
-                            else [*node[:key], changed, *node[key + 1:]])
+                    return (
+                        {**node, key: changed}
+                        if isinstance(node, dict)
+                        else [*node[:key], changed, *node[key + 1 :]]
+                    )
         return None
-    end = next(i for i in range(start, len(keys))
-               if is_comment(keys[i]) and keys[i].endswith(" end"))
+    end = next(
+        i for i in range(start, len(keys)) if is_comment(keys[i]) and keys[i].endswith(" end")
+    )
     if isinstance(node, dict):
         items = list(node.items())
-        return dict([*items[:start + 1], *content.items(), *items[end:]])
-    return [*node[:start + 1], *content, *node[end:]]
+        return dict([*items[: start + 1], *content.items(), *items[end:]])
+    return [*node[: start + 1], *content, *node[end:]]
 
 
 def region_names(node):
@@ -123,8 +135,12 @@ def region_names(node):
 
 def plain(text, inside):
     """Whether text is the same in YAML without quotes."""
-    return re.fullmatch(FIRST + inside, text) and text.strip() == text and \
-        " #" not in text and text.lower() not in WORDS
+    return (
+        re.fullmatch(FIRST + inside, text)
+        and text.strip() == text
+        and " #" not in text
+        and text.lower() not in WORDS
+    )
 
 
 def key_of(text):
@@ -209,12 +225,12 @@ def lines_of(value, indent, data, lead):
         if (short or data) and lead + 1 + len(text) <= COLUMNS:
             return text, []
         if short:
-            filled = textwrap.wrap(text, COLUMNS - indent, break_long_words=False,
-                                   break_on_hyphens=False)
+            filled = textwrap.wrap(
+                text, COLUMNS - indent, break_long_words=False, break_on_hyphens=False
+            )
             return "", [pad + line for line in filled]
         return "", block(value, indent, data)
-    if not isinstance(value, str) or \
-            "\n" not in value and lead + 1 + len(scalar(value)) <= COLUMNS:
+    if not isinstance(value, str) or "\n" not in value and lead + 1 + len(scalar(value)) <= COLUMNS:
         return scalar(value), []
     head, lines = long_text(value, indent)
     return head, [pad + line if line else "" for line in lines]

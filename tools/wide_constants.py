@@ -5,6 +5,7 @@
     tools/wide_constants.py
 
 Each is computed in whole numbers with 256 bits more than are kept, and cut off."""
+
 import pathlib
 import re
 
@@ -16,7 +17,7 @@ def arctangent(one, n, sign):
     """one * atan(1 / n) for sign -1, one * artanh(1 / n) for sign 1, from below."""
     total, term, k = 0, one // n, 0
     while term:
-        total += sign ** k * (term // (2 * k + 1))
+        total += sign**k * (term // (2 * k + 1))
         term //= n * n
         k += 1
     return total
@@ -43,7 +44,7 @@ def table(name, size, fraction):
     whole = fraction >> SPARE
     assert whole.bit_length() == 64 * count
     limbs = [f"0x{whole >> 64 * i & 2**64 - 1:016x}" for i in range(count)]
-    lines = ["    " + ", ".join(limbs[i:i + 4]) + "," for i in range(0, count, 4)]
+    lines = ["    " + ", ".join(limbs[i : i + 4]) + "," for i in range(0, count, 4)]
     return "\n".join([f"const uint64_t {name}[] = {{", *lines, "};"])
 
 
@@ -55,13 +56,17 @@ def main():
 
     tables = [
         table("pe_wide_quarter_pi", header, pi(one("pe_wide_quarter_pi")) // 4),
-        table("pe_wide_over_half_pi", header,
-              2 * one("pe_wide_over_half_pi") ** 2 // pi(one("pe_wide_over_half_pi"))),
+        table(
+            "pe_wide_over_half_pi",
+            header,
+            2 * one("pe_wide_over_half_pi") ** 2 // pi(one("pe_wide_over_half_pi")),
+        ),
         table("pe_wide_ln2", header, ln2(one("pe_wide_ln2"))),
     ]
     (ROOT / "core/wide/constants.c").write_text(
         "/* SPDX-License-Identifier: MIT */\n/* Written by tools/wide_constants.py. */\n"
-        '#include "core/wide/parts.h"\n\n' + "\n\n".join(tables) + "\n")
+        '#include "core/wide/parts.h"\n\n' + "\n\n".join(tables) + "\n"
+    )
 
 
 if __name__ == "__main__":

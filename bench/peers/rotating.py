@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The peer of a rotation over HTTP, as one would write it: FastAPI, with NumPy or with torch. The
 body is float32 of [1, 8, 1024, 128]; cos and sin are made once."""
+
 import numpy
 import torch
 from fastapi import FastAPI, Request, Response
@@ -13,8 +14,9 @@ torch.set_num_threads(1)  # a worker process has one; there are as many as proce
 angles = numpy.arange(TOKENS)[:, None] * BASE ** (-numpy.arange(HALF) / HALF)
 cos, sin = (f(angles).astype(numpy.float32) for f in (numpy.cos, numpy.sin))
 # The form that transformers keeps: both halves side by side.
-wide_cos, wide_sin = (torch.from_numpy(numpy.concatenate((part, part), axis=1))
-                      for part in (cos, sin))
+wide_cos, wide_sin = (
+    torch.from_numpy(numpy.concatenate((part, part), axis=1)) for part in (cos, sin)
+)
 
 
 @app.get("/")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rotation of [1, tokens, 32, 128] as other libraries do it; cos and sin are at hand. Each function
 gives one that runs it. A library is imported by who asks for it."""
+
 import ctypes
 
 import numpy
@@ -14,6 +15,7 @@ GGML_MODE_NEOX = 2
 def torch_of():
     """torch with one thread and without gradients."""
     import torch
+
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     torch.manual_seed(1)
@@ -41,13 +43,21 @@ def rotary_model(tokens):
     def tensor(name, *shape):
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
-    node = helper.make_node("RotaryEmbedding", ["x", "cos", "sin", "at"], ["y"], interleaved=0,
-                            num_heads=HEADS)
+    node = helper.make_node(
+        "RotaryEmbedding", ["x", "cos", "sin", "at"], ["y"], interleaved=0, num_heads=HEADS
+    )
     at = helper.make_tensor_value_info("at", TensorProto.INT64, [1, tokens])
-    graph = helper.make_graph([node], "rotation",
-                              [tensor("x", 1, tokens, HEADS * DIM), tensor("cos", tokens, HALF),
-                               tensor("sin", tokens, HALF), at],
-                              [tensor("y", 1, tokens, HEADS * DIM)])
+    graph = helper.make_graph(
+        [node],
+        "rotation",
+        [
+            tensor("x", 1, tokens, HEADS * DIM),
+            tensor("cos", tokens, HALF),
+            tensor("sin", tokens, HALF),
+            at,
+        ],
+        [tensor("y", 1, tokens, HEADS * DIM)],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
     model.ir_version = 10
     return model.SerializeToString()
@@ -56,16 +66,20 @@ def rotary_model(tokens):
 def by_onnxruntime(dtype, tokens):
     """Its result is written into memory that is there already."""
     import onnxruntime
+
     assert dtype == "f32"
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(rotary_model(tokens), options,
-                                           providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        rotary_model(tokens), options, providers=["CPUExecutionProvider"]
+    )
     random = numpy.random.default_rng(1)
-    values = {"x": random.standard_normal((1, tokens, HEADS * DIM), numpy.float32),
-              "cos": random.standard_normal((tokens, HALF), numpy.float32),
-              "sin": random.standard_normal((tokens, HALF), numpy.float32),
-              "at": numpy.arange(tokens)[None]}
+    values = {
+        "x": random.standard_normal((1, tokens, HEADS * DIM), numpy.float32),
+        "cos": random.standard_normal((tokens, HALF), numpy.float32),
+        "sin": random.standard_normal((tokens, HALF), numpy.float32),
+        "at": numpy.arange(tokens)[None],
+    }
     binding = session.io_binding()
     kept = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in values.values()]
     for name, value in zip(values, kept):
@@ -78,22 +92,24 @@ def by_onnxruntime(dtype, tokens):
 def by_ggml(dtype, tokens):
     """ggml_rope_ext in place, in ggml's own graph on one thread; it computes cos and sin itself."""
     import ggml
+
     assert dtype == "f32"
     size = tokens * HEADS * DIM * 4
-    context = ggml.ggml_init(ggml.ggml_init_params(mem_size=size + (64 << 20), mem_buffer=None,
-                                                   no_alloc=False))
+    context = ggml.ggml_init(
+        ggml.ggml_init_params(mem_size=size + (64 << 20), mem_buffer=None, no_alloc=False)
+    )
     x = ggml.ggml_new_tensor_3d(context, ggml.GGML_TYPE_F32, DIM, HEADS, tokens)
     at = ggml.ggml_new_tensor_1d(context, ggml.GGML_TYPE_I32, tokens)
     numbers = numpy.random.default_rng(1).standard_normal(tokens * HEADS * DIM, numpy.float32)
     ctypes.memmove(ggml.ggml_get_data(x), numbers.ctypes.data, size)
     places = numpy.arange(tokens, dtype=numpy.int32)
     ctypes.memmove(ggml.ggml_get_data(at), places.ctypes.data, places.nbytes)
-    y = ggml.ggml_rope_ext_inplace(context, x, at, None, DIM, GGML_MODE_NEOX, 0, 0, 10000.0, 1.0,
-                                   0.0, 1.0, 32.0, 1.0)
+    y = ggml.ggml_rope_ext_inplace(
+        context, x, at, None, DIM, GGML_MODE_NEOX, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0
+    )
     graph = ggml.ggml_new_graph(context)
     ggml.ggml_build_forward_expand(graph, y)
     return lambda: ggml.ggml_graph_compute_with_ctx(context, graph, 1)
 
 
-ROTATIONS = {"onnxruntime-rotate": by_onnxruntime, "ggml-rotate": by_ggml,
-             "torch-rotate": by_torch}
+ROTATIONS = {"onnxruntime-rotate": by_onnxruntime, "ggml-rotate": by_ggml, "torch-rotate": by_torch}

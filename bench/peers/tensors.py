@@ -4,6 +4,7 @@ bench/workers/worker.h says, by the processor time of the process.
 
 Words: onnxruntime-rotate, ggml-rotate or torch-rotate;DTYPE;TOKENS of [1, TOKENS, 32, 128];
 sdpa, flex or eager;ENCODING;TOKENS;WIDTH;HEADS."""
+
 import json
 import math
 import sys
@@ -52,13 +53,15 @@ def sdpa(encoding, tokens, width, heads):
     if encoding != "rope":
         return lambda: attend(q, k, v, attn_mask=bias)
     cos, sin = torch.randn(tokens, width), torch.randn(tokens, width)
-    return lambda: attend(rotations.turned(torch, q, cos, sin),
-                          rotations.turned(torch, k, cos, sin), v)
+    return lambda: attend(
+        rotations.turned(torch, q, cos, sin), rotations.turned(torch, k, cos, sin), v
+    )
 
 
 def flex(encoding, tokens, width, heads):
     torch = rotations.torch_of()
     from torch.nn.attention.flex_attention import flex_attention
+
     q, k, v = (torch.randn(1, heads, tokens, width) for _ in range(3))
     if encoding == "alibi":
         slopes = alibi_slopes(torch, heads)
@@ -66,11 +69,14 @@ def flex(encoding, tokens, width, heads):
         def moved(score, _batch, head, query, key):
             return score - slopes[head] * (query - key).abs()
     else:
-        weights, buckets = torch.randn(T5_BUCKETS, heads), t5_buckets(torch, distances(torch,
-                                                                                     tokens))
+        weights, buckets = (
+            torch.randn(T5_BUCKETS, heads),
+            t5_buckets(torch, distances(torch, tokens)),
+        )
 
         def moved(score, _batch, head, query, key):
             return score + weights[buckets[query, key], head]
+
     compiled = torch.compile(flex_attention)
     return lambda: compiled(q, k, v, score_mod=moved)
 
@@ -90,6 +96,7 @@ def eager(encoding, tokens, width, heads):
         weights = torch.softmax(logits / math.sqrt(width), -1)
         sums = torch.zeros(1, heads, tokens, count).scatter_add_(-1, index, weights)
         return weights @ v + sums @ of_values
+
     return run
 
 

@@ -7,6 +7,7 @@ installed, beside transformers' own function on the same arrays.
 
 Microseconds, median and least; every round asks each of them in turn. The package and the C
 program use the libraries of build/."""
+
 import argparse
 import pathlib
 import statistics
@@ -15,7 +16,6 @@ import tempfile
 import time
 
 import numpy
-
 import posenc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,9 +36,22 @@ def timed(call):
 
 def c_program(folder):
     program = pathlib.Path(folder, "bench_rotation")
-    subprocess.run(["cc", "-O2", "-I", ROOT / "include", ROOT / "clients/python/bench_rotation.c",
-                    "-L", ROOT / "build", "-lposenc", f"-Wl,-rpath,{ROOT}/build", "-o", program],
-                   check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-O2",
+            "-I",
+            ROOT / "include",
+            ROOT / "clients/python/bench_rotation.c",
+            "-L",
+            ROOT / "build",
+            "-lposenc",
+            f"-Wl,-rpath,{ROOT}/build",
+            "-o",
+            program,
+        ],
+        check=True,
+    )
     return program
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Builds the library with the Makefile of the repository and puts it into the package."""
+
 import os
 import pathlib
 import shutil
@@ -23,9 +24,13 @@ class Libraries(BuildHookInterface):
         root = pathlib.Path(self.root)
         native = sources(root)
         jobs = f"-j{len(os.sched_getaffinity(0))}"
-        subprocess.run(["make", "--no-print-directory", jobs, "python-files"], cwd=native,
-                       check=True, stdout=sys.stderr,
-                       env={**os.environ, "BUILD": "build", "MAKEFLAGS": ""})
+        subprocess.run(
+            ["make", "--no-print-directory", jobs, "python-files"],
+            cwd=native,
+            check=True,
+            stdout=sys.stderr,
+            env={**os.environ, "BUILD": "build", "MAKEFLAGS": ""},
+        )
         target = root / "src/posenc/_lib"
         target.mkdir(exist_ok=True)
         for name in (native / "build/python-files").read_text().split():

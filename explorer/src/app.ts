@@ -8,249 +8,347 @@ import { h, tokensForget } from "./dom";
 import { actions, copier } from "./kit/actions";
 import { Failures, type Shows } from "./kit/failure";
 import {
-  changed, pageAccepts, pageParams, read, type Changes, type Params, type State,
+    changed,
+    pageAccepts,
+    pageParams,
+    read,
+    type Changes,
+    type Params,
+    type State,
 } from "./state";
 import type { App, Door, Mounted, Shown, View } from "./view";
 import { LANGUAGES, languageSet, t, type Language } from "./words";
 
 const doors = (): Record<Door, string> => ({
-  inspect: t("Inspect", "查看"), understand: t("Understand", "理解"), debug: t("Debug", "排错"),
+    inspect: t("Inspect", "查看"),
+    understand: t("Understand", "理解"),
+    debug: t("Debug", "排错"),
 });
 
 const DARK = "(prefers-color-scheme: dark)";
 const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
 
 const named = (asks: Shown[]) =>
-  JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
+    JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
 
 export class Page implements App {
-  state: State;
-  dropped: File[] | null = null;
-  held: File | null = null;
-  readonly compared = false;
-  private url = new URL(location.href);
-  private timer = 0;
-  private mounted?: Mounted;
-  private told = h("p.told", { role: "status", "aria-live": "polite" });
-  private shown = h("div.shown");
-  private about = h("p.about");
-  private asks: Shown[] = [];
-  private main = h("main", { id: "main", tabindex: -1 });
-  private header = h("header.top");
-  private faults = h("ul.faults", { role: "status" });
-  private found: Fault[] = [];
-  private reported = new Map<object, Fault[]>();
-  private failures = new Failures(this, () => this.main, () => this.mounted?.update());
+    state: State;
+    dropped: File[] | null = null;
+    held: File | null = null;
+    readonly compared = false;
+    private url = new URL(location.href);
+    private timer = 0;
+    private mounted?: Mounted;
+    private told = h("p.told", { role: "status", "aria-live": "polite" });
+    private shown = h("div.shown");
+    private about = h("p.about");
+    private asks: Shown[] = [];
+    private main = h("main", { id: "main", tabindex: -1 });
+    private header = h("header.top");
+    private faults = h("ul.faults", { role: "status" });
+    private found: Fault[] = [];
+    private reported = new Map<object, Fault[]>();
+    private failures = new Failures(
+        this,
+        () => this.main,
+        () => this.mounted?.update(),
+    );
 
-  constructor(readonly api: Api, private views: View[]) {
-    this.state = this.understood();
-    document.body.append(
-      h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
-      this.header, this.main, h("footer", {}, this.shown, this.about), this.told);
-    addEventListener("popstate", () => this.choose(new URL(location.href)));
-    document.body.addEventListener("click", (event) => this.click(event));
-    matchMedia(DARK).addEventListener("change", () => this.mount());
-    addEventListener("pagehide", () => this.write());
-    addEventListener("dragover", (event) => event.preventDefault());
-    addEventListener("drop", (event) => {
-      event.preventDefault();
-      this.drop([...event.dataTransfer?.files ?? []]);
-    });
-    addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.state.present) this.go({ present: undefined }, "push");
-    });
-    this.mount();
-  }
-
-  /** The state of the URL, but for values that nothing here can take: `found` has those. */
-  private understood(): State {
-    const state = read(this.url), names = this.views.map(({ name }) => name);
-    const page = checked(pageParams(this.url), pageAccepts(names), false).faults;
-    const view = this.views.find(({ name }) => name === state.view) ?? this.views[0];
-    const own = (params: Params) => checked(params, view.accepts(), !!view.passes);
-    const { sides } = state, parts = [own(state.params), ...sides ? [own(sides.a), own(sides.b)]
-      : []];
-    this.found = [...page, ...parts.flatMap(({ faults }) => faults)];
-    const [{ params }, a, b] = parts;
-    return { ...state, view: view.name, params,
-      sides: sides && { a: a.params, b: b.params } };
-  }
-
-  report(source: object, faults: Fault[]): void {
-    this.reported.set(source, faults);
-    this.faults.replaceChildren(...[...this.found, ...[...this.reported.values()].flat()].map(
-      (one) => h("li", {}, faultSaid(one))));
-  }
-
-  fail(source: object, error: unknown, shows?: Shows): void {
-    this.failures.set(source, error, shows);
-  }
-
-  link(changes: Changes): string {
-    return changed(this.url, changes).href;
-  }
-
-  go(changes: Changes, how: "push" | "replace" = "replace"): void {
-    const next = changed(this.url, changes);
-    if (next.href === this.url.href) return;
-    if (how === "push") return this.choose(next, true);
-    this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
-    this.follow(next);
-  }
-
-  /** Another choice: what runs for the one before is of no use. */
-  private choose(next: URL, entry = false): void {
-    Lane.choices++;
-    if (entry) {
-      this.write();
-      history.pushState(null, "", next);
+    constructor(
+        readonly api: Api,
+        private views: View[],
+    ) {
+        this.state = this.understood();
+        document.body.append(
+            h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
+            this.header,
+            this.main,
+            h("footer", {}, this.shown, this.about),
+            this.told,
+        );
+        addEventListener("popstate", () => this.choose(new URL(location.href)));
+        document.body.addEventListener("click", (event) => this.click(event));
+        matchMedia(DARK).addEventListener("change", () => this.mount());
+        addEventListener("pagehide", () => this.write());
+        addEventListener("dragover", (event) => event.preventDefault());
+        addEventListener("drop", (event) => {
+            event.preventDefault();
+            this.drop([...(event.dataTransfer?.files ?? [])]);
+        });
+        addEventListener("keydown", (event) => {
+            if (event.key === "Escape" && this.state.present)
+                this.go({ present: undefined }, "push");
+        });
+        this.mount();
     }
-    this.follow(next);
-  }
 
-  has(view: string): boolean {
-    return this.views.some((one) => one.name === view);
-  }
+    /** The state of the URL, but for values that nothing here can take: `found` has those. */
+    private understood(): State {
+        const state = read(this.url),
+            names = this.views.map(({ name }) => name);
+        const page = checked(pageParams(this.url), pageAccepts(names), false).faults;
+        const view = this.views.find(({ name }) => name === state.view) ?? this.views[0];
+        const own = (params: Params) => checked(params, view.accepts(), !!view.passes);
+        const { sides } = state,
+            parts = [own(state.params), ...(sides ? [own(sides.a), own(sides.b)] : [])];
+        this.found = [...page, ...parts.flatMap(({ faults }) => faults)];
+        const [{ params }, a, b] = parts;
+        return { ...state, view: view.name, params, sides: sides && { a: a.params, b: b.params } };
+    }
 
-  /** What sliders have changed goes into the address: at rest, and before another entry. */
-  private write(): void {
-    clearTimeout(this.timer);
-    this.timer = 0;
-    if (this.url.href !== location.href) history.replaceState(null, "", this.url);
-  }
+    report(source: object, faults: Fault[]): void {
+        this.reported.set(source, faults);
+        this.faults.replaceChildren(
+            ...[...this.found, ...[...this.reported.values()].flat()].map((one) =>
+                h("li", {}, faultSaid(one)),
+            ),
+        );
+    }
 
-  /** Where other requests stand under the same names, which is so while a slider moves, the buttons
-   * stay. */
-  shows(asks: Shown[]): void {
-    const same = named(asks) === named(this.asks) && this.shown.hasChildNodes();
-    this.asks = asks;
-    if (!same) this.shown.replaceChildren(actions(this, asks, (i) => this.asks[i]), this.share());
-  }
+    fail(source: object, error: unknown, shows?: Shows): void {
+        this.failures.set(source, error, shows);
+    }
 
-  say(sentence: string): void {
-    this.told.textContent = sentence;
-  }
+    link(changes: Changes): string {
+        return changed(this.url, changes).href;
+    }
 
-  /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
-   * else is diagnosed, or seen as a table where tables are seen. */
-  drop(files: File[]): void {
-    if (!files.length) return;
-    this.dropped = files;
-    const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
-    const view = !config ? this.state.view === "table" ? "table" : "diagnosis"
-      : this.state.view === "home" ? "home" : "extension";
-    if (this.state.view === view) this.mounted?.update();
-    else this.go({ view }, "push");
-    this.dropped = null;
-  }
+    go(changes: Changes, how: "push" | "replace" = "replace"): void {
+        const next = changed(this.url, changes);
+        if (next.href === this.url.href) return;
+        if (how === "push") return this.choose(next, true);
+        this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
+        this.follow(next);
+    }
 
-  /** The URL has changed: the view is updated, or another one stands there, or other words. */
-  private follow(url: URL): void {
-    const before = this.state;
-    this.url = url;
-    this.state = this.understood();
-    this.report(this, []);
-    const same = !before.sides === !this.state.sides &&
-      (["view", "lang", "theme", "present"] as const)
-        .every((name) => before[name] === this.state[name]);
-    if (same) this.mounted?.update();
-    else this.mount();
-  }
+    /** Another choice: what runs for the one before is of no use. */
+    private choose(next: URL, entry = false): void {
+        Lane.choices++;
+        if (entry) {
+            this.write();
+            history.pushState(null, "", next);
+        }
+        this.follow(next);
+    }
 
-  private view(): View {
-    return this.views.find((one) => one.name === this.state.view)!;
-  }
+    has(view: string): boolean {
+        return this.views.some((one) => one.name === view);
+    }
 
-  private mount(): void {
-    const view = this.view(), root = document.documentElement;
-    this.mounted?.leave();
-    tokensForget();
-    languageSet(this.state.lang);
-    if (this.state.theme === "auto") delete root.dataset.theme;
-    else root.dataset.theme = this.state.theme;
-    root.dataset.present = this.state.present ? "1" : "0";
-    root.dataset.view = view.name;
-    root.dataset.sides = this.state.sides ? "2" : "1";
-    document.title = `${view.title()} · posenc`;
-    this.top(view);
-    this.shown.replaceChildren();
-    this.about.replaceChildren(`posenc ${VERSION} · `,
-      h("a", { href: this.docs() }, t("documentation", "文档")),
-      t(" · MIT licence", " · MIT 许可"));
-    this.shows([]);
-    this.failures.clear();
-    this.reported.clear();
-    this.report(this, []);
-    const stage = h("div.view");
-    this.main.replaceChildren(
-      h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())),
-      this.faults, this.failures.element, stage);
-    this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
-  }
+    /** What sliders have changed goes into the address: at rest, and before another entry. */
+    private write(): void {
+        clearTimeout(this.timer);
+        this.timer = 0;
+        if (this.url.href !== location.href) history.replaceState(null, "", this.url);
+    }
 
-  /** The view as a link, beside another state of itself, and for a projector. */
-  private share(): HTMLElement {
-    const wrong = h("div"), link = t("copy link", "复制链接");
-    const button = (words: string, changes: () => Changes) =>
-      h("button", { type: "button", onclick: () => this.go(changes(), "push") }, words);
-    return h("div.actions", { role: "group", "aria-label": t("this view", "本视图") },
-      copier(this, link, () => this.url.href, wrong),
-      this.state.sides ? null : button(t("compare", "对比"), () => both(this.state)),
-      button(t("present", "演示"), () => ({ present: true })), wrong);
-  }
+    /** Where other requests stand under the same names, which is so while a slider moves, the buttons
+     * stay. */
+    shows(asks: Shown[]): void {
+        const same = named(asks) === named(this.asks) && this.shown.hasChildNodes();
+        this.asks = asks;
+        if (!same)
+            this.shown.replaceChildren(
+                actions(this, asks, (i) => this.asks[i]),
+                this.share(),
+            );
+    }
 
-  /** Links to this page go where they say without leaving it. */
-  private click(event: MouseEvent): void {
-    const link = (event.target as Element).closest?.("a");
-    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || link.hash || link.target ||
-        link.origin + link.pathname !== this.url.origin + this.url.pathname) return;
-    event.preventDefault();
-    if (link.href === this.url.href) return;
-    this.choose(new URL(link.href), true);
-    scrollTo(0, 0);
-  }
+    say(sentence: string): void {
+        this.told.textContent = sentence;
+    }
 
-  private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined },
-      words);
-  }
+    /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
+     * else is diagnosed, or seen as a table where tables are seen. */
+    drop(files: File[]): void {
+        if (!files.length) return;
+        this.dropped = files;
+        const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
+        const view = !config
+            ? this.state.view === "table"
+                ? "table"
+                : "diagnosis"
+            : this.state.view === "home"
+              ? "home"
+              : "extension";
+        if (this.state.view === view) this.mounted?.update();
+        else this.go({ view }, "push");
+        this.dropped = null;
+    }
 
-  /** The reference, read as this page is. */
-  private docs(): string {
-    const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
-    const own = this.url.searchParams;
-    for (const name of ["lang", "theme"])
-      if (own.has(name)) url.searchParams.set(name, own.get(name)!);
-    return url.href;
-  }
+    /** The URL has changed: the view is updated, or another one stands there, or other words. */
+    private follow(url: URL): void {
+        const before = this.state;
+        this.url = url;
+        this.state = this.understood();
+        this.report(this, []);
+        const same =
+            !before.sides === !this.state.sides &&
+            (["view", "lang", "theme", "present"] as const).every(
+                (name) => before[name] === this.state[name],
+            );
+        if (same) this.mounted?.update();
+        else this.mount();
+    }
 
-  private top(view: View): void {
-    const dark = this.state.theme === "dark" ||
-      (this.state.theme === "auto" && matchMedia(DARK).matches);
-    const other = (Object.keys(LANGUAGES) as Language[]).find((one) => one !== this.state.lang)!;
-    const home = view.name === "home";
-    if (this.state.present)
-      return this.header.replaceChildren(
-        h("b", {}, this.step({ view: "home" }, "posenc")),
-        h("nav.more", { "aria-label": t("this page", "本页") }, h("button.quiet", {
-          type: "button", onclick: () => this.go({ present: undefined }, "push"),
-        }, t("end (Esc)", "结束（Esc）"))));
-    const doorOf = (door: Door) =>
-      this.views.find((one) => one.door === door && one.name !== "home");
-    this.header.replaceChildren(
-      h("b", {}, this.step({ view: "home" }, "posenc")),
-      h("nav", { "aria-label": t("doors", "入口") },
-        ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
-          this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
-      h("nav.more", { "aria-label": t("this page", "本页") },
-        h("a", { href: this.docs() }, "API"),
-        this.step({ lang: other }, LANGUAGES[other]),
-        h("button.quiet", {
-          type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
-          onclick: () => this.go({ theme: dark ? "light" : "dark" }),
-        }, "◐")),
-      ...home ? [] : [h("nav.views", { "aria-label": doors()[view.door] },
-        ...this.views.filter((one) => one.door === view.door && one.name !== "home")
-          .map((one) => this.step({ view: one.name }, one.title(), one === view)))]);
-  }
+    private view(): View {
+        return this.views.find((one) => one.name === this.state.view)!;
+    }
+
+    private mount(): void {
+        const view = this.view(),
+            root = document.documentElement;
+        this.mounted?.leave();
+        tokensForget();
+        languageSet(this.state.lang);
+        if (this.state.theme === "auto") delete root.dataset.theme;
+        else root.dataset.theme = this.state.theme;
+        root.dataset.present = this.state.present ? "1" : "0";
+        root.dataset.view = view.name;
+        root.dataset.sides = this.state.sides ? "2" : "1";
+        document.title = `${view.title()} · posenc`;
+        this.top(view);
+        this.shown.replaceChildren();
+        this.about.replaceChildren(
+            `posenc ${VERSION} · `,
+            h("a", { href: this.docs() }, t("documentation", "文档")),
+            t(" · MIT licence", " · MIT 许可"),
+        );
+        this.shows([]);
+        this.failures.clear();
+        this.reported.clear();
+        this.report(this, []);
+        const stage = h("div.view");
+        this.main.replaceChildren(
+            h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())),
+            this.faults,
+            this.failures.element,
+            stage,
+        );
+        this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
+    }
+
+    /** The view as a link, beside another state of itself, and for a projector. */
+    private share(): HTMLElement {
+        const wrong = h("div"),
+            link = t("copy link", "复制链接");
+        const button = (words: string, changes: () => Changes) =>
+            h("button", { type: "button", onclick: () => this.go(changes(), "push") }, words);
+        return h(
+            "div.actions",
+            { role: "group", "aria-label": t("this view", "本视图") },
+            copier(this, link, () => this.url.href, wrong),
+            this.state.sides ? null : button(t("compare", "对比"), () => both(this.state)),
+            button(t("present", "演示"), () => ({ present: true })),
+            wrong,
+        );
+    }
+
+    /** Links to this page go where they say without leaving it. */
+    private click(event: MouseEvent): void {
+        const link = (event.target as Element).closest?.("a");
+        if (
+            !link ||
+            event.metaKey ||
+            event.ctrlKey ||
+            event.shiftKey ||
+            link.hash ||
+            link.target ||
+            link.origin + link.pathname !== this.url.origin + this.url.pathname
+        )
+            return;
+        event.preventDefault();
+        if (link.href === this.url.href) return;
+        this.choose(new URL(link.href), true);
+        scrollTo(0, 0);
+    }
+
+    private step(changes: Changes, words: string, current = false): HTMLElement {
+        return h(
+            "a",
+            { href: this.link(changes), "aria-current": current ? "page" : undefined },
+            words,
+        );
+    }
+
+    /** The reference, read as this page is. */
+    private docs(): string {
+        const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
+        const own = this.url.searchParams;
+        for (const name of ["lang", "theme"])
+            if (own.has(name)) url.searchParams.set(name, own.get(name)!);
+        return url.href;
+    }
+
+    private top(view: View): void {
+        const dark =
+            this.state.theme === "dark" ||
+            (this.state.theme === "auto" && matchMedia(DARK).matches);
+        const other = (Object.keys(LANGUAGES) as Language[]).find(
+            (one) => one !== this.state.lang,
+        )!;
+        const home = view.name === "home";
+        if (this.state.present)
+            return this.header.replaceChildren(
+                h("b", {}, this.step({ view: "home" }, "posenc")),
+                h(
+                    "nav.more",
+                    { "aria-label": t("this page", "本页") },
+                    h(
+                        "button.quiet",
+                        {
+                            type: "button",
+                            onclick: () => this.go({ present: undefined }, "push"),
+                        },
+                        t("end (Esc)", "结束（Esc）"),
+                    ),
+                ),
+            );
+        const doorOf = (door: Door) =>
+            this.views.find((one) => one.door === door && one.name !== "home");
+        this.header.replaceChildren(
+            h("b", {}, this.step({ view: "home" }, "posenc")),
+            h(
+                "nav",
+                { "aria-label": t("doors", "入口") },
+                ...Object.entries(doors())
+                    .filter(([door]) => doorOf(door as Door))
+                    .map(([door, words]) =>
+                        this.step(
+                            { view: doorOf(door as Door)!.name },
+                            words,
+                            !home && view.door === door,
+                        ),
+                    ),
+            ),
+            h(
+                "nav.more",
+                { "aria-label": t("this page", "本页") },
+                h("a", { href: this.docs() }, "API"),
+                this.step({ lang: other }, LANGUAGES[other]),
+                h(
+                    "button.quiet",
+                    {
+                        type: "button",
+                        "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
+                        onclick: () => this.go({ theme: dark ? "light" : "dark" }),
+                    },
+                    "◐",
+                ),
+            ),
+            ...(home
+                ? []
+                : [
+                      h(
+                          "nav.views",
+                          { "aria-label": doors()[view.door] },
+                          ...this.views
+                              .filter((one) => one.door === view.door && one.name !== "home")
+                              .map((one) =>
+                                  this.step({ view: one.name }, one.title(), one === view),
+                              ),
+                      ),
+                  ]),
+        );
+    }
 }

@@ -7,8 +7,8 @@ import "./style/tokens.css";
 import "./style/page.css";
 
 try {
-  // Beside this script, wherever the page is: its own URL may lack the slash at the end.
-  new Page(await Api.open(new URL(".", import.meta.url)), views);
+    // Beside this script, wherever the page is: its own URL may lack the slash at the end.
+    new Page(await Api.open(new URL(".", import.meta.url)), views);
 } catch (error) {
-  document.body.append(failure(error));
+    document.body.append(failure(error));
 }

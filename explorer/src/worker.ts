@@ -9,44 +9,50 @@ let client: Promise<Requests>, running: { id: number; end: AbortController } | u
 let busy = false;
 
 /** Orders that have arrived by now are read before the next request begins. */
-const ordersRead = () => new Promise((done) => {
-  here.onmessage = done;
-  there.postMessage(0);
-});
+const ordersRead = () =>
+    new Promise((done) => {
+        here.onmessage = done;
+        there.postMessage(0);
+    });
 
 const answer = (outcome: Outcome) =>
-  postMessage(outcome, { transfer: "body" in outcome ? [outcome.body] : [] });
+    postMessage(outcome, { transfer: "body" in outcome ? [outcome.body] : [] });
 
 async function run({ id, method, target, headers, body }: (typeof queue)[0]): Promise<void> {
-  running = { id, end: new AbortController() };
-  try {
-    const response = await (await client)
-      .request(method, target, { headers, body, signal: running.end.signal });
-    answer({ id, status: response.status, headers: [...response.headers],
-      body: await response.arrayBuffer() });
-  } catch (error) {
-    answer({ id, error: `${error}` });
-  }
-  running = undefined;
+    running = { id, end: new AbortController() };
+    try {
+        const response = await (
+            await client
+        ).request(method, target, { headers, body, signal: running.end.signal });
+        answer({
+            id,
+            status: response.status,
+            headers: [...response.headers],
+            body: await response.arrayBuffer(),
+        });
+    } catch (error) {
+        answer({ id, error: `${error}` });
+    }
+    running = undefined;
 }
 
 async function runAll(): Promise<void> {
-  if (busy) return;
-  busy = true;
-  for (let next; (next = queue.shift()); await ordersRead()) await run(next);
-  busy = false;
+    if (busy) return;
+    busy = true;
+    for (let next; (next = queue.shift()); await ordersRead()) await run(next);
+    busy = false;
 }
 
 onmessage = ({ data }: MessageEvent<Order>) => {
-  if ("module" in data) {
-    client = connect(data.module, data.settings);
-  } else if ("method" in data) {
-    queue.push(data);
-    void runAll();
-  } else if (running?.id === data.id) {
-    running.end.abort();
-  } else {
-    const at = queue.findIndex(({ id }) => id === data.id);
-    if (at >= 0) queue.splice(at, 1);
-  }
+    if ("module" in data) {
+        client = connect(data.module, data.settings);
+    } else if ("method" in data) {
+        queue.push(data);
+        void runAll();
+    } else if (running?.id === data.id) {
+        running.end.abort();
+    } else {
+        const at = queue.findIndex(({ id }) => id === data.id);
+        if (at >= 0) queue.splice(at, 1);
+    }
 };

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command in a folder of its own, and files for it."""
+
 import pathlib
 import sys
 
@@ -29,7 +30,7 @@ def tensors(tmp_path):
         "sines.npy": bodies.npy_bytes(bodies.numbers([0, 1, 0.75, 0.5], 2, 2)),
         "ids.json": b'{"lengths": [2, 3], "padding_side": "left"}',
         "config.json": b'{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8,'
-                       b' "rope_theta": 500000.0}',
+        b' "rope_theta": 500000.0}',
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)

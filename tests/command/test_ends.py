@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Refusals, exit codes, terminals, and ends before the end."""
+
 import json
 import os
 import re
@@ -23,8 +24,11 @@ def lines_of(problem):
     if problem["detail"] not in [item["detail"] for item in items]:
         lines.append("  " + problem["detail"])
     for item in items:
-        names = "".join(f"{kind} {name}: " for kind, name in item.items()
-                        if kind in ("parameter", "tensor", "pointer", "header"))
+        names = "".join(
+            f"{kind} {name}: "
+            for kind, name in item.items()
+            if kind in ("parameter", "tensor", "pointer", "header")
+        )
         lines.append(f"  {names}{item['detail']}")
     return "\n".join(lines) + "\n"
 
@@ -32,11 +36,16 @@ def lines_of(problem):
 def test_refusals_are_those_of_the_service(posenc):
     """A third of the recorded GETs that are refused, word for word."""
     answers = record.read()[1]
-    asked = [one for one in requested.requests()
-             if (one.server, one.method, one.headers) == ("usual", "GET", ())
-             and one.group != "tables"
-             and one.body is None and answers[one.name]["status"] >= 400
-             and one.target.startswith("/v1/encodings/") and "text" in answers[one.name]]
+    asked = [
+        one
+        for one in requested.requests()
+        if (one.server, one.method, one.headers) == ("usual", "GET", ())
+        and one.group != "tables"
+        and one.body is None
+        and answers[one.name]["status"] >= 400
+        and one.target.startswith("/v1/encodings/")
+        and "text" in answers[one.name]
+    ]
     assert len(asked) > 50
     asked = [one for one in asked if "{revision}" not in answers[one.name]["text"]]
     for request in asked[::3]:
@@ -45,43 +54,54 @@ def test_refusals_are_those_of_the_service(posenc):
         assert (code, said) == (EXITS.get(problem["status"], 3), lines_of(problem)), request.name
 
 
-@pytest.mark.parametrize("typed,code,says", [
-    ("", 2, "usage: posenc WORD"),
-    ("tabel rope", 2, "Unknown command 'tabel', and no view of this encoding has this name; did "
-     "you mean 'table'? (posenc --help lists the commands)"),
-    ("similarty rope", 2, "; did you mean 'similarity'? (posenc --help lists"),
-    ("rotat", 2, "posenc: Unknown command 'rotat'; did you mean 'rotate'? (posenc --help"),
-    ("foobarbaz", 2, "posenc: Unknown command 'foobarbaz' (posenc --help lists the commands)"),
-    ("x rope", 2, "no view of this encoding has this name (posenc --help lists"),
-    ("table", 2, "table takes the name of an encoding"),
-    ("table rope one two", 2, "two is one argument too many"),
-    ("get", 2, "get takes a path"),
-    ("get /v1 file", 2, "file is one argument too many"),
-    ("compare rope", 2, "compare takes two sides"),
-    ("table rope --dim 8", 2, "there is no flag '--dim' (--help lists what there is); a parameter"),
-    ("table rope --dim=8", 2, "a parameter is written dim=VALUE"),
-    ("table rope -o", 2, "-o needs a value"),
-    ("table rope dim=8 length=1 -o t.npz", 2, "t.npz: .npz is none of the formats: json, npy"),
-    ("table rope dim=8 length=1 -o t.PT", 2, "with format=NAME any file name will do"),
-    ("table --config nowhere length=1", 6, "nowhere: No such file"),
-    ("table --config big.bin length=1", 3, "config"),
-    ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
-    ("table rope -H x", 2, "-H takes NAME:TEXT"),
-    ("table nope dim=8 length=1", 4, "there is no encoding 'nope'"),
-    ("help nope", 4, "there is no encoding 'nope'"),
-    ("get /v2", 4, "No such resource"),
-    ("rotate nowhere.npy", 6, "nowhere.npy: No such file"),
-    ("compare nowhere.npy rope", 6, "nowhere.npy: No such file"),
-    ("compare nowhere.safetensors:cos rope", 6, "nowhere.safetensors: No such file"),
-    ("rotate .", 6, ".: Is a directory"),
-    ("table rope config=@nowhere", 6, "nowhere: No such file"),
-    ("table rope dim=8 length=1 -o nowhere/t.npy", 6, "nowhere/t.npy: No such file"),
-    ("table rope dim=8 length=1 -o /dev/full", 6, "/dev/full: No space left on device"),
-    ("--tables nowhere table rope", 6, "there is no folder nowhere"),
-    ("--output-max 1KiB table rope dim=128 length=64 format=npy", 5, "--output-max"),
-    ("--body-max 16 rotate big.bin", 5, "--body-max"),
-    ("--anonymous-writes true put /v1/encodings/x big.bin", 3, "--tables"),
-])
+@pytest.mark.parametrize(
+    "typed,code,says",
+    [
+        ("", 2, "usage: posenc WORD"),
+        (
+            "tabel rope",
+            2,
+            "Unknown command 'tabel', and no view of this encoding has this name; did "
+            "you mean 'table'? (posenc --help lists the commands)",
+        ),
+        ("similarty rope", 2, "; did you mean 'similarity'? (posenc --help lists"),
+        ("rotat", 2, "posenc: Unknown command 'rotat'; did you mean 'rotate'? (posenc --help"),
+        ("foobarbaz", 2, "posenc: Unknown command 'foobarbaz' (posenc --help lists the commands)"),
+        ("x rope", 2, "no view of this encoding has this name (posenc --help lists"),
+        ("table", 2, "table takes the name of an encoding"),
+        ("table rope one two", 2, "two is one argument too many"),
+        ("get", 2, "get takes a path"),
+        ("get /v1 file", 2, "file is one argument too many"),
+        ("compare rope", 2, "compare takes two sides"),
+        (
+            "table rope --dim 8",
+            2,
+            "there is no flag '--dim' (--help lists what there is); a parameter",
+        ),
+        ("table rope --dim=8", 2, "a parameter is written dim=VALUE"),
+        ("table rope -o", 2, "-o needs a value"),
+        ("table rope dim=8 length=1 -o t.npz", 2, "t.npz: .npz is none of the formats: json, npy"),
+        ("table rope dim=8 length=1 -o t.PT", 2, "with format=NAME any file name will do"),
+        ("table --config nowhere length=1", 6, "nowhere: No such file"),
+        ("table --config big.bin length=1", 3, "config"),
+        ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
+        ("table rope -H x", 2, "-H takes NAME:TEXT"),
+        ("table nope dim=8 length=1", 4, "there is no encoding 'nope'"),
+        ("help nope", 4, "there is no encoding 'nope'"),
+        ("get /v2", 4, "No such resource"),
+        ("rotate nowhere.npy", 6, "nowhere.npy: No such file"),
+        ("compare nowhere.npy rope", 6, "nowhere.npy: No such file"),
+        ("compare nowhere.safetensors:cos rope", 6, "nowhere.safetensors: No such file"),
+        ("rotate .", 6, ".: Is a directory"),
+        ("table rope config=@nowhere", 6, "nowhere: No such file"),
+        ("table rope dim=8 length=1 -o nowhere/t.npy", 6, "nowhere/t.npy: No such file"),
+        ("table rope dim=8 length=1 -o /dev/full", 6, "/dev/full: No space left on device"),
+        ("--tables nowhere table rope", 6, "there is no folder nowhere"),
+        ("--output-max 1KiB table rope dim=128 length=64 format=npy", 5, "--output-max"),
+        ("--body-max 16 rotate big.bin", 5, "--body-max"),
+        ("--anonymous-writes true put /v1/encodings/x big.bin", 3, "--tables"),
+    ],
+)
 def test_exit_codes(posenc, typed, code, says):
     (posenc.folder / "big.bin").write_bytes(bytes(1000))
     found, said = posenc.refused(*typed.split())
@@ -94,8 +114,11 @@ def test_exit_codes_are_told(posenc):
     page = (ROOT / "docs/command.md").read_text()
     manual = posenc("generate", "man").decode()
     assert len(told) == 9
-    assert [(code, doc) for code, doc in told if f"| {code} | {doc} |" not in page
-            or f".B {code}\n{doc}\n" not in manual] == []
+    assert [
+        (code, doc)
+        for code, doc in told
+        if f"| {code} | {doc} |" not in page or f".B {code}\n{doc}\n" not in manual
+    ] == []
 
 
 def test_a_refusal_leaves_a_file_alone(posenc):
@@ -113,12 +136,20 @@ def test_interrupted(posenc, number):
     kept.write_bytes(b"before")
     long = ["table", "rope", "dim=2048", "length=9000000", "-o", "t.npy"]
     for arguments in (long, ["rotate", "-"]):
-        process = subprocess.Popen([BINARY, *arguments], cwd=posenc.folder, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
+        process = subprocess.Popen(
+            [BINARY, *arguments],
+            cwd=posenc.folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        )
         # Two threads: signals are waited for. Two files: something is half written.
-        while len(os.listdir(f"/proc/{process.pid}/task")) < 2 or \
-                arguments is long and len(os.listdir(posenc.folder)) < 2:
+        while (
+            len(os.listdir(f"/proc/{process.pid}/task")) < 2
+            or arguments is long
+            and len(os.listdir(posenc.folder)) < 2
+        ):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
@@ -130,9 +161,12 @@ def test_interrupted(posenc, number):
 
 def test_ignored_signals_stay_ignored(posenc):
     """As those of nohup, and of what a script starts behind it."""
-    process = subprocess.Popen([BINARY, "rotate", "-"], stdin=subprocess.PIPE,
-                               stderr=subprocess.PIPE,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process = subprocess.Popen(
+        [BINARY, "rotate", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
     while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -141,8 +175,11 @@ def test_ignored_signals_stay_ignored(posenc):
 
 
 def test_a_reader_that_leaves(posenc):
-    with subprocess.Popen([BINARY, "table", "rope", "dim=2048", "length=9000000", "format=npy"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [BINARY, "table", "rope", "dim=2048", "length=9000000", "format=npy"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdout.read(6) == b"\x93NUMPY"
         process.stdout.close()
         assert process.wait(10) == -signal.SIGPIPE
@@ -150,13 +187,16 @@ def test_a_reader_that_leaves(posenc):
 
 # ---- terminals ----------------------------------------------------------------------------------
 
+
 def squeezed(text):
     """JSON without blanks outside of its texts."""
     return re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found.group(1) or "", text)
 
 
-@pytest.mark.parametrize("target", ["/v1/encodings/rope/table?dim=4&length=2", "/openapi.json",
-                                    "/v1/encodings/rope", "/v1"])
+@pytest.mark.parametrize(
+    "target",
+    ["/v1/encodings/rope/table?dim=4&length=2", "/openapi.json", "/v1/encodings/rope", "/v1"],
+)
 def test_json_has_lines_on_a_terminal(posenc, target):
     """The same tokens; lists of numbers in one line each."""
     plain = posenc("get", target).decode()
@@ -167,12 +207,14 @@ def test_json_has_lines_on_a_terminal(posenc, target):
         assert "\n        [1, 1],\n        [0.5403023, 0.99995]\n      ]\n" in shown
 
 
-LARGE = {"table": ["table", "rope", "dim=128", "length=4096"],
-         "bias": ["bias", "alibi", "heads=12", "query_length=200", "key_length=300"],
-         "list": ["frequencies", "rope", "dim=1024"],
-         "get": ["get", "/v1/encodings/sinusoidal/table?dim=64&length=99&dtype=f64"],
-         "layout": ["layout", "from_layout=half", "to_layout=interleaved", "head_dim=2000"],
-         "infinity": ["bias", "alibi", "heads=4", "query_length=9", "key_length=99", "causal=true"]}
+LARGE = {
+    "table": ["table", "rope", "dim=128", "length=4096"],
+    "bias": ["bias", "alibi", "heads=12", "query_length=200", "key_length=300"],
+    "list": ["frequencies", "rope", "dim=1024"],
+    "get": ["get", "/v1/encodings/sinusoidal/table?dim=64&length=99&dtype=f64"],
+    "layout": ["layout", "from_layout=half", "to_layout=interleaved", "head_dim=2000"],
+    "infinity": ["bias", "alibi", "heads=4", "query_length=9", "key_length=99", "causal=true"],
+}
 
 
 def shown_of(items):
@@ -231,7 +273,8 @@ def test_what_is_too_large_for_a_terminal(posenc):
 def test_a_config_has_a_part_for_each_kind_on_a_terminal(posenc, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     (posenc.folder / "gemma.json").write_text(
-        '{"model_type": "gemma3_text", "num_hidden_layers": 7, "head_dim": 256}')
+        '{"model_type": "gemma3_text", "num_hidden_layers": 7, "head_dim": 256}'
+    )
     code, shown = posenc.on_terminal("config", "gemma.json")
     assert code == 0
     lines = shown.splitlines()
@@ -254,8 +297,11 @@ def test_no_binary_on_a_terminal(posenc):
 def test_progress(posenc):
     """Beside a reader who takes its time; nothing where all is quick."""
     os.mkfifo(posenc.folder / "fifo")
-    reader = threading.Thread(target=lambda: subprocess.run(
-        "{ sleep 1.3; cat; } <fifo >/dev/null", shell=True, cwd=posenc.folder))
+    reader = threading.Thread(
+        target=lambda: subprocess.run(
+            "{ sleep 1.3; cat; } <fifo >/dev/null", shell=True, cwd=posenc.folder
+        )
+    )
     reader.start()
     table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
     code, shown = posenc.on_terminal(*table, "-o", "fifo")
@@ -267,8 +313,17 @@ def test_progress(posenc):
 
 def test_warnings(posenc):
     """Of binary answers on stderr, unless -q."""
-    ask = ["table", "rope", "dim=8", "length=4", "rope_type=dynamic", "factor=2", "seq_len=2",
-           "max_position_embeddings=2", "format=npy"]
+    ask = [
+        "table",
+        "rope",
+        "dim=8",
+        "length=4",
+        "rope_type=dynamic",
+        "factor=2",
+        "seq_len=2",
+        "max_position_embeddings=2",
+        "format=npy",
+    ]
     done = posenc.run(*ask)
     assert done.returncode == 0 and done.stderr.startswith(b"posenc: warning: ")
     assert posenc(*ask, "-q") == done.stdout
@@ -276,11 +331,14 @@ def test_warnings(posenc):
 
 # ---- the manual page and the completion ---------------------------------------------------------
 
+
 def completed(script, *words):
     """What bash would offer; a = is a word of its own to it."""
     line = " ".join(f"'{word}'" for word in words)
-    text = (f"source {script}; compopt() {{ :; }}; COMP_WORDS=({line}); "
-            f"COMP_CWORD={len(words) - 1}; _posenc; echo ${{COMPREPLY[@]}}")
+    text = (
+        f"source {script}; compopt() {{ :; }}; COMP_WORDS=({line}); "
+        f"COMP_CWORD={len(words) - 1}; _posenc; echo ${{COMPREPLY[@]}}"
+    )
     done = subprocess.run(["bash", "-euc", text], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -294,11 +352,21 @@ def test_completion(posenc, tmp_path, server):
     assert completed(script, "posenc", "simi") == ["similarity"]
     assert completed(script, "posenc", "table", "rope", "rope_t") == ["rope_type="]
     assert completed(script, "posenc", "table", "rope", "rope_type", "=", "l") == [
-        "linear", "llama3", "longrope"]
+        "linear",
+        "llama3",
+        "longrope",
+    ]
     assert "causal=" in completed(script, "posenc", "bias", "alibi", "")
     assert completed(script, "posenc", "rotate", "q.npy", "ax") == ["axes="]
     assert completed(script, "posenc", "rotate", "q.npy", "axes", "=") == [
-        "bhsd", "bshd", "thd", "shd", "hsd", "bsd", "sd"]
+        "bhsd",
+        "bshd",
+        "thd",
+        "shd",
+        "hsd",
+        "bsd",
+        "sd",
+    ]
     assert completed(script, "posenc", "--memory") == ["--memory-budget"]
 
 
@@ -312,5 +380,7 @@ def test_manual_page(posenc, server):
     requests = r"\.(?:[BI][RI]?|R[BI]|S[HS]|T[HPQ]|PP|br)\b"
     assert not re.findall(rf"^[^.\n].*(?<!\w){requests}.*$", page, re.M)
     assert "\n.BR posencd (8):\n" in page  # the section of packaging
-    assert all(line.startswith((".", "\\&")) or line[0] not in "'" for line in
-               filter(None, page.splitlines()))
+    assert all(
+        line.startswith((".", "\\&")) or line[0] not in "'"
+        for line in filter(None, page.splitlines())
+    )

@@ -2,6 +2,7 @@
 """The recorded requests, each typed as a command: the bytes that it writes are those of the body,
 its exit code is that of the status, and the words of a refusal stand on stderr. A process each, so
 one request of each group and server is asked here; all of them where POSENC_RECORDED is "all"."""
+
 import json
 import os
 import pathlib
@@ -27,8 +28,10 @@ class Door:
 
     def ask(self, request, etag):
         """The process behind its end."""
-        told = [f"-H{name}: {value.replace('{revision}', self.revision).replace('{etag}', etag)}"
-                for name, value in {"Host": "127.0.0.1:1", **dict(request.headers)}.items()]
+        told = [
+            f"-H{name}: {value.replace('{revision}', self.revision).replace('{etag}', etag)}"
+            for name, value in {"Host": "127.0.0.1:1", **dict(request.headers)}.items()
+        ]
         word, stdin = request.method.lower(), request.body or b""
         file = ["-"] if word in ("post", "put") else []
         target = request.target.replace("{revision}", self.revision)
@@ -41,10 +44,13 @@ class Door:
 def can_be_typed(request):
     """Words have neither HEAD nor OPTIONS, and a length is that of the file."""
     told = dict(request.headers)
-    return request.method in ("GET", "POST", "PUT", "DELETE") and not request.loose and \
-        request.name not in {*replay.SOCKET_REQUESTS, *replay.ABOUT} and \
-        "Content-Length" not in told and \
-        (request.body is None or request.method in ("POST", "PUT"))
+    return (
+        request.method in ("GET", "POST", "PUT", "DELETE")
+        and not request.loose
+        and request.name not in {*replay.SOCKET_REQUESTS, *replay.ABOUT}
+        and "Content-Length" not in told
+        and (request.body is None or request.method in ("POST", "PUT"))
+    )
 
 
 def chosen():
@@ -65,8 +71,10 @@ def exit_code(old):
 def sentences(old, revision):
     """Of a recorded problem."""
     problem = json.loads(old["text"].replace("{revision}", revision))
-    return [problem["title"], *(item["detail"] for item in problem.get("errors", [])
-                                if "detail" in item)]
+    return [
+        problem["title"],
+        *(item["detail"] for item in problem.get("errors", []) if "detail" in item),
+    ]
 
 
 def differences(request, door, old, etag):
@@ -77,15 +85,20 @@ def differences(request, door, old, etag):
     if done.returncode != code and not (verdict and done.returncode == 1):
         yield f"exit code {done.returncode} instead of {code}: {said}"
     elif code:
-        yield from (f"not said: {text}" for text in sentences(old, door.revision)
-                   if text not in said)
+        yield from (
+            f"not said: {text}" for text in sentences(old, door.revision) if text not in said
+        )
         if done.stdout:
             yield "a refusal writes a body"
     else:
-        now = wire_answer.kept_of(request, old["status"], dict(old["headers"]), done.stdout,
-                                  door.revision)
-        yield from (f"{key}: {now.get(key)} instead of {old.get(key)}" for key in BODY
-                    if now.get(key) != old.get(key))
+        now = wire_answer.kept_of(
+            request, old["status"], dict(old["headers"]), done.stdout, door.revision
+        )
+        yield from (
+            f"{key}: {now.get(key)} instead of {old.get(key)}"
+            for key in BODY
+            if now.get(key) != old.get(key)
+        )
 
 
 def test_answers():
@@ -95,8 +108,10 @@ def test_answers():
             old = recorded[request.name]
             told = old["headers"].get("etag")
             etag = told if old["status"] == 304 else etags.get(request.target, "")
-            found += [f"{request.name}: {line}"
-                      for line in differences(request, opened[request.server], old, etag)]
+            found += [
+                f"{request.name}: {line}"
+                for line in differences(request, opened[request.server], old, etag)
+            ]
             etags[request.target] = told or etag
     print(len(asked), "requests")
     assert len(asked) > (1100 if EVERY else 40)

@@ -2,21 +2,31 @@
 """Reports on a terminal: of published configs, right and wrong tables, comparisons, as kept in
 docs/examples/reports at 80 and 120 columns, with and without colour. POSENC_UPDATE=1 writes
 them."""
+
 import json
 import os
 import re
 
 import numpy as np
 import pytest
-
 from conftest import ROOT
 
 KEPT = ROOT / "docs/examples/reports"
 CONFIGS = ["llama-3.1", "gemma-3-1b", "deepseek-v3", "gpt-oss-120b", "phi-1.5-msft", "bloom-3b"]
-LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16,
-         "rope_theta": 500000.0, "max_position_embeddings": 131072,
-         "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-                          "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}}
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 1024,
+    "num_attention_heads": 16,
+    "rope_theta": 500000.0,
+    "max_position_embeddings": 131072,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
 PLAIN = {key: value for key, value in LLAMA.items() if key != "rope_scaling"}
 ROWS, PAIRS = 300, 32
 SHAPES = {"80": (80, "1"), "120": (120, "1"), "80-colour": (80, "")}
@@ -25,7 +35,7 @@ SHAPES = {"80": (80, "1"), "120": (120, "1"), "80-colour": (80, "")}
 def bf16(values):
     """Rounded to nearest, ties to even."""
     bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000).astype(np.uint32)).view(np.float32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).astype(np.uint32)).view(np.float32)
 
 
 def rotary(base=500000.0, width=64, first=0, divisor=None, convert=lambda inv_freq: inv_freq):
@@ -103,8 +113,9 @@ def test_tables(posenc, monkeypatch, name, shape):
     config, make = TABLES[name]
     (posenc.folder / "config.json").write_text(json.dumps(config))
     np.save(posenc.folder / "table.npy", np.stack(make()))
-    code, shown = show(posenc, monkeypatch, shape, "diagnose", "table.npy", "--config",
-                       "config.json")
+    code, shown = show(
+        posenc, monkeypatch, shape, "diagnose", "table.npy", "--config", "config.json"
+    )
     assert code == (0 if name == "right" else 1), shown
     same(f"diagnose-{name}", shape, shown)
 
@@ -112,16 +123,24 @@ def test_tables(posenc, monkeypatch, name, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name, base, code", [("equal", 10000, 0), ("different", 500000, 1)])
 def test_comparisons(posenc, monkeypatch, name, base, code, shape):
-    found, shown = show(posenc, monkeypatch, shape, "compare", "rope dim=64",
-                        f"rope dim=64 base={base}", "length=128")
+    found, shown = show(
+        posenc,
+        monkeypatch,
+        shape,
+        "compare",
+        "rope dim=64",
+        f"rope dim=64 base={base}",
+        "length=128",
+    )
     assert found == code
     same(f"compare-{name}", shape, shown)
 
 
 def test_json_where_it_is_wanted(posenc):
     for arguments in ["--json"], ["format=json"]:
-        code, shown = posenc.on_terminal("compare", "rope dim=4", "rope dim=4", "length=2",
-                                         *arguments)
+        code, shown = posenc.on_terminal(
+            "compare", "rope dim=4", "rope dim=4", "length=2", *arguments
+        )
         assert code == 0 and json.loads(shown)["unequal"] == 0
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every word asks what it says, and writes the bytes that posencd would send."""
+
 import io
 import json
 import os
@@ -19,28 +20,43 @@ WORDS = [
     ("table rope dim=8 length=4 start=3", "GET /v1/encodings/rope/table?dim=8&length=4&start=3"),
     ("frequencies rope dim=8", "GET /v1/encodings/rope/frequencies?dim=8"),
     ("bias alibi heads=2 query_length=3", "GET /v1/encodings/alibi/bias?heads=2&query_length=3"),
-    ("bias t5 buckets.npy query_length=2 tensor=weights num_buckets=4",
-     "POST /v1/encodings/t5/bias?query_length=2&tensor=weights&num_buckets=4 buckets.npy"),
-    ("similarity rope dim=8 length=2",
-     "GET /v1/encodings/rope/analysis/similarity?dim=8&length=2"),
-    ("rotate qkv.safetensors encoding=rope layout=half axes=bhsd start=5",
-     f"POST /v1/rotation?{ROTATION}&start=5 qkv.safetensors"),
-    ("rotate q.npy encoding=rope layout=half axes=hsd start=5",
-     f"POST /v1/rotation?{HSD}&start=5 q.npy"),
-    ("attention qkv.safetensors encoding=rope layout=half format=json",
-     "POST /v1/attention?encoding=rope&layout=half&format=json qkv.safetensors"),
+    (
+        "bias t5 buckets.npy query_length=2 tensor=weights num_buckets=4",
+        "POST /v1/encodings/t5/bias?query_length=2&tensor=weights&num_buckets=4 buckets.npy",
+    ),
+    ("similarity rope dim=8 length=2", "GET /v1/encodings/rope/analysis/similarity?dim=8&length=2"),
+    (
+        "rotate qkv.safetensors encoding=rope layout=half axes=bhsd start=5",
+        f"POST /v1/rotation?{ROTATION}&start=5 qkv.safetensors",
+    ),
+    (
+        "rotate q.npy encoding=rope layout=half axes=hsd start=5",
+        f"POST /v1/rotation?{HSD}&start=5 q.npy",
+    ),
+    (
+        "attention qkv.safetensors encoding=rope layout=half format=json",
+        "POST /v1/attention?encoding=rope&layout=half&format=json qkv.safetensors",
+    ),
     ("config config.json", "POST /v1/config config.json"),
-    ("diagnose inv_freq.npy tensor=inv_freq encoding=rope",
-     "POST /v1/diagnosis?tensor=inv_freq&encoding=rope inv_freq.npy"),
+    (
+        "diagnose inv_freq.npy tensor=inv_freq encoding=rope",
+        "POST /v1/diagnosis?tensor=inv_freq&encoding=rope inv_freq.npy",
+    ),
     ("positions ids.json", "POST /v1/positions ids.json"),
-    ("layout from_layout=half to_layout=interleaved head_dim=4",
-     "GET /v1/layout?from_layout=half&to_layout=interleaved&head_dim=4"),
-    ("layout q.npy from_layout=half to_layout=interleaved axes=hsd kind=activations",
-     "POST /v1/layout?from_layout=half&to_layout=interleaved&axes=hsd&kind=activations q.npy"),
+    (
+        "layout from_layout=half to_layout=interleaved head_dim=4",
+        "GET /v1/layout?from_layout=half&to_layout=interleaved&head_dim=4",
+    ),
+    (
+        "layout q.npy from_layout=half to_layout=interleaved axes=hsd kind=activations",
+        "POST /v1/layout?from_layout=half&to_layout=interleaved&axes=hsd&kind=activations q.npy",
+    ),
     ("get /v1/encodings/rope", "GET /v1/encodings/rope"),
     ("get /v1/encodings/rope/table?dim=8 length=2", "GET /v1/encodings/rope/table?dim=8&length=2"),
-    ("post v1/rotation?axes=hsd&layout=half encoding=rope start=5 q.npy",
-     "POST /v1/rotation?axes=hsd&layout=half&encoding=rope&start=5 q.npy"),
+    (
+        "post v1/rotation?axes=hsd&layout=half encoding=rope start=5 q.npy",
+        "POST /v1/rotation?axes=hsd&layout=half&encoding=rope&start=5 q.npy",
+    ),
 ]
 
 
@@ -63,8 +79,9 @@ def test_comparisons(posenc, tensors, server):
         return server.post("/v1/comparison", json=body).content
 
     rope = {"name": "rope", "dim": 4}
-    assert posenc("compare", "rope dim=4", "rope dim=4 base=5e5", "positions=0,7", "dtype=f64") \
-        == by_server(a=rope, b=rope | {"base": 5e5}, positions=[0, 7], dtype="f64")
+    assert posenc(
+        "compare", "rope dim=4", "rope dim=4 base=5e5", "positions=0,7", "dtype=f64"
+    ) == by_server(a=rope, b=rope | {"base": 5e5}, positions=[0, 7], dtype="f64")
     mine = {"dtype": "f32", "shape": [2, 2], "data": [[0, 1], [0.75, 0.5]]}
     wanted = by_server(a={"name": "sinusoidal"}, b="tensor:b", tensors={"b": mine})
     assert posenc("compare", "sinusoidal", "sines.npy") == wanted
@@ -81,8 +98,10 @@ def test_tables_of_other_writers(posenc, server):
     numbers = [[0, 1], [0.75, 0.5], [0.25, 0.125]]
     for dtype in ("f32", "f64", "f16"):
         mine = {"dtype": dtype, "shape": [3, 2], "data": numbers}
-        wanted = server.post("/v1/comparison", json={
-            "a": {"name": "sinusoidal"}, "b": "tensor:b", "tensors": {"b": mine}}).content
+        wanted = server.post(
+            "/v1/comparison",
+            json={"a": {"name": "sinusoidal"}, "b": "tensor:b", "tensors": {"b": mine}},
+        ).content
         array = numpy.array(numbers, {"f32": "<f4", "f64": "<f8", "f16": "<f2"}[dtype])
         files = {"t.safetensors": safetensors_save({"t": array}, {"format": "pt"})}
         for version in ((1, 0), (2, 0), (3, 0)):
@@ -129,12 +148,14 @@ def test_encodings_and_help(posenc, server):
 
 # ---- files and pipes ----------------------------------------------------------------------------
 
+
 def test_names_decide_formats(posenc, server):
     table = ["table", "rope", "dim=8", "length=4"]
     for name in ("npy", "safetensors", "json", "csv", "svg", "png"):
         posenc(*table, "-o", f"t.{name}")
-        wanted = server.get("/v1/encodings/rope/table",
-                            params={"dim": 8, "length": 4, "format": name}).content
+        wanted = server.get(
+            "/v1/encodings/rope/table", params={"dim": 8, "length": 4, "format": name}
+        ).content
         assert (posenc.folder / f"t.{name}").read_bytes() == wanted
     posenc(*table, "format=npy", "--output=t.csv")
     assert numpy.load(io.BytesIO((posenc.folder / "t.csv").read_bytes())).shape == (2, 4, 4)
@@ -153,9 +174,20 @@ def test_pipes(posenc, tensors):
 
 def test_a_config_of_any_publisher(posenc, server):
     """A file without a key of Hugging Face is a config all the same, as within an object."""
-    config = {"dim": 64, "n_heads": 4, "n_layers": 2, "vocab_size": 9, "rope_theta": 10000.0,
-              "yarn": {"factor": 4, "original_max_position_embeddings": 64, "beta": 32,
-                       "alpha": 1, "apply_scale": False}}
+    config = {
+        "dim": 64,
+        "n_heads": 4,
+        "n_layers": 2,
+        "vocab_size": 9,
+        "rope_theta": 10000.0,
+        "yarn": {
+            "factor": 4,
+            "original_max_position_embeddings": 64,
+            "beta": 32,
+            "alpha": 1,
+            "apply_scale": False,
+        },
+    }
     (posenc.folder / "params.json").write_text(json.dumps(config))
     said = json.loads(posenc("config", "params.json"))
     assert said == server.post("/v1/config", json={"config": config}).json()
@@ -167,21 +199,39 @@ def test_values_of_files(posenc, tensors, server):
     wanted = server.get("/v1/encodings/rope/frequencies", params={"config": config}).content
     assert posenc("frequencies", "rope", "--config", "config.json") == wanted
     assert posenc("frequencies", "--config", "config.json") == wanted
-    assert posenc("wavelengths", "--config", "config.json", "context=9") == \
-        posenc("wavelengths", "rope", "--config", "config.json", "context=9")
+    assert posenc("wavelengths", "--config", "config.json", "context=9") == posenc(
+        "wavelengths", "rope", "--config", "config.json", "context=9"
+    )
     assert posenc("frequencies", "rope", "config=@config.json") == wanted
     assert posenc("frequencies", "rope", "config=@-", stdin=tensors["config.json"]) == wanted
     (posenc.folder / "q=1.npy").write_bytes(tensors["q.npy"])
-    assert posenc("layout", "./q=1.npy", "from_layout=half", "to_layout=half", "axes=hsd",
-                  "kind=activations").endswith(tensors["q.npy"][128:])
+    assert posenc(
+        "layout", "./q=1.npy", "from_layout=half", "to_layout=half", "axes=hsd", "kind=activations"
+    ).endswith(tensors["q.npy"][128:])
 
 
 def test_header_fields(posenc, tensors):
     raw = tensors["q.npy"][128:]
-    fields = ["-H", "Content-Type: application/octet-stream", "-HTensor-Shape:2,3,8",
-              "-H", "Tensor-Dtype: f32"]
-    assert posenc("layout", "-", *fields, "from_layout=half", "to_layout=half", "axes=hsd",
-                  "kind=activations", stdin=raw) == raw
+    fields = [
+        "-H",
+        "Content-Type: application/octet-stream",
+        "-HTensor-Shape:2,3,8",
+        "-H",
+        "Tensor-Dtype: f32",
+    ]
+    assert (
+        posenc(
+            "layout",
+            "-",
+            *fields,
+            "from_layout=half",
+            "to_layout=half",
+            "axes=hsd",
+            "kind=activations",
+            stdin=raw,
+        )
+        == raw
+    )
 
 
 def test_stored_tables(posenc, tensors, start_server):
@@ -204,8 +254,12 @@ def test_first_byte():
     asked = [BINARY, "table", "rope", "dim=8", "length=2"]
     used = []
     for _ in range(10):
-        child = os.posix_spawn(BINARY, asked, os.environ,
-                               file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+        child = os.posix_spawn(
+            BINARY,
+            asked,
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)],
+        )
         _, status, usage = os.wait4(child, 0)
         assert status == 0
         used.append(usage.ru_utime + usage.ru_stime)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """posenc, the command, as it is typed. POSENC names the binary (build/posenc)."""
+
 import os
 import pathlib
 import pty
@@ -14,8 +15,14 @@ class Posenc:
         self.folder = folder
 
     def run(self, *arguments, stdin=b"", **options):
-        return subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, input=stdin,
-                              capture_output=True, timeout=60, **options)
+        return subprocess.run(
+            [BINARY, *map(str, arguments)],
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            **options,
+        )
 
     def __call__(self, *arguments, stdin=b""):
         """What it writes, where an answer is written, whatever its verdict."""
@@ -33,8 +40,9 @@ class Posenc:
     def on_terminal(self, *arguments):
         """(the exit code, what a terminal shows of both streams)"""
         master, slave = pty.openpty()
-        process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, stdin=slave,
-                                   stdout=slave, stderr=slave)
+        process = subprocess.Popen(
+            [BINARY, *map(str, arguments)], cwd=self.folder, stdin=slave, stdout=slave, stderr=slave
+        )
         os.close(slave)
         shown = b""
         try:

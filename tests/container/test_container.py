@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docker/Dockerfile, built by a real engine and run as it will be: read-only, without capabilities,
 as nobody. An engine that runs is used; else one is started for the test; else this is skipped."""
+
 import io
 import json
 import os
@@ -25,8 +26,12 @@ START_SECONDS_MAX, BUILD_SECONDS_MAX = 40, 400
 def answers(host):
     environment = {**os.environ, **({"DOCKER_HOST": host} if host else {})}
     try:
-        return subprocess.run(["docker", "info"], capture_output=True, timeout=20,
-                              env=environment).returncode == 0
+        return (
+            subprocess.run(
+                ["docker", "info"], capture_output=True, timeout=20, env=environment
+            ).returncode
+            == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -38,10 +43,27 @@ def daemon_start():
     log = open(WORK / "dockerd.log", "w")
     sockets = f"unix://{home}/docker.sock"
     process = subprocess.Popen(
-        ["dockerd", "--data-root", WORK / "data", "--exec-root", home / "exec", "-H", sockets,
-         "-p", home / "pid", "--iptables=false", "--ip6tables=false", "--bridge=none",
-         "--storage-driver", "overlay2"],
-        stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        [
+            "dockerd",
+            "--data-root",
+            WORK / "data",
+            "--exec-root",
+            home / "exec",
+            "-H",
+            sockets,
+            "-p",
+            home / "pid",
+            "--iptables=false",
+            "--ip6tables=false",
+            "--bridge=none",
+            "--storage-driver",
+            "overlay2",
+        ],
+        stdout=log,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         if answers(sockets):
@@ -54,11 +76,17 @@ def daemon_start():
 
 def base_arguments():
     """Arguments that name the base to the build; none where the engine has the Dockerfile's own."""
-    if subprocess.run(["docker", "image", "inspect", base.PUBLISHED],
-                      capture_output=True).returncode == 0:
+    if (
+        subprocess.run(
+            ["docker", "image", "inspect", base.PUBLISHED], capture_output=True
+        ).returncode
+        == 0
+    ):
         return []
-    if subprocess.run(["docker", "image", "inspect", base.OURS],
-                      capture_output=True).returncode != 0:
+    if (
+        subprocess.run(["docker", "image", "inspect", base.OURS], capture_output=True).returncode
+        != 0
+    ):
         run("docker", "import", base.archive(), base.OURS, timeout=120)
     return ["--build-arg", f"BASE={base.OURS}"]
 
@@ -73,8 +101,11 @@ def engine():
     yield
     if process:
         # Layers of today's sources stay for the next run, older ones go.
-        subprocess.run(["docker", "image", "prune", "-f", "--filter", "until=24h"],
-                       capture_output=True, timeout=60)
+        subprocess.run(
+            ["docker", "image", "prune", "-f", "--filter", "until=24h"],
+            capture_output=True,
+            timeout=60,
+        )
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         del os.environ["DOCKER_HOST"]
@@ -85,9 +116,21 @@ def engine():
 
 @pytest.fixture(scope="module")
 def image(engine):
-    run("docker", "build", "--network", "host", "-t", "posenc-test", *base_arguments(),
-        "-f", "docker/Dockerfile", ".",
-        timeout=BUILD_SECONDS_MAX, cwd=base.context(), env={**os.environ, "DOCKER_BUILDKIT": "0"})
+    run(
+        "docker",
+        "build",
+        "--network",
+        "host",
+        "-t",
+        "posenc-test",
+        *base_arguments(),
+        "-f",
+        "docker/Dockerfile",
+        ".",
+        timeout=BUILD_SECONDS_MAX,
+        cwd=base.context(),
+        env={**os.environ, "DOCKER_BUILDKIT": "0"},
+    )
     return "posenc-test"
 
 
@@ -100,10 +143,29 @@ def free_port():
 @pytest.fixture(scope="module")
 def container(image):
     port = free_port()
-    name = run("docker", "run", "-d", "--network", "host", "--read-only", "--cap-drop", "ALL",
-               "--security-opt", "no-new-privileges", "--memory", "256m", "--pids-limit", "64",
-               "-e", "POSENC_BIND=127.0.0.1", "-e", f"POSENC_PORT={port}",
-               "-e", "POSENC_DRAIN_DELAY=100ms", image).strip()
+    name = run(
+        "docker",
+        "run",
+        "-d",
+        "--network",
+        "host",
+        "--read-only",
+        "--cap-drop",
+        "ALL",
+        "--security-opt",
+        "no-new-privileges",
+        "--memory",
+        "256m",
+        "--pids-limit",
+        "64",
+        "-e",
+        "POSENC_BIND=127.0.0.1",
+        "-e",
+        f"POSENC_PORT={port}",
+        "-e",
+        "POSENC_DRAIN_DELAY=100ms",
+        image,
+    ).strip()
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 20
     while True:
@@ -139,8 +201,14 @@ def test_runs_as_nobody(container):
 def test_image_is_small_and_holds_no_shell(image):
     facts = json.loads(run("docker", "image", "inspect", image))[0]
     assert facts["Size"] < 17_000_000, facts["Size"]
-    assert subprocess.run(["docker", "run", "--rm", "--entrypoint", "/bin/sh", image],
-                          capture_output=True, timeout=60).returncode != 0
+    assert (
+        subprocess.run(
+            ["docker", "run", "--rm", "--entrypoint", "/bin/sh", image],
+            capture_output=True,
+            timeout=60,
+        ).returncode
+        != 0
+    )
 
 
 def test_licences_are_beside_the_libraries(container):
@@ -156,16 +224,20 @@ def test_licences_are_beside_the_libraries(container):
 
 def test_becomes_healthy_with_the_settings_of_the_image(image):
     """Shut off from every network, so that its own address and port are free."""
-    name = run("docker", "run", "-d", "--network", "none", "--read-only", "--cap-drop", "ALL",
-               image).strip()
+    name = run(
+        "docker", "run", "-d", "--network", "none", "--read-only", "--cap-drop", "ALL", image
+    ).strip()
     try:
         deadline, health = time.monotonic() + 40, None
         while health != "healthy" and time.monotonic() < deadline:
             time.sleep(0.5)
             health = json.loads(run("docker", "inspect", name))[0]["State"]["Health"]["Status"]
         assert health == "healthy", run("docker", "logs", name)
-        other = subprocess.run(["docker", "exec", name, "/usr/bin/posencd", "--healthcheck",
-                                "--port", "8081"], capture_output=True, timeout=60)
+        other = subprocess.run(
+            ["docker", "exec", name, "/usr/bin/posencd", "--healthcheck", "--port", "8081"],
+            capture_output=True,
+            timeout=60,
+        )
         assert other.returncode == 1, "healthy where nobody listens"
     finally:
         subprocess.run(["docker", "rm", "-f", name], capture_output=True, timeout=60)

@@ -107,8 +107,11 @@ def media_of(operation):
 def request_examples(path, media):
     """Those of a path. Views share what can be posted, with an example named after each."""
     found = examples(media)
-    return {name: value for name, value in found.items()
-            if "{name}" not in path or name == path.rsplit("/", 1)[1]}
+    return {
+        name: value
+        for name, value in found.items()
+        if "{name}" not in path or name == path.rsplit("/", 1)[1]
+    }
 
 
 def examples(media):
@@ -119,8 +122,7 @@ def examples(media):
 
 _URI = "urn:openapi"
 _registry = referencing.Registry().with_resource(
-    _URI,
-    referencing.Resource(contents=document, specification=referencing.jsonschema.DRAFT202012),
+    _URI, referencing.Resource(contents=document, specification=referencing.jsonschema.DRAFT202012)
 )
 
 
@@ -173,17 +175,24 @@ def routes():
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
         method, pattern, _, formats, traits, _ = [word.strip() for word in line.split(",")]
-        found.append((method.strip('"').lower(), pattern.strip('"'),
-                      formats.strip('"').split(), "BODY" in traits))
+        found.append(
+            (
+                method.strip('"').lower(),
+                pattern.strip('"'),
+                formats.strip('"').split(),
+                "BODY" in traits,
+            )
+        )
     assert found, "no ROUTE in api/handlers/routes.def"
     return found
 
 
 def readers():
     """The media types of request bodies: each reader tells its own."""
-    return {re.search(r'\.media_type = "([^"]+)"',
-                      source(f"api/readers/{name}.c")).group(1)
-            for (name,) in def_lines("api/readers/readers.def", "READER")}
+    return {
+        re.search(r'\.media_type = "([^"]+)"', source(f"api/readers/{name}.c")).group(1)
+        for (name,) in def_lines("api/readers/readers.def", "READER")
+    }
 
 
 def def_lines(path, macro):
@@ -197,15 +206,17 @@ def statuses():
     """(name, code, title) of api/status.h, which begins with the core's list of bad input, success
     left out."""
     shared = re.search(r"PE_STATUS_INPUT_MAP\(X\).*?\n\n", source("include/posenc/status.h"), re.S)
-    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)',
-                       shared.group(0) + source("api/status.h"))
+    found = re.findall(
+        r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', shared.group(0) + source("api/status.h")
+    )
     return [row for row in found if row[0] != "OK"]
 
 
 def http_statuses():
     """name -> HTTP status of the switch in api/response/problem.c."""
-    body = re.search(r"int api_problem_status\(.*?\n}", source("api/response/problem.c"),
-                     re.S).group(0)
+    body = re.search(
+        r"int api_problem_status\(.*?\n}", source("api/response/problem.c"), re.S
+    ).group(0)
     found, waiting = {}, []
     for name, status in re.findall(r"case API_(\w+):|return (\d+);", body):
         if name:

@@ -36,8 +36,9 @@ def test_names_and_families(server):
 
 def test_catalogue_fits_its_schema(server):
     entries = catalogue(server)
-    faults = contract.complaints(entries, {"type": "array", "items": {
-        "$ref": "#/components/schemas/CatalogueEntry"}})
+    faults = contract.complaints(
+        entries, {"type": "array", "items": {"$ref": "#/components/schemas/CatalogueEntry"}}
+    )
     assert not faults, "\n".join(faults)
     for entry in entries:
         assert len(entry["operations"]) == len({view["name"] for view in entry["operations"]})
@@ -65,11 +66,12 @@ def kinds(server):
 
 def test_paths_are_kinds_of_views(server):
     """Each kind has a path, no path lacks a view, and names are those of the encodings."""
-    documented = {path for path in contract.document["paths"]
-                  if path.startswith("/v1/encodings/{name}/")}
+    documented = {
+        path for path in contract.document["paths"] if path.startswith("/v1/encodings/{name}/")
+    }
     assert documented == set(kinds(server))
     for path, members in kinds(server).items():
-        name, = contract.document["paths"][path]["parameters"]
+        (name,) = contract.document["paths"][path]["parameters"]
         names = {entry["name"] for entry, _ in members}
         first = name["schema"].get("anyOf", [name["schema"]])[0]
         assert set(first["enum"]) == names and name["example"] in names
@@ -85,8 +87,10 @@ def test_paths_have_the_parameters_of_their_views(server):
         found = map(contract.resolve, contract.document["paths"][path]["get"]["parameters"])
         query = {p["name"]: p for p in found if p["in"] == "query"}
         assert set(query) == set().union(*by_name.values()), path
-        required = [set(entry["parameters"]["required"] + view["parameters"]["required"])
-                    for entry, view in members]
+        required = [
+            set(entry["parameters"]["required"] + view["parameters"]["required"])
+            for entry, view in members
+        ]
         assert {n for n, p in query.items() if p.get("required")} == set.intersection(*required)
         for name, parameter in query.items():
             takers = {encoding for encoding, known in by_name.items() if name in known}
@@ -107,10 +111,14 @@ def takers_told(parameter, names):
     text = parameter.get("description") or schema["description"]
     told = re.search(r"For ([a-z0-9, -]+)\.$", text)
     mapping = contract.schemas["Encoding"]["discriminator"]["mapping"]
-    have = {encoding for encoding in names
-            if parameter["name"] in contract.lookup(mapping[encoding])["properties"]}
-    return set(parameter.get("x-encodings") or
-               (told.group(1).split(", ") if told else have or names))
+    have = {
+        encoding
+        for encoding in names
+        if parameter["name"] in contract.lookup(mapping[encoding])["properties"]
+    }
+    return set(
+        parameter.get("x-encodings") or (told.group(1).split(", ") if told else have or names)
+    )
 
 
 def wide_enough(schema, known):
@@ -156,8 +164,9 @@ def test_views_answer_as_documented(server):
         for entry, view in members:
             url = urllib.parse.urlsplit(view["example"])
             known = taken(entry, view)
-            body = {name: typed(text, known[name])
-                    for name, text in urllib.parse.parse_qsl(url.query)}
+            body = {
+                name: typed(text, known[name]) for name, text in urllib.parse.parse_qsl(url.query)
+            }
             schema = contract.media_of(item["post"])["application/json"]["schema"]
             assert not contract.complaints(body, schema), body
             answer, posted = server.get(view["example"]), server.post(url.path, json=body)
@@ -182,8 +191,10 @@ def views(server):
     for entry in catalogue(server):
         for view in entry["operations"]:
             needed = entry["parameters"]["required"] + view["parameters"]["required"]
-            query = [{"name": name, "required": name in needed, "schema": about}
-                     for name, about in taken(entry, view).items()]
+            query = [
+                {"name": name, "required": name in needed, "schema": about}
+                for name, about in taken(entry, view).items()
+            ]
             example = urllib.parse.urlsplit(view["example"]).query
             yield view["href"], dict(urllib.parse.parse_qsl(example)), query
 

@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 import document as contract
+import pytest
 
 TURNED = {"dtype": "f64", "shape": [1, 2], "data": [[1, 0]]}
 HEADS = {"dtype": "f64", "shape": [1, 1, 2, 2], "data": [[[[1, 0], [0, 1]]]]}
@@ -20,10 +19,22 @@ def client(server, tmp_path_factory):
     """call(module of the client, model of the body, body, **query) -> the answer, parsed."""
     folder = tmp_path_factory.mktemp("client")
     tool = os.path.join(os.path.dirname(sys.executable), "openapi-python-client")
-    made = subprocess.run([tool, "generate", "--path", contract.ROOT / "openapi.json",
-                           "--config", contract.ROOT / "tests/contract/clients.yaml",
-                           "--output-path", folder / "posenc_client", "--meta", "none"],
-                          capture_output=True, text=True)
+    made = subprocess.run(
+        [
+            tool,
+            "generate",
+            "--path",
+            contract.ROOT / "openapi.json",
+            "--config",
+            contract.ROOT / "tests/contract/clients.yaml",
+            "--output-path",
+            folder / "posenc_client",
+            "--meta",
+            "none",
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert made.returncode == 0 and "WARNING" not in made.stdout, made.stdout + made.stderr
     sys.path.insert(0, str(folder))
     connection = importlib.import_module("posenc_client").Client(base_url=server.url)
@@ -55,28 +66,65 @@ def test_views_are_called(client, server):
         assert answer == expected
 
 
-@pytest.mark.parametrize("module,model,body", [
-    ("rotate", "RotationRequest",
-     {"encoding": "rope", "dim": 2, "layout": "half", "start": 1, "tensors": {"q": TURNED}}),
-    ("attend", "AttentionRequest",
-     {"encoding": {"name": "alibi", "heads": 1}, "outputs": "scores",
-      "tensors": {"q": HEADS, "k": HEADS}}),
-    ("read_config", "ConfigFile", {"model_type": "llama", "head_dim": 4}),
-    ("embed", "EmbeddingRequest",
-     {"encoding": {"name": "sinusoidal", "dim": 2}, "start": 1, "tensors": {"x": TURNED}}),
-    ("compare", "ComparisonRequest",
-     {"a": {"name": "rope", "dim": 4}, "b": {"name": "rope", "dim": 4, "base": 100}, "length": 2}),
-    ("convert_layout", "LayoutRequest",
-     {"from_layout": "half", "to_layout": "interleaved", "kind": "table",
-      "tensors": {"q": TURNED}}),
-    ("diagnose", "DiagnosisRequest",
-     {"encoding": {"name": "rope", "base": 500000},
-      "tensors": {"inv_freq": {"dtype": "f64", "shape": [2], "data": [1, 0.01]}}}),
-])
+@pytest.mark.parametrize(
+    "module,model,body",
+    [
+        (
+            "rotate",
+            "RotationRequest",
+            {"encoding": "rope", "dim": 2, "layout": "half", "start": 1, "tensors": {"q": TURNED}},
+        ),
+        (
+            "attend",
+            "AttentionRequest",
+            {
+                "encoding": {"name": "alibi", "heads": 1},
+                "outputs": "scores",
+                "tensors": {"q": HEADS, "k": HEADS},
+            },
+        ),
+        ("read_config", "ConfigFile", {"model_type": "llama", "head_dim": 4}),
+        (
+            "embed",
+            "EmbeddingRequest",
+            {"encoding": {"name": "sinusoidal", "dim": 2}, "start": 1, "tensors": {"x": TURNED}},
+        ),
+        (
+            "compare",
+            "ComparisonRequest",
+            {
+                "a": {"name": "rope", "dim": 4},
+                "b": {"name": "rope", "dim": 4, "base": 100},
+                "length": 2,
+            },
+        ),
+        (
+            "convert_layout",
+            "LayoutRequest",
+            {
+                "from_layout": "half",
+                "to_layout": "interleaved",
+                "kind": "table",
+                "tensors": {"q": TURNED},
+            },
+        ),
+        (
+            "diagnose",
+            "DiagnosisRequest",
+            {
+                "encoding": {"name": "rope", "base": 500000},
+                "tensors": {"inv_freq": {"dtype": "f64", "shape": [2], "data": [1, 0.01]}},
+            },
+        ),
+    ],
+)
 def test_functions_are_called(client, server, module, model, body):
     """With a body of the client's own types, answered like the same JSON, and read whole."""
-    path = next(path for path, _, operation in contract.operations()
-                if operation["operationId"].lower() == module.replace("_", ""))
+    path = next(
+        path
+        for path, _, operation in contract.operations()
+        if operation["operationId"].lower() == module.replace("_", "")
+    )
     expected = server.post(path, json=body)
     assert expected.status_code == 200, expected.text
     assert client("functions." + module, model=model, body=body) == expected.json()

@@ -3,9 +3,8 @@
 
 import urllib.parse
 
-import pytest
-
 import document as contract
+import pytest
 from test_contract_catalogue import catalogue, taken
 
 
@@ -32,9 +31,12 @@ def test_views_take_their_defaults(server):
     assert checked >= 76
 
 
-FUNCTIONS = [(path, name) for path, method, operation in contract.operations()
-             if method == "post" and "{" not in path
-             for name in contract.examples(contract.media_of(operation)["application/json"])]
+FUNCTIONS = [
+    (path, name)
+    for path, method, operation in contract.operations()
+    if method == "post" and "{" not in path
+    for name in contract.examples(contract.media_of(operation)["application/json"])
+]
 
 
 @pytest.mark.parametrize("path,name", FUNCTIONS)
@@ -52,20 +54,28 @@ def test_functions_take_their_defaults(server, path, name):
     assert answer.json() == expected
 
 
-@pytest.mark.parametrize("path,name,value", [
-    ("/v1/encodings/rope/table?dim=4&length=2", "strict", "true"),
-    ("/v1/encodings/rope/table?dim=4&length=2", "beta_fast", "31"),
-    ("/v1/encodings/rope/table?dim=4&length=2", "beta_slow", "2"),
-    ("/v1/encodings/rope/table?dim=4&length=2", "truncate", "false"),
-    ("/v1/encodings/rope/table?dim=4&positions=1,2", "start", "1"),
-    ("/v1/encodings/alibi/bias?heads=2&query_length=2&slopes=1,2", "alibi_bias_max", "4"),
-])
+@pytest.mark.parametrize(
+    "path,name,value",
+    [
+        ("/v1/encodings/rope/table?dim=4&length=2", "strict", "true"),
+        ("/v1/encodings/rope/table?dim=4&length=2", "beta_fast", "31"),
+        ("/v1/encodings/rope/table?dim=4&length=2", "beta_slow", "2"),
+        ("/v1/encodings/rope/table?dim=4&length=2", "truncate", "false"),
+        ("/v1/encodings/rope/table?dim=4&positions=1,2", "start", "1"),
+        ("/v1/encodings/alibi/bias?heads=2&query_length=2&slopes=1,2", "alibi_bias_max", "4"),
+    ],
+)
 def test_another_value_is_refused_by_name(server, path, name, value):
     """Where a parameter means nothing, its default is taken and any other value is not."""
     problem = server.get(f"{path}&{name}={value}").json()
     assert problem["code"] == "conflicting-parameters" and name in problem["detail"], problem
-    known = {n: about for entry in catalogue(server) for view in entry["operations"]
-             if view["href"] == path.split("?")[0] for n, about in taken(entry, view).items()}
+    known = {
+        n: about
+        for entry in catalogue(server)
+        for view in entry["operations"]
+        if view["href"] == path.split("?")[0]
+        for n, about in taken(entry, view).items()
+    }
     usual = server.get(f"{path}&{name}={as_text(known[name]['default'])}")
     assert usual.status_code == 200, usual.text
     assert usual.json() == server.get(path).json()

@@ -6,11 +6,10 @@ import json
 import re
 import sys
 
+import document as contract
 import openapi_spec_validator
 import pytest
 import yaml
-
-import document as contract
 
 sys.path.insert(0, str(contract.ROOT / "tools"))
 import openapi_yaml  # noqa: E402
@@ -32,8 +31,11 @@ def test_json_is_up_to_date():
 def refers(name, seen=()):
     """The schemas that one refers to, itself among them if it does."""
     for _, node in contract.walk(contract.schemas[name]):
-        other = node.get("$ref", "").removeprefix("#/components/schemas/") \
-            if isinstance(node, dict) else ""
+        other = (
+            node.get("$ref", "").removeprefix("#/components/schemas/")
+            if isinstance(node, dict)
+            else ""
+        )
         if other and other not in seen:
             seen = refers(other, (*seen, other))
     return seen
@@ -51,8 +53,11 @@ def test_generators_can_read_it():
             assert re.fullmatch(r"#/components/\w+/[\w-]+", node["$ref"]), at
         assert isinstance(node.get("const", ""), (str, dict)), at
         assert len(node.get("allOf", "..")) > 1 or "properties" not in node, at
-        choices = [*node.get("anyOf", []), *node.get("oneOf", [])] \
-            if not at.endswith("/properties") else []
+        choices = (
+            [*node.get("anyOf", []), *node.get("oneOf", [])]
+            if not at.endswith("/properties")
+            else []
+        )
         assert {"type": "null"} not in choices, at
     assert not [name for name in contract.schemas if name in refers(name)]
 
@@ -61,8 +66,9 @@ def test_form():
     """Block style without anchors and aliases, on lines of at most 100 columns; mappings on one
     line are parts of examples only."""
     text = contract.FILE.read_text()
-    assert not [event for event in yaml.parse(text, yaml.CSafeLoader)
-                if getattr(event, "anchor", None)]
+    assert not [
+        event for event in yaml.parse(text, yaml.CSafeLoader) if getattr(event, "anchor", None)
+    ]
     assert max(map(len, text.split("\n"))) <= 100
     faults, nodes = [], [("", False, yaml.compose(text, yaml.CSafeLoader))]
     while nodes:
@@ -70,8 +76,10 @@ def test_form():
         if isinstance(node, yaml.MappingNode):
             if node.flow_style and node.value and not shown:
                 faults.append(at)
-            nodes += [(f"{at}/{key.value}", shown or key.value in ("value", "example"), value)
-                      for key, value in node.value]
+            nodes += [
+                (f"{at}/{key.value}", shown or key.value in ("value", "example"), value)
+                for key, value in node.value
+            ]
         elif isinstance(node, yaml.SequenceNode):
             nodes += [(at, shown, item) for item in node.value]
     assert not faults, "\n".join(faults)
@@ -97,8 +105,10 @@ l:
     for _ in range(2):
         document = openapi_yaml.load(compact)
         assert openapi_yaml.without_comments(document) == {
-            "a": {"b": [1, 2], "c": "x: y"}, "t": "# no comment\ntext\n",
-            "l": [{"k": 1e-7, "m": "a\n\n  b\n"}]}
+            "a": {"b": [1, 2], "c": "x: y"},
+            "t": "# no comment\ntext\n",
+            "l": [{"k": 1e-7, "m": "a\n\n  b\n"}],
+        }
         assert list(openapi_yaml.region_names(document)) == ["things"]
         compact = openapi_yaml.dump(document)
     assert "\na:\n  b: [1, 2]\n" in compact and "\nl:\n  # in a list\n" in compact
@@ -106,11 +116,36 @@ l:
     assert "# generated: things\nu: new\n# end\nl:\n" in changed
 
 
-@pytest.mark.parametrize("text", [
-    "word " * 40, "word " * 40 + "\n", "a\n\n" + "word " * 40 + "end", "x" * 250, " #" * 90,
-    "- a\n- b", "two  spaces " * 20, "\n\nlines\n\n", "tab\t" * 50, "  indented " * 20,
-    "é\u2028" * 80, "yes", "1e3", "a # b", "ends with:", "* star", "'", '"' * 120, "\\" * 120, "",
-    " ", "~", "2026-11-24", "|", "a: b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 40,
+        "word " * 40 + "\n",
+        "a\n\n" + "word " * 40 + "end",
+        "x" * 250,
+        " #" * 90,
+        "- a\n- b",
+        "two  spaces " * 20,
+        "\n\nlines\n\n",
+        "tab\t" * 50,
+        "  indented " * 20,
+        "é\u2028" * 80,
+        "yes",
+        "1e3",
+        "a # b",
+        "ends with:",
+        "* star",
+        "'",
+        '"' * 120,
+        "\\" * 120,
+        "",
+        " ",
+        "~",
+        "2026-11-24",
+        "|",
+        "a: b",
+    ],
+)
 def test_formatting_keeps_text(text):
     for document in ({"description": text}, {"l": [text, {"k": text}]}, {"value": {"d": [text]}}):
         written = openapi_yaml.dump(document)
@@ -168,11 +203,7 @@ def test_bodies_have_examples():
                     faults.append(f"{method} {path} {place} {kind} has no schema")
                 if "json" in kind and not contract.examples(media):
                     faults.append(f"{method} {path} {place} {kind} has no example")
-        if (
-            method == "get"
-            and contract.asks(operation)
-            and not contract.samples(path)
-        ):
+        if method == "get" and contract.asks(operation) and not contract.samples(path):
             faults.append(f"{method} {path} has no sample request")
     print(f"{count} bodies")
     assert count and not faults, "\n".join(faults)

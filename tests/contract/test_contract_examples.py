@@ -3,10 +3,9 @@
 
 import base64
 
+import document as contract
 import numpy
 import pytest
-
-import document as contract
 
 SAMPLES = [
     (path, name, sample)
@@ -157,8 +156,9 @@ def test_every_answer_example_has_its_request():
     assert answers - named == {"example", "shortened"}
 
 
-@pytest.mark.parametrize("path", [path for path, method, _ in contract.operations()
-                                  if method == "post"])
+@pytest.mark.parametrize(
+    "path", [path for path, method, _ in contract.operations() if method == "post"]
+)
 def test_preflights(server, path):
     headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
     response = server.options(contract.shown(path), headers=headers)

@@ -3,10 +3,9 @@
 
 import collections
 
+import document as contract
 import hypothesis
 import schemathesis
-
-import document as contract
 from test_contract_examples import answer_check
 
 # schemathesis sends values at the limits of each parameter, too. Not of views, whose limits are
@@ -35,8 +34,7 @@ def settings(examples):
     )
 
 
-VIEWS = [path for path in contract.document["paths"]
-         if path.startswith("/v1/encodings/{name}/")]
+VIEWS = [path for path in contract.document["paths"] if path.startswith("/v1/encodings/{name}/")]
 
 
 @schema_at_random.include(path=VIEWS).parametrize()

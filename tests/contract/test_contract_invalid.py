@@ -128,15 +128,15 @@ def test_wrong_in_the_query(server):
         for name, described in parameters.items():
             for text in cases.few(name, described, texts(described)):
                 query = example | {name: text}
-                cases.judge(f"{path} {name}={text!r}", server.get(path, params=query),
-                            name)
+                cases.judge(f"{path} {name}={text!r}", server.get(path, params=query), name)
         for name in required:
-            body = {key: None if key == name else typed(text, parameters[key])
-                    for key, text in example.items()}
+            body = {
+                key: None if key == name else typed(text, parameters[key])
+                for key, text in example.items()
+            }
             cases.judge(f"{path} {body}", server.post(path, json=body), name)
             query = {key: value for key, value in example.items() if key != name}
-            cases.judge(f"{path} without {name}", server.get(path, params=query),
-                        name)
+            cases.judge(f"{path} without {name}", server.get(path, params=query), name)
     cases.end(1500)
 
 
@@ -146,11 +146,18 @@ def test_wrong_in_a_body(server):
         for name, described in parameters.items():
             for value in cases.few(name, described, values(described)):
                 rest = {key: text for key, text in example.items() if key != name}
-                body = json.dumps({name: value}) if not (
-                    isinstance(value, float) and not math.isfinite(value)) else "{}"
-                cases.judge(f"{path} {body}",
-                            server.post(path, params=rest, data=body,
-                                         headers={"Content-Type": "application/json"}), name)
+                body = (
+                    json.dumps({name: value})
+                    if not (isinstance(value, float) and not math.isfinite(value))
+                    else "{}"
+                )
+                cases.judge(
+                    f"{path} {body}",
+                    server.post(
+                        path, params=rest, data=body, headers={"Content-Type": "application/json"}
+                    ),
+                    name,
+                )
     cases.end(1500)
 
 
@@ -174,12 +181,22 @@ def test_given_twice(server):
             rest = [(key, text) for key, text in example.items() if key != name]
             for other in [name, *described.get("aliases", [])]:
                 query = rest + [(name, pair[0]), (other, pair[1])]
-                cases.judge(f"{path} {query}", server.get(path, params=query), name,
-                            described.get("aliases", ()))
-                cases.judge(f"{path} body {name}={pair[0]}, query {other}={pair[1]}",
-                            server.post(path, params=rest + [(other, pair[1])],
-                                         json={name: typed(pair[0], described)}), name,
-                            described.get("aliases", ()))
+                cases.judge(
+                    f"{path} {query}",
+                    server.get(path, params=query),
+                    name,
+                    described.get("aliases", ()),
+                )
+                cases.judge(
+                    f"{path} body {name}={pair[0]}, query {other}={pair[1]}",
+                    server.post(
+                        path,
+                        params=rest + [(other, pair[1])],
+                        json={name: typed(pair[0], described)},
+                    ),
+                    name,
+                    described.get("aliases", ()),
+                )
     cases.end(600)
 
 

@@ -31,8 +31,9 @@ def test_bodies_are_where_routes_take_them():
 
 
 def test_formats():
-    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def",
-                                                                     "FORMAT")}
+    media_types = {
+        name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")
+    }
     assert contract.schemas["Format"]["enum"] == list(media_types)
     listed = {(method, pattern): formats for method, pattern, formats, _ in contract.routes()}
     tensors = [name for name, media in media_types.items() if not media.startswith("image/")]
@@ -69,7 +70,8 @@ def test_problems(server):
     assert described["enum"] == [code for _, code, _ in rows]
     assert server.get("/problems").json()["problems"] == [
         {"type": f"/problems/{code}", "code": code, "title": title, "status": http[name]}
-        for name, code, title in rows]
+        for name, code, title in rows
+    ]
     page = server.get("/problems", headers={"Accept": "text/html"}).text
     assert all(f'<a href="/problems/{code}">' in page for _, code, _ in rows)
     for name, code, title in rows:
@@ -107,8 +109,9 @@ def test_names():
         return [words[0] for words in contract.def_lines(path, macro)]
 
     schemas = contract.schemas
-    encodings = [name.replace("_", "-")
-                 for name in names("core/catalogue/encodings.def", "ENCODING")]
+    encodings = [
+        name.replace("_", "-") for name in names("core/catalogue/encodings.def", "ENCODING")
+    ]
     assert schemas["EncodingName"]["enum"] == encodings
     assert schemas["RopeType"]["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")
     dtypes = contract.dtypes()

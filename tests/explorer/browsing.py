@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A browser that takes orders, and where what it saw is kept."""
+
 import http.server
 import json
 import os
@@ -15,8 +16,12 @@ class Browser:
 
     def __init__(self, chromium):
         self.process = subprocess.Popen(
-            ["node", "tests/explorer/drive.mjs", chromium], cwd=ROOT, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            ["node", "tests/explorer/drive.mjs", chromium],
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def __call__(self, order, url, **how):
         self.process.stdin.write(json.dumps({"do": order, "url": url, **how}) + "\n")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A browser, and the page through its two doors: posencd, and files without a server."""
+
 import functools
 import http.server
 import shutil
 import threading
 
 import pytest
-
 from browsing import ROOT, SHOTS, Browser, Files
 
 

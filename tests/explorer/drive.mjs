@@ -8,41 +8,58 @@ import { chromium } from "playwright-core";
 import { read } from "../../clients/js/client.js";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SETTLED_MS = 20000, TABS_MAX = 250;
+const SETTLED_MS = 20000,
+    TABS_MAX = 250;
 const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
 
-const frames = (page, count = 2) => page.evaluate(async (count) => {
-  while (count--) await new Promise(requestAnimationFrame);
-}, count);
+const frames = (page, count = 2) =>
+    page.evaluate(async (count) => {
+        while (count--) await new Promise(requestAnimationFrame);
+    }, count);
 
 /** Until nothing runs: no job of the page, and what it drew is on the screen. */
 async function settle(page) {
-  for (let calm = 0; calm < 3; calm++) {
-    await frames(page);
-    if (await page.evaluate(() => document.documentElement.hasAttribute("data-busy"))) calm = -1;
-    await page.waitForFunction(() => !document.documentElement.hasAttribute("data-busy"), null,
-      { timeout: SETTLED_MS });
-    await page.waitForTimeout(40);
-  }
-  await page.evaluate(() => document.fonts.ready);
+    for (let calm = 0; calm < 3; calm++) {
+        await frames(page);
+        if (await page.evaluate(() => document.documentElement.hasAttribute("data-busy")))
+            calm = -1;
+        await page.waitForFunction(
+            () => !document.documentElement.hasAttribute("data-busy"),
+            null,
+            { timeout: SETTLED_MS },
+        );
+        await page.waitForTimeout(40);
+    }
+    await page.evaluate(() => document.fonts.ready);
 }
 
 /** Has every canvas keep the texts that are written on it, each with its place in pixels. */
 function textsKept() {
-  const { width } = Object.getOwnPropertyDescriptors(HTMLCanvasElement.prototype);
-  const write = CanvasRenderingContext2D.prototype.fillText, kept = new WeakMap();
-  Object.defineProperty(HTMLCanvasElement.prototype, "width", { ...width, set(value) {
-    kept.delete(this); // which empties the canvas
-    width.set.call(this, value);
-  } });
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
-    const all = kept.get(this.canvas) ?? [], point = this.getTransform().transformPoint({ x, y });
-    all.push({ text, x: point.x, y: point.y, align: this.textAlign, font: this.font,
-      turned: this.getTransform().b !== 0 });
-    kept.set(this.canvas, all);
-    write.call(this, text, x, y, ...most);
-  };
-  globalThis.textsOf = (canvas) => kept.get(canvas) ?? [];
+    const { width } = Object.getOwnPropertyDescriptors(HTMLCanvasElement.prototype);
+    const write = CanvasRenderingContext2D.prototype.fillText,
+        kept = new WeakMap();
+    Object.defineProperty(HTMLCanvasElement.prototype, "width", {
+        ...width,
+        set(value) {
+            kept.delete(this); // which empties the canvas
+            width.set.call(this, value);
+        },
+    });
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
+        const all = kept.get(this.canvas) ?? [],
+            point = this.getTransform().transformPoint({ x, y });
+        all.push({
+            text,
+            x: point.x,
+            y: point.y,
+            align: this.textAlign,
+            font: this.font,
+            turned: this.getTransform().b !== 0,
+        });
+        kept.set(this.canvas, all);
+        write.call(this, text, x, y, ...most);
+    };
+    globalThis.textsOf = (canvas) => kept.get(canvas) ?? [];
 }
 
 /** A page that is used again and again, by the look of its window: a new one takes a second of a
@@ -50,389 +67,537 @@ function textsKept() {
 const used = new Map();
 
 async function usedPage(key, how) {
-  if (!used.has(key)) {
-    const context = await browser.newContext(how), page = await context.newPage();
-    await page.addInitScript(textsKept);
-    used.set(key, { page, told: [] });
-    const { told } = used.get(key);
-    page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
-      told.push(`${message.type()}: ${message.text()}`));
-    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
-  }
-  const { page, told } = used.get(key);
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-  told.length = 0;
-  return { page, told };
+    if (!used.has(key)) {
+        const context = await browser.newContext(how),
+            page = await context.newPage();
+        await page.addInitScript(textsKept);
+        used.set(key, { page, told: [] });
+        const { told } = used.get(key);
+        page.on(
+            "console",
+            (message) =>
+                ["error", "warning"].includes(message.type()) &&
+                told.push(`${message.type()}: ${message.text()}`),
+        );
+        page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+    }
+    const { page, told } = used.get(key);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    told.length = 0;
+    return { page, told };
 }
 
 /** A link, opened in a page that is used for others too. `told`: errors. */
 async function shown({ url, width = 900, height = 900, still = true, delay = 0 }) {
-  const { page, told } = await usedPage(`${[width, height, still]}`, {
-    viewport: { width, height }, reducedMotion: still ? "reduce" : "no-preference" });
-  if (delay) await page.route("**/v1/**", async (route) => {
-    await new Promise((done) => setTimeout(done, delay));
-    await route.continue().catch(() => {}); // given up
-  });
-  await page.goto(url);
-  await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
-  if (!delay) await settle(page);
-  return { page, told };
+    const { page, told } = await usedPage(`${[width, height, still]}`, {
+        viewport: { width, height },
+        reducedMotion: still ? "reduce" : "no-preference",
+    });
+    if (delay)
+        await page.route("**/v1/**", async (route) => {
+            await new Promise((done) => setTimeout(done, delay));
+            await route.continue().catch(() => {}); // given up
+        });
+    await page.goto(url);
+    await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
+    if (!delay) await settle(page);
+    return { page, told };
 }
 
 /** A page with nothing kept from before. `told`: all that must not be: errors, other origins. */
 async function opened({ url, width = 1440, height = 900, theme = "light", still = true }) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme,
-    reducedMotion: still ? "reduce" : "no-preference", hasTouch: width < 500 });
-  const page = await context.newPage(), told = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
-    told.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
-  page.on("request", (request) => new URL(request.url()).origin !== new URL(url).origin &&
-    !/^(data|blob):/.test(request.url()) && told.push(`elsewhere: ${request.url()}`));
-  const answers = [];
-  page.on("response", (response) => answers.push(response));
-  await page.goto(url);
-  await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
-  await settle(page);
-  return { page, told, answers };
+    const context = await browser.newContext({
+        viewport: { width, height },
+        colorScheme: theme,
+        reducedMotion: still ? "reduce" : "no-preference",
+        hasTouch: width < 500,
+    });
+    const page = await context.newPage(),
+        told = [];
+    page.on(
+        "console",
+        (message) =>
+            ["error", "warning"].includes(message.type()) &&
+            told.push(`${message.type()}: ${message.text()}`),
+    );
+    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+    page.on(
+        "request",
+        (request) =>
+            new URL(request.url()).origin !== new URL(url).origin &&
+            !/^(data|blob):/.test(request.url()) &&
+            told.push(`elsewhere: ${request.url()}`),
+    );
+    const answers = [];
+    page.on("response", (response) => answers.push(response));
+    await page.goto(url);
+    await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
+    await settle(page);
+    return { page, told, answers };
 }
 
 /** What a person sees of failures, controls and pictures. */
-const seen = (page) => page.evaluate(() => {
-  const visible = (one) => one.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
-  const all = (selector) => [...document.querySelectorAll(selector)].filter(visible);
-  const box = (one) => {
-    const { top, bottom } = one.getBoundingClientRect();
-    return { text: one.innerText, top, bottom };
-  };
-  const words = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-  const texts = [];
-  while (words.nextNode()) {
-    const { parentElement: parent, data } = words.currentNode;
-    if (data.trim() && visible(parent) &&
-        !parent.closest(".told, option, summary, button, .gallery")) texts.push(data.trim());
-  }
-  return {
-    failures: all(".failures .failure").map(box), faults: all(".faults li").map(box),
-    controls: all("main :is(input, select, textarea)").map((one) =>
-      one.getAttribute("aria-label") ?? one.placeholder),
-    wrong: all(".wrong[data-name]").map((one) => one.dataset.name),
-    pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg").map((one) =>
-      one.className.baseVal ?? one.className),
-    texts, height: innerHeight,
-  };
-});
+const seen = (page) =>
+    page.evaluate(() => {
+        const visible = (one) =>
+            one.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
+        const all = (selector) => [...document.querySelectorAll(selector)].filter(visible);
+        const box = (one) => {
+            const { top, bottom } = one.getBoundingClientRect();
+            return { text: one.innerText, top, bottom };
+        };
+        const words = document.createTreeWalker(
+            document.querySelector("main"),
+            NodeFilter.SHOW_TEXT,
+        );
+        const texts = [];
+        while (words.nextNode()) {
+            const { parentElement: parent, data } = words.currentNode;
+            if (
+                data.trim() &&
+                visible(parent) &&
+                !parent.closest(".told, option, summary, button, .gallery")
+            )
+                texts.push(data.trim());
+        }
+        return {
+            failures: all(".failures .failure").map(box),
+            faults: all(".faults li").map(box),
+            controls: all("main :is(input, select, textarea)").map(
+                (one) => one.getAttribute("aria-label") ?? one.placeholder,
+            ),
+            wrong: all(".wrong[data-name]").map((one) => one.dataset.name),
+            pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg").map(
+                (one) => one.className.baseVal ?? one.className,
+            ),
+            texts,
+            height: innerHeight,
+        };
+    });
 
 /** Of every canvas that is seen: its pixels, texts and place. */
-const canvases = (page) => page.evaluate(() => [...document.querySelectorAll("main canvas")]
-  .filter((one) => one.checkVisibility({ checkVisibilityCSS: true }) && one.width > 1)
-  .map((canvas) => {
-    const { data, width, height } = canvas.getContext("2d", { willReadFrequently: true })
-      .getImageData(0, 0, canvas.width, canvas.height);
-    let bytes = "";
-    for (let i = 0; i < data.length; i += 0x8000)
-      bytes += String.fromCharCode(...data.subarray(i, i + 0x8000));
-    return { kind: canvas.matches(".heat") ? "heat" : "curves", width, height, rgba: btoa(bytes),
-      room: canvas.dataset.room?.split(",").map(Number), texts: globalThis.textsOf(canvas),
-      label: canvas.ariaLabel ?? canvas.parentElement.ariaLabel };
-  }));
+const canvases = (page) =>
+    page.evaluate(() =>
+        [...document.querySelectorAll("main canvas")]
+            .filter((one) => one.checkVisibility({ checkVisibilityCSS: true }) && one.width > 1)
+            .map((canvas) => {
+                const { data, width, height } = canvas
+                    .getContext("2d", { willReadFrequently: true })
+                    .getImageData(0, 0, canvas.width, canvas.height);
+                let bytes = "";
+                for (let i = 0; i < data.length; i += 0x8000)
+                    bytes += String.fromCharCode(...data.subarray(i, i + 0x8000));
+                return {
+                    kind: canvas.matches(".heat") ? "heat" : "curves",
+                    width,
+                    height,
+                    rgba: btoa(bytes),
+                    room: canvas.dataset.room?.split(",").map(Number),
+                    texts: globalThis.textsOf(canvas),
+                    label: canvas.ariaLabel ?? canvas.parentElement.ariaLabel,
+                };
+            }),
+    );
 
 /** Colours by their names, as red, green and blue. */
-const tokens = (page, names) => page.evaluate((names) => Object.fromEntries(names.map((name) => {
-  const context = document.createElement("canvas").getContext("2d");
-  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
-  return [name, [1, 3, 5].map((at) => parseInt(context.fillStyle.slice(at, at + 2), 16))];
-})), names);
+const tokens = (page, names) =>
+    page.evaluate(
+        (names) =>
+            Object.fromEntries(
+                names.map((name) => {
+                    const context = document.createElement("canvas").getContext("2d");
+                    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(
+                        `--${name}`,
+                    );
+                    return [
+                        name,
+                        [1, 3, 5].map((at) => parseInt(context.fillStyle.slice(at, at + 2), 16)),
+                    ];
+                }),
+            ),
+        names,
+    );
 
 /** What is done in a scene: `see` adds to what is returned. */
 const acts = {
-  block: (page) => page.route("**/v1/**", (route) => route.abort()),
-  unblock: (page) => page.unroute("**/v1/**"),
-  settle: (page) => settle(page),
-  wait: (page, ms) => page.waitForTimeout(ms),
-  click: (page, selector) => page.locator(selector).first().click(),
-  fill: (page, [selector, text]) => page.locator(selector).first().fill(text),
-  scroll: (page, y) => page.evaluate((y) => scrollTo(0, y), y),
-  async slide(page, [label, times, pause]) {
-    await page.locator(`main input[type=range][aria-label="${label}"]:visible`).last().focus();
-    for (let i = 0; i < times; i++) {
-      await page.keyboard.press("ArrowLeft");
-      await page.waitForTimeout(pause);
-    }
-  },
-  see: (page) => seen(page),
+    block: (page) => page.route("**/v1/**", (route) => route.abort()),
+    unblock: (page) => page.unroute("**/v1/**"),
+    settle: (page) => settle(page),
+    wait: (page, ms) => page.waitForTimeout(ms),
+    click: (page, selector) => page.locator(selector).first().click(),
+    fill: (page, [selector, text]) => page.locator(selector).first().fill(text),
+    scroll: (page, y) => page.evaluate((y) => scrollTo(0, y), y),
+    async slide(page, [label, times, pause]) {
+        await page.locator(`main input[type=range][aria-label="${label}"]:visible`).last().focus();
+        for (let i = 0; i < times; i++) {
+            await page.keyboard.press("ArrowLeft");
+            await page.waitForTimeout(pause);
+        }
+    },
+    see: (page) => seen(page),
 };
 
 /** Down to the end and back: what waits until it is seen is drawn. */
 async function scrolled(page) {
-  await page.evaluate(async () => {
-    for (let y = 0; y < document.body.scrollHeight; y += innerHeight / 2) {
-      scrollTo(0, y);
-      await new Promise((done) => setTimeout(done, 60));
-    }
-    scrollTo(0, 0);
-  });
-  await settle(page);
+    await page.evaluate(async () => {
+        for (let y = 0; y < document.body.scrollHeight; y += innerHeight / 2) {
+            scrollTo(0, y);
+            await new Promise((done) => setTimeout(done, 60));
+        }
+        scrollTo(0, 0);
+    });
+    await settle(page);
 }
 
 /** Of the picture, without cross, focus or caret. */
 async function picture(page) {
-  await page.mouse.move(0, 0);
-  await page.evaluate(() => document.activeElement?.blur());
-  await scrolled(page);
-  return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.activeElement?.blur());
+    await scrolled(page);
+    return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
 }
 
-const links = (page, where) => page.$$eval(`header ${where} a`, (all) =>
-  all.map((one) => one.href));
+const links = (page, where) =>
+    page.$$eval(`header ${where} a`, (all) => all.map((one) => one.href));
 
 const viewOf = (href) => new URL(href).searchParams.get("view") ?? "";
 
 /** Elements that a person may use, each marked with a number of its own, and those of them that Tab
  * comes to. */
 async function reached(page) {
-  const usable = await page.evaluate(() => {
-    const all = [
-      ...document.querySelectorAll("a[href], button, input, select, textarea, summary, " +
-      "[tabindex='0']")].filter((one) => !one.disabled && one.checkVisibility({ checkOpacity: true,
-      checkVisibilityCSS: true }) && !one.closest("[inert]") && one.tabIndex >= 0);
-    all.forEach((one, i) => { one.dataset.tested = i; });
-    document.body.focus();
-    return all.map((one) => one.outerHTML.slice(0, 120));
-  });
-  const seen = new Set();
-  for (let i = 0; i < TABS_MAX && seen.size < usable.length; i++) {
-    await page.keyboard.press("Tab");
-    const at = await page.evaluate(() => document.activeElement?.dataset.tested);
-    if (at) seen.add(at);
-  }
-  return usable.filter((_, i) => !seen.has(`${i}`));
+    const usable = await page.evaluate(() => {
+        const all = [
+            ...document.querySelectorAll(
+                "a[href], button, input, select, textarea, summary, " + "[tabindex='0']",
+            ),
+        ].filter(
+            (one) =>
+                !one.disabled &&
+                one.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }) &&
+                !one.closest("[inert]") &&
+                one.tabIndex >= 0,
+        );
+        all.forEach((one, i) => {
+            one.dataset.tested = i;
+        });
+        document.body.focus();
+        return all.map((one) => one.outerHTML.slice(0, 120));
+    });
+    const seen = new Set();
+    for (let i = 0; i < TABS_MAX && seen.size < usable.length; i++) {
+        await page.keyboard.press("Tab");
+        const at = await page.evaluate(() => document.activeElement?.dataset.tested);
+        if (at) seen.add(at);
+    }
+    return usable.filter((_, i) => !seen.has(`${i}`));
 }
 
 /** What the crosses of a page show at some places, by arrow keys and by the pointer. */
 async function crosses(page) {
-  const shown = [];
-  for (const element of await page.$$(".heat, .curves")) {
-    if (!await element.isVisible()) continue;
-    const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat"
-      : "curves");
-    const look = async (how) => shown.push({ kind, how,
-      ...await element.evaluate((one) => ({ ...one.dataset })) });
-    await element.scrollIntoViewIfNeeded();
-    const box = await element.boundingBox();
-    if (!box) continue;
-    for (const [x, y] of [[.3, .3], [.55, .7]]) {
-      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
-      await frames(page);
-      await look("pointer");
+    const shown = [];
+    for (const element of await page.$$(".heat, .curves")) {
+        if (!(await element.isVisible())) continue;
+        const kind = await element.evaluate((one) =>
+            one.classList.contains("heat") ? "heat" : "curves",
+        );
+        const look = async (how) =>
+            shown.push({ kind, how, ...(await element.evaluate((one) => ({ ...one.dataset }))) });
+        await element.scrollIntoViewIfNeeded();
+        const box = await element.boundingBox();
+        if (!box) continue;
+        for (const [x, y] of [
+            [0.3, 0.3],
+            [0.55, 0.7],
+        ]) {
+            await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
+            await frames(page);
+            await look("pointer");
+        }
+        await page.mouse.move(0, 0);
+        await element.focus();
+        for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+        await frames(page);
+        await look("keys");
     }
-    await page.mouse.move(0, 0);
-    await element.focus();
-    for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
-    await frames(page);
-    await look("keys");
-  }
-  return shown;
+    return shown;
 }
 
 /** All numbers that were answered, tensor by tensor. */
 async function numbers(answers) {
-  const all = [];
-  for (const answer of answers) {
-    if (!/safetensors|json/.test(answer.headers()["content-type"] ?? "") || !answer.ok()) continue;
-    const found = await read(new Response(await answer.body(), { headers: answer.headers() }))
-      .catch(() => ({}));
-    for (const one of Object.values(found)) if (one?.data) all.push([...one.data].map(Number));
-  }
-  return all;
+    const all = [];
+    for (const answer of answers) {
+        if (!/safetensors|json/.test(answer.headers()["content-type"] ?? "") || !answer.ok())
+            continue;
+        const found = await read(
+            new Response(await answer.body(), { headers: answer.headers() }),
+        ).catch(() => ({}));
+        for (const one of Object.values(found)) if (one?.data) all.push([...one.data].map(Number));
+    }
+    return all;
 }
 
 const orders = {
-  /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
-   * failure that stood on the page for a moment. */
-  async scene({ play, ...how }) {
-    const { page } = await shown(how), views = [];
-    await page.evaluate(() => {
-      globalThis.failed = [];
-      new MutationObserver(() => globalThis.failed.push(...[...document.querySelectorAll(
-        ".failure")].map((one) => one.innerText))).observe(document.body,
-        { childList: true, subtree: true });
-    });
-    for (const [name, argument] of play) {
-      const view = await acts[name](page, argument);
-      if (name === "see") views.push(view);
-    }
-    return { views, failed: await page.evaluate(() => globalThis.failed) };
-  },
+    /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
+     * failure that stood on the page for a moment. */
+    async scene({ play, ...how }) {
+        const { page } = await shown(how),
+            views = [];
+        await page.evaluate(() => {
+            globalThis.failed = [];
+            new MutationObserver(() =>
+                globalThis.failed.push(
+                    ...[...document.querySelectorAll(".failure")].map((one) => one.innerText),
+                ),
+            ).observe(document.body, { childList: true, subtree: true });
+        });
+        for (const [name, argument] of play) {
+            const view = await acts[name](page, argument);
+            if (name === "see") views.push(view);
+        }
+        return { views, failed: await page.evaluate(() => globalThis.failed) };
+    },
 
-  /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */
-  async drawings({ names = [], shapes = {}, crosses = [], ...how }) {
-    const { page, told } = await shown(how), drawn = await canvases(page), crossed = [];
-    const found = await page.evaluate((shapes) => Object.fromEntries(Object.entries(shapes).map(
-      ([name, selector]) => [name, [...document.querySelectorAll(selector)].map((one) =>
-        ({ text: one.textContent, ...Object.fromEntries([...one.attributes].map(({ name, value }) =>
-          [name, value])) }))])), shapes);
-    for (const [which, x, y] of crosses) {
-      const canvas = page.locator("main canvas.heat:visible").nth(which);
-      await canvas.scrollIntoViewIfNeeded();
-      const [left, top, width, height] = drawn.filter(({ kind }) => kind === "heat")[which].room;
-      await canvas.hover({ position: { x: left + x * width, y: top + y * height }, force: true });
-      crossed.push(await canvas.evaluate(({ dataset }) => ({ ...dataset })));
-    }
-    return { told: [...told], canvases: drawn, tokens: await tokens(page, names), shapes: found,
-      crossed };
-  },
+    /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */
+    async drawings({ names = [], shapes = {}, crosses = [], ...how }) {
+        const { page, told } = await shown(how),
+            drawn = await canvases(page),
+            crossed = [];
+        const found = await page.evaluate(
+            (shapes) =>
+                Object.fromEntries(
+                    Object.entries(shapes).map(([name, selector]) => [
+                        name,
+                        [...document.querySelectorAll(selector)].map((one) => ({
+                            text: one.textContent,
+                            ...Object.fromEntries(
+                                [...one.attributes].map(({ name, value }) => [name, value]),
+                            ),
+                        })),
+                    ]),
+                ),
+            shapes,
+        );
+        for (const [which, x, y] of crosses) {
+            const canvas = page.locator("main canvas.heat:visible").nth(which);
+            await canvas.scrollIntoViewIfNeeded();
+            const [left, top, width, height] = drawn.filter(({ kind }) => kind === "heat")[which]
+                .room;
+            await canvas.hover({
+                position: { x: left + x * width, y: top + y * height },
+                force: true,
+            });
+            crossed.push(await canvas.evaluate(({ dataset }) => ({ ...dataset })));
+        }
+        return {
+            told: [...told],
+            canvases: drawn,
+            tokens: await tokens(page, names),
+            shapes: found,
+            crossed,
+        };
+    },
 
-  /** Views by the doors' links: the page says itself which there are. */
-  async views({ url }) {
-    const tab = await opened({ url });
-    const found = new Map([["", url]]);
-    for (const door of await links(tab.page, "nav:first-of-type")) {
-      await tab.page.goto(door);
-      await tab.page.waitForSelector("main .view > *");
-      for (const link of [door, ...await links(tab.page, "nav.views")]) found.set(viewOf(link),
-        link);
-    }
-    return [...found.keys()];
-  },
+    /** Views by the doors' links: the page says itself which there are. */
+    async views({ url }) {
+        const tab = await opened({ url });
+        const found = new Map([["", url]]);
+        for (const door of await links(tab.page, "nav:first-of-type")) {
+            await tab.page.goto(door);
+            await tab.page.waitForSelector("main .view > *");
+            for (const link of [door, ...(await links(tab.page, "nav.views"))])
+                found.set(viewOf(link), link);
+        }
+        return [...found.keys()];
+    },
 
-  async visit({ shot, axe = true, ...how }) {
-    const tab = await opened(how);
-    const { page, told } = tab;
-    if (shot) await scrolled(page);
-    const faults = axe ? await page.evaluate(AXE).then(() => page.evaluate(async () =>
-      (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
-        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`))))
-          : [];
-    if (shot) await page.screenshot({ path: shot, fullPage: true });
-    const [{ startTime } = { startTime: null }] = await page.evaluate(() =>
-      performance.getEntriesByName("drawn").map(({ startTime }) => ({ startTime })));
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    const small = await page.evaluate(() => [...document.querySelectorAll("body *")]
-      .filter((one) => one.checkVisibility() && [...one.childNodes].some((text) =>
-        text.nodeType === 3 && text.data.trim())
-          && [parseFloat(getComputedStyle(one).fontSize)].some((size) =>
-        size > 0 && size < 12))
-      .map((one) => one.outerHTML.slice(0, 120)));
-    return { told, faults, drawn: startTime, wide, small };
-  },
+    async visit({ shot, axe = true, ...how }) {
+        const tab = await opened(how);
+        const { page, told } = tab;
+        if (shot) await scrolled(page);
+        const faults = axe
+            ? await page
+                  .evaluate(AXE)
+                  .then(() =>
+                      page.evaluate(async () =>
+                          (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
+                              nodes.map(
+                                  (node) =>
+                                      `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`,
+                              ),
+                          ),
+                      ),
+                  )
+            : [];
+        if (shot) await page.screenshot({ path: shot, fullPage: true });
+        const [{ startTime } = { startTime: null }] = await page.evaluate(() =>
+            performance.getEntriesByName("drawn").map(({ startTime }) => ({ startTime })),
+        );
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        const small = await page.evaluate(() =>
+            [...document.querySelectorAll("body *")]
+                .filter(
+                    (one) =>
+                        one.checkVisibility() &&
+                        [...one.childNodes].some(
+                            (text) => text.nodeType === 3 && text.data.trim(),
+                        ) &&
+                        [parseFloat(getComputedStyle(one).fontSize)].some(
+                            (size) => size > 0 && size < 12,
+                        ),
+                )
+                .map((one) => one.outerHTML.slice(0, 120)),
+        );
+        return { told, faults, drawn: startTime, wide, small };
+    },
 
-  async tabs(how) {
-    const tab = await opened(how);
-    return { missed: await reached(tab.page), told: tab.told };
-  },
+    async tabs(how) {
+        const tab = await opened(how);
+        return { missed: await reached(tab.page), told: tab.told };
+    },
 
-  async values(how) {
-    const tab = await opened(how);
-    const shown = await crosses(tab.page);
-    await settle(tab.page);
-    return { shown, answered: how.answered ? await numbers(tab.answers) : [], told: tab.told };
-  },
+    async values(how) {
+        const tab = await opened(how);
+        const shown = await crosses(tab.page);
+        await settle(tab.page);
+        return { shown, answered: how.answered ? await numbers(tab.answers) : [], told: tab.told };
+    },
 
-  /** Moves a slider by keys, then opens the URL that came of it: is the picture the same? */
-  async again(how) {
-    const tab = await opened(how);
-    const slider = await tab.page.$("main input[type=range]");
-    if (slider) {
-      await slider.focus();
-      for (let i = 0; i < 4; i++) await tab.page.keyboard.press("ArrowLeft");
-      await settle(tab.page);
-      await tab.page.waitForTimeout(300); // the address is written at rest
-    }
-    const url = tab.page.url(), other = await opened({ ...how, url });
-    let first, second, same = false;
-    for (let tries = 0; !same && tries < 4; tries++) { // a busy machine draws late
-      [first, second] = [await picture(tab.page), await picture(other.page)];
-      same = first.equals(second);
-    }
-    if (!same && how.shot) {
-      await writeFile(how.shot.replace(".png", "-moved.png"), first);
-      await writeFile(how.shot.replace(".png", "-opened.png"), second);
-    }
-    return { url, moved: !!slider, same };
-  },
+    /** Moves a slider by keys, then opens the URL that came of it: is the picture the same? */
+    async again(how) {
+        const tab = await opened(how);
+        const slider = await tab.page.$("main input[type=range]");
+        if (slider) {
+            await slider.focus();
+            for (let i = 0; i < 4; i++) await tab.page.keyboard.press("ArrowLeft");
+            await settle(tab.page);
+            await tab.page.waitForTimeout(300); // the address is written at rest
+        }
+        const url = tab.page.url(),
+            other = await opened({ ...how, url });
+        let first,
+            second,
+            same = false;
+        for (let tries = 0; !same && tries < 4; tries++) {
+            // a busy machine draws late
+            [first, second] = [await picture(tab.page), await picture(other.page)];
+            same = first.equals(second);
+        }
+        if (!same && how.shot) {
+            await writeFile(how.shot.replace(".png", "-moved.png"), first);
+            await writeFile(how.shot.replace(".png", "-opened.png"), second);
+        }
+        return { url, moved: !!slider, same };
+    },
 
-  /** Any page: what is told on its console, and what an expression, or a promise, has there. Steps
-   * before that: a selector and what is typed, chosen or clicked there. */
-  async evaluate({ url, steps = [], script, wait, width = 1280, theme = "light" }) {
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: theme });
-    const told = [];
-    page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
-      told.push(message.text()));
-    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
-    await page.goto(url);
-    for (const [selector, how, value] of steps) await page.locator(selector).first()[how](value);
-    // Not waitForFunction, which the policy of the page forbids to read a text as code.
-    const end = Date.now() + SETTLED_MS;
-    while (wait && !await page.evaluate(`!!(${wait})`)) {
-      if (Date.now() > end) throw new Error(`not within ${SETTLED_MS} ms: ${wait}`);
-      await page.waitForTimeout(20);
-    }
-    return { told, value: await page.evaluate(script) };
-  },
+    /** Any page: what is told on its console, and what an expression, or a promise, has there. Steps
+     * before that: a selector and what is typed, chosen or clicked there. */
+    async evaluate({ url, steps = [], script, wait, width = 1280, theme = "light" }) {
+        const page = await browser.newPage({
+            viewport: { width, height: 900 },
+            colorScheme: theme,
+        });
+        const told = [];
+        page.on(
+            "console",
+            (message) => ["error", "warning"].includes(message.type()) && told.push(message.text()),
+        );
+        page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+        await page.goto(url);
+        for (const [selector, how, value] of steps)
+            await page.locator(selector).first()[how](value);
+        // Not waitForFunction, which the policy of the page forbids to read a text as code.
+        const end = Date.now() + SETTLED_MS;
+        while (wait && !(await page.evaluate(`!!(${wait})`))) {
+            if (Date.now() > end) throw new Error(`not within ${SETTLED_MS} ms: ${wait}`);
+            await page.waitForTimeout(20);
+        }
+        return { told, value: await page.evaluate(script) };
+    },
 
-  /** Frames while a slider moves, one step each. */
-  async slide({ seconds = 2, selector = "main input[type=range]", ...how }) {
-    const tab = await opened(how);
-    return tab.page.evaluate(async ({ seconds, selector }) => {
-      const slider = document.querySelector(selector), begin = performance.now(), times = [];
-      slider.focus();
-      const { min, max } = slider, step = (max - min) / 120;
-      for (let i = 0, at; (at = performance.now()) < begin + 1000 * seconds; i++) {
-        times.push(at);
-        slider.value = +min + Math.abs((i % 240) - 120) * step;
-        slider.dispatchEvent(new Event("input", { bubbles: true }));
-        await new Promise(requestAnimationFrame);
-      }
-      const gaps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
-      return { rate: gaps.length / seconds, longest: gaps.at(-1),
-        median: gaps[gaps.length >> 1], slow: gaps.filter((gap) => gap > 34).length };
-    }, { seconds, selector });
-  },
+    /** Frames while a slider moves, one step each. */
+    async slide({ seconds = 2, selector = "main input[type=range]", ...how }) {
+        const tab = await opened(how);
+        return tab.page.evaluate(
+            async ({ seconds, selector }) => {
+                const slider = document.querySelector(selector),
+                    begin = performance.now(),
+                    times = [];
+                slider.focus();
+                const { min, max } = slider,
+                    step = (max - min) / 120;
+                for (let i = 0, at; (at = performance.now()) < begin + 1000 * seconds; i++) {
+                    times.push(at);
+                    slider.value = +min + Math.abs((i % 240) - 120) * step;
+                    slider.dispatchEvent(new Event("input", { bubbles: true }));
+                    await new Promise(requestAnimationFrame);
+                }
+                const gaps = times
+                    .slice(1)
+                    .map((time, i) => time - times[i])
+                    .sort((a, b) => a - b);
+                return {
+                    rate: gaps.length / seconds,
+                    longest: gaps.at(-1),
+                    median: gaps[gaps.length >> 1],
+                    slow: gaps.filter((gap) => gap > 34).length,
+                };
+            },
+            { seconds, selector },
+        );
+    },
 
-  /** Requests of a slider whose answers do not come: how many were made, and not given up. */
-  async stale(how) {
-    const { page, told } = await opened(how), begun = new Set(), alive = new Set();
-    page.on("request", (request) => begun.add(request) && alive.add(request));
-    page.on("requestfailed", (request) => alive.delete(request));
-    await page.route("**/v1/**", () => new Promise(() => {}));
-    const slider = await page.$("main input[type=range]");
-    await slider.focus();
-    for (let i = 0; i < 8; i++) {
-      await page.keyboard.press("PageUp");
-      await page.waitForTimeout(150); // longer than an answer is waited for
-    }
-    return { begun: begun.size, alive: alive.size, told };
-  },
+    /** Requests of a slider whose answers do not come: how many were made, and not given up. */
+    async stale(how) {
+        const { page, told } = await opened(how),
+            begun = new Set(),
+            alive = new Set();
+        page.on("request", (request) => begun.add(request) && alive.add(request));
+        page.on("requestfailed", (request) => alive.delete(request));
+        await page.route("**/v1/**", () => new Promise(() => {}));
+        const slider = await page.$("main input[type=range]");
+        await slider.focus();
+        for (let i = 0; i < 8; i++) {
+            await page.keyboard.press("PageUp");
+            await page.waitForTimeout(150); // longer than an answer is waited for
+        }
+        return { begun: begun.size, alive: alive.size, told };
+    },
 
-  /** What the buttons under a picture copy, and the files that they save into a folder. */
-  async taken({ folder, ...how }) {
-    const { page, told } = await opened(how), copied = [], files = [];
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    for (const button of await page.$$("footer [role=group] button")) {
-      const words = await button.textContent();
-      if (["curl", "Python"].includes(words)) {
-        await button.click();
-        await page.waitForFunction(async (before) =>
-          await navigator.clipboard.readText() !== before,
-          copied.at(-1) ?? "");
-        copied.push(await page.evaluate(() => navigator.clipboard.readText()));
-      } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {
-        const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
-        await file.saveAs(`${folder}/${file.suggestedFilename()}`);
-        files.push(file.suggestedFilename());
-      }
-    }
-    return { copied, files, told };
-  },
+    /** What the buttons under a picture copy, and the files that they save into a folder. */
+    async taken({ folder, ...how }) {
+        const { page, told } = await opened(how),
+            copied = [],
+            files = [];
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+        for (const button of await page.$$("footer [role=group] button")) {
+            const words = await button.textContent();
+            if (["curl", "Python"].includes(words)) {
+                await button.click();
+                await page.waitForFunction(
+                    async (before) => (await navigator.clipboard.readText()) !== before,
+                    copied.at(-1) ?? "",
+                );
+                copied.push(await page.evaluate(() => navigator.clipboard.readText()));
+            } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {
+                const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
+                await file.saveAs(`${folder}/${file.suggestedFilename()}`);
+                files.push(file.suggestedFilename());
+            }
+        }
+        return { copied, files, told };
+    },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { do: name, ...how } = JSON.parse(line);
-  const answer = await orders[name](how).catch((error) => ({ error: `${error.stack}` }));
-  const kept = [...used.values()].map(({ page }) => page.context());
-  await Promise.all(browser.contexts().filter((one) => !kept.includes(one)).map((context) =>
-    context.close()));
-  console.log(JSON.stringify(answer));
+    const { do: name, ...how } = JSON.parse(line);
+    const answer = await orders[name](how).catch((error) => ({ error: `${error.stack}` }));
+    const kept = [...used.values()].map(({ page }) => page.context());
+    await Promise.all(
+        browser
+            .contexts()
+            .filter((one) => !kept.includes(one))
+            .map((context) => context.close()),
+    );
+    console.log(JSON.stringify(answer));
 }
 await browser.close();

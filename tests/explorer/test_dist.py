@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The tarball of a release: the same bytes each time, and the page in it for whoever lacks node."""
+
 import pathlib
 import subprocess
 
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg", "docs.html", "docs.js",
-        "docs.css")
+PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg", "docs.html", "docs.js", "docs.css")
 
 
 def make(*arguments, **options):
-    return subprocess.run(["make", "--no-print-directory", *arguments], capture_output=True,
-                          text=True, **options)
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments], capture_output=True, text=True, **options
+    )
 
 
 def test_the_page_is_in_the_tarball(tmp_path):

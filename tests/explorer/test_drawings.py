@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the page draws, pixel by pixel, held against the numbers that the API gives for the same:
 every view, every kind of picture. Part of `make test`, in posencd's own page alone."""
+
 import json
 import math
 import urllib.parse
 
 import numpy
 import pytest
-
 from browsing import ROOT
-from drawn import (Canvas, Line, array, check_curves, check_heat, check_heat_axes, palette, report)
+from drawn import Canvas, Line, array, check_curves, check_heat, check_heat_axes, palette, report
 
 SIZE = {"width": 900, "height": 900}
 TOKENS = ("turn", "slow", "still", "good", "bad", "query", "key", "ink", "soft")
@@ -31,12 +31,19 @@ def colours(page):
 @pytest.fixture(scope="module")
 def drawings(browser, page):
     """Of a link: its canvases and what else was found, without an error on the console."""
+
     def look(search, **more):
-        found = browser("drawings", f"{page.url}/?{urllib.parse.urlencode(search)}", names=TOKENS,
-                        **SIZE, **more)
+        found = browser(
+            "drawings",
+            f"{page.url}/?{urllib.parse.urlencode(search)}",
+            names=TOKENS,
+            **SIZE,
+            **more,
+        )
         assert not found["told"], found["told"]
         found["canvases"] = [Canvas(**one) for one in found["canvases"]]
         return found
+
     return look
 
 
@@ -67,58 +74,112 @@ def colour_ends(values, signed):
 # The link, the request of the same numbers, and whether they have both signs.
 TABLES = [
     ({"dim": 32, "length": 24}, SINUSOIDAL, {"dim": 32, "length": 24}, True),
-    ({"dim": 24, "length": 60, "start": 1000, "step": 3, "rows": "5..30", "columns": "3..17"},
-     SINUSOIDAL, {"dim": 24, "length": 60, "start": 1000, "step": 3}, True),
-    ({"encoding": "rope", "dim": 32, "length": 40}, "/v1/encodings/rope/table",
-     {"dim": 32, "length": 40}, True),
-    ({"encoding": "binary", "dim": 6, "length": 40}, "/v1/encodings/binary/table",
-     {"dim": 6, "length": 40}, False),
-    ({"encoding": "alibi", "heads": 4, "query_length": 20, "key_length": 30, "head": 2},
-     "/v1/encodings/alibi/bias", {"heads": 4, "query_length": 20, "key_length": 30}, False),
-    ({"encoding": "alibi", "heads": 2, "query_length": 16, "causal": "true"},
-     "/v1/encodings/alibi/bias", {"heads": 2, "query_length": 16, "causal": "true"}, False),
+    (
+        {"dim": 24, "length": 60, "start": 1000, "step": 3, "rows": "5..30", "columns": "3..17"},
+        SINUSOIDAL,
+        {"dim": 24, "length": 60, "start": 1000, "step": 3},
+        True,
+    ),
+    (
+        {"encoding": "rope", "dim": 32, "length": 40},
+        "/v1/encodings/rope/table",
+        {"dim": 32, "length": 40},
+        True,
+    ),
+    (
+        {"encoding": "binary", "dim": 6, "length": 40},
+        "/v1/encodings/binary/table",
+        {"dim": 6, "length": 40},
+        False,
+    ),
+    (
+        {"encoding": "alibi", "heads": 4, "query_length": 20, "key_length": 30, "head": 2},
+        "/v1/encodings/alibi/bias",
+        {"heads": 4, "query_length": 20, "key_length": 30},
+        False,
+    ),
+    (
+        {"encoding": "alibi", "heads": 2, "query_length": 16, "causal": "true"},
+        "/v1/encodings/alibi/bias",
+        {"heads": 2, "query_length": 16, "causal": "true"},
+        False,
+    ),
 ]
 
 
-@pytest.mark.parametrize("search,path,asked,signed", TABLES, ids=[
-    f"{one[0].get('encoding', 'sinusoidal')}-{i}" for i, one in enumerate(TABLES)])
+@pytest.mark.parametrize(
+    "search,path,asked,signed",
+    TABLES,
+    ids=[f"{one[0].get('encoding', 'sinusoidal')}-{i}" for i, one in enumerate(TABLES)],
+)
 def test_a_table_cell_by_cell(drawings, page, colours, search, path, asked, signed):
     values = array(page.url, path, **asked)
-    layers = [values] if values.ndim == 2 else \
-        [values[int(search.get("head", 0))]] if "heads" in asked else list(values)
-    seen = [one[ranges(search.get("rows"), one.shape[0]), ranges(search.get("columns"),
-                                                                 one.shape[1])] for one in layers]
+    layers = (
+        [values]
+        if values.ndim == 2
+        else [values[int(search.get("head", 0))]]
+        if "heads" in asked
+        else list(values)
+    )
+    seen = [
+        one[ranges(search.get("rows"), one.shape[0]), ranges(search.get("columns"), one.shape[1])]
+        for one in layers
+    ]
     high, wide = seen[0].shape
-    cells = [(int(.4 * high), int(.12 * wide)), (high - 1, int(.7 * wide)), (0, wide - 1)]
-    found = drawings({"view": "table", **search}, crosses=[
-        (0, (column + .5) / wide, (row + .5) / high) for row, column in cells])
+    cells = [(int(0.4 * high), int(0.12 * wide)), (high - 1, int(0.7 * wide)), (0, wide - 1)]
+    found = drawings(
+        {"view": "table", **search},
+        crosses=[(0, (column + 0.5) / wide, (row + 0.5) / high) for row, column in cells],
+    )
     ends = colour_ends(numpy.concatenate([one.ravel() for one in seen]), signed)
     drawn = heats(found)
     assert len(drawn) == len(seen)
     begin, step = asked.get("start", 0), asked.get("step", 1)
     rows = ranges(search.get("rows"), layers[0].shape[0])
     columns = ranges(search.get("columns"), layers[0].shape[1])
-    offset = asked.get("query_start", asked.get("key_length", 0) - asked["query_length"]
-                       if asked.get("key_length") else 0) if "heads" in asked else begin
+    offset = (
+        asked.get(
+            "query_start",
+            asked.get("key_length", 0) - asked["query_length"] if asked.get("key_length") else 0,
+        )
+        if "heads" in asked
+        else begin
+    )
     for canvas, one in zip(drawn, seen):
         check_heat(canvas, one, colours["rdbu" if ends[0] < 0 < ends[1] else "viridis"], ends)
         if "heads" not in asked or not offset:
-            check_heat_axes(canvas, [offset + step * i for i in range(rows.start, rows.stop)],
-                            range(columns.start, columns.stop))
+            check_heat_axes(
+                canvas,
+                [offset + step * i for i in range(rows.start, rows.stop)],
+                range(columns.start, columns.stop),
+            )
     for (row, column), cross in zip(cells, found["crossed"]):
         assert (int(cross["row"]), int(cross["column"])) == (row, column)
-        assert float(cross["value"].replace("−", "-")) == seen[0][row, column] or \
-            (cross["value"], seen[0][row, column]) == ("-Infinity", -math.inf)
+        assert float(cross["value"].replace("−", "-")) == seen[0][row, column] or (
+            cross["value"],
+            seen[0][row, column],
+        ) == ("-Infinity", -math.inf)
 
 
 def test_curves_of_rows_and_columns(drawings, page):
-    found = drawings({"view": "table", "dim": 32, "length": 40, "start": 10,
-                      "plot_columns": "4,9", "plot_rows": "3"})
+    found = drawings(
+        {
+            "view": "table",
+            "dim": 32,
+            "length": 40,
+            "start": 10,
+            "plot_columns": "4,9",
+            "plot_rows": "3",
+        }
+    )
     values = array(page.url, SINUSOIDAL, dim=32, length=40, start=10)
     columns, rows = curves(found)
     positions = numpy.arange(10, 50)
-    check_curves(columns, [Line(positions, values[:, 4], "turn", .9),
-                           Line(positions, values[:, 9], "slow", .45)], found["tokens"])
+    check_curves(
+        columns,
+        [Line(positions, values[:, 4], "turn", 0.9), Line(positions, values[:, 9], "slow", 0.45)],
+        found["tokens"],
+    )
     check_curves(rows, [Line(range(32), values[3], "turn")], found["tokens"])
 
 
@@ -128,32 +189,51 @@ def test_a_shift(drawings, page, colours):
     blocks = numpy.array(blocks["tensors"]["blocks"]["data"], float)
     matrix = numpy.zeros((8, 8))
     for i, block in enumerate(blocks.reshape(4, 2, 2)):
-        matrix[2 * i:2 * i + 2, 2 * i:2 * i + 2] = block
+        matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block
     table, shift = heats(found)
     check_heat(shift, matrix, colours["rdbu"], (-1, 1))
     moved = array(page.url, SINUSOIDAL, dim=8, length=1, start=8)[0]
     both, _ = curves(found)
-    check_curves(both, [Line(range(8), moved, "turn"), Line(range(8), moved, "slow")],
-                 found["tokens"])
+    check_curves(
+        both, [Line(range(8), moved, "turn"), Line(range(8), moved, "slow")], found["tokens"]
+    )
 
 
 @pytest.mark.parametrize("angle", ("f32", "bf16"))
 def test_errors_of_angles(drawings, page, colours, angle):
     found = drawings({"view": "precision", "angle": angle, "dim": 32, "reach": 1e6})
     reach, count = 1e6, 96
-    at = sorted({round(reach ** (i / (count - 1))) for i in range(count)} |
-                {10 ** i for i in range(7)})
+    at = sorted(
+        {round(reach ** (i / (count - 1))) for i in range(count)} | {10**i for i in range(7)}
+    )
     positions = ",".join(map(str, at))
-    errors = {name: array(page.url, "/v1/encodings/rope/analysis/error", dim=32, base=500000,
-                          angle=name, positions=positions) for name in ("f32", "f16", "bf16")}
+    errors = {
+        name: array(
+            page.url,
+            "/v1/encodings/rope/analysis/error",
+            dim=32,
+            base=500000,
+            angle=name,
+            positions=positions,
+        )
+        for name in ("f32", "f16", "bf16")
+    }
     [heat], [lines] = heats(found), curves(found)
     with numpy.errstate(divide="ignore"):
         logs = numpy.maximum(-9, numpy.log10(errors[angle]))
     check_heat(heat, logs, colours["viridis"], (-9, 0), log=True)
     check_heat_axes(heat, at, range(16))
-    check_curves(lines, [
-        Line(at, errors["f32"].max(1), "turn", .6), Line(at, errors["f16"].max(1), "key", .4),
-        Line(at, errors["bf16"].max(1), "slow", .25)], found["tokens"], x_log=True, y_log=True)
+    check_curves(
+        lines,
+        [
+            Line(at, errors["f32"].max(1), "turn", 0.6),
+            Line(at, errors["f16"].max(1), "key", 0.4),
+            Line(at, errors["bf16"].max(1), "slow", 0.25),
+        ],
+        found["tokens"],
+        x_log=True,
+        y_log=True,
+    )
 
 
 STORY = "/v1/encodings/"
@@ -164,15 +244,19 @@ def test_the_story(drawings, page, colours):
     check_curves(curves(count)[0], [Line(range(200), range(200), "turn")], count["tokens"])
     share = drawings({"view": "story", "step": 2, "length": 16})
     one, two = (array(page.url, STORY + "normalized/table", length=n).ravel() for n in (16, 32))
-    check_curves(curves(share)[0], [Line(range(16), one, "turn"),
-                                    Line(range(32), two, "slow", .45)], share["tokens"])
+    check_curves(
+        curves(share)[0],
+        [Line(range(16), one, "turn"), Line(range(32), two, "slow", 0.45)],
+        share["tokens"],
+    )
     bits = drawings({"view": "story", "step": 3, "length": 21})
     values = array(page.url, STORY + "binary/table", length=21, dim=5)
     check_heat(heats(bits)[0], values, colours["viridis"], (0, 1))
     check_heat_axes(heats(bits)[0], range(21), range(5))
     pairs = drawings({"view": "story", "step": 5, "length": 48})
-    check_heat(heats(pairs)[0], array(page.url, SINUSOIDAL, dim=64, length=48), colours["rdbu"],
-               (-1, 1))
+    check_heat(
+        heats(pairs)[0], array(page.url, SINUSOIDAL, dim=64, length=48), colours["rdbu"], (-1, 1)
+    )
     turned = drawings({"view": "story", "step": 6, "length": 24})
     angles = numpy.arange(24)[:, None] * 1e4 ** (-numpy.arange(16) / 16)
     scores = numpy.cos(angles[:, None] - angles[None]).mean(-1)
@@ -182,28 +266,38 @@ def test_the_story(drawings, page, colours):
 
 def test_a_path_through_space(drawings, page):
     """Dots are one projection of all points: linear, and of no other order of the numbers."""
-    found = drawings({"view": "story", "step": 4, "length": 30, "frequency": 0.8}, shapes={
-        "dots": ".dots circle", "path": ".loop .path", "near": ".near circle"})
+    found = drawings(
+        {"view": "story", "step": 4, "length": 30, "frequency": 0.8},
+        shapes={"dots": ".dots circle", "path": ".loop .path", "near": ".near circle"},
+    )
     points = array(page.url, STORY + "periodic/table", length=30, dim=3, step=0.8)
     dots = numpy.array([[float(one["cx"]), float(one["cy"])] for one in found["shapes"]["dots"]])
     assert dots.shape == (30, 2)
     side, _, rank, _ = numpy.linalg.lstsq(points, dots, rcond=None)
-    assert rank == 3 and numpy.abs(points @ side - dots).max() < .02
+    assert rank == 3 and numpy.abs(points @ side - dots).max() < 0.02
     assert numpy.allclose(side.T @ side, numpy.eye(2) * 1e4, atol=60), "no axis is stretched"
-    path = [tuple(map(float, one.split())) for one in
-            found["shapes"]["path"][0]["d"][1:].split("L")]
-    assert numpy.allclose(path, dots, atol=.011)
+    path = [
+        tuple(map(float, one.split())) for one in found["shapes"]["path"][0]["d"][1:].split("L")
+    ]
+    assert numpy.allclose(path, dots, atol=0.011)
     near = report(page.url, STORY + "periodic/analysis/uniqueness", length=30, dim=3, step=0.8)
-    marked = [round(one / .8) for one in near["tensors"]["positions"]["data"][0]] \
-        if isinstance(near["tensors"]["positions"]["data"][0], list) else \
-        [round(one / .8) for one in near["tensors"]["positions"]["data"][:2]]
-    assert numpy.allclose([[float(one["cx"]), float(one["cy"])] for one in found["shapes"]["near"]],
-                          dots[marked], atol=.011)
+    marked = (
+        [round(one / 0.8) for one in near["tensors"]["positions"]["data"][0]]
+        if isinstance(near["tensors"]["positions"]["data"][0], list)
+        else [round(one / 0.8) for one in near["tensors"]["positions"]["data"][:2]]
+    )
+    assert numpy.allclose(
+        [[float(one["cx"]), float(one["cy"])] for one in found["shapes"]["near"]],
+        dots[marked],
+        atol=0.011,
+    )
 
 
 def test_turning(drawings, page, colours):
-    found = drawings({"view": "rotation", "dim": 8, "base": 50, "q": 20, "k": 80, "position": 12,
-                      "delta": 5}, shapes={"hands": ".dial .hand", "ends": ".dial .hand line"})
+    found = drawings(
+        {"view": "rotation", "dim": 8, "base": 50, "q": 20, "k": 80, "position": 12, "delta": 5},
+        shapes={"hands": ".dial .hand", "ends": ".dial .hand line"},
+    )
     speeds = 50.0 ** (-numpy.arange(4) / 4)
     q, k = math.radians(20), math.radians(80)
     apart = (numpy.arange(64)[:, None] - numpy.arange(64)[None])[..., None] * speeds
@@ -215,7 +309,7 @@ def test_turning(drawings, page, colours):
         ends.setdefault(group["data-hand"], []).append((float(line["x2"]), -float(line["y2"])))
     for name, angles in (("q", q + 12 * speeds), ("k", k + 7 * speeds)):
         expected = 90 * numpy.stack([numpy.cos(angles), numpy.sin(angles)], 1)
-        assert numpy.allclose(ends[name], expected, atol=.01), name
+        assert numpy.allclose(ends[name], expected, atol=0.01), name
 
 
 @pytest.mark.parametrize("base,both", ((10000, False), (2000, True)))
@@ -225,34 +319,54 @@ def test_likeness_over_distance(drawings, page, base, both):
     x = numpy.arange(-300 if both else 0, 301)
     speeds = float(base) ** (-numpy.arange(32) / 32)
     values = numpy.cos(x[:, None] * speeds).mean(1)
-    own = Line(x, values, "turn" if base == 10000 else "slow", .95)
+    own = Line(x, values, "turn" if base == 10000 else "slow", 0.95)
     usual = numpy.cos(x[:, None] * 1e4 ** (-numpy.arange(32) / 32)).mean(1)
-    check_curves(curves(found)[0], [*([] if base == 10000 else [Line(x, usual, "still", .45)]),
-                                    own], found["tokens"])
+    check_curves(
+        curves(found)[0],
+        [*([] if base == 10000 else [Line(x, usual, "still", 0.45)]), own],
+        found["tokens"],
+    )
 
 
 def test_slopes_over_distance(drawings):
     found = drawings({"view": "distance", "encoding": "alibi", "max_offset": 64})
     x = numpy.arange(65)
-    lines = [Line(x, -x * 2.0 ** -(head + 1), "slow" if head % 2 else "turn",
-                  .4 if head % 4 > 1 else .9) for head in range(8)]
+    lines = [
+        Line(
+            x, -x * 2.0 ** -(head + 1), "slow" if head % 2 else "turn", 0.4 if head % 4 > 1 else 0.9
+        )
+        for head in range(8)
+    ]
     check_curves(curves(found)[0], lines, found["tokens"])
 
 
 def test_a_sentence(drawings, page, colours):
     words = "the dog bit the man"
-    found = drawings({"view": "attention", "text": words, "encoding": "alibi", "head": 1,
-                      "bias": "t5", "query_length": 24})
+    found = drawings(
+        {
+            "view": "attention",
+            "text": words,
+            "encoding": "alibi",
+            "head": 1,
+            "bias": "t5",
+            "query_length": 24,
+        }
+    )
     without, placed, change, bias = heats(found)
     names = words.split()
-    x = array(page.url, "/v1/embedding", {"encoding": "sinusoidal", "tokens": names, "dim": 16,
-                                          "seed": 1, "merge_mode": "concat"})
+    x = array(
+        page.url,
+        "/v1/embedding",
+        {"encoding": "sinusoidal", "tokens": names, "dim": 16, "seed": 1, "merge_mode": "concat"},
+    )
     x = x.reshape(5, -1)[:, :16]
     slope = 2.0 ** -(8 / 4 * 2)
     far = numpy.arange(5)
-    scores = .15 * x @ x.T
-    own, other = (numpy.exp(one) / numpy.exp(one).sum(1, keepdims=True) for one in (
-        scores, scores - slope * numpy.abs(far[:, None] - far[None])))
+    scores = 0.15 * x @ x.T
+    own, other = (
+        numpy.exp(one) / numpy.exp(one).sum(1, keepdims=True)
+        for one in (scores, scores - slope * numpy.abs(far[:, None] - far[None]))
+    )
     high = max(own.max(), other.max())
     check_heat(without, own, colours["viridis"], (0, high))
     check_heat(placed, other, colours["viridis"], (0, high))
@@ -261,8 +375,8 @@ def test_a_sentence(drawings, page, colours):
     left, top, width, height = placed.room
     for i, name in enumerate(names):
         places = [(one["x"], one["y"]) for one in placed.texts if one["text"] == name]
-        assert any(abs(px - left - (i + .5) / 5 * width) < 1 for px, _ in places), name
-        assert any(abs(py - 4 - top - (i + .5) / 5 * height) < 1 for _, py in places), name
+        assert any(abs(px - left - (i + 0.5) / 5 * width) < 1 for px, _ in places), name
+        assert any(abs(py - 4 - top - (i + 0.5) / 5 * height) < 1 for _, py in places), name
     buckets = array(page.url, "/v1/encodings/t5/bias", query_length=24, key_length=24)
     check_heat(bias, buckets.reshape(24, 24), colours["viridis"])
 
@@ -270,8 +384,10 @@ def test_a_sentence(drawings, page, colours):
 def test_a_wrong_table(drawings, page, colours):
     found = drawings({"view": "diagnosis", "sample": "shifted"})
     pictures = heats(found)
-    posted, meant = (array(page.url, "/v1/encodings/rope/table", dim=64, length=256, start=start)
-                     for start in (1, 0))
+    posted, meant = (
+        array(page.url, "/v1/encodings/rope/table", dim=64, length=256, start=start)
+        for start in (1, 0)
+    )
     values = [posted[0], meant[0]]
     for canvas, one in zip(pictures, values):
         check_heat(canvas, one, colours["rdbu"], (-1, 1))
@@ -284,10 +400,13 @@ def waves(page, config, **more):
     answer = page.post("/v1/config", json=config).json()
     link = answer["links"]["frequencies"]
     joined = "&".join(f"{name}={value}" for name, value in more.items())
-    tensors = page.get(f"{link}{'&' if '?' in link else '?'}format=json&dtype=f64&{joined}") \
-        .json()["tensors"]
-    return {name: numpy.array([float(one) for one in tensor["data"]])
-            for name, tensor in tensors.items()}
+    tensors = page.get(f"{link}{'&' if '?' in link else '?'}format=json&dtype=f64&{joined}").json()[
+        "tensors"
+    ]
+    return {
+        name: numpy.array([float(one) for one in tensor["data"]])
+        for name, tensor in tensors.items()
+    }
 
 
 def places_of(group):
@@ -298,31 +417,42 @@ def places_of(group):
 def test_hands_of_a_model(drawings, page):
     """Over their wavelengths, turned as far as the position takes them, and faded beyond the
     context."""
-    found = drawings({"position": 1375, "context": 131072}, shapes={
-        "hands": ".hands .hand", "lines": ".hands .hand line", "words": ".hands text",
-        "dots": ".hands .dot", "edge": ".hands .edge"})
+    found = drawings(
+        {"position": 1375, "context": 131072},
+        shapes={
+            "hands": ".hands .hand",
+            "lines": ".hands .hand line",
+            "words": ".hands text",
+            "dots": ".hands .dot",
+            "edge": ".hands .edge",
+        },
+    )
     now = waves(page, LLAMA)
     shapes = found["shapes"]
     xs = numpy.array([places_of(one)[0] for one in shapes["hands"]])
     logs = numpy.log10(now["wavelengths"])
     slope, begin = numpy.polyfit(logs, xs, 1)
     assert len(xs) == len(logs) and slope > 0
-    assert numpy.abs(begin + slope * logs - xs).max() < .01
-    decades = [(float(one["x"]), one["text"].replace("\u202f", "")) for one in shapes["words"]
-               if one.get("text-anchor") == "middle"]
+    assert numpy.abs(begin + slope * logs - xs).max() < 0.01
+    decades = [
+        (float(one["x"]), one["text"].replace("\u202f", ""))
+        for one in shapes["words"]
+        if one.get("text-anchor") == "middle"
+    ]
     known = {"10": 1, "1000": 3, "100000": 5, "1 million": 6}
     assert {text for _, text in decades} >= {"10", "1000", "100000"}
     for x, text in decades:
         if text in known:
-            assert abs(x - begin - slope * known[text]) < .01, text
+            assert abs(x - begin - slope * known[text]) < 0.01, text
     before = now["wavelengths"] / now["freq_factors"]
     dots = numpy.array([float(one["cx"]) for one in shapes["dots"]])
-    assert numpy.abs(begin + slope * numpy.log10(before) - dots).max() < .01
-    assert abs(float(shapes["edge"][0]["x1"]) - begin - slope * math.log10(131072)) < .01
-    turned = [float(one["transform"].removeprefix("rotate(").removesuffix(")"))
-              for one in shapes["lines"]]
+    assert numpy.abs(begin + slope * numpy.log10(before) - dots).max() < 0.01
+    assert abs(float(shapes["edge"][0]["x1"]) - begin - slope * math.log10(131072)) < 0.01
+    turned = [
+        float(one["transform"].removeprefix("rotate(").removesuffix(")")) for one in shapes["lines"]
+    ]
     expected = numpy.degrees(numpy.fmod(1375 * now["inv_freq"], 2 * math.pi))
-    assert numpy.abs(turned - expected).max() < .06
+    assert numpy.abs(turned - expected).max() < 0.06
     faded = [i for i, one in enumerate(shapes["hands"]) if "still" in one["class"].split()]
     assert faded == [i for i, one in enumerate(now["wavelengths"]) if one > 131072]
     slowed = [i for i, one in enumerate(shapes["hands"]) if "slow" in one["class"].split()]
@@ -331,36 +461,47 @@ def test_hands_of_a_model(drawings, page):
 
 @pytest.mark.parametrize("shown", ("wavelengths", "inv_freq", "freq_factors"))
 def test_pairs_of_a_model(drawings, page, shown):
-    found = drawings({"view": "extension", "show": shown, "context": 131072},
-                     shapes={"rows": ".schemes .rows .own svg *", "axis": ".schemes svg.axis text"})
+    found = drawings(
+        {"view": "extension", "show": shown, "context": 131072},
+        shapes={"rows": ".schemes .rows .own svg *", "axis": ".schemes svg.axis text"},
+    )
     now = waves(page, LLAMA)
     factors, pairs = now["freq_factors"], range(len(now["inv_freq"]))
-    before = {"wavelengths": now["wavelengths"] / factors, "inv_freq": now["inv_freq"] * factors,
-              "freq_factors": factors * 0 + 1}[shown]
-    check_curves(curves(found)[0], [Line(pairs, before, "turn", .4),
-                                    Line(pairs, now[shown], "slow")],
-                 found["tokens"], y_log=True)
-    marks = [(float(one["cx"]) if "cx" in one else float(one["d"][1:].split()[0]))
-             for one in found["shapes"]["rows"] if one.get("class", "").split()[0] in
-             ("slow", "turn")]
+    before = {
+        "wavelengths": now["wavelengths"] / factors,
+        "inv_freq": now["inv_freq"] * factors,
+        "freq_factors": factors * 0 + 1,
+    }[shown]
+    check_curves(
+        curves(found)[0],
+        [Line(pairs, before, "turn", 0.4), Line(pairs, now[shown], "slow")],
+        found["tokens"],
+        y_log=True,
+    )
+    marks = [
+        (float(one["cx"]) if "cx" in one else float(one["d"][1:].split()[0]))
+        for one in found["shapes"]["rows"]
+        if one.get("class", "").split()[0] in ("slow", "turn")
+    ]
     logs = numpy.log10(now["wavelengths"])
     slope, begin = numpy.polyfit(logs, marks, 1)
-    assert slope > 0 and numpy.abs(begin + slope * logs - marks).max() < .01
+    assert slope > 0 and numpy.abs(begin + slope * logs - marks).max() < 0.01
     known = {"10": 1, "100": 2, "1000": 3, "10000": 4, "100000": 5, "1 million": 6}
     for text in found["shapes"]["axis"]:
         name = text["text"].replace("\u202f", "")
         if name in known:
-            assert abs(float(text["x"]) - begin - slope * known[name]) < .01, name
+            assert abs(float(text["x"]) - begin - slope * known[name]) < 0.01, name
 
 
 def test_biases_of_a_model(drawings, page):
     """Of a model that turns nothing: slopes of its heads on the first screen."""
     found = drawings({"model": "bloom-3b"})
     heads = MODELS["bloom-3b"]["config"].get("n_head") or MODELS["bloom-3b"]["config"]["num_heads"]
-    slopes = -array(page.url, "/v1/encodings/alibi/bias", heads=heads, query_length=1,
-                    key_length=2)[:, 0, 0]
+    slopes = -array(
+        page.url, "/v1/encodings/alibi/bias", heads=heads, query_length=1, key_length=2
+    )[:, 0, 0]
     x = numpy.arange(-160, 1)
-    check_curves(curves(found)[0], [Line(x, x * slopes.max(), "turn", .9)], found["tokens"])
+    check_curves(curves(found)[0], [Line(x, x * slopes.max(), "turn", 0.9)], found["tokens"])
 
 
 def test_two_tables_and_their_difference(drawings, page, colours):
@@ -376,8 +517,9 @@ def test_two_tables_and_their_difference(drawings, page, colours):
 def test_small_pictures_of_the_first_screen(drawings, page):
     """Bars of the gallery are as high as their numbers are large."""
     gallery = json.loads((ROOT / "explorer/src/gallery.json").read_text())
-    found = drawings({}, shapes={f"card{i}": f".card:nth-child({i + 1}) rect"
-                                 for i in range(len(gallery))})
+    found = drawings(
+        {}, shapes={f"card{i}": f".card:nth-child({i + 1}) rect" for i in range(len(gallery))}
+    )
     checked = 0
     for i, entry in enumerate(gallery):
         draw = entry["draw"]
@@ -391,11 +533,14 @@ def test_small_pictures_of_the_first_screen(drawings, page):
         for part in path:
             values = values[part]
         values = numpy.array([float(one) for one in values])
-        size = numpy.log10(numpy.maximum(values, 1)) + .15 if draw.get("log") else \
-            numpy.maximum(values, 0)
+        size = (
+            numpy.log10(numpy.maximum(values, 1)) + 0.15
+            if draw.get("log")
+            else numpy.maximum(values, 0)
+        )
         heights = [float(one["height"]) for one in found["shapes"][f"card{i}"]]
-        assert numpy.allclose(heights, numpy.maximum(1, size / size.max() * 52), atol=.01), entry
+        assert numpy.allclose(heights, numpy.maximum(1, size / size.max() * 52), atol=0.01), entry
         for one, height in zip(found["shapes"][f"card{i}"], heights):
-            assert abs(float(one["y"]) + height - 56) < .01
+            assert abs(float(one["y"]) + height - 56) < 0.01
         checked += 1
     assert checked >= 1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every view of the page in a browser: at three widths, light and dark, in both languages, from
 posencd and as static files. Screenshots stay in build/explorer-shots."""
+
 import gzip
 import json
 import os
@@ -11,7 +12,6 @@ import urllib.parse
 
 import numpy
 import pytest
-
 from browsing import ROOT, SHOTS
 
 DOORS = ("http", "site")
@@ -35,8 +35,9 @@ def figure(name, value):
 
 
 def test_types():
-    done = subprocess.run(["node_modules/.bin/tsc", "--noEmit"], cwd=ROOT / "explorer", text=True,
-                          capture_output=True)
+    done = subprocess.run(
+        ["node_modules/.bin/tsc", "--noEmit"], cwd=ROOT / "explorer", text=True, capture_output=True
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -53,9 +54,14 @@ def test_views(browser, doors, views, door, width, theme, lang):
     """No error, nothing from elsewhere, nothing that axe finds, nothing wider than the window."""
     wrong = {}
     for view in views:
-        found = browser("visit", address(doors, door, view, lang=lang), width=width, theme=theme,
-                        height=SIZES[width],
-                        shot=str(SHOTS / f"{view or 'first'}-{door}-{width}-{theme}-{lang}.png"))
+        found = browser(
+            "visit",
+            address(doors, door, view, lang=lang),
+            width=width,
+            theme=theme,
+            height=SIZES[width],
+            shot=str(SHOTS / f"{view or 'first'}-{door}-{width}-{theme}-{lang}.png"),
+        )
         found["wide"] = max(found["wide"], 0)
         assert found.pop("drawn") is not None, view
         if any(found.values()):
@@ -65,8 +71,9 @@ def test_views(browser, doors, views, door, width, theme, lang):
 
 @pytest.mark.parametrize("width", SIZES)
 def test_all_is_reached_by_keys(browser, doors, views, width):
-    missed = {view: browser("tabs", address(doors, "http", view), width=width)["missed"]
-              for view in views}
+    missed = {
+        view: browser("tabs", address(doors, "http", view), width=width)["missed"] for view in views
+    }
     assert not any(missed.values()), missed
 
 
@@ -77,13 +84,15 @@ def test_values_are_those_of_the_api(browser, doors, views):
         there = browser("values", address(doors, "http", view), answered=True)
         here = browser("values", address(doors, "site", view))
         assert there["shown"] == here["shown"] and there["told"] == here["told"] == []
-        numbers = numpy.array([number for tensor in there["answered"] for number in tensor],
-                              float)
+        numbers = numpy.array([number for tensor in there["answered"] for number in tensor], float)
         with numpy.errstate(divide="ignore", invalid="ignore"):
             logs = numpy.log10(numpy.abs(numbers)).astype("f4")
         answered = {*numbers.tolist(), *logs.tolist()}
-        cells = [(one, float(one["value"]) in answered) for one in there["shown"]
-                 if one["kind"] == "heat"]
+        cells = [
+            (one, float(one["value"]) in answered)
+            for one in there["shown"]
+            if one["kind"] == "heat"
+        ]
         assert not cells or any(found for _, found in cells), cells
         assert view not in ("", "table") or all(found for _, found in cells), cells
 
@@ -91,16 +100,26 @@ def test_values_are_those_of_the_api(browser, doors, views):
 @pytest.mark.parametrize("width", (1440, 390))
 @pytest.mark.parametrize("door", DOORS)
 def test_a_url_opened_afresh_shows_the_same(browser, doors, views, door, width):
-    other = {view: found["url"] for view in views if not (found := browser(
-        "again", address(doors, door, view), width=width,
-        shot=str(SHOTS / f"again-{view or 'first'}-{door}-{width}.png")))["same"]}
+    other = {
+        view: found["url"]
+        for view in views
+        if not (
+            found := browser(
+                "again",
+                address(doors, door, view),
+                width=width,
+                shot=str(SHOTS / f"again-{view or 'first'}-{door}-{width}.png"),
+            )
+        )["same"]
+    }
     assert not other, other
 
 
 @pytest.mark.parametrize("door,most", (("http", FIRST_MS), ("site", SITE_MS)))
 def test_the_first_view_is_there_soon(browser, doors, door, most):
-    took = statistics.median(browser("visit", doors[door], still=False, axe=False)["drawn"]
-                             for _ in range(5))
+    took = statistics.median(
+        browser("visit", doors[door], still=False, axe=False)["drawn"] for _ in range(5)
+    )
     figure(f"first view, {door}, ms", round(took))
     assert took < most * BUSY
 
@@ -136,8 +155,11 @@ def test_what_is_copied_runs(browser, doors, views, tmp_path):
         copied = browser("taken", address(doors, "http", view), folder=str(tmp_path))["copied"]
         assert copied, view
         for text in copied:
-            command = ["bash", "-ec", text.replace("curl ", "curl -sSf -o answer ", 1)] \
-                if text.startswith("curl ") else [sys.executable, "-c", text]
+            command = (
+                ["bash", "-ec", text.replace("curl ", "curl -sSf -o answer ", 1)]
+                if text.startswith("curl ")
+                else [sys.executable, "-c", text]
+            )
             done = subprocess.run(command, cwd=tmp_path, env=path, text=True, capture_output=True)
             assert done.returncode == 0, f"{view}: {text}\n{done.stderr}"
 

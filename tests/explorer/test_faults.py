@@ -1,43 +1,83 @@
 # SPDX-License-Identifier: MIT
 """What the page does where something is wrong: in its link, in a config, with the server, or with
 the time that an answer takes. For every view. Part of `make test`."""
+
 import re
 import urllib.parse
 
 import pytest
 
 SIZE = {"width": 390, "height": 844}
-REQUESTS = re.compile(r"/v1|/openapi|\b(GET|POST|HTTP)\b|\b[Pp]arameters?\b|\bheaders?\b|\bbody\b|"
-                      r"format=|--[a-z]|Failed to fetch|JSON pointer")
-VIEWS = ("home", "extension", "table", "precision", "story", "rotation", "distance", "attention",
-         "diagnosis")
+REQUESTS = re.compile(
+    r"/v1|/openapi|\b(GET|POST|HTTP)\b|\b[Pp]arameters?\b|\bheaders?\b|\bbody\b|"
+    r"format=|--[a-z]|Failed to fetch|JSON pointer"
+)
+VIEWS = (
+    "home",
+    "extension",
+    "table",
+    "precision",
+    "story",
+    "rotation",
+    "distance",
+    "attention",
+    "diagnosis",
+)
 # The slider of each whose every step is another request.
-SLIDERS = {"home": "context", "extension": "context", "table": "length", "precision": "base",
-           "story": "length", "rotation": "base", "distance": "base", "attention": "length"}
+SLIDERS = {
+    "home": "context",
+    "extension": "context",
+    "table": "length",
+    "precision": "base",
+    "story": "length",
+    "rotation": "base",
+    "distance": "base",
+    "attention": "length",
+}
 # Values of links that a view cannot take, each reported while the default is shown; names that no
 # view has are among them where names are not passed on to the API.
 FAULTS = {
     "home": {"model": "foo", "context": "abc", "layer_type": "foo", "show": "bar"},
     "extension": {"model": "foo", "context": "0.5", "times": "-3", "layer_type": "foo"},
-    "table": {"pool": "foo", "rows": "9", "columns": "a..b", "operation": "scale", "head": "7",
-              "plot_rows": "x", "axis": "up"},
+    "table": {
+        "pool": "foo",
+        "rows": "9",
+        "columns": "a..b",
+        "operation": "scale",
+        "head": "7",
+        "plot_rows": "x",
+        "axis": "up",
+    },
     "precision": {"angle": "f64", "dim": "2.5", "base": "x", "reach": "1", "nonsense": "1"},
     "story": {"step": "2.5", "length": "many", "frequency": "9", "nonsense": "1"},
     "rotation": {"dim": "7", "position": "1.5", "base": "1", "delta": "-1", "nonsense": "1"},
     "distance": {"encoding": "foo", "dim": "x", "base": "0", "max_offset": "-5", "nonsense": "1"},
-    "attention": {"encoding": "foo", "bias": "foo", "head": "7", "query_length": "9.5",
-                  "nonsense": "1"},
+    "attention": {
+        "encoding": "foo",
+        "bias": "foo",
+        "head": "7",
+        "query_length": "9.5",
+        "nonsense": "1",
+    },
     "diagnosis": {"sample": "foo", "nonsense": "1"},
 }
 # Values that the API refuses.
 REFUSED = [
-    ("home", {"base": "-1"}), ("home", {"config": "{"}), ("home", {"nonsense": "1"}),
+    ("home", {"base": "-1"}),
+    ("home", {"config": "{"}),
+    ("home", {"nonsense": "1"}),
     ("home", {"config": '{"model_type":"llama","rope_theta":"x"}'}),
-    ("extension", {"base": "x"}), ("extension", {"config": '{"model_type":"nonesuch"}'}),
-    ("table", {"encoding": "rope", "dim": "7"}), ("table", {"encoding": "foo"}),
-    ("table", {"length": "-1"}), ("table", {"layout": "foo"}), ("table", {"nonsense": "1"}),
-    ("precision", {"dim": "7"}), ("distance", {"dim": "7"}),
-    ("diagnosis", {"expected": "encoding=rope&base=-1"}), ("diagnosis", {"expected": "nonsense"}),
+    ("extension", {"base": "x"}),
+    ("extension", {"config": '{"model_type":"nonesuch"}'}),
+    ("table", {"encoding": "rope", "dim": "7"}),
+    ("table", {"encoding": "foo"}),
+    ("table", {"length": "-1"}),
+    ("table", {"layout": "foo"}),
+    ("table", {"nonsense": "1"}),
+    ("precision", {"dim": "7"}),
+    ("distance", {"dim": "7"}),
+    ("diagnosis", {"expected": "encoding=rope&base=-1"}),
+    ("diagnosis", {"expected": "nonsense"}),
 ]
 
 
@@ -50,8 +90,10 @@ def page(start_shared):
 def scene(browser, page):
     def play(acts, search, **more):
         acts = [one if isinstance(one, tuple) else (one, None) for one in acts]
-        return browser("scene", f"{page}/?{urllib.parse.urlencode(search)}", play=acts,
-                       **{**SIZE, **more})
+        return browser(
+            "scene", f"{page}/?{urllib.parse.urlencode(search)}", play=acts, **{**SIZE, **more}
+        )
+
     return play
 
 
@@ -64,6 +106,7 @@ def usual(scene):
         if view not in found:
             found[view] = scene(["see"], {"view": view})["views"][0]
         return found[view]
+
     return look
 
 
@@ -97,13 +140,21 @@ def controls_that_stay(view, wrong, usual):
     if view == "table":
         return kept & {"encoding", *(["length"] if wrong.get("encoding") != "foo" else [])}
     if view == "extension":
-        kept = {one for one in kept if not re.fullmatch("[a-z_]+", one)} | {"context"} | \
-            ({"base"} & set(wrong))
+        kept = (
+            {one for one in kept if not re.fullmatch("[a-z_]+", one)}
+            | {"context"}
+            | ({"base"} & set(wrong))
+        )
     return kept - {"position", "factor of all"}
 
 
-@pytest.mark.parametrize("view,wrong", REFUSED, ids=[
-    f"{view}-{'-'.join(f'{k}={v}' for k, v in wrong.items())}"[:48] for view, wrong in REFUSED])
+@pytest.mark.parametrize(
+    "view,wrong",
+    REFUSED,
+    ids=[
+        f"{view}-{'-'.join(f'{k}={v}' for k, v in wrong.items())}"[:48] for view, wrong in REFUSED
+    ],
+)
 def test_a_refused_value_is_marked_and_takes_no_control_away(scene, usual, view, wrong):
     [seen] = scene(["see"], {"view": view, **wrong})["views"]
     words, name = words_of(seen), list(wrong)[-1]
@@ -113,19 +164,22 @@ def test_a_refused_value_is_marked_and_takes_no_control_away(scene, usual, view,
     assert kept <= set(seen["controls"]), kept - set(seen["controls"])
 
 
-@pytest.mark.parametrize("name,value", (("view", "foo"), ("lang", "xx"), ("theme", "pink"),
-                                        ("present", "yes")))
+@pytest.mark.parametrize(
+    "name,value", (("view", "foo"), ("lang", "xx"), ("theme", "pink"), ("present", "yes"))
+)
 def test_a_wrong_name_of_the_page_is_reported(scene, name, value):
     [seen] = scene(["see"], {name: value})["views"]
     assert value in words_of(seen) and seen["pictures"]
 
 
 def test_each_side_of_a_comparison_has_its_failures(scene):
-    [seen] = scene(["see"], {"view": "table", "a": "encoding=rope&dim=7", "b": "dim=16&foo=1"},
-                   width=1200)["views"]
+    [seen] = scene(
+        ["see"], {"view": "table", "a": "encoding=rope&dim=7", "b": "dim=16&foo=1"}, width=1200
+    )["views"]
     assert len(seen["failures"]) == 2 and "foo" in words_of(seen)
-    [seen] = scene(["see"], {"view": "distance", "a": "dim=x", "b": "encoding=foo"},
-                   width=1200)["views"]
+    [seen] = scene(["see"], {"view": "distance", "a": "dim=x", "b": "encoding=foo"}, width=1200)[
+        "views"
+    ]
     assert len(seen["faults"]) == 2
 
 
@@ -133,23 +187,48 @@ def test_each_side_of_a_comparison_has_its_failures(scene):
 def test_a_server_that_is_gone(scene, view):
     """No picture of other values than the controls have; the failure is seen from any place of the
     page; and what was asked for is there when the server is back."""
-    played = scene(["see", "block", ("slide", (SLIDERS[view], 2, 30)), "settle", ("scroll", 0),
-                    "see",
-                    ("scroll", 300), "see", "unblock", ("click", ".failures button.chip"), "settle",
-                    "see"], {"view": view})
+    played = scene(
+        [
+            "see",
+            "block",
+            ("slide", (SLIDERS[view], 2, 30)),
+            "settle",
+            ("scroll", 0),
+            "see",
+            ("scroll", 300),
+            "see",
+            "unblock",
+            ("click", ".failures button.chip"),
+            "settle",
+            "see",
+        ],
+        {"view": view},
+    )
     before, gone, scrolled, after = played["views"]
     assert above_the_fold(gone) and above_the_fold(scrolled)
     assert "does not answer" in words_of(gone) and not REQUESTS.search(words_of(gone))
     assert len(gone["failures"]) == 1, "one server is gone, which is one failure"
-    left = [one for one in gone["pictures"] if one != "heat"] if view == "attention" else \
-        gone["pictures"]
+    left = (
+        [one for one in gone["pictures"] if one != "heat"]
+        if view == "attention"
+        else gone["pictures"]
+    )
     assert view == "attention" or not left, left
     assert not after["failures"] and sorted(after["pictures"]) == sorted(before["pictures"])
 
 
 def test_after_a_refused_config_nothing_of_another_model_is_left(scene):
-    played = scene(["see", ("fill", ("textarea", '{"model_type": "llama", "rope_theta": []}')),
-                    ("wait", 500), "settle", "see"], {}, still=False)
+    played = scene(
+        [
+            "see",
+            ("fill", ("textarea", '{"model_type": "llama", "rope_theta": []}')),
+            ("wait", 500),
+            "settle",
+            "see",
+        ],
+        {},
+        still=False,
+    )
     before, after = played["views"]
     assert "hands" in before["pictures"] and after["failures"] and not after["pictures"]
     assert "config" in after["wrong"] and above_the_fold(after)
@@ -159,21 +238,26 @@ def test_after_a_refused_config_nothing_of_another_model_is_left(scene):
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_is_said_before_it_is_known(scene, view):
     """While answers wait, every text that is seen is one that stays."""
-    waiting, settled = scene([("wait", 150), "see", "settle", "see"],
-                               {"view": view}, delay=500)["views"]
+    waiting, settled = scene([("wait", 150), "see", "settle", "see"], {"view": view}, delay=500)[
+        "views"
+    ]
     gone = set(waiting["texts"]) - set(settled["texts"])
     assert not gone, gone
 
 
 def test_requests_that_a_slider_ends_are_no_failures(scene):
     for view, slider in SLIDERS.items():
-        played = scene(["settle", ("slide", (slider, 10, 60)), ("wait", 1200), "settle", "see"],
-                       {"view": view}, delay=150)
+        played = scene(
+            ["settle", ("slide", (slider, 10, 60)), ("wait", 1200), "settle", "see"],
+            {"view": view},
+            delay=150,
+        )
         assert not played["failed"] and not played["views"][0]["failures"], (view, played["failed"])
         assert played["views"][0]["pictures"]
 
 
 def test_the_way_out_of_a_value_that_has_no_control(scene):
-    refused, after = scene(["see", ("click", ".failures button.link"), "settle", "see"],
-                           {"view": "home", "base": "-1"})["views"]
+    refused, after = scene(
+        ["see", ("click", ".failures button.link"), "settle", "see"], {"view": "home", "base": "-1"}
+    )["views"]
     assert refused["failures"] and not after["failures"] and "hands" in after["pictures"]

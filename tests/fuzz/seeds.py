@@ -4,6 +4,7 @@
 requests/ (the others); and words.dict, a dictionary of the catalogue's words.
 
     python tests/fuzz/seeds.py FOLDER"""
+
 import gzip
 import json
 import pathlib
@@ -18,16 +19,58 @@ import bodies  # noqa: E402
 import requested  # noqa: E402
 
 SEED_MAX = 8 << 10  # longer ones are slow to mutate, and tell nothing more
-WORDS = ["core/catalogue/encodings.def", "core/catalogue/views.def", "core/rope/rope_types.def",
-         "core/config/model_types.def", "core/config/keys.def", "core/gguf/keys.def",
-         "api/formats/formats.def", "api/codings/codings.def", "api/handlers/routes.def",
-         "core/diagnosis/known_schemes.def"]
-SYNTAX = ["%00", "%2F", "..", "1e308", "-0", "9007199254740993", "18446744073709551615", "NaN",
-          "null", "true", '"tensors":{', '"data":[', '"base64":"', '"dtype":"', '"shape":[',
-          "data_offsets", "__metadata__", "posenc.", "fortran_order", "descr", "<f4", "\x93NUMPY",
-          "bytes=", "q=0.5", "identity", "*/*", "gzip", "Content-Type: ", "Content-Encoding: ",
-          "Accept-Encoding: ", "If-None-Match: ", "Range: ", "application/json", bodies.NPY,
-          bodies.SAFETENSORS, bodies.RAW, "Tensor-Dtype: ", "Tensor-Shape: "]
+WORDS = [
+    "core/catalogue/encodings.def",
+    "core/catalogue/views.def",
+    "core/rope/rope_types.def",
+    "core/config/model_types.def",
+    "core/config/keys.def",
+    "core/gguf/keys.def",
+    "api/formats/formats.def",
+    "api/codings/codings.def",
+    "api/handlers/routes.def",
+    "core/diagnosis/known_schemes.def",
+]
+SYNTAX = [
+    "%00",
+    "%2F",
+    "..",
+    "1e308",
+    "-0",
+    "9007199254740993",
+    "18446744073709551615",
+    "NaN",
+    "null",
+    "true",
+    '"tensors":{',
+    '"data":[',
+    '"base64":"',
+    '"dtype":"',
+    '"shape":[',
+    "data_offsets",
+    "__metadata__",
+    "posenc.",
+    "fortran_order",
+    "descr",
+    "<f4",
+    "\x93NUMPY",
+    "bytes=",
+    "q=0.5",
+    "identity",
+    "*/*",
+    "gzip",
+    "Content-Type: ",
+    "Content-Encoding: ",
+    "Accept-Encoding: ",
+    "If-None-Match: ",
+    "Range: ",
+    "application/json",
+    bodies.NPY,
+    bodies.SAFETENSORS,
+    bodies.RAW,
+    "Tensor-Dtype: ",
+    "Tensor-Shape: ",
+]
 
 
 def text_of(request):
@@ -70,8 +113,11 @@ def seeds(requests):
 def statuses():
     """What was answered to each request, by its name."""
     with open(ROOT / "tests/recorded/answers.jsonl") as lines:
-        return {answer["name"]: answer["status"] for answer in map(json.loads, lines)
-                if "name" in answer}
+        return {
+            answer["name"]: answer["status"]
+            for answer in map(json.loads, lines)
+            if "name" in answer
+        }
 
 
 def kind_of(request, status):
@@ -82,10 +128,17 @@ def kind_of(request, status):
     view = parts[4:] if path.startswith("/v1/encodings/") else []
     asked = urllib.parse.parse_qs(query)
     told = ("Content-Type", "Content-Encoding", "Accept-Encoding", "Range", "If-None-Match")
-    return (status < 400, request.method, "/".join(parts[:3]), tuple(view),
-            asked.get("format", [""])[0],
-            *(headers.get(name, "") if index < 3 else name in headers
-              for index, name in enumerate(told)))
+    return (
+        status < 400,
+        request.method,
+        "/".join(parts[:3]),
+        tuple(view),
+        asked.get("format", [""])[0],
+        *(
+            headers.get(name, "") if index < 3 else name in headers
+            for index, name in enumerate(told)
+        ),
+    )
 
 
 def more_seeds():
@@ -96,20 +149,46 @@ def more_seeds():
         yield "gguf", path.read_bytes()
     query = {"shape": [1, 1, 1, 4], "data": [1, 2, 3, 4]}
     for path, body in (
-            ("comparison", {"a": {"name": "rope", "layout": "half"}, "b": "tensor:q_rotated",
-                            "tensors": {"q": query, "q_rotated": query},
-                            "tolerance_of": "bf16-cache", "per_element": True, "start": 7}),
-            ("positions", {"model_type": "qwen2_5_vl", "mm_token_type_ids": [0, 2, 2, 0, 1, 0],
-                           "image_grid_thw": [1, 2, 2], "video_grid_thw": [2, 2, 2],
-                           "attention_mask": [0, 1, 1, 1, 1, 1], "chunk_start": 9,
-                           "position_ids": [[1, 2], [1, 2], [1, 2]]})):
-        yield "api", (b"\x80\x07POST /v1/%s\nContent-Type: application/json\n\n" % path.encode()
-                      + json.dumps(body).encode())
+        (
+            "comparison",
+            {
+                "a": {"name": "rope", "layout": "half"},
+                "b": "tensor:q_rotated",
+                "tensors": {"q": query, "q_rotated": query},
+                "tolerance_of": "bf16-cache",
+                "per_element": True,
+                "start": 7,
+            },
+        ),
+        (
+            "positions",
+            {
+                "model_type": "qwen2_5_vl",
+                "mm_token_type_ids": [0, 2, 2, 0, 1, 0],
+                "image_grid_thw": [1, 2, 2],
+                "video_grid_thw": [2, 2, 2],
+                "attention_mask": [0, 1, 1, 1, 1, 1],
+                "chunk_start": 9,
+                "position_ids": [[1, 2], [1, 2], [1, 2]],
+            },
+        ),
+    ):
+        yield (
+            "api",
+            (
+                b"\x80\x07POST /v1/%s\nContent-Type: application/json\n\n" % path.encode()
+                + json.dumps(body).encode()
+            ),
+        )
     text = json.dumps({"positions": list(range(300))}).encode()
     zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([5, 5 << 3 | 1, 0, 0]) + b"hello"
     for choice in range(3):
-        for code in (gzip.compress(text, mtime=0), zlib.compress(text), zlib.compress(text)[2:-4],
-                     zstd):
+        for code in (
+            gzip.compress(text, mtime=0),
+            zlib.compress(text),
+            zlib.compress(text)[2:-4],
+            zstd,
+        ):
             yield "decoders", bytes([choice, 7]) + code
         yield "decoders", bytes([128 + choice, 9]) + text
 

@@ -15,10 +15,16 @@ import numpy
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = {"openapi-typescript": "7.13.0", "typescript": "5.9.3",
-            "@hey-api/openapi-ts": "0.95.0", "@redocly/cli": "2.77.0",
-            "@stoplight/spectral-cli": "6.16.3", "puppeteer-core": "24.43.1",
-            "redoc": "2.5.4", "swagger-ui-dist": "5.35.0"}
+PACKAGES = {
+    "openapi-typescript": "7.13.0",
+    "typescript": "5.9.3",
+    "@hey-api/openapi-ts": "0.95.0",
+    "@redocly/cli": "2.77.0",
+    "@stoplight/spectral-cli": "6.16.3",
+    "puppeteer-core": "24.43.1",
+    "redoc": "2.5.4",
+    "swagger-ui-dist": "5.35.0",
+}
 JAVA_GENERATOR = "openapi-generator-cli==7.26.0"
 FETCH = """
 import { Configuration, ViewsApi } from "./java/ts";
@@ -45,9 +51,17 @@ import posenc_api
 client = posenc_api.ApiClient(posenc_api.Configuration(host=sys.argv[1]))
 print(posenc_api.ViewsApi(client).get_table(name="rope", dim=4, length=2).to_json())
 """
-STRICT = {"compilerOptions": {"strict": True, "noEmit": True, "target": "es2020", "lib": [
-    "es2022", "dom", "dom.iterable"], "module": "esnext", "moduleResolution": "bundler"},
-    "include": ["made"]}
+STRICT = {
+    "compilerOptions": {
+        "strict": True,
+        "noEmit": True,
+        "target": "es2020",
+        "lib": ["es2022", "dom", "dom.iterable"],
+        "module": "esnext",
+        "moduleResolution": "bundler",
+    },
+    "include": ["made"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +70,12 @@ def run(tmp_path_factory):
     (folder / "package.json").write_text(json.dumps({"dependencies": PACKAGES}))
     (folder / "tsconfig.json").write_text(json.dumps(STRICT))
     (folder / ".spectral.yaml").write_text('extends: ["spectral:oas"]\n')
-    for name in ("openapi.yaml", "openapi.json", "tests/generators/pages.mjs",
-                 "tests/generators/canvas.mjs"):
+    for name in (
+        "openapi.yaml",
+        "openapi.json",
+        "tests/generators/pages.mjs",
+        "tests/generators/canvas.mjs",
+    ):
         shutil.copy(ROOT / name, folder)
 
     def call(*command):
@@ -78,8 +96,20 @@ def table(text, server):
 def fetched(run, name, program, server):
     """What a program prints that uses a client in TypeScript."""
     pathlib.Path(run.folder / f"{name}.ts").write_text(program)
-    run("npx", "tsc", "--strict", "--outDir", "out", "--module", "commonjs", "--target", "es2020",
-        "--lib", "es2022,dom,dom.iterable", f"{name}.ts")
+    run(
+        "npx",
+        "tsc",
+        "--strict",
+        "--outDir",
+        "out",
+        "--module",
+        "commonjs",
+        "--target",
+        "es2020",
+        "--lib",
+        "es2022,dom,dom.iterable",
+        f"{name}.ts",
+    )
     return run("node", f"out/{name}.js", server.url)
 
 
@@ -97,12 +127,12 @@ def test_hey_api(run, server):
 
 def test_redocly(run):
     assert "warning" not in run("npx", "redocly", "lint", "openapi.yaml").lower().replace(
-        "deprecation warning", "")
+        "deprecation warning", ""
+    )
 
 
 def test_spectral(run):
-    assert "No results" in run("npx", "spectral", "lint", "--fail-severity", "hint",
-                               "openapi.yaml")
+    assert "No results" in run("npx", "spectral", "lint", "--fail-severity", "hint", "openapi.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +142,15 @@ def java(run):
     run("tools/bin/pip", "install", "-q", JAVA_GENERATOR)
 
     def generate(language, *options):
-        run("tools/bin/openapi-generator-cli", "generate", "-i", "openapi.yaml", "-g", language,
-            *options)
+        run(
+            "tools/bin/openapi-generator-cli",
+            "generate",
+            "-i",
+            "openapi.yaml",
+            "-g",
+            language,
+            *options,
+        )
 
     return generate
 

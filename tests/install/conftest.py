@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One installation for all tests of this folder, and the client of tests/integration."""
+
 import sys
 
 import pytest
-
 from installed import ROOT, Tree, make
 
 sys.path.insert(0, str(ROOT / "tests/integration"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make install` into a folder, and programs that are built against nothing but what lies there."""
+
 import os
 import pathlib
 import shutil
@@ -17,8 +18,15 @@ def run(*command, **options):
 
 
 def make(target, root, prefix):
-    run("make", "--no-print-directory", target, f"DESTDIR={root}", f"PREFIX={prefix}", cwd=ROOT,
-        env={**os.environ, "MAKEFLAGS": ""})
+    run(
+        "make",
+        "--no-print-directory",
+        target,
+        f"DESTDIR={root}",
+        f"PREFIX={prefix}",
+        cwd=ROOT,
+        env={**os.environ, "MAKEFLAGS": ""},
+    )
 
 
 def clang(name):
@@ -37,22 +45,38 @@ class Tree:
         self.service = root / "usr/lib/libposenc-service.so"
 
     def flags(self, *options, package="posenc"):
-        env = {**os.environ, "PKG_CONFIG_PATH": str(self.root / "usr/lib/pkgconfig"),
-               "PKG_CONFIG_SYSROOT_DIR": str(self.root)}
+        env = {
+            **os.environ,
+            "PKG_CONFIG_PATH": str(self.root / "usr/lib/pkgconfig"),
+            "PKG_CONFIG_SYSROOT_DIR": str(self.root),
+        }
         return run("pkg-config", *options, *package.split(), env=env).stdout.split()
 
-    def build(self, source, program, static=False, compiler=("gcc", "-std=c11"),
-              package="posenc"):
+    def build(self, source, program, static=False, compiler=("gcc", "-std=c11"), package="posenc"):
         """Compiles and links as pkg-config says."""
         kind = ["--static"] if static else []
         libraries = self.flags("--libs", *kind, package=package)
         if static:
-            libraries = [str(self.root / f"usr/lib/lib{flag[2:]}.a")
-                         if flag.startswith("-lposenc") else flag for flag in libraries]
-        run(*compiler, *WARNINGS, *self.flags("--cflags", package=package), source, "-o", program,
-            *libraries, "-lm")
+            libraries = [
+                str(self.root / f"usr/lib/lib{flag[2:]}.a") if flag.startswith("-lposenc") else flag
+                for flag in libraries
+            ]
+        run(
+            *compiler,
+            *WARNINGS,
+            *self.flags("--cflags", package=package),
+            source,
+            "-o",
+            program,
+            *libraries,
+            "-lm",
+        )
         return program
 
     def run(self, program, *arguments, env=None, **options):
-        return run(program, *arguments, **options,
-                   env={**os.environ, "LD_LIBRARY_PATH": str(self.root / "usr/lib"), **(env or {})})
+        return run(
+            program,
+            *arguments,
+            **options,
+            env={**os.environ, "LD_LIBRARY_PATH": str(self.root / "usr/lib"), **(env or {})},
+        )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What docker/collect puts into an image, made here, where no container engine is needed."""
+
 import pathlib
 import subprocess
 
 import pytest
-
 from installed import ROOT, run
 
 
@@ -50,6 +50,9 @@ def test_a_library_of_no_package_is_refused(tmp_path):
     run("cc", "-shared", "-fPIC", tmp_path / "one.c", "-o", library)
     program = tmp_path / "two"
     run("cc", tmp_path / "two.c", library, f"-Wl,-rpath,{tmp_path}", "-o", program)
-    done = subprocess.run([ROOT / "docker/collect", program, pathlib.Path(tmp_path, "image")],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [ROOT / "docker/collect", program, pathlib.Path(tmp_path, "image")],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode != 0 and "libof-nobody.so" in done.stderr

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/, built against the installed library alone, make the bytes that the
 service makes; and the C example of docs/library.md prints what it says."""
+
 import os
 import re
 import subprocess
 
 import numpy
 import pytest
-from service import call, get, post_json, post_tensors
-
 from installed import ROOT, clang
+
+from service import call, get, post_json, post_tensors
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 LINES_MAX = 90
@@ -30,8 +31,15 @@ def run_example(tree, tmp_path_factory):
 
 
 def test_there_are_seven():
-    assert PROGRAMS == ["attention", "catalogue", "config", "diagnosis", "rotation", "service",
-                        "table"]
+    assert PROGRAMS == [
+        "attention",
+        "catalogue",
+        "config",
+        "diagnosis",
+        "rotation",
+        "service",
+        "table",
+    ]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -39,15 +47,20 @@ def test_clang_builds_them(tree, tmp_path, name):
     compiler = clang("clang")
     assert compiler, "tools/setup test brings clang"
     assert len((ROOT / f"examples/{name}.c").read_text().splitlines()) <= LINES_MAX
-    tree.build(ROOT / f"examples/{name}.c", tmp_path / name, compiler=(compiler, "-std=c11"),
-               package=package_of(name))
+    tree.build(
+        ROOT / f"examples/{name}.c",
+        tmp_path / name,
+        compiler=(compiler, "-std=c11"),
+        package=package_of(name),
+    )
 
 
 def test_table(run_example, server):
     folder, _ = run_example("table")
     table = get(server, "/v1/encodings/sinusoidal/table", dim=512, length=1024, format="npy")
-    bias = get(server, "/v1/encodings/alibi/bias", heads=8, query_length=64, causal=True,
-               format="npy")
+    bias = get(
+        server, "/v1/encodings/alibi/bias", heads=8, query_length=64, causal=True, format="npy"
+    )
     assert (folder / "table.npy").read_bytes() == table.body
     assert (folder / "bias.npy").read_bytes() == bias.body
     assert numpy.load(folder / "bias.npy").shape == (8, 64, 64)
@@ -56,8 +69,16 @@ def test_table(run_example, server):
 def test_rotation(run_example, server):
     folder, text = run_example("rotation")
     q = (numpy.arange(16 * 2 * 8, dtype=numpy.float32) / 64).reshape(16, 2, 8)
-    made = post_tensors(server, "/v1/rotation", {"q": q}, encoding="rope", base=500000,
-                        layout="half", axes="shd", start=1000)
+    made = post_tensors(
+        server,
+        "/v1/rotation",
+        {"q": q},
+        encoding="rope",
+        base=500000,
+        layout="half",
+        axes="shd",
+        start=1000,
+    )
     assert (folder / "rotated.f32").read_bytes() == made["q"].tobytes()
     assert float(text.split("at most")[1]) < 1e-6
 
@@ -68,15 +89,32 @@ def test_attention(run_example, server):
     tensors = {"q": i * 37 % 101 / 64, "k": i * 53 % 103 / 64 - 1, "v": i * 71 % 107 / 64}
     tensors = {name: numpy.float32(t).reshape(1, 4, 32, 16) for name, t in tensors.items()}
     for encoding, layout in (("alibi", None), ("rope", "half")):
-        made = post_tensors(server, "/v1/attention", tensors, encoding=encoding, layout=layout,
-                            causal=True, outputs="output")
+        made = post_tensors(
+            server,
+            "/v1/attention",
+            tensors,
+            encoding=encoding,
+            layout=layout,
+            causal=True,
+            outputs="output",
+        )
         assert (folder / f"{encoding}.f32").read_bytes() == made["output"].tobytes()
 
 
-CONFIG = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
-          "rope_theta": 500000.0, "max_position_embeddings": 131072,
-          "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-                           "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}}
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "rope_theta": 500000.0,
+    "max_position_embeddings": 131072,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
 
 
 def test_config(run_example, server):
@@ -91,20 +129,26 @@ def test_config(run_example, server):
     assert got.tobytes() == wanted.tobytes() and len(got) == 64
     provenance = post_json(server, "/v1/config", CONFIG).good().json["provenance"]
     del provenance["layout"]
-    assert {name: key for name, key in provenance.items() if key != "default"} == \
-        {name: key for name, key in told.items() if key != "not in the config"}
+    assert {name: key for name, key in provenance.items() if key != "default"} == {
+        name: key for name, key in told.items() if key != "not in the config"
+    }
 
 
 def test_diagnosis(run_example, server):
     verdict, code, explanation, fix, error = run_example("diagnosis")[1].splitlines()
-    table = get(server, "/v1/encodings/rope/table", dim=32, base=500000, length=64,
-                start=1).json["tensors"]
-    body = {"encoding": {"name": "rope", "dim": 32, "base": 500000}, "start": 0,
-            "tensors": {name: {"data": table[name]["data"]} for name in ("cos", "sin")}}
+    table = get(server, "/v1/encodings/rope/table", dim=32, base=500000, length=64, start=1).json[
+        "tensors"
+    ]
+    body = {
+        "encoding": {"name": "rope", "dim": 32, "base": 500000},
+        "start": 0,
+        "tensors": {name: {"data": table[name]["data"]} for name in ("cos", "sin")},
+    }
     report = post_json(server, "/v1/diagnosis", body).good().json
     first = report["candidates"][0]
-    assert (report["verdict"], first["bug"]) == (verdict, code) == \
-        ("known-bug", "off-by-one-position")
+    assert (
+        (report["verdict"], first["bug"]) == (verdict, code) == ("known-bug", "off-by-one-position")
+    )
     assert (first["explanation"], first["fix"]) == (explanation, fix)
     assert first["max_abs"] == float(error)
 
@@ -113,8 +157,11 @@ def test_catalogue(run_example, server):
     rows = [line.split("\t") for line in run_example("catalogue")[1].splitlines()]
     listed = get(server, "/v1/encodings").json["encodings"]
     encodings = [row[1:6] for row in rows if row[0] == "encoding"]
-    wanted = [[e[key] for key in ("name", "family", "title", "formula", "reference")]
-              for e in listed if e["href"].rsplit("/", 1)[-1] in {e[0] for e in encodings}]
+    wanted = [
+        [e[key] for key in ("name", "family", "title", "formula", "reference")]
+        for e in listed
+        if e["href"].rsplit("/", 1)[-1] in {e[0] for e in encodings}
+    ]
     assert encodings == wanted and len(encodings) > 20
     for encoding in listed:
         params = {row[2]: row for row in rows if row[:2] == ["parameter", encoding["name"]]}
@@ -125,8 +172,9 @@ def test_catalogue(run_example, server):
         for name, row in params.items():
             # What a text names is the service's to say: a stored table, a posted tensor.
             assert row[3] == "text" or schemas[name]["description"] == row[7]
-        assert {name for name, row in params.items() if row[5] == "required"} == \
-            set(encoding["parameters"].get("required", ()))
+        assert {name for name, row in params.items() if row[5] == "required"} == set(
+            encoding["parameters"].get("required", ())
+        )
         for name, row in params.items():
             least = schemas[name].get("minimum", schemas[name].get("exclusiveMinimum"))
             if least is not None:
@@ -138,15 +186,16 @@ def test_service(tree, tmp_path, run_example, server):
     """Linked with the archive it needs no library of ours beside it."""
     target = "/v1/encodings/rope/table?dim=8&length=4&start=3"
     assert run_example("service", target)[1].encode() == call(server, "GET", target).body
-    program = tree.build(ROOT / "examples/service.c", tmp_path / "service", static=True,
-                         package="posenc-service")
+    program = tree.build(
+        ROOT / "examples/service.c", tmp_path / "service", static=True, package="posenc-service"
+    )
     refused = subprocess.run([program, "/v1/nothing"], capture_output=True, text=True)
     assert refused.returncode == 1 and '"code":"not-found"' in refused.stderr
 
 
 def test_library_page(tree, tmp_path):
     page = (ROOT / "docs/library.md").read_text()
-    (code, printed), = re.findall(r"^```c\n(.*?)^```\n.*?^```text\n(.*?)^```$", page, re.M | re.S)
+    ((code, printed),) = re.findall(r"^```c\n(.*?)^```\n.*?^```text\n(.*?)^```$", page, re.M | re.S)
     (tmp_path / "program.c").write_text(code)
     program = tree.build(tmp_path / "program.c", tmp_path / "program")
     assert tree.run(program).stdout == printed
@@ -157,12 +206,17 @@ def test_the_commands_of_the_library_page(tmp_path):
     program, and nothing that this machine has set helps them."""
     page = (ROOT / "docs/library.md").read_text()
     code, commands, printed = re.search(
-        r"^```c\n(.*?)^```\n.*?^```\n(.*?)^```\n```text\n(.*?)^```$", page, re.M | re.S).groups()
+        r"^```c\n(.*?)^```\n.*?^```\n(.*?)^```\n```text\n(.*?)^```$", page, re.M | re.S
+    ).groups()
     first, rest = commands.split("\n", 1)
     (tmp_path / "table.c").write_text(code)
-    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"],
-           "MAKEFLAGS": f"BUILD={os.environ.get('BUILD', 'build')}"}
+    env = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "MAKEFLAGS": f"BUILD={os.environ.get('BUILD', 'build')}",
+    }
     subprocess.run(["bash", "-euc", first], cwd=ROOT, env=env, check=True, capture_output=True)
-    done = subprocess.run(["bash", "-euc", rest], cwd=tmp_path, env=env, text=True,
-                          capture_output=True)
+    done = subprocess.run(
+        ["bash", "-euc", rest], cwd=tmp_path, env=env, text=True, capture_output=True
+    )
     assert (done.stdout, done.stderr) == (printed, "")

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: MIT
 """Hardening of what `make` builds, read from the files themselves."""
+
 import platform
 import re
 import subprocess
 
 import pytest
-
 from installed import ROOT, run
 
 BRANCHES = {"x86_64": "x86 feature: IBT, SHSTK", "aarch64": "AArch64 feature: BTI, PAC"}
 FOLDERS = "core", "api", "service", "server", "command", "*/core/kernels"
-OBJECTS = sorted(path for folder in FOLDERS
-                 for path in (ROOT / "build").glob(f"{folder}/**/*.o"))
+OBJECTS = sorted(path for folder in FOLDERS for path in (ROOT / "build").glob(f"{folder}/**/*.o"))
 
 
-@pytest.fixture(params=["usr/bin/posencd", "usr/bin/posenc", "usr/lib/libposenc.so.0.1.0",
-                        "usr/lib/libposenc-service.so.0.1.0"])
+@pytest.fixture(
+    params=[
+        "usr/bin/posencd",
+        "usr/bin/posenc",
+        "usr/lib/libposenc.so.0.1.0",
+        "usr/lib/libposenc-service.so.0.1.0",
+    ]
+)
 def linked(tree, request):
     return tree.root / request.param
 
@@ -50,8 +55,9 @@ def test_each_object_is_compiled_hardened(tree):
     notes = readelf("-n", *OBJECTS).split("\nFile: ")
     wanted = BRANCHES[platform.machine()]
     assert not [note.split()[0] for note in notes if note.strip() and wanted not in note]
-    producers = re.findall(r"DW_AT_producer .*: (.*)",
-                           readelf("--debug-dump=info", "--dwarf-depth=1", *OBJECTS))
+    producers = re.findall(
+        r"DW_AT_producer .*: (.*)", readelf("--debug-dump=info", "--dwarf-depth=1", *OBJECTS)
+    )
     assert len(producers) >= len(OBJECTS)
     for flag in ("-fstack-clash-protection", "-fstack-protector-strong"):
         assert not [text for text in producers if "GNU C" in text and flag not in text]
@@ -59,10 +65,18 @@ def test_each_object_is_compiled_hardened(tree):
 
 def test_flags_of_the_user_come_last():
     """make -n of one object and the server, with the flags of a distribution."""
-    given = ["CFLAGS=-O3 -fno-stack-protector", "CPPFLAGS=-D_FORTIFY_SOURCE=1 -DOURS",
-             "LDFLAGS=-Wl,-z,lazy"]
-    lines = subprocess.run(["make", "-n", "V=1", "BUILD=build-nowhere", *given, "all"], cwd=ROOT,
-                           capture_output=True, text=True, check=True).stdout.splitlines()
+    given = [
+        "CFLAGS=-O3 -fno-stack-protector",
+        "CPPFLAGS=-D_FORTIFY_SOURCE=1 -DOURS",
+        "LDFLAGS=-Wl,-z,lazy",
+    ]
+    lines = subprocess.run(
+        ["make", "-n", "V=1", "BUILD=build-nowhere", *given, "all"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
     compiled = next(line for line in lines if line.endswith("-o build-nowhere/server/main.o"))
     linked = next(line for line in lines if line.endswith("-o build-nowhere/posencd"))
     assert compiled.index("-fstack-protector-strong") < compiled.index("-fno-stack-protector")

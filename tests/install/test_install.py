@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What is installed, what the library exports and needs, and how programs are linked with it."""
+
 import pathlib
 import re
 import subprocess
 
 import pytest
-
 from installed import ROOT, make, run
 
 UNIT = pathlib.Path("usr/lib/systemd/system/posencd.service")
@@ -13,17 +13,55 @@ HEADERS = sorted(path.name for path in (ROOT / "include/posenc").glob("*.h"))
 
 # What ends a process, or changes it for all of its other parts.
 NOT_FOR_LIBRARIES = {
-    "abort", "exit", "_exit", "quick_exit", "__assert_fail", "raise", "kill", "signal", "sigaction",
-    "setlocale", "setenv", "putenv", "unsetenv", "srand", "rand", "chdir", "umask", "fesetround",
-    "fesetenv", "printf", "puts", "perror",
+    "abort",
+    "exit",
+    "_exit",
+    "quick_exit",
+    "__assert_fail",
+    "raise",
+    "kill",
+    "signal",
+    "sigaction",
+    "setlocale",
+    "setenv",
+    "putenv",
+    "unsetenv",
+    "srand",
+    "rand",
+    "chdir",
+    "umask",
+    "fesetround",
+    "fesetenv",
+    "printf",
+    "puts",
+    "perror",
 }
 
 # Functions of libm with one right answer, which every machine gives: comparisons, whole numbers,
 # exponents, and roots that are rounded correctly.
 EXACT = {
-    "ceil", "copysign", "fabs", "floor", "fmax", "fmaxf", "fmin", "fminf", "fmod", "frexp", "ldexp",
-    "llrint", "llround", "lrint", "modf", "nearbyint", "nextafter", "rint", "round", "sqrt",
-    "sqrtf", "trunc",
+    "ceil",
+    "copysign",
+    "fabs",
+    "floor",
+    "fmax",
+    "fmaxf",
+    "fmin",
+    "fminf",
+    "fmod",
+    "frexp",
+    "ldexp",
+    "llrint",
+    "llround",
+    "lrint",
+    "modf",
+    "nearbyint",
+    "nextafter",
+    "rint",
+    "round",
+    "sqrt",
+    "sqrtf",
+    "trunc",
 }
 
 
@@ -33,15 +71,22 @@ def symbols(library, *options):
 
 
 def test_files(tree):
-    found = {str(path.relative_to(tree.root)) for path in tree.root.rglob("*")
-             if not path.is_dir()}
+    found = {str(path.relative_to(tree.root)) for path in tree.root.rglob("*") if not path.is_dir()}
     assert found == {
-        "usr/bin/posencd", "usr/bin/posenc", "usr/share/man/man1/posenc.1",
-        "usr/share/man/man8/posencd.8", str(UNIT), "usr/share/bash-completion/completions/posenc",
+        "usr/bin/posencd",
+        "usr/bin/posenc",
+        "usr/share/man/man1/posenc.1",
+        "usr/share/man/man8/posencd.8",
+        str(UNIT),
+        "usr/share/bash-completion/completions/posenc",
         *(f"usr/include/posenc/{name}" for name in HEADERS),
-        *(f"usr/lib/{name}{end}" for name in ("libposenc", "libposenc-service")
-          for end in (".a", ".so", ".so.0", ".so.0.1.0")),
-        "usr/lib/pkgconfig/posenc.pc", "usr/lib/pkgconfig/posenc-service.pc",
+        *(
+            f"usr/lib/{name}{end}"
+            for name in ("libposenc", "libposenc-service")
+            for end in (".a", ".so", ".so.0", ".so.0.1.0")
+        ),
+        "usr/lib/pkgconfig/posenc.pc",
+        "usr/lib/pkgconfig/posenc-service.pc",
     }
     assert not (tree.root / "usr/bin/posencd").stat().st_mode & 0o022
     for library in (tree.library, tree.service):
@@ -97,8 +142,11 @@ def test_libm_gives_it_nothing_that_differs(tree):
 
 def declared(tree, service=False):
     """The functions behind PE_API, with comments left out: service.h is of a library of its own."""
-    text = "".join(path.read_text() for path in sorted(tree.headers.glob("*.h"))
-                   if (path.name == "service.h") == service)
+    text = "".join(
+        path.read_text()
+        for path in sorted(tree.headers.glob("*.h"))
+        if (path.name == "service.h") == service
+    )
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.findall(r"^PE_API\s[^;(]*?(\w+)\(", text, re.M)
 
@@ -122,13 +170,16 @@ def test_a_host_stays_as_it_is(tree):
     # Assertions hold for any request, fuzzing looks for one that fails; scan.c sets the rounding
     # of its thread back again.
     assert symbols(tree.service, "--undefined-only") & NOT_FOR_LIBRARIES <= {
-        "__assert_fail", "fesetround"}
+        "__assert_fail",
+        "fesetround",
+    }
 
 
 def test_a_host_has_a_jansson_of_its_own(tree, tmp_path):
     """Trees from before the service, and texts that are given to free(): allocators stay apart."""
-    program = tree.build(ROOT / "tests/install/jansson_host.c", tmp_path / "host",
-                         package="posenc-service jansson")
+    program = tree.build(
+        ROOT / "tests/install/jansson_host.c", tmp_path / "host", package="posenc-service jansson"
+    )
     assert tree.run(program).stdout == '{"x": [1, 2], "status": 200}\n'
 
 
@@ -142,20 +193,25 @@ def test_linking(tree, tmp_path, static):
 
 def test_linking_cpp(tree, tmp_path):
     source = tmp_path / "program.cc"
-    source.write_text('#include <complex>\n#include <posenc/posenc.h>\n#include <cstdio>\n'
-                      'int main() { return std::puts(pe_version()) < 0; }\n')
+    source.write_text(
+        "#include <complex>\n#include <posenc/posenc.h>\n#include <cstdio>\n"
+        "int main() { return std::puts(pe_version()) < 0; }\n"
+    )
     program = tree.build(source, tmp_path / "program", compiler=("g++", "-std=c++17"))
     assert tree.run(program).stdout == "0.1.0\n"
 
 
 def run_in_locale(tree, program, folder, point):
     """What it prints, with points."""
-    (folder / "source").write_text(f'LC_NUMERIC\ndecimal_point "{point}"\nthousands_sep ""\n'
-                                   'grouping -1\nEND LC_NUMERIC\n'
-                                   'LC_CTYPE\ncopy "POSIX"\nEND LC_CTYPE\n')
+    (folder / "source").write_text(
+        f'LC_NUMERIC\ndecimal_point "{point}"\nthousands_sep ""\n'
+        "grouping -1\nEND LC_NUMERIC\n"
+        'LC_CTYPE\ncopy "POSIX"\nEND LC_CTYPE\n'
+    )
     # It warns of the categories that are not there.
-    subprocess.run(["localedef", "-c", "-i", folder / "source", folder / "comma"],
-                   capture_output=True)
+    subprocess.run(
+        ["localedef", "-c", "-i", folder / "source", folder / "comma"], capture_output=True
+    )
     text = tree.run(program, env={"LOCPATH": str(folder)}).stdout
     assert text.startswith(f"0{point}5\n")
     return text.replace(",", ".").splitlines()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Whatever has a version has the same one: that of include/posenc/common.h."""
+
 import json
 import pathlib
 import re
@@ -17,17 +18,21 @@ def test_programs(program):
     assert done.stdout == f"{program} {VERSION}\n"
 
 
-@pytest.mark.parametrize("path", ["clients/js/package.json", "explorer/package.json",
-                                  "tests/explorer/package.json"])
+@pytest.mark.parametrize(
+    "path", ["clients/js/package.json", "explorer/package.json", "tests/explorer/package.json"]
+)
 def test_packages_of_npm(path):
     assert json.loads((ROOT / path).read_text())["version"] == VERSION
 
 
-@pytest.mark.parametrize("path, pattern", [
-    ("clients/python/src/posenc/__init__.py", r'^__version__ = "(.*)"$'),
-    ("openapi.yaml", r"^ +version: \"?([\d.]+)\"?$"),
-    ("CHANGELOG.md", r"^## ([\d.]+)"),
-    ("docker/Dockerfile", r'^LABEL org\.opencontainers\.image\.version="(.*)"$'),
-])
+@pytest.mark.parametrize(
+    "path, pattern",
+    [
+        ("clients/python/src/posenc/__init__.py", r'^__version__ = "(.*)"$'),
+        ("openapi.yaml", r"^ +version: \"?([\d.]+)\"?$"),
+        ("CHANGELOG.md", r"^## ([\d.]+)"),
+        ("docker/Dockerfile", r'^LABEL org\.opencontainers\.image\.version="(.*)"$'),
+    ],
+)
 def test_files(path, pattern):
     assert re.search(pattern, (ROOT / path).read_text(), re.M)[1] == VERSION

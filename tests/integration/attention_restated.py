@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attention as models have it, restated in numpy in float64 from the formulas: every option, one
 after the other, with no block and no table."""
+
 import numpy
 
 from service import alibi_slopes, inv_freq, rotated, softmax
@@ -46,39 +47,80 @@ def seen(at, first, last, keys, causal=False, window=None, chunk=0):
 def deberta_rows(distance, buckets, farthest):
     """make_log_bucket_position of transformers' DeBERTa-v2, shifted to rows from 0 on."""
     middle, size = buckets // 2, numpy.abs(distance)
-    far = middle + numpy.ceil(numpy.log(numpy.maximum(size, 1) / middle)
-                              / numpy.log((farthest - 1) / middle) * (middle - 1))
+    far = middle + numpy.ceil(
+        numpy.log(numpy.maximum(size, 1) / middle)
+        / numpy.log((farthest - 1) / middle)
+        * (middle - 1)
+    )
     bucket = numpy.where(size <= middle, distance, numpy.sign(distance) * far)
     return numpy.clip(bucket + buckets, 0, 2 * buckets - 1).astype(int)
 
 
-def attended(q, k, v=None, *, encoding="none", layout="half", base=1e4, scale=None, causal=False,
-             query_start=None, window=None, chunk=0, cu_seqlens=None, cu_seqlens_k=None, mask=None,
-             bias=None, softcap=0.0, bias_before_scale=False, sinks=None, temperature=None,
-             norm=None, q_norm=None, k_norm=None, norm_epsilon=1e-6, norm_offset=0.0,
-             positions=None, key_positions=None, turn=None, pos_key=None, pos_query=None,
-             buckets=None, farthest=None):
+def attended(
+    q,
+    k,
+    v=None,
+    *,
+    encoding="none",
+    layout="half",
+    base=1e4,
+    scale=None,
+    causal=False,
+    query_start=None,
+    window=None,
+    chunk=0,
+    cu_seqlens=None,
+    cu_seqlens_k=None,
+    mask=None,
+    bias=None,
+    softcap=0.0,
+    bias_before_scale=False,
+    sinks=None,
+    temperature=None,
+    norm=None,
+    q_norm=None,
+    k_norm=None,
+    norm_epsilon=1e-6,
+    norm_offset=0.0,
+    positions=None,
+    key_positions=None,
+    turn=None,
+    pos_key=None,
+    pos_query=None,
+    buckets=None,
+    farthest=None,
+):
     """(scores, weights, output). turn(x, positions): a rotation of one's own."""
     q, k = (numpy.asarray(x, numpy.float64) for x in (q, k))
     heads, dim, group = q.shape[1], q.shape[3], q.shape[1] // k.shape[1]
-    at, first, last = where_queries_stand(q.shape[2], k.shape[2], query_start, cu_seqlens,
-                                          cu_seqlens_k)
+    at, first, last = where_queries_stand(
+        q.shape[2], k.shape[2], query_start, cu_seqlens, cu_seqlens_k
+    )
     j = numpy.arange(k.shape[2])
     places = at - first if positions is None else numpy.asarray(positions)
     of_keys = key_positions
     if of_keys is None:
         ends_k = cu_seqlens if cu_seqlens_k is None else cu_seqlens_k
-        of_keys = positions if positions is not None else j if ends_k is None else \
-            j - numpy.repeat(ends_k[:-1], numpy.diff(ends_k))
+        of_keys = (
+            positions
+            if positions is not None
+            else j
+            if ends_k is None
+            else j - numpy.repeat(ends_k[:-1], numpy.diff(ends_k))
+        )
     if norm == "before":
-        q, k = rms_normed(q, q_norm, norm_epsilon, norm_offset), \
-            rms_normed(k, k_norm, norm_epsilon, norm_offset)
+        q, k = (
+            rms_normed(q, q_norm, norm_epsilon, norm_offset),
+            rms_normed(k, k_norm, norm_epsilon, norm_offset),
+        )
     if encoding == "rope":
         turn = turn or (lambda x, t: rotated(x, t, layout, frequencies=inv_freq(dim, base)))
         q, k = turn(q, places), turn(k, numpy.asarray(of_keys))
     if norm == "after":
-        q, k = rms_normed(q, q_norm, norm_epsilon, norm_offset), \
-            rms_normed(k, k_norm, norm_epsilon, norm_offset)
+        q, k = (
+            rms_normed(q, q_norm, norm_epsilon, norm_offset),
+            rms_normed(k, k_norm, norm_epsilon, norm_offset),
+        )
     if temperature:
         strength, length, offset = temperature
         factor = 1 + strength * numpy.log1p(numpy.floor((places + offset) / length))

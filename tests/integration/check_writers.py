@@ -7,6 +7,7 @@ Every acknowledged version has to read back as it was sent, no version number ma
 no answer may be a mixture of two versions, and a killed server has a successor at once. The last
 line has the figures; the exit code is 0 only if all of that held and as many changes as required
 were acknowledged."""
+
 import argparse
 import collections
 import http.client
@@ -60,8 +61,9 @@ class Kills:
                 return
             name = OWN if number % 10 == 0 else NAMES[number % len(NAMES)]
             try:
-                answer = self.call(self.writer, "PUT", f"/v1/encodings/{name}",
-                                   npy(content(number)))
+                answer = self.call(
+                    self.writer, "PUT", f"/v1/encodings/{name}", npy(content(number))
+                )
                 assert answer.status in (200, 201), answer
                 key = name, answer.json["version"]
                 assert key not in self.acknowledged, key
@@ -84,8 +86,17 @@ class Kills:
                 if entry.status == 404:
                     continue
                 shown = entry.good().json
-                number_of(self.call(server, "GET", f"{path}/table", length=shown["shape"][0],
-                                    version=shown["version"], dtype="f64", format="npy").npy)
+                number_of(
+                    self.call(
+                        server,
+                        "GET",
+                        f"{path}/table",
+                        length=shown["shape"][0],
+                        version=shown["version"],
+                        dtype="f64",
+                        format="npy",
+                    ).npy
+                )
                 self.counts["reads"] += 1
             except (OSError, http.client.HTTPException):
                 assert server is not self.reader
@@ -109,8 +120,9 @@ class Kills:
             self.ends.set()
 
     def run(self, seconds):
-        others = [threading.Thread(target=self.guarded, args=(work,))
-                  for work in (self.store, self.read)]
+        others = [
+            threading.Thread(target=self.guarded, args=(work,)) for work in (self.store, self.read)
+        ]
         for thread in others:
             thread.start()
         self.guarded(self.kill, seconds)
@@ -124,8 +136,15 @@ class Kills:
         """With a server that starts on what is left. How many versions it has read back."""
         server, count = self.start(), 0
         for (name, version), number in self.acknowledged.items():
-            answer = self.call(server, "GET", f"/v1/encodings/{name}/table", version=version,
-                               positions=f"0..{number % 40}", dtype="f64", format="npy")
+            answer = self.call(
+                server,
+                "GET",
+                f"/v1/encodings/{name}/table",
+                version=version,
+                positions=f"0..{number % 40}",
+                dtype="f64",
+                format="npy",
+            )
             if answer.status == 404 and name == OWN and version <= self.deleted:
                 continue
             assert answer.status == 200 and number_of(answer.npy) == number, (name, version, answer)
@@ -142,8 +161,10 @@ def kills(start_writer, start_reader, call, folder, seconds, least):
     count = one.check()
     left = [str(path) for path in folder.rglob("*") if path.name.startswith(".new")]
     assert not left, left
-    figures = (f"{len(one.acknowledged)} acknowledged, {count} read back, "
-               f"{one.counts['kills']} kills, {one.counts['reads']} reads")
+    figures = (
+        f"{len(one.acknowledged)} acknowledged, {count} read back, "
+        f"{one.counts['kills']} kills, {one.counts['reads']} reads"
+    )
     assert len(one.acknowledged) >= least, figures
     return figures
 
@@ -155,11 +176,20 @@ def main():
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     import conftest
+
     import service
+
     with tempfile.TemporaryDirectory() as folder:
-        print(kills(lambda: conftest.start("--tables", folder, "--anonymous-writes", "true"),
-                    lambda *flags: conftest.start("--tables", folder, *flags),
-                    service.call, pathlib.Path(folder), arguments.seconds, arguments.least))
+        print(
+            kills(
+                lambda: conftest.start("--tables", folder, "--anonymous-writes", "true"),
+                lambda *flags: conftest.start("--tables", folder, *flags),
+                service.call,
+                pathlib.Path(folder),
+                arguments.seconds,
+                arguments.least,
+            )
+        )
 
 
 if __name__ == "__main__":

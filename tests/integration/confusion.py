@@ -4,14 +4,15 @@ in ways that no list names, right tables with noise, and tables of float32 that 
 
 A case is what is posted and what must be said of it. Each is made by numpy when it is asked for,
 since all of them together are 300 MB."""
+
 import dataclasses
 import pathlib
 import re
 import typing
 
 import numpy
-
 from samples import F16, F32, ask, bf16, cos_sin, f16, float32_cos_sin
+
 from service import inv_freq, post_json, rotated, table
 
 
@@ -19,9 +20,9 @@ from service import inv_freq, post_json, rotated, table
 class Case:
     name: str
     verdict: str  # of the answer; "not right": neither a match nor a mistake
-    bug: typing.Optional[str]
+    bug: str | None
     make: typing.Callable  # make(server): tensors and the other members of the body
-    row: typing.Optional[int] = None  # the first that is bad, where one is
+    row: int | None = None  # the first that is bad, where one is
 
 
 def wrong(server, case):
@@ -30,8 +31,11 @@ def wrong(server, case):
     report = ask(server, tensors, **parameters).good().json
     best = report["candidates"][0]
     got = report["verdict"], best["bug"] if report["verdict"] != "unknown" else None
-    right = got[0] in ("unknown", "other-scheme") if case.verdict == "not right" \
+    right = (
+        got[0] in ("unknown", "other-scheme")
+        if case.verdict == "not right"
         else got == (case.verdict, case.bug)
+    )
     first = (report.get("first_bad") or {}).get("row")
     if right and (case.row is None or case.row == first):
         return None
@@ -46,46 +50,80 @@ def codes():
 
 # ---- schemes ------------------------------------------------------------------------------------
 
+
 def rope(dim=64, base=10000, **more):
     return {"name": "rope", "dim": dim, "base": base, **more}
 
 
 YARN = rope(rope_type="yarn", factor=8, original_max_position_embeddings=512)
-LLAMA = rope(128, 500000, rope_type="llama3", factor=8, low_freq_factor=1, high_freq_factor=4,
-             original_max_position_embeddings=8192)
+LLAMA = rope(
+    128,
+    500000,
+    rope_type="llama3",
+    factor=8,
+    low_freq_factor=1,
+    high_freq_factor=4,
+    original_max_position_embeddings=8192,
+)
 LINEAR = rope(base=500000, rope_type="linear", factor=4)
-LONG = rope(rope_type="longrope", factor=32, original_max_position_embeddings=4096, seq_len=131072,
-            short_factor=[1 + i / 64 for i in range(32)],
-            long_factor=[1 + i * i / 20 for i in range(32)])
+LONG = rope(
+    rope_type="longrope",
+    factor=32,
+    original_max_position_embeddings=4096,
+    seq_len=131072,
+    short_factor=[1 + i / 64 for i in range(32)],
+    long_factor=[1 + i * i / 20 for i in range(32)],
+)
 DYNAMIC = rope(rope_type="dynamic", factor=2, max_position_embeddings=4096, seq_len=16384)
 NTK = rope(96, 1000000, rope_type="ntk", factor=4)
 PARTIAL = rope(128, 10000, partial_rotary_factor=0.25)
-DEEPSEEK = rope(rope_type="yarn", factor=40, original_max_position_embeddings=4096, mscale=1,
-                mscale_all_dim=0.5)
-SCHEMES = {"plain": rope(), "base 500000": rope(128, 500000), "yarn": YARN, "llama3": LLAMA,
-           "linear": LINEAR, "longrope": LONG, "dynamic": DYNAMIC, "partial": PARTIAL,
-           "deepseek": DEEPSEEK}
+DEEPSEEK = rope(
+    rope_type="yarn", factor=40, original_max_position_embeddings=4096, mscale=1, mscale_all_dim=0.5
+)
+SCHEMES = {
+    "plain": rope(),
+    "base 500000": rope(128, 500000),
+    "yarn": YARN,
+    "llama3": LLAMA,
+    "linear": LINEAR,
+    "longrope": LONG,
+    "dynamic": DYNAMIC,
+    "partial": PARTIAL,
+    "deepseek": DEEPSEEK,
+}
 
 
 def frequencies(server, scheme):
     """As the service has them, which other tests compare with the models' code."""
-    told = post_json(server, "/v1/encodings/rope/frequencies?dtype=f64",
-                     {"encoding": scheme}).good().json
+    told = (
+        post_json(server, "/v1/encodings/rope/frequencies?dtype=f64", {"encoding": scheme})
+        .good()
+        .json
+    )
     return numpy.array(told["tensors"]["inv_freq"]["data"]), told["attention_factor"]
 
 
 def to(kind, tensors):
     """Rounded to a dtype, kept in it or in a wider one; or with noise on top."""
     noise = numpy.random.default_rng(0)
-    ways = {"f64": numpy.float64, "f32": F32, "f16": F16, "bf16 in f32": bf16, "f16 in f32": f16,
-            "normal noise": lambda x: (x + noise.standard_normal(x.shape) * 2.0 ** -11).astype(F32),
-            "uniform noise": lambda x: (x + noise.uniform(-1, 1, x.shape) * 2.0 ** -9).astype(F32)}
+    ways = {
+        "f64": numpy.float64,
+        "f32": F32,
+        "f16": F16,
+        "bf16 in f32": bf16,
+        "f16 in f32": f16,
+        "normal noise": lambda x: (x + noise.standard_normal(x.shape) * 2.0**-11).astype(F32),
+        "uniform noise": lambda x: (x + noise.uniform(-1, 1, x.shape) * 2.0**-9).astype(F32),
+    }
     way = ways[kind]
-    return {name: way(x) if callable(way) and not isinstance(way, type) else x.astype(way)
-            for name, x in tensors.items()}
+    return {
+        name: way(x) if callable(way) and not isinstance(way, type) else x.astype(way)
+        for name, x in tensors.items()
+    }
 
 
 # ---- listed mistakes ----------------------------------------------------------------------------
+
 
 def listed(bug, name, make):
     return Case(f"{bug}, {name}", "known-bug", bug, make)
@@ -93,13 +131,17 @@ def listed(bug, name, make):
 
 def made(scheme, angle, kind="f32", start=0, length=600, w=None, factor=None, base=None):
     """A case's maker: angle(t, w) with the frequencies of the scheme, or with others."""
+
     def make(server):
         own, its = frequencies(server, base or scheme)
         own = own if w is None else w(own)
         t = start + numpy.arange(length)
         a = its if factor is None else factor(its)
-        return to(kind, cos_sin(angle(t.astype(float), own), a)), \
-            {"encoding": scheme, "start": start}
+        return to(kind, cos_sin(angle(t.astype(float), own), a)), {
+            "encoding": scheme,
+            "start": start,
+        }
+
     return make
 
 
@@ -109,31 +151,42 @@ def product(t, w):
 
 def mistaken(t=None, w=None, angle=None):
     """Operations of an angle, each rounded where it is said."""
+
     def same(x):
         return x
+
     t, w, angle = t or same, w or same, angle or same
-    return lambda at, frequency: angle(numpy.float64(t(at))[:, None] *
-                                       numpy.float64(w(frequency))).astype(float)
+    return lambda at, frequency: angle(
+        numpy.float64(t(at))[:, None] * numpy.float64(w(frequency))
+    ).astype(float)
 
 
 def turned(scheme, theirs, shift=0, sign=1, other=None, **expected):
     """q before and after."""
+
     def make(server):
         w, factor = frequencies(server, other or scheme)
         q = numpy.random.default_rng(2).standard_normal((1, 3, 200, scheme["dim"]))
         after = rotated(q, sign * (numpy.arange(200) + shift), theirs, frequencies=w, factor=factor)
-        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, \
-            {"axes": "bhsd", "encoding": scheme, **expected}
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": scheme,
+            **expected,
+        }
+
     return make
 
 
 def doubled(ours, theirs):
     def make(server):
         w, _ = frequencies(server, rope())
-        double = {"half": lambda x: numpy.concatenate([x, x], -1),
-                  "interleaved": lambda x: numpy.repeat(x, 2, -1)}[theirs]
+        double = {
+            "half": lambda x: numpy.concatenate([x, x], -1),
+            "interleaved": lambda x: numpy.repeat(x, 2, -1),
+        }[theirs]
         tensors = to("f32", cos_sin(product(numpy.arange(300.0), w)))
         return {n: double(x) for n, x in tensors.items()}, {"encoding": rope(), "layout": ours}
+
     return make
 
 
@@ -141,6 +194,7 @@ def added(ours, theirs, kind):
     def make(server):
         rows = table(server, "sinusoidal", dim=32, length=200, layout=theirs, dtype="f64")
         return to(kind, {"table": rows}), {"encoding": {"name": "sinusoidal", "layout": ours}}
+
     return make
 
 
@@ -151,25 +205,31 @@ def endless(base):
 def frequencies_posted(way):
     def make(server):
         return {"inv_freq": way(frequencies(server, rope(128))[0])}, {"encoding": rope(128)}
+
     return make
 
 
 def far(start):
     """Right in float32 but for where it is too coarse."""
+
     def make(_server):
-        return float32_cos_sin(start + numpy.arange(600), inv_freq(64)), \
-            {"encoding": rope(), "start": start}
+        return float32_cos_sin(start + numpy.arange(600), inv_freq(64)), {
+            "encoding": rope(),
+            "start": start,
+        }
+
     return make
 
 
 def truncated(x):
-    return (numpy.asarray(x, F32).view(numpy.uint32) & 0xffff0000).view(F32).astype(float)
+    return (numpy.asarray(x, F32).view(numpy.uint32) & 0xFFFF0000).view(F32).astype(float)
 
 
 def other_way(make):
     def swap(server):
         tensors, asked = make(server)
         return {"cos": tensors["sin"], "sin": tensors["cos"]}, asked
+
     return swap
 
 
@@ -191,19 +251,24 @@ LISTED = [
     listed("scaling-missing", "linear", made(LINEAR, product, base=rope(base=500000))),
     listed("scaling-missing", "longrope", made(LONG, product, base=rope())),
     listed("scaling-wrong", "llama3's factor", made(LLAMA, product, base=LLAMA | {"factor": 32})),
-    listed("scaling-wrong", "linear instead of yarn",
-           made(YARN, product, base=rope(rope_type="linear", factor=8))),
+    listed(
+        "scaling-wrong",
+        "linear instead of yarn",
+        made(YARN, product, base=rope(rope_type="linear", factor=8)),
+    ),
     listed("scaling-wrong", "twice", made(LINEAR, product, base=LINEAR | {"factor": 16})),
     listed("wrong-width", "partial", made(PARTIAL, product, w=lambda w: inv_freq(128)[:16])),
-    listed("wrong-width", "of the part",
-           made(rope(128), product, base=rope(128, rotary_dim=64))),
+    listed("wrong-width", "of the part", made(rope(128), product, base=rope(128, rotary_dim=64))),
     listed("attention-factor-missing", "yarn", made(YARN, product, factor=ONE)),
     listed("attention-factor-missing", "longrope", made(LONG, product, factor=ONE)),
     listed("attention-factor-missing", "longrope, f16", made(LONG, product, "f16", factor=ONE)),
     listed("attention-factor-twice", "yarn", made(YARN, product, factor=lambda a: a * a)),
     listed("attention-factor-twice", "longrope", made(LONG, product, factor=lambda a: a * a)),
-    listed("attention-factor-wrong", "mscale",
-           made(DEEPSEEK, product, factor=lambda a: 0.1 * numpy.log(40) + 1)),
+    listed(
+        "attention-factor-wrong",
+        "mscale",
+        made(DEEPSEEK, product, factor=lambda a: 0.1 * numpy.log(40) + 1),
+    ),
     listed("inv-freq-bf16", "f32", made(rope(), mistaken(w=bf16))),
     listed("inv-freq-bf16", "llama3", made(LLAMA, mistaken(w=bf16))),
     listed("inv-freq-bf16", "alone", frequencies_posted(bf16)),
@@ -217,15 +282,19 @@ LISTED = [
     listed("positions-f16", "llama3", made(LLAMA, mistaken(t=f16), start=5000)),
     listed("angles-bf16", "all", made(rope(), bf16_product)),
     listed("angles-bf16", "product", made(rope(128), mistaken(angle=bf16))),
-    listed("angles-f16", "all",
-           made(rope(), lambda t, w: f16(f16(t)[:, None] * f16(w)).astype(float))),
+    listed(
+        "angles-f16", "all", made(rope(), lambda t, w: f16(f16(t)[:, None] * f16(w)).astype(float))
+    ),
     listed("angles-f16", "product", made(rope(128), mistaken(angle=f16))),
     listed("off-by-one-position", "later", made(rope(), mistaken(t=lambda t: t + 1))),
     listed("off-by-one-position", "earlier", made(LLAMA, mistaken(t=lambda t: t - 1))),
     listed("off-by-one-position", "q", turned(rope(), "half", shift=1)),
     listed("half-minus-one-divisor", "f32", made(rope(), product, w=endless(10000))),
-    listed("half-minus-one-divisor", "bf16",
-           made(rope(128, 500000), product, "bf16 in f32", w=endless(500000))),
+    listed(
+        "half-minus-one-divisor",
+        "bf16",
+        made(rope(128, 500000), product, "bf16 in f32", w=endless(500000)),
+    ),
     listed("rotated-backwards", "f32", made(rope(), lambda t, w: -product(t, w))),
     listed("rotated-backwards", "q", turned(rope(), "interleaved", sign=-1)),
     listed("cos-sin-swapped", "f32", other_way(made(YARN, product))),
@@ -251,6 +320,7 @@ def damaged(name, change, row=None, length=600):
         tensors = to("f32", cos_sin(product(numpy.arange(float(length)), w)))
         change(tensors["cos"], tensors["sin"])
         return tensors, {"encoding": rope()}
+
     return Case(name, "not right", None, make, row)
 
 
@@ -258,39 +328,46 @@ def both(change):
     def changed(cos, sin):
         change(cos)
         change(sin)
+
     return changed
 
 
 def rows_set(to_rows, from_rows):
     def change(x):
         x[to_rows] = x[from_rows].copy()
+
     return both(change)
 
 
 def element_set(row, pair, value):
     def change(cos, _sin):
         cos[row, pair] = value(cos[row, pair])
+
     return change
 
 
 def columns_set(columns):
     def change(x):
         x[:] = x[:, columns]
+
     return both(change)
 
 
 def phases(more):
     """Other angles than those of the table."""
+
     def change(cos, sin):
         t = numpy.arange(float(len(cos)))[:, None]
         angle = more(t, inv_freq(64)[None])
         cos[:], sin[:] = numpy.cos(angle), numpy.sin(angle)
+
     return change
 
 
 def scaled(by):
     def change(x):
         x *= by(numpy.arange(len(x), dtype=F32)[:, None])
+
     return both(change)
 
 
@@ -313,20 +390,24 @@ UNLISTED = [
     damaged("the last row never written", both(last_zeros), LONG_ROWS - 1, LONG_ROWS),
     damaged("a sign", element_set(BAD, 3, lambda x: -x), BAD, LONG_ROWS),
     damaged("a bit of the exponent", element_set(BAD, 30, lambda x: x / 2), BAD, LONG_ROWS),
-    damaged("a bit of the mantissa", element_set(BAD, 9, lambda x: x * (1 + 2.0 ** -8)), BAD,
-            LONG_ROWS),
-    damaged("a tail that begins anew", rows_set(slice(4096, None), slice(0, 4096)), 4096,
-            LONG_ROWS),
-    damaged("a tail that stands still", rows_set(slice(4096, None), slice(4095, 4096)), 4096,
-            LONG_ROWS),
+    damaged(
+        "a bit of the mantissa", element_set(BAD, 9, lambda x: x * (1 + 2.0**-8)), BAD, LONG_ROWS
+    ),
+    damaged(
+        "a tail that begins anew", rows_set(slice(4096, None), slice(0, 4096)), 4096, LONG_ROWS
+    ),
+    damaged(
+        "a tail that stands still", rows_set(slice(4096, None), slice(4095, 4096)), 4096, LONG_ROWS
+    ),
     damaged("a row of a short table", rows_set(77, 76), 77, 100),
     damaged("positions backwards", both(lambda x: x.__setitem__(slice(None), x[::-1].copy()))),
     damaged("seven positions off", phases(lambda t, w: (t + 7) * w)),
     damaged("a phase", phases(lambda t, w: t * w + 0.3)),
     damaged("degrees", phases(lambda t, w: t * w * numpy.pi / 180)),
     damaged("cycles", phases(lambda t, w: t * w * 2 * numpy.pi)),
-    damaged("one frequency", phases(
-        lambda t, w: t * numpy.where(numpy.arange(32) == 5, 1.1, 1.0) * w)),
+    damaged(
+        "one frequency", phases(lambda t, w: t * numpy.where(numpy.arange(32) == 5, 1.1, 1.0) * w)
+    ),
     damaged("a column of zeros", both(lambda x: x.__setitem__((slice(None), 4), 0))),
     damaged("two columns swapped", columns_set([1, 0, *range(2, 32)])),
     damaged("columns backwards", columns_set(list(range(31, -1, -1)))),
@@ -343,26 +424,34 @@ NOISES = ["f64", "f32", "f16", "bf16 in f32", "f16 in f32", "normal noise", "uni
 
 def hf(bug, start, scheme, t=None, w=None, other=None):
     """A mistake in float32 where float32 is expected: its own error hides none."""
+
     def make(server):
         own, factor = frequencies(server, other or scheme)
         at, own = start + numpy.arange(512), own if w is None else w(own)
-        return float32_cos_sin(at if t is None else t(at), own, factor), \
-            {"encoding": scheme | {"arithmetic": "hf"}, "start": start}
+        return float32_cos_sin(at if t is None else t(at), own, factor), {
+            "encoding": scheme | {"arithmetic": "hf"},
+            "start": start,
+        }
+
     return listed(bug, f"in float32, {start}", make)
 
 
-IN_HF = [hf("off-by-one-position", start, rope(), t=lambda t: t + 1) for start in
-         (0, 100000, 900000)] + [
-    hf("inv-freq-bf16", 100000, rope(), w=bf16), hf("positions-bf16", 120000, rope(), t=bf16),
+IN_HF = [
+    hf("off-by-one-position", start, rope(), t=lambda t: t + 1) for start in (0, 100000, 900000)
+] + [
+    hf("inv-freq-bf16", 100000, rope(), w=bf16),
+    hf("positions-bf16", 120000, rope(), t=bf16),
     hf("positions-f16", 40000, rope(128, 500000), t=f16),
     hf("scaling-missing", 100000, LLAMA, other=rope(128, 500000)),
     hf("scaling-wrong", 100000, LLAMA, other=LLAMA | {"factor": 32}),
-    hf("base-ignored", 100000, rope(base=500000), other=rope())]
+    hf("base-ignored", 100000, rope(base=500000), other=rope()),
+]
 
 
 def right(name, scheme, noise):
-    return Case(f"{name}, {noise}", "match", None, made(scheme, product, noise, start=1000,
-                                                        length=200))
+    return Case(
+        f"{name}, {noise}", "match", None, made(scheme, product, noise, start=1000, length=200)
+    )
 
 
 RIGHT = [right(name, scheme, noise) for name, scheme in SCHEMES.items() for noise in NOISES]
@@ -371,10 +460,18 @@ RIGHT = [right(name, scheme, noise) for name, scheme in SCHEMES.items() for nois
 # ---- tables that are right in float32 -----------------------------------------------------------
 
 # Longrope's factors are floats already: in lists of doubles float32 has frequencies of its own.
-IN_FLOAT32 = {**{name: scheme for name, scheme in SCHEMES.items() if name != "deepseek"},
-              "base 10^7": rope(128, 1e7), "gpt-oss": rope(
-                  base=150000, rope_type="yarn", factor=32, truncate=False,
-                  original_max_position_embeddings=4096), "deepseek": DEEPSEEK}
+IN_FLOAT32 = {
+    **{name: scheme for name, scheme in SCHEMES.items() if name != "deepseek"},
+    "base 10^7": rope(128, 1e7),
+    "gpt-oss": rope(
+        base=150000,
+        rope_type="yarn",
+        factor=32,
+        truncate=False,
+        original_max_position_embeddings=4096,
+    ),
+    "deepseek": DEEPSEEK,
+}
 
 
 def float32(name, scheme, start, kind, length=512):
@@ -383,62 +480,100 @@ def float32(name, scheme, start, kind, length=512):
 
     def make(server):
         if kind.startswith("own"):
-            posted = post_json(server, "/v1/encodings/rope/table", {
-                "encoding": expected, "start": start, "length": length, "dtype": "f32",
-                "format": "npy"}).npy
+            posted = post_json(
+                server,
+                "/v1/encodings/rope/table",
+                {
+                    "encoding": expected,
+                    "start": start,
+                    "length": length,
+                    "dtype": "f32",
+                    "format": "npy",
+                },
+            ).npy
             tensors = {"cos": posted[0], "sin": posted[1]}
         else:
             w, factor = frequencies(server, scheme)
             tensors = float32_cos_sin(start + numpy.arange(length), w, factor)
         way = {"bf16": bf16, "f16": f16}.get(kind.split()[-1], F32)
         return {n: way(x) for n, x in tensors.items()}, {"encoding": expected, "start": start}
+
     return Case(f"{name}, {start}, {kind}", "match", None, make)
 
 
-FLOAT32 = [float32(name, scheme, start, kind) for name, scheme in IN_FLOAT32.items()
-           for start in (0, 16384, 65536, 100000, 131072 - 512)
-           for kind in ("own", "numpy", "own bf16", "numpy f16")]
-FLOAT32_FAR = [float32(name, scheme, start, "numpy") for name, scheme in IN_FLOAT32.items()
-               for start in (200000, 500000, 1000000 - 511)]
+FLOAT32 = [
+    float32(name, scheme, start, kind)
+    for name, scheme in IN_FLOAT32.items()
+    for start in (0, 16384, 65536, 100000, 131072 - 512)
+    for kind in ("own", "numpy", "own bf16", "numpy f16")
+]
+FLOAT32_FAR = [
+    float32(name, scheme, start, "numpy")
+    for name, scheme in IN_FLOAT32.items()
+    for start in (200000, 500000, 1000000 - 511)
+]
 
 
 # ---- nothing is expected ------------------------------------------------------------------------
 
+
 def unexpected(name, make):
     """A right table of whatever parameters: neither a match nor a mistake."""
+
     def forget(server):
         tensors, asked = make(server)
         return tensors, {key: value for key, value in asked.items() if key == "start"}
+
     return Case(name, "consistent", None, forget)
 
 
 def rows_added(spacing, base, layout, kind, dim=64):
     def make(server):
-        rows = table(server, "sinusoidal", dim=dim, length=300, layout=layout, spacing=spacing,
-                     base=base, dtype="f64")
+        rows = table(
+            server,
+            "sinusoidal",
+            dim=dim,
+            length=300,
+            layout=layout,
+            spacing=spacing,
+            base=base,
+            dtype="f64",
+        )
         return to(kind, {"table": rows}), {}
+
     return make
 
 
-UNEXPECTED = [unexpected(f"rope, {base}, {kind}", made(rope(base=base), product, kind))
-              for base in (100, 777, 10000, 10007, 500000, 1234567)
-              for kind in ("f32", "f16", "bf16 in f32")] + [
-    unexpected(f"sinusoidal, {spacing}, {base}, {layout}, {kind}",
-               rows_added(spacing, base, layout, kind))
-    for spacing in ("paper", "endpoint") for base in (100, 137, 10000, 10007, 1e6)
-    for layout in ("interleaved", "concatenated") for kind in ("f32", "f16")]
+UNEXPECTED = [
+    unexpected(f"rope, {base}, {kind}", made(rope(base=base), product, kind))
+    for base in (100, 777, 10000, 10007, 500000, 1234567)
+    for kind in ("f32", "f16", "bf16 in f32")
+] + [
+    unexpected(
+        f"sinusoidal, {spacing}, {base}, {layout}, {kind}", rows_added(spacing, base, layout, kind)
+    )
+    for spacing in ("paper", "endpoint")
+    for base in (100, 137, 10000, 10007, 1e6)
+    for layout in ("interleaved", "concatenated")
+    for kind in ("f32", "f16")
+]
 
 
 # ---- batch rows ---------------------------------------------------------------------------------
 
+
 def batch(name, verdict, change, row=None):
     """q before and after, three batch rows of 100 tokens and four heads."""
+
     def make(server):
         q = numpy.random.default_rng(3).standard_normal((3, 4, 100, 32))
         after = rotated(q, numpy.arange(100), "half")
         change(after)
-        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, \
-            {"axes": "bhsd", "encoding": rope(32)}
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": rope(32),
+        }
+
     return Case(name, verdict, None, make, row)
 
 
@@ -448,30 +583,47 @@ def batch_tables(name, verdict, change, row=None):
         tensors = {key: numpy.stack([x] * 3) for key, x in tensors.items()}
         change(tensors["sin"])
         return tensors, {"encoding": rope()}
+
     return Case(name, verdict, None, make, row)
 
 
 def element(*at):
     def change(x):
         x[at] += 0.1
+
     return change
 
 
 def cleared(*at):
     def change(x):
         x[at] = 0
+
     return change
 
 
-BATCHES = [batch("three batch rows", "match", lambda x: None),
-           batch("the last batch row of zeros", "not right", cleared(2), 200),
-           batch("the second batch row never rotated", "not right",
-                 lambda x: x.__setitem__(1, x[1, :, ::-1].copy()), 100),
-           batch("a token of the last batch row", "not right", cleared(2, slice(None), 50), 250),
-           batch("one element of the last batch row", "not right", element(2, 1, 99, 3), 299),
-           batch_tables("tables of three batch rows", "match", lambda x: None),
-           batch_tables("the last table of zeros", "not right", cleared(2), 801),
-           batch_tables("one element of the last table", "not right", element(2, 399, 5), 1199)]
+BATCHES = [
+    batch("three batch rows", "match", lambda x: None),
+    batch("the last batch row of zeros", "not right", cleared(2), 200),
+    batch(
+        "the second batch row never rotated",
+        "not right",
+        lambda x: x.__setitem__(1, x[1, :, ::-1].copy()),
+        100,
+    ),
+    batch("a token of the last batch row", "not right", cleared(2, slice(None), 50), 250),
+    batch("one element of the last batch row", "not right", element(2, 1, 99, 3), 299),
+    batch_tables("tables of three batch rows", "match", lambda x: None),
+    batch_tables("the last table of zeros", "not right", cleared(2), 801),
+    batch_tables("one element of the last table", "not right", element(2, 399, 5), 1199),
+]
 
-GROUPS = {"listed": LISTED, "listed in float32": IN_HF, "unlisted": UNLISTED, "right": RIGHT,
-          "float32": FLOAT32, "far": FLOAT32_FAR, "unexpected": UNEXPECTED, "batches": BATCHES}
+GROUPS = {
+    "listed": LISTED,
+    "listed in float32": IN_HF,
+    "unlisted": UNLISTED,
+    "right": RIGHT,
+    "float32": FLOAT32,
+    "far": FLOAT32_FAR,
+    "unexpected": UNEXPECTED,
+    "batches": BATCHES,
+}

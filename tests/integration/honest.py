@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Random tables as honest code makes them: float32 frequencies by the common formulas, positions
 times frequencies in float32, cosines and sines in float32, kept in float32, float16 or bfloat16."""
+
 import math
 
 import numpy
-
 from samples import F16, F32, bf16
 
-
 # ---- frequencies, each operation in float32 ------------------------------------------------------
+
 
 def steps(dim):
     return numpy.arange(0, dim, 2, dtype=F32)
@@ -56,12 +56,16 @@ DTYPES = {"f32": lambda x: x.astype(F32), "f16": lambda x: x.astype(F16), "bf16"
 
 # ---- tables --------------------------------------------------------------------------------------
 
+
 def rotary(cos, sin, way):
     """As rotary code keeps them: one column a pair, or each twice."""
     if way == 0:
         return {"cos": cos, "sin": sin}
-    double = (lambda x: numpy.concatenate([x, x], -1)) if way == 1 else \
-        (lambda x: numpy.repeat(x, 2, -1))
+    double = (
+        (lambda x: numpy.concatenate([x, x], -1))
+        if way == 1
+        else (lambda x: numpy.repeat(x, 2, -1))
+    )
     return {"cos": double(cos), "sin": double(sin)}
 
 
@@ -113,7 +117,12 @@ def made(seed, shape, ulps=1):
         tensors, expected = rotary(cos, sin, way), {"name": "rope", "dim": dim, "base": base}
     else:
         tensors = absolute(cos, sin, layout)
-        expected = {"name": "sinusoidal", "dim": dim, "base": base, "layout": layout,
-                    "spacing": "endpoint" if formula is of_endpoint else "paper"}
+        expected = {
+            "name": "sinusoidal",
+            "dim": dim,
+            "base": base,
+            "layout": layout,
+            "spacing": "endpoint" if formula is of_endpoint else "paper",
+        }
         name += f" {expected['spacing']} {layout}"
     return name, {key: DTYPES[kind](x) for key, x in tensors.items()}, expected

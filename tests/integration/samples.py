@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Cosines and sines as models make them, and a diagnosis of them."""
+
 import base64
 
 import numpy
@@ -13,7 +14,7 @@ KINDS = {"float16": "f16", "float32": "f32", "float64": "f64"}
 def bf16(x):
     """To the nearest bf16, as float32."""
     bits = numpy.asarray(x, F32).view(numpy.uint32).astype(numpy.uint64)
-    bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 << 16
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16
     return bits.astype(numpy.uint32).view(F32)
 
 
@@ -22,9 +23,17 @@ def f16(x):
 
 
 def ask(server, tensors, **parameters):
-    body = {"tensors": {name: {"dtype": KINDS[str(x.dtype)], "shape": list(x.shape),
-                               "base64": base64.b64encode(x.tobytes()).decode()}
-                        for name, x in tensors.items()}, **parameters}
+    body = {
+        "tensors": {
+            name: {
+                "dtype": KINDS[str(x.dtype)],
+                "shape": list(x.shape),
+                "base64": base64.b64encode(x.tobytes()).decode(),
+            }
+            for name, x in tensors.items()
+        },
+        **parameters,
+    }
     return post_json(server, "/v1/diagnosis", body)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A small client of posencd, and what the tests compare its answers with: plain numpy in float64,
 written from the formulas."""
+
 import dataclasses
 import http.client
 import io
@@ -9,7 +10,8 @@ import math
 import urllib.parse
 
 import numpy
-from safetensors.numpy import load as safetensors_load, save as safetensors_save
+from safetensors.numpy import load as safetensors_load
+from safetensors.numpy import save as safetensors_save
 
 SAFETENSORS = "application/x-safetensors"
 
@@ -42,9 +44,18 @@ class Answer:
 def query_text(parameters):
     """Booleans and lists in the words of the service; None is left out."""
     words = {True: "true", False: "false"}
-    pairs = [(key, words[value] if isinstance(value, bool) else
-              ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
-             for key, value in parameters.items() if value is not None]
+    pairs = [
+        (
+            key,
+            words[value]
+            if isinstance(value, bool)
+            else ",".join(map(str, value))
+            if isinstance(value, (list, tuple))
+            else value,
+        )
+        for key, value in parameters.items()
+        if value is not None
+    ]
     return urllib.parse.urlencode(pairs)
 
 
@@ -54,8 +65,9 @@ def call(server, method, path, body=None, headers=None, **parameters):
         target = path + ("?" + query_text(parameters) if parameters else "")
         connection.request(method, target, body, headers or {})
         response = connection.getresponse()
-        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()},
-                      response.read())
+        return Answer(
+            response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
+        )
     finally:
         connection.close()
 
@@ -72,8 +84,9 @@ def table(server, name, view="table", **parameters):
 
 
 def post_json(server, path, body, **parameters):
-    return call(server, "POST", path, json.dumps(body), {"Content-Type": "application/json"},
-                **parameters)
+    return call(
+        server, "POST", path, json.dumps(body), {"Content-Type": "application/json"}, **parameters
+    )
 
 
 def tensors_answer(server, path, tensors, **parameters):
@@ -114,8 +127,9 @@ def rotated(x, positions, layout, rotary_dim=None, base=10000.0, frequencies=Non
 def alibi_slopes(heads, largest=8.0):
     def of_power(count):
         return [2.0 ** (-largest * (i + 1) / count) for i in range(count)]
+
     below = 2 ** int(math.log2(heads))
-    return numpy.array(of_power(below) + of_power(2 * below)[0::2][:heads - below])
+    return numpy.array(of_power(below) + of_power(2 * below)[0::2][: heads - below])
 
 
 def softmax(scores):
@@ -126,8 +140,17 @@ def softmax(scores):
     return numpy.divide(parts, total, out=numpy.zeros_like(parts), where=total > 0)
 
 
-def attended(q, k, v=None, scheme="none", causal=False, rel_k=None, rel_v=None, layout="half",
-             query_start=None):
+def attended(
+    q,
+    k,
+    v=None,
+    scheme="none",
+    causal=False,
+    rel_k=None,
+    rel_v=None,
+    layout="half",
+    query_start=None,
+):
     """(scores, weights, output) from the definitions, one query and key at a time where it shows
     the definition best."""
     q, k = (numpy.asarray(t, numpy.float64) for t in (q, k))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Absolute positions in attention: projections of x + p, and the four terms that their products
 fall into, beside numpy in f64."""
+
 import numpy
 import pytest
 
@@ -12,10 +13,13 @@ NAMES = ("content_content", "content_position", "position_content", "position_po
 
 def drawn(batch=2, tokens=7, dim=12, heads=3, width=5, values=4, dtype=numpy.float64):
     draw = numpy.random.default_rng(5).standard_normal
-    return {"x": draw((batch, tokens, dim)).astype(dtype), "p": draw((tokens, dim)).astype(dtype),
-            "w_q": draw((heads * width, dim)).astype(dtype),
-            "w_k": draw((heads * width, dim)).astype(dtype),
-            "w_v": draw((heads * values, dim)).astype(dtype)}
+    return {
+        "x": draw((batch, tokens, dim)).astype(dtype),
+        "p": draw((tokens, dim)).astype(dtype),
+        "w_q": draw((heads * width, dim)).astype(dtype),
+        "w_k": draw((heads * width, dim)).astype(dtype),
+        "w_v": draw((heads * values, dim)).astype(dtype),
+    }
 
 
 def projected(rows, weight, heads):
@@ -46,12 +50,18 @@ def test_scores_weights_output(server, heads, dtype, near, causal):
         wanted[..., ~numpy.tri(7, dtype=bool)] = -numpy.inf
     weights = softmax(wanted)
     parameters = {"heads": heads, "causal": str(causal).lower()}
-    assert numpy.allclose(asked(server, t, outputs="scores", **parameters)["scores"], wanted,
-                          rtol=0, atol=near * 30)
-    assert numpy.allclose(asked(server, t, outputs="weights", **parameters)["weights"], weights,
-                          rtol=0, atol=near)
-    assert numpy.allclose(asked(server, t, **parameters)["output"],
-                          weights @ projected(x, wide["w_v"], heads), rtol=0, atol=near * 30)
+    assert numpy.allclose(
+        asked(server, t, outputs="scores", **parameters)["scores"], wanted, rtol=0, atol=near * 30
+    )
+    assert numpy.allclose(
+        asked(server, t, outputs="weights", **parameters)["weights"], weights, rtol=0, atol=near
+    )
+    assert numpy.allclose(
+        asked(server, t, **parameters)["output"],
+        weights @ projected(x, wide["w_v"], heads),
+        rtol=0,
+        atol=near * 30,
+    )
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -83,8 +93,12 @@ def test_many_rows(server):
     wide = {name: value.astype(numpy.float64) for name, value in t.items()}
     x = wide["x"] + wide["p"]
     weights = softmax(scores(x, x, wide, 4))
-    assert numpy.allclose(asked(server, t, heads=4)["output"],
-                          weights @ projected(x, wide["w_v"], 4), rtol=0, atol=2e-3)
+    assert numpy.allclose(
+        asked(server, t, heads=4)["output"],
+        weights @ projected(x, wide["w_v"], 4),
+        rtol=0,
+        atol=2e-3,
+    )
 
 
 X = {"shape": [1, 2, 2], "data": [1, 2, 3, 4]}
@@ -121,5 +135,8 @@ def test_wrong(server, tensors, parameters, named):
     problem = post_json(server, ATTENTION, body)
     assert problem.status == 422, problem.json
     error = problem.json["errors"][0]
-    assert named in (error.get("tensor"), error.get("parameter"),
-                     error.get("pointer", "/").split("/")[1]), problem.json
+    assert named in (
+        error.get("tensor"),
+        error.get("parameter"),
+        error.get("pointer", "/").split("/")[1],
+    ), problem.json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Attention over HTTP against the definitions in numpy, and its blindness to order."""
+
 import itertools
 
 import numpy
@@ -13,15 +14,19 @@ OUTPUTS = ["scores", "weights", "output"]
 
 def tensors(heads=4, key_heads=4, queries=9, keys=9, dim=8, dtype=numpy.float64, seed=3):
     draw = numpy.random.default_rng(seed).standard_normal
-    return {"q": draw((2, heads, queries, dim)).astype(dtype),
-            "k": draw((2, key_heads, keys, dim)).astype(dtype),
-            "v": draw((2, key_heads, keys, dim)).astype(dtype)}
+    return {
+        "q": draw((2, heads, queries, dim)).astype(dtype),
+        "k": draw((2, key_heads, keys, dim)).astype(dtype),
+        "v": draw((2, key_heads, keys, dim)).astype(dtype),
+    }
 
 
 def relative(clip=3, dim=8, dtype=numpy.float64):
     draw = numpy.random.default_rng(4).standard_normal
-    return {"rel_k": draw((2 * clip + 1, dim)).astype(dtype),
-            "rel_v": draw((2 * clip + 1, dim)).astype(dtype)}
+    return {
+        "rel_k": draw((2 * clip + 1, dim)).astype(dtype),
+        "rel_v": draw((2 * clip + 1, dim)).astype(dtype),
+    }
 
 
 def asked(server, given, scheme, **parameters):
@@ -68,8 +73,9 @@ def test_shaw_is_the_naive_formula(server):
     """e_ij = q_i · (k_j + a_clip(j - i)) / sqrt(d), one pair of tokens at a time."""
     given, more = tensors(queries=7, keys=7), relative(clip=2)
     q, k, rel_k = given["q"], given["k"], more["rel_k"]
-    got = asked(server, {"q": q, "k": k, "rel_k": rel_k}, "shaw", outputs="scores",
-                max_relative_position=2)["scores"]
+    got = asked(
+        server, {"q": q, "k": k, "rel_k": rel_k}, "shaw", outputs="scores", max_relative_position=2
+    )["scores"]
     for b, h, i, j in itertools.product(range(2), range(4), range(7), range(7)):
         row = max(-2, min(2, j - i)) + 2
         assert abs(got[b, h, i, j] - q[b, h, i] @ (k[b, h, j] + rel_k[row]) / 8**0.5) < 1e-13
@@ -105,8 +111,9 @@ def test_order(server, scheme):
 def test_masked_whole(server):
     """Queries before the first key see nothing: zeros, not NaN."""
     given = tensors(queries=4, keys=4)
-    weights = asked(server, given, "none", causal=True, query_start=-2,
-                    outputs="weights")["weights"]
+    weights = asked(server, given, "none", causal=True, query_start=-2, outputs="weights")[
+        "weights"
+    ]
     assert not weights[:, :, :2].any()
     assert numpy.allclose(weights[:, :, 2:].sum(-1), 1)
     output = asked(server, given, "none", causal=True, query_start=-2)["output"]
@@ -114,10 +121,20 @@ def test_masked_whole(server):
 
 
 def test_json(server):
-    answer = post_json(server, ATTENTION, {
-        "encoding": "alibi", "outputs": "scores", "causal": True, "scale": 1, "tensors": {
-            "q": {"dtype": "f64", "shape": [1, 1, 2, 2], "data": [[[[1, 0], [0, 1]]]]},
-            "k": {"dtype": "f64", "shape": [1, 1, 2, 2], "data": [[[[1, 0], [0, 1]]]]}}})
+    answer = post_json(
+        server,
+        ATTENTION,
+        {
+            "encoding": "alibi",
+            "outputs": "scores",
+            "causal": True,
+            "scale": 1,
+            "tensors": {
+                "q": {"dtype": "f64", "shape": [1, 1, 2, 2], "data": [[[[1, 0], [0, 1]]]]},
+                "k": {"dtype": "f64", "shape": [1, 1, 2, 2], "data": [[[[1, 0], [0, 1]]]]},
+            },
+        },
+    )
     assert answer.status == 200, answer.body
     assert answer.json["tensors"]["scores"]["data"] == [[[[1, "-Infinity"], [-0.00390625, 1]]]]
 
@@ -126,6 +143,7 @@ def test_long_rows_stream(server):
     """4096 queries and keys: 64 MB of scores that are never held whole."""
     given = tensors(heads=1, key_heads=1, queries=4096, keys=4096, dim=32, dtype=numpy.float32)
     given = {name: t[:1] for name, t in given.items()}
-    got = asked(server, {"q": given["q"], "k": given["k"]}, "alibi", causal=True,
-                outputs="scores")["scores"]
+    got = asked(server, {"q": given["q"], "k": given["k"]}, "alibi", causal=True, outputs="scores")[
+        "scores"
+    ]
     assert_close(got, attended(given["q"], given["k"], scheme="alibi", causal=True)[0], 3e-6)

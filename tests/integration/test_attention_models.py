@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attention by the config of a model against its own code: tests/parity/attention_models.py ran it
 in float64, where norms, angles and softmax of most models are float32 all the same."""
+
 import base64
 import json
 import pathlib
@@ -26,8 +27,10 @@ def posted(tensor, dtype):
 
 
 def attended(server, layer, dtype):
-    body = layer["parameters"] | {"data_format": "base64", "tensors": {
-        name: posted(tensor, dtype) for name, tensor in layer["tensors"].items()}}
+    body = layer["parameters"] | {
+        "data_format": "base64",
+        "tensors": {name: posted(tensor, dtype) for name, tensor in layer["tensors"].items()},
+    }
     if layer["config"]:
         body["config"] = layer["config"]
     return read(post_json(server, "/v1/attention", body).good().json["tensors"]["output"])

@@ -7,11 +7,11 @@ The engines' own lines, of:
   Meta         meta-llama/llama3, 453ae54, llama/model.py, precompute_freqs_cis
   ONNX         onnx/onnx, 19b3a5e, onnx/reference/ops/op_rotary_embedding.py
   ggml         ggml-org/llama.cpp, 0034230, ggml/src/ggml-cpu/ops.cpp, ggml_rope_cache_init"""
+
 import numpy
 import pytest
 
-from service import (call, get, inv_freq, post_json, post_tensors, rotated, table,
-                     tensors_answer)
+from service import call, get, inv_freq, post_json, post_tensors, rotated, table, tensors_answer
 
 YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32}
 DIM, ROWS = 12, 9
@@ -42,8 +42,13 @@ def onnx_cache(inv_freq, scale):
     return numpy.stack([numpy.cos(angles(inv_freq)), numpy.sin(angles(inv_freq))]) * scale
 
 
-CACHES = {"vllm": vllm_cache, "flashinfer": vllm_cache, "meta": meta_cache, "hf": hf_cache,
-          "onnx": onnx_cache}
+CACHES = {
+    "vllm": vllm_cache,
+    "flashinfer": vllm_cache,
+    "meta": meta_cache,
+    "hf": hf_cache,
+    "onnx": onnx_cache,
+}
 
 
 @pytest.mark.parametrize("cache", CACHES)
@@ -65,10 +70,15 @@ def test_ggml(server):
     assert numpy.allclose(theta_scale ** numpy.arange(DIM / 2) / factors, inv_freq, rtol=1e-14)
 
 
-@pytest.mark.parametrize("cache,names", [
-    ("hf", {"cos": (ROWS, 8), "sin": (ROWS, 8)}), ("vllm", {"cos_sin_cache": (ROWS, 8)}),
-    ("meta", {"freqs_cis": (ROWS, 4, 2)}),
-    ("onnx", {"cos_cache": (ROWS, 4), "sin_cache": (ROWS, 4)})])
+@pytest.mark.parametrize(
+    "cache,names",
+    [
+        ("hf", {"cos": (ROWS, 8), "sin": (ROWS, 8)}),
+        ("vllm", {"cos_sin_cache": (ROWS, 8)}),
+        ("meta", {"freqs_cis": (ROWS, 4, 2)}),
+        ("onnx", {"cos_cache": (ROWS, 4), "sin_cache": (ROWS, 4)}),
+    ],
+)
 @pytest.mark.parametrize("encoding", ["rope", "mrope"])
 def test_names(server, encoding, cache, names):
     """In every format the tensors have the engine's names; of a part of a head, its width."""
@@ -83,12 +93,17 @@ def test_names(server, encoding, cache, names):
     assert len(raw.body) == 4 * sum(numpy.prod(shape) for shape in names.values())
 
 
-@pytest.mark.parametrize("asked,parameter", [
-    ({"cache": "ggml", "length": 4}, "length"),
-    ({"cache": "ggml", "positions": "1,2"}, "positions"),
-    ({"cache": "hf", "length": 4, "duplicate": True}, "duplicate"),
-    ({"cache": "onnx", "length": 4, "part": "cos"}, "part"), ({"cache": "vllm"}, "length"),
-    ({"cache": "torch", "length": 4}, "cache")])
+@pytest.mark.parametrize(
+    "asked,parameter",
+    [
+        ({"cache": "ggml", "length": 4}, "length"),
+        ({"cache": "ggml", "positions": "1,2"}, "positions"),
+        ({"cache": "hf", "length": 4, "duplicate": True}, "duplicate"),
+        ({"cache": "onnx", "length": 4, "part": "cos"}, "part"),
+        ({"cache": "vllm"}, "length"),
+        ({"cache": "torch", "length": 4}, "cache"),
+    ],
+)
 def test_refused(server, asked, parameter):
     answer = get(server, "/v1/encodings/rope/table", dim=8, **asked)
     assert answer.status == 422 and answer.json["errors"][0]["parameter"] == parameter
@@ -103,8 +118,15 @@ def cache_tensors(server, cache, **more):
     """The service's own table in a layout, as the tensors that it is posted back in."""
     if cache != "ggml":
         more = {"length": ROWS, **more}
-    return get(server, "/v1/encodings/rope/table", dim=DIM, dtype="f32", cache=cache,
-               format="safetensors", **more).tensors
+    return get(
+        server,
+        "/v1/encodings/rope/table",
+        dim=DIM,
+        dtype="f32",
+        cache=cache,
+        format="safetensors",
+        **more,
+    ).tensors
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -138,8 +160,15 @@ def vllm_rotate(q, cache, is_neox):
 def test_as_the_engine_rotates(server, layout):
     q = numpy.random.default_rng(6).standard_normal((ROWS, 3, DIM)).astype(numpy.float32)
     cache = cache_tensors(server, "vllm")["cos_sin_cache"]
-    got = post_tensors(server, ROTATION, {"q": q, "cos_sin_cache": cache}, encoding="rope",
-                       layout=layout, axes="thd", start=0)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": q, "cos_sin_cache": cache},
+        encoding="rope",
+        layout=layout,
+        axes="thd",
+        start=0,
+    )["q"]
     assert numpy.array_equal(got, vllm_rotate(q, cache, layout == "half"))
 
 
@@ -154,27 +183,42 @@ def test_rotation_by_frequencies(server):
     assert set(got) == {"q"} and numpy.array_equal(got["q"], linear["q"])
     inv_freq = numpy.array([1, 0.5, 0.25, 0.125, 0.0625, 0], numpy.float32)
     by_tensor = post_tensors(server, ROTATION, {"q": q, "inv_freq": inv_freq}, **settings)["q"]
-    listed = post_tensors(server, ROTATION, {"q": q}, rope_type="custom",
-                          inv_freq=inv_freq.tolist(), **settings)["q"]
+    listed = post_tensors(
+        server, ROTATION, {"q": q}, rope_type="custom", inv_freq=inv_freq.tolist(), **settings
+    )["q"]
     assert numpy.array_equal(by_tensor, listed) and not numpy.array_equal(listed, linear["q"])
 
 
-@pytest.mark.parametrize("tensors,settings,word", [
-    ({"cos_sin_cache": (4, 6), "freqs_cis": (4, 3, 2)}, {}, "two caches"),
-    ({"cos_sin_cache": (4, 6), "cos": (4, 3)}, {}, "beside"),
-    ({"cos_sin_cache": (4, 5)}, {}, "even width"), ({"cos_sin_cache": (4, 3, 2)}, {}, "rank 3"),
-    ({"freqs_cis": (4, 3, 3)}, {}, "imaginary"), ({"cos_cache": (4, 3)}, {}, "sin_cache"),
-    ({"cos": (4, 6), "sin": (4, 6)}, {"cache": "hf"}, "twice"),
-    ({}, {"cache": "vllm"}, "cos_sin_cache"), ({}, {"cache": "ggml"}, "rope_freqs.weight"),
-    ({"inv_freq": (3, 2)}, {}, "[pairs]"), ({"inv_freq": (3,)}, {"inv_freq": "1,2,3"}, "twice"),
-    ({"rope_freqs.weight": (3,)}, {"rope_type": "linear", "factor": 2}, "no meaning"),
-])
+@pytest.mark.parametrize(
+    "tensors,settings,word",
+    [
+        ({"cos_sin_cache": (4, 6), "freqs_cis": (4, 3, 2)}, {}, "two caches"),
+        ({"cos_sin_cache": (4, 6), "cos": (4, 3)}, {}, "beside"),
+        ({"cos_sin_cache": (4, 5)}, {}, "even width"),
+        ({"cos_sin_cache": (4, 3, 2)}, {}, "rank 3"),
+        ({"freqs_cis": (4, 3, 3)}, {}, "imaginary"),
+        ({"cos_cache": (4, 3)}, {}, "sin_cache"),
+        ({"cos": (4, 6), "sin": (4, 6)}, {"cache": "hf"}, "twice"),
+        ({}, {"cache": "vllm"}, "cos_sin_cache"),
+        ({}, {"cache": "ggml"}, "rope_freqs.weight"),
+        ({"inv_freq": (3, 2)}, {}, "[pairs]"),
+        ({"inv_freq": (3,)}, {"inv_freq": "1,2,3"}, "twice"),
+        ({"rope_freqs.weight": (3,)}, {"rope_type": "linear", "factor": 2}, "no meaning"),
+    ],
+)
 def test_posted_wrongly(server, tensors, settings, word):
     random = numpy.random.default_rng(1)
     posted = {"q": (4, 1, 6), **tensors}
-    answer = tensors_answer(server, ROTATION, {
-        name: random.random(shape) + 1 for name, shape in posted.items()}, encoding="rope",
-        layout="half", axes="shd", start=0, **settings)
+    answer = tensors_answer(
+        server,
+        ROTATION,
+        {name: random.random(shape) + 1 for name, shape in posted.items()},
+        encoding="rope",
+        layout="half",
+        axes="shd",
+        start=0,
+        **settings,
+    )
     assert answer.status == 422 and word in answer.json["detail"]
 
 
@@ -184,9 +228,15 @@ DIAGNOSIS = "/v1/diagnosis"
 @pytest.mark.parametrize("cache", ["hf", "vllm", "meta", "onnx", "ggml"])
 def test_diagnosis(server, cache):
     """A cache matches what it was made of, and a wrong one is named, under the engine's names."""
+
     def verdict(tensors):
-        body = {"encoding": {"name": "rope", "dim": DIM, **YARN}, "cache": cache, "tensors": {
-            name: {"dtype": "f32", "data": value.tolist()} for name, value in tensors.items()}}
+        body = {
+            "encoding": {"name": "rope", "dim": DIM, **YARN},
+            "cache": cache,
+            "tensors": {
+                name: {"dtype": "f32", "data": value.tolist()} for name, value in tensors.items()
+            },
+        }
         answer = post_json(server, DIAGNOSIS, body).good().json
         return answer["verdict"], answer["candidates"][0]["bug"]
 
@@ -198,13 +248,29 @@ def test_diagnosis(server, cache):
 def test_diagnosis_in_other_formats(server):
     """JSON; npy with the tensor's name beside it."""
     cache = table(server, "rope", dim=DIM, length=ROWS, cache="vllm")
-    body = {"encoding": "rope", "tensors": {"cos_sin_cache": {"dtype": "f32",
-                                                              "data": cache.tolist()}}}
+    body = {
+        "encoding": "rope",
+        "tensors": {"cos_sin_cache": {"dtype": "f32", "data": cache.tolist()}},
+    }
     assert post_json(server, DIAGNOSIS, body).good().json["verdict"] == "match"
-    npy = get(server, "/v1/encodings/rope/table", dim=DIM, length=ROWS, cache="vllm",
-              format="npy").good().body
-    answer = call(server, "POST", DIAGNOSIS, npy, {"Content-Type": "application/x-npy"},
-                  tensor="cos_sin_cache", encoding="rope").good().json
+    npy = (
+        get(server, "/v1/encodings/rope/table", dim=DIM, length=ROWS, cache="vllm", format="npy")
+        .good()
+        .body
+    )
+    answer = (
+        call(
+            server,
+            "POST",
+            DIAGNOSIS,
+            npy,
+            {"Content-Type": "application/x-npy"},
+            tensor="cos_sin_cache",
+            encoding="rope",
+        )
+        .good()
+        .json
+    )
     assert answer["verdict"] == "match" and answer["rows"] == ROWS
 
 
@@ -239,11 +305,14 @@ def test_comparison_of_two_engines(server):
     assert abs(answer["max_abs"] - 0.25) < 1e-6
 
 
-@pytest.mark.parametrize("settings,word", [
-    ({"a": "cache:torch", "b": "rope"}, "names no cache"),
-    ({"a": "cache:onnx", "b": "rope"}, "cos_cache"),
-    ({"a": "cache:vllm", "b": "sinusoidal"}, "tables"),
-])
+@pytest.mark.parametrize(
+    "settings,word",
+    [
+        ({"a": "cache:torch", "b": "rope"}, "names no cache"),
+        ({"a": "cache:onnx", "b": "rope"}, "cos_cache"),
+        ({"a": "cache:vllm", "b": "sinusoidal"}, "tables"),
+    ],
+)
 def test_compared_wrongly(server, settings, word):
     answer = tensors_answer(server, COMPARISON, cache_tensors(server, "vllm"), **settings)
     assert answer.status == 422 and word in answer.json["detail"]
@@ -252,9 +321,16 @@ def test_compared_wrongly(server, settings, word):
 # ---- caches of keys and values -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape,axes,cells", [
-    ((3, 2, 1, 4, 5, 8), None, "lkh"), ((3, 1, 4, 5, 8), None, "lh"), ((2, 4, 5, 8), None, "h"),
-    ((6, 2, 5, 4, 8), "bkshd", "kh"), ((2, 3, 6, 4, 8), "klshd", "kl")])
+@pytest.mark.parametrize(
+    "shape,axes,cells",
+    [
+        ((3, 2, 1, 4, 5, 8), None, "lkh"),
+        ((3, 1, 4, 5, 8), None, "lh"),
+        ((2, 4, 5, 8), None, "h"),
+        ((6, 2, 5, 4, 8), "bkshd", "kh"),
+        ((2, 3, 6, 4, 8), "klshd", "kl"),
+    ],
+)
 def test_keys_and_values(server, shape, axes, cells):
     """The largest difference of each layer and head, and where the first one stands."""
     random = numpy.random.default_rng(8)
@@ -262,8 +338,13 @@ def test_keys_and_values(server, shape, axes, cells):
     b = a + (random.random(shape) < 0.1) * random.standard_normal(shape).astype(numpy.float32)
     b[(0,) * len(shape)] = a[(0,) * len(shape)]
     names = axes or {6: "lkbhsd", 5: "lbhsd", 4: "bhsd"}[len(shape)]
-    answer = difference(server, {"a": a, "b": b.astype(numpy.float32)}, a="tensor:a", b="tensor:b",
-                        **({"axes": axes} if axes else {}))
+    answer = difference(
+        server,
+        {"a": a, "b": b.astype(numpy.float32)},
+        a="tensor:a",
+        b="tensor:b",
+        **({"axes": axes} if axes else {}),
+    )
     apart = numpy.abs(a.astype(float) - b.astype(numpy.float32).astype(float))
     told = [name for name in names if name in "lkh"]
     expected = apart.max(axis=tuple(i for i, name in enumerate(names) if name not in told))
@@ -275,13 +356,22 @@ def test_keys_and_values(server, shape, axes, cells):
     assert answer["first_divergence"]["place"] == first and set(cells) <= set(told)
 
 
-@pytest.mark.parametrize("settings,word", [
-    ({"axes": "bhds"}, "d last"), ({"axes": "bhhd"}, "once"),
-    ({"axes": "hsd"}, "number of letters"), ({"b": "tensor:c"}, "different shapes"),
-    ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave")])
+@pytest.mark.parametrize(
+    "settings,word",
+    [
+        ({"axes": "bhds"}, "d last"),
+        ({"axes": "bhhd"}, "once"),
+        ({"axes": "hsd"}, "number of letters"),
+        ({"b": "tensor:c"}, "different shapes"),
+        ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave"),
+    ],
+)
 def test_keys_and_values_refused(server, settings, word):
-    tensors = {"a": numpy.ones((1, 2, 3, 4)), "b": numpy.ones((1, 2, 3, 4)),
-               "c": numpy.ones((6, 4))}
+    tensors = {
+        "a": numpy.ones((1, 2, 3, 4)),
+        "b": numpy.ones((1, 2, 3, 4)),
+        "c": numpy.ones((6, 4)),
+    }
     used = {"a": "tensor:a", "b": "tensor:b"} | settings
     posted = {name: tensors[name] for name in tensors if f"tensor:{name}" in used.values()}
     answer = tensors_answer(server, COMPARISON, posted, **used)
@@ -289,6 +379,7 @@ def test_keys_and_values_refused(server, settings, word):
 
 
 # ---- a cache diagnosed ---------------------------------------------------------------------------
+
 
 def cache_of(axes, sizes):
     """Keys of a seed, and those rotated at 0, 1, 2 ... in halves of 8 elements."""
@@ -299,8 +390,9 @@ def cache_of(axes, sizes):
 
 
 def by_head(server, keys, after, **more):
-    answer = tensors_answer(server, DIAGNOSIS, {"q": keys, "q_rotated": after}, encoding="rope",
-                            **more)
+    answer = tensors_answer(
+        server, DIAGNOSIS, {"q": keys, "q_rotated": after}, encoding="rope", **more
+    )
     return answer.good().json
 
 
@@ -308,9 +400,16 @@ def turned(keys, first):
     return rotated(keys, first + numpy.arange(keys.shape[-2]), "half").astype(numpy.float32)
 
 
-@pytest.mark.parametrize("axes,more", [
-    ("lbhsd", {}), ("lbshd", {"axes": "lbshd"}), ("bhsd", {"per_head": True}),
-    ("hsd", {"axes": "hsd", "per_head": True}), ("blhsd", {"axes": "blhsd"})])
+@pytest.mark.parametrize(
+    "axes,more",
+    [
+        ("lbhsd", {}),
+        ("lbshd", {"axes": "lbshd"}),
+        ("bhsd", {"per_head": True}),
+        ("hsd", {"axes": "hsd", "per_head": True}),
+        ("blhsd", {"axes": "blhsd"}),
+    ],
+)
 def test_each_head(server, axes, more):
     """Of what is wrong with one head, all others keep their verdict."""
     keys, after = cache_of(axes, {"l": 3, "b": 2, "h": 4, "s": 300})
@@ -334,7 +433,9 @@ def test_each_head(server, axes, more):
     assert verdicts[tuple(place[name] for name in cells["axes"])] == "known-bug"
     assert verdicts.flat[-1] == "unknown" and (verdicts == "match").sum() == verdicts.size - 2
     assert [one["candidate"]["bug"] for one in report["explanations"]] == [
-        None, "off-by-one-position"]
+        None,
+        "off-by-one-position",
+    ]
 
 
 def test_first_bad_of_a_head(server):
@@ -369,8 +470,10 @@ def test_values_do_not_rotate(server):
 def test_heads_that_do_not_rotate(server):
     """Ten of a layer leave those of others an explanation; the last of nine elements has none to
     turn with."""
-    keys, after = (numpy.pad(x, [(0, 0)] * 3 + [(0, 1)], constant_values=1)
-                   for x in cache_of("lhsd", {"l": 3, "h": 10, "s": 40}))
+    keys, after = (
+        numpy.pad(x, [(0, 0)] * 3 + [(0, 1)], constant_values=1)
+        for x in cache_of("lhsd", {"l": 3, "h": 10, "s": 40})
+    )
     after[0], after[2, 9, :, 8] = keys[0], 2
     report = by_head(server, keys, after, axes="lhsd", dim=8)
     assert report["per_head"]["verdict"] == ["unknown"] * 10 + ["match"] * 19 + ["unknown"]
@@ -379,21 +482,29 @@ def test_heads_that_do_not_rotate(server):
 def test_more_explanations_than_are_looked_for(server):
     keys, after = cache_of("lhsd", {"l": 1, "h": 10, "s": 60})
     for head in range(10):
-        after[0, head] = rotated(keys[0, head], numpy.arange(60), "half",
-                                 frequencies=inv_freq(8, 3.0 ** (head + 4)))
+        after[0, head] = rotated(
+            keys[0, head], numpy.arange(60), "half", frequencies=inv_freq(8, 3.0 ** (head + 4))
+        )
     report = by_head(server, keys, after, axes="lhsd")
     assert len(report["explanations"]) == 8 and "2 heads" in report["warnings"][-1]
     assert report["per_head"]["explanation"] == [*range(8), None, None]
     assert report["per_head"]["verdict"][8:] == ["unknown"] * 2
 
 
-@pytest.mark.parametrize("shape,settings,word", [
-    ((2, 3, 4, 8), {"axes": "lhds"}, "d last"), ((2, 3, 4, 8), {"axes": "xyz"}, "one of bhsd"),
-    ((2, 3, 4, 5, 8), {"axes": "bhsd"}, "number of letters"),
-    ((3, 4, 8), {"per_head": True}, "required for rank 3"),
-    ((3, 3, 4, 8), {"axes": "kbsd"}, "has 3 entries"), ((1, 0, 3, 4, 8), {}, "one head"),
-    ((1, 2, 3, 4, 8), {"positions": "1,2"}, "has 4"), ((1, 1, 1, 1, 1, 1, 2), {}, "six at most"),
-    ((1, 2, 3, 4, 8), {"encoding": "sinusoidal"}, "to be rotated")])
+@pytest.mark.parametrize(
+    "shape,settings,word",
+    [
+        ((2, 3, 4, 8), {"axes": "lhds"}, "d last"),
+        ((2, 3, 4, 8), {"axes": "xyz"}, "one of bhsd"),
+        ((2, 3, 4, 5, 8), {"axes": "bhsd"}, "number of letters"),
+        ((3, 4, 8), {"per_head": True}, "required for rank 3"),
+        ((3, 3, 4, 8), {"axes": "kbsd"}, "has 3 entries"),
+        ((1, 0, 3, 4, 8), {}, "one head"),
+        ((1, 2, 3, 4, 8), {"positions": "1,2"}, "has 4"),
+        ((1, 1, 1, 1, 1, 1, 2), {}, "six at most"),
+        ((1, 2, 3, 4, 8), {"encoding": "sinusoidal"}, "to be rotated"),
+    ],
+)
 def test_heads_refused(server, shape, settings, word):
     tensors = {name: numpy.ones(shape) for name in ("q", "q_rotated")}
     answer = tensors_answer(server, DIAGNOSIS, tensors, **settings)

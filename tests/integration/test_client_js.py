@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """client.js in node: what it makes of this server's answers in every format, and, beside a server
 and a module with scripts (client_options.mjs), what it sends with each of its options."""
+
 import json
 import math
 import pathlib
@@ -12,14 +13,29 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients/js/client.js"
-TABLE = [math.sin(0), math.cos(0), math.sin(0), math.cos(0),
-         math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+TABLE = [
+    math.sin(0),
+    math.cos(0),
+    math.sin(0),
+    math.cos(0),
+    math.sin(1),
+    math.cos(1),
+    math.sin(0.01),
+    math.cos(0.01),
+]
 
 
 @pytest.fixture(scope="module")
 def told(server):
-    return json.loads(subprocess.run(["node", "tests/integration/client.mjs", server.url], cwd=ROOT,
-                                     check=True, capture_output=True, timeout=60).stdout)
+    return json.loads(
+        subprocess.run(
+            ["node", "tests/integration/client.mjs", server.url],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout
+    )
 
 
 def test_the_file_is_served(server):
@@ -35,18 +51,25 @@ def test_arrays(told):
     for dtype, array, view in (("f64", "Float64Array", "d"), ("f16", "Uint16Array", "e")):
         found = told[dtype]
         assert found["array"] == array or dtype == "f16" and found["array"] == "Float16Array"
-        values = found["data"] if array != "Uint16Array" else struct.unpack(
-            "<8e", struct.pack("<8H", *found["data"]))
+        values = (
+            found["data"]
+            if array != "Uint16Array"
+            else struct.unpack("<8e", struct.pack("<8H", *found["data"]))
+        )
         assert values == pytest.approx(TABLE, rel=2**-53 if view == "d" else 2**-11)
-    assert told["bf16"]["data"] == [0, 0x3f80, 0, 0x3f80, 0x3f57, 0x3f0a, 0x3c24, 0x3f80]
+    assert told["bf16"]["data"] == [0, 0x3F80, 0, 0x3F80, 0x3F57, 0x3F0A, 0x3C24, 0x3F80]
     for form in ("npy", "raw"):
         assert told[form]["shape"] == [2, 4] and told[form]["array"] == "Float32Array"
         assert told[form]["data"] == pytest.approx(TABLE, rel=2**-24)
     assert told["json"]["table"]["data"][1] == pytest.approx(TABLE[4:], rel=1e-6)
     assert told["csv"].splitlines()[1] == "0,1,0,1"
     assert told["table"]["cos"]["shape"] == told["view"]["similarity"]["shape"] == [2, 2]
-    assert told["read"]["x"] == {"dtype": "i64", "shape": [2], "data": [3, -4],
-                                 "array": "BigInt64Array"}
+    assert told["read"]["x"] == {
+        "dtype": "i64",
+        "shape": [2],
+        "data": [3, -4],
+        "array": "BigInt64Array",
+    }
 
 
 def test_functions(told):
@@ -73,10 +96,16 @@ def test_another_format_is_accepted(told):
 
 
 def test_options():
-    done = subprocess.run(["node", "--test", "tests/integration/client_options.mjs"], cwd=ROOT,
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        ["node", "--test", "tests/integration/client_options.mjs"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, "\n".join(
-        line for line in done.stdout.splitlines() if not re.match(r" *(ok|# Subtest|\.\.\.)", line))
+        line for line in done.stdout.splitlines() if not re.match(r" *(ok|# Subtest|\.\.\.)", line)
+    )
 
 
 def test_failures(told):

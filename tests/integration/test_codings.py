@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Coded bodies and answers with the clients and libraries that people use."""
+
 import gzip
 import http.client
 import io
@@ -31,13 +32,19 @@ def raw_deflate(body):
     return coder.compress(body) + coder.flush()
 
 
-CODERS = [("gzip", gzip.compress), ("x-gzip", gzip.compress), ("deflate", zlib.compress),
-          ("deflate", raw_deflate), ("zstd", zstd)]
+CODERS = [
+    ("gzip", gzip.compress),
+    ("x-gzip", gzip.compress),
+    ("deflate", zlib.compress),
+    ("deflate", raw_deflate),
+    ("zstd", zstd),
+]
 
 
 def zstd_decode(body):
-    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(body),
-                                                    read_across_frames=True) as reader:
+    with zstandard.ZstdDecompressor().stream_reader(
+        io.BytesIO(body), read_across_frames=True
+    ) as reader:
         return reader.read()
 
 
@@ -49,8 +56,11 @@ def one_member(body, window_bits):
     return text
 
 
-DECODERS = {"gzip": lambda body: one_member(body, 31), "deflate": lambda body: one_member(body, 15),
-            "zstd": zstd_decode}
+DECODERS = {
+    "gzip": lambda body: one_member(body, 31),
+    "deflate": lambda body: one_member(body, 15),
+    "zstd": zstd_decode,
+}
 
 
 # ---- requests -----------------------------------------------------------------------------------
@@ -61,40 +71,71 @@ def test_tensors(server, coding, coder):
     q = numpy.random.default_rng(1).standard_normal((2, 3, 500, 64)).astype(numpy.float32)
     body = safetensors_save({"q": q})
     plain = call(server, "POST", "/v1/rotation", body, {"Content-Type": SAFETENSORS}, **ROTATION)
-    answer = call(server, "POST", "/v1/rotation", coder(body),
-                  {"Content-Type": SAFETENSORS, "Content-Encoding": coding}, **ROTATION)
+    answer = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        coder(body),
+        {"Content-Type": SAFETENSORS, "Content-Encoding": coding},
+        **ROTATION,
+    )
     assert answer.good().body == plain.good().body
     zeros = safetensors_save({"q": numpy.zeros_like(q)})  # few bytes become many
-    answer = call(server, "POST", "/v1/rotation", coder(zeros),
-                  {"Content-Type": SAFETENSORS, "Content-Encoding": coding}, **ROTATION)
+    answer = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        coder(zeros),
+        {"Content-Type": SAFETENSORS, "Content-Encoding": coding},
+        **ROTATION,
+    )
     assert not answer.tensors["q"].any() and answer.tensors["q"].shape == q.shape
 
 
 @pytest.mark.parametrize("coding, coder", CODERS)
 def test_chunked(server, coding, coder):
     body = coder(json.dumps({"dim": 8, "positions": list(range(5000))}).encode())
-    pieces = (body[i:i + 100] for i in range(0, len(body), 100))
-    answer = requests.post(server.url + TABLE, pieces, params={"format": "npy"}, timeout=60,
-                           headers={"Content-Encoding": coding, "Content-Type": "application/json"})
+    pieces = (body[i : i + 100] for i in range(0, len(body), 100))
+    answer = requests.post(
+        server.url + TABLE,
+        pieces,
+        params={"format": "npy"},
+        timeout=60,
+        headers={"Content-Encoding": coding, "Content-Type": "application/json"},
+    )
     assert answer.status_code == 200, answer.text
     assert numpy.load(io.BytesIO(answer.content)).shape == (2, 5000, 4)
 
 
 def test_raw_lengths_are_those_of_the_decoded(server):
     q = numpy.arange(2 * 4, dtype=numpy.float32)
-    headers = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip",
-               "Tensor-Dtype": "f32", "Tensor-Shape": "1,1,2,4"}
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Content-Encoding": "gzip",
+        "Tensor-Dtype": "f32",
+        "Tensor-Shape": "1,1,2,4",
+    }
     answer = call(server, "POST", "/v1/rotation", gzip.compress(q.tobytes()), headers, **ROTATION)
     assert len(answer.good().body) == q.nbytes
 
 
-@pytest.mark.parametrize("body, words", [
-    (b"not coded at all", "Content-Encoding"), (gzip.compress(b'{"dim": 8}')[:-1], "ended"),
-    (gzip.compress(b'{"dim": 8}') + b"?", "Content-Encoding"),
-    (gzip.compress(b'{"dim": 8}')[:-8] + b"\0" * 8, "Content-Encoding")])
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        (b"not coded at all", "Content-Encoding"),
+        (gzip.compress(b'{"dim": 8}')[:-1], "ended"),
+        (gzip.compress(b'{"dim": 8}') + b"?", "Content-Encoding"),
+        (gzip.compress(b'{"dim": 8}')[:-8] + b"\0" * 8, "Content-Encoding"),
+    ],
+)
 def test_corrupt(server, body, words):
-    answer = call(server, "POST", TABLE, body, {"Content-Encoding": "gzip",
-                                                "Content-Type": "application/json"})
+    answer = call(
+        server,
+        "POST",
+        TABLE,
+        body,
+        {"Content-Encoding": "gzip", "Content-Type": "application/json"},
+    )
     assert answer.status == 400 and answer.json["code"] == "malformed"
     assert words in answer.body.decode()
     assert get(server, "/livez").status == 200
@@ -132,8 +173,14 @@ def test_bomb(start_server, coding, make):
     assert get(server, TABLE, dim=8, length=8).status == 200
     before, bomb = resident_peak(server), make()
     for _ in range(5):
-        answer = call(server, "POST", "/v1/rotation", bomb,
-                      {"Content-Type": SAFETENSORS, "Content-Encoding": coding}, **ROTATION)
+        answer = call(
+            server,
+            "POST",
+            "/v1/rotation",
+            bomb,
+            {"Content-Type": SAFETENSORS, "Content-Encoding": coding},
+            **ROTATION,
+        )
         assert answer.status == 413 and "--body-max" in answer.body.decode()
     if "POSENC_SANITIZED" not in os.environ:  # its allocator keeps what was freed
         assert resident_peak(server) - before < limit * 3 // 2 + 4 * len(bomb) + other
@@ -158,8 +205,15 @@ def test_rotation_in_json(server, coding):
     q = numpy.random.default_rng(2).standard_normal((1, 1, 4000, 64)).astype(numpy.float32)
     body, headers = safetensors_save({"q": q}), {"Content-Type": SAFETENSORS}
     plain = call(server, "POST", "/v1/rotation", body, headers, format="json", **ROTATION)
-    coded = call(server, "POST", "/v1/rotation", body, headers | {"Accept-Encoding": coding},
-                 format="json", **ROTATION)
+    coded = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        body,
+        headers | {"Accept-Encoding": coding},
+        format="json",
+        **ROTATION,
+    )
     assert coded.headers["content-encoding"] == coding and len(plain.good().body) > 2e6
     assert DECODERS[coding](coded.body) == plain.body
 
@@ -173,8 +227,11 @@ def test_curl_and_requests(server, accept):
     assert answer.headers["Content-Encoding"] == accept or accept is None
     assert answer.content == plain.body
     curl = ["curl", "-s", "--compressed", f"{server.url}{TABLE}?dim=128&length=4096"]
-    if accept != "zstd" or "zstd" in subprocess.run(["curl", "--version"], check=True, text=True,
-                                                    capture_output=True).stdout:
+    if (
+        accept != "zstd"
+        or "zstd"
+        in subprocess.run(["curl", "--version"], check=True, text=True, capture_output=True).stdout
+    ):
         fields = [] if accept is None else ["-H", f"Accept-Encoding: {accept}"]
         assert subprocess.run(curl + fields, check=True, capture_output=True).stdout == plain.body
 
@@ -200,13 +257,17 @@ def test_what_accept_encoding_chooses(server):
     rng, seen = random.Random(31), set()
     names = ["zstd", "gzip", "x-gzip", "deflate", "identity", "*", "br"]
     for _ in range(200):
-        elements = [(name, rng.choice([0, 0.001, 0.5, 0.5, 1])) for name in
-                    rng.sample(names, rng.randint(1, 4))]
+        elements = [
+            (name, rng.choice([0, 0.001, 0.5, 0.5, 1]))
+            for name in rng.sample(names, rng.randint(1, 4))
+        ]
         if {"gzip", "x-gzip"} <= {name for name, _ in elements}:
             continue  # two weights of one coding
-        field = ", ".join(rng.choice([name, name.upper()]) +
-                          (f";q={weight}" if weight < 1 or rng.random() < 0.5 else "")
-                          for name, weight in elements)
+        field = ", ".join(
+            rng.choice([name, name.upper()])
+            + (f";q={weight}" if weight < 1 or rng.random() < 0.5 else "")
+            for name, weight in elements
+        )
         wanted = chosen(elements)
         answer = get(server, "/v1/encodings/rope", {"Accept-Encoding": field})
         assert answer.status == (200 if wanted else 406), field
@@ -238,8 +299,9 @@ def test_tags_and_refusals(server):
         for parameters in ({"dim": 8, "length": 8}, LARGE):
             answer = get(server, TABLE, {"Accept-Encoding": coding}, **parameters)
             tag = answer.headers["etag"]
-            again = get(server, TABLE, {"Accept-Encoding": coding, "If-None-Match": tag},
-                        **parameters)
+            again = get(
+                server, TABLE, {"Accept-Encoding": coding, "If-None-Match": tag}, **parameters
+            )
             assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
             tags[tag] = (coding, str(parameters))
     assert len(tags) == 8
@@ -257,8 +319,9 @@ def test_clients_that_leave(server):
     for coding in DECODERS:
         for size in (1, 100_000):
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-            connection.request("GET", TABLE + "?dim=256&length=8000",
-                               headers={"Accept-Encoding": coding})
+            connection.request(
+                "GET", TABLE + "?dim=256&length=8000", headers={"Accept-Encoding": coding}
+            )
             connection.getresponse().read(size)
             connection.close()
     assert get(server, TABLE, dim=8, length=8).status == 200

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Files that hold a config in another way than config.json, by every way in which a file can be
 posted; and keys whose meaning is positions that no encoding here describes."""
+
 import json
 
 import numpy
@@ -9,32 +10,93 @@ import pytest
 from service import call, get, post_json
 
 MISTRAL = {  # mistralai/Ministral-3-3B-Instruct-2512, params.json
-    "dim": 3072, "n_layers": 26, "head_dim": 128, "hidden_dim": 9216, "n_heads": 32,
-    "n_kv_heads": 8, "rope_theta": 1000000.0, "norm_eps": 1e-05, "vocab_size": 131072,
-    "tied_embeddings": True, "max_position_embeddings": 262144,
+    "dim": 3072,
+    "n_layers": 26,
+    "head_dim": 128,
+    "hidden_dim": 9216,
+    "n_heads": 32,
+    "n_kv_heads": 8,
+    "rope_theta": 1000000.0,
+    "norm_eps": 1e-05,
+    "vocab_size": 131072,
+    "tied_embeddings": True,
+    "max_position_embeddings": 262144,
     "llama_4_scaling": {"original_max_position_embeddings": 16384, "beta": 0.1},
-    "q_lora_rank": None, "qk_rope_head_dim": None, "model_parallel": 1,
-    "yarn": {"original_max_position_embeddings": 16384, "factor": 16, "apply_scale": False,
-             "beta": 32, "alpha": 1},
-    "vision_encoder": {"hidden_size": 1024, "rope_theta": 10000.0, "patch_size": 14}}
+    "q_lora_rank": None,
+    "qk_rope_head_dim": None,
+    "model_parallel": 1,
+    "yarn": {
+        "original_max_position_embeddings": 16384,
+        "factor": 16,
+        "apply_scale": False,
+        "beta": 32,
+        "alpha": 1,
+    },
+    "vision_encoder": {"hidden_size": 1024, "rope_theta": 10000.0, "patch_size": 14},
+}
 MLC = {  # mlc-ai/Llama-3.2-1B-Instruct-q4f16_1-MLC, mlc-chat-config.json
-    "model_type": "llama", "quantization": "q4f16_1", "context_window_size": 131072,
-    "sliding_window_size": -1, "prefill_chunk_size": 8192, "vocab_size": 128256,
-    "model_config": {"hidden_size": 2048, "num_attention_heads": 32, "num_hidden_layers": 16,
-                     "position_embedding_base": 500000.0, "head_dim": 64,
-                     "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0,
-                                      "low_freq_factor": 1.0, "rope_type": "llama3",
-                                      "original_max_position_embeddings": 8192}}}
-OLMO = {"model_type": "hf_olmo", "alibi": True, "rope": False, "alibi_bias_max": 4.0,
-        "d_model": 4096, "n_heads": 32, "n_layers": 32}
-JAIS = {"model_type": "jais", "position_embedding_type": "alibi", "n_embd": 5120, "n_head": 40,
-        "n_layer": 40, "scale_qk_dot_by_d": True, "alibi_scaling": None, "n_positions": 2048}
+    "model_type": "llama",
+    "quantization": "q4f16_1",
+    "context_window_size": 131072,
+    "sliding_window_size": -1,
+    "prefill_chunk_size": 8192,
+    "vocab_size": 128256,
+    "model_config": {
+        "hidden_size": 2048,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 16,
+        "position_embedding_base": 500000.0,
+        "head_dim": 64,
+        "rope_scaling": {
+            "factor": 32.0,
+            "high_freq_factor": 4.0,
+            "low_freq_factor": 1.0,
+            "rope_type": "llama3",
+            "original_max_position_embeddings": 8192,
+        },
+    },
+}
+OLMO = {
+    "model_type": "hf_olmo",
+    "alibi": True,
+    "rope": False,
+    "alibi_bias_max": 4.0,
+    "d_model": 4096,
+    "n_heads": 32,
+    "n_layers": 32,
+}
+JAIS = {
+    "model_type": "jais",
+    "position_embedding_type": "alibi",
+    "n_embd": 5120,
+    "n_head": 40,
+    "n_layer": 40,
+    "scale_qk_dot_by_d": True,
+    "alibi_scaling": None,
+    "n_positions": 2048,
+}
 BARE = {"rope_theta": 50000.0, "n_heads": 4, "d_model": 64}  # no key tells whose it is
-CHATGLM = {"model_type": "chatglm", "hidden_size": 4096, "num_attention_heads": 32,
-           "inner_hidden_size": 16384, "num_layers": 28, "position_encoding_2d": True}
-FILES = {"mistral": MISTRAL, "mlc": MLC, "olmo": OLMO, "jais": JAIS, "bare": BARE,
-         "chatglm": CHATGLM, "diffusers": {"_class_name": "FluxTransformer2DModel",
-                                           "attention_head_dim": 128, "rope_theta": 10000}}
+CHATGLM = {
+    "model_type": "chatglm",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "inner_hidden_size": 16384,
+    "num_layers": 28,
+    "position_encoding_2d": True,
+}
+FILES = {
+    "mistral": MISTRAL,
+    "mlc": MLC,
+    "olmo": OLMO,
+    "jais": JAIS,
+    "bare": BARE,
+    "chatglm": CHATGLM,
+    "diffusers": {
+        "_class_name": "FluxTransformer2DModel",
+        "attention_head_dim": 128,
+        "rope_theta": 10000,
+    },
+}
 
 
 def read(server, name):
@@ -58,20 +120,53 @@ def test_params_of_mistral(server):
     """As config.json has the same model: only the width of a scale that is 1 is told otherwise."""
     answer = read(server, "mistral")
     told = answer["encoding"]
-    assert {key: told[key] for key in ("dim", "base", "rope_type", "factor", "beta_fast",
-                                       "beta_slow", "attention_factor",
-                                       "original_max_position_embeddings")} == {
-        "dim": 128, "base": 1000000, "rope_type": "yarn", "factor": 16, "beta_fast": 32,
-        "beta_slow": 1, "attention_factor": 1, "original_max_position_embeddings": 16384}
+    assert {
+        key: told[key]
+        for key in (
+            "dim",
+            "base",
+            "rope_type",
+            "factor",
+            "beta_fast",
+            "beta_slow",
+            "attention_factor",
+            "original_max_position_embeddings",
+        )
+    } == {
+        "dim": 128,
+        "base": 1000000,
+        "rope_type": "yarn",
+        "factor": 16,
+        "beta_fast": 32,
+        "beta_slow": 1,
+        "attention_factor": 1,
+        "original_max_position_embeddings": 16384,
+    }
     assert answer["attention"]["temperature"] == 0.1
     assert answer["attention"]["temperature_length"] == 16384
-    rope = {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0, "beta_fast": 32.0,
-            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
-            "original_max_position_embeddings": 16384}
-    other = post_json(server, "/v1/config", {"model_type": "ministral3", "head_dim": 128,
-                                             "rope_parameters": rope}).good().json
-    frequencies = [get(server, one["links"]["frequencies"] + "&dtype=f64").good().json
-                   for one in (answer, other)]
+    rope = {
+        "rope_type": "yarn",
+        "rope_theta": 1000000.0,
+        "factor": 16.0,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+        "original_max_position_embeddings": 16384,
+    }
+    other = (
+        post_json(
+            server,
+            "/v1/config",
+            {"model_type": "ministral3", "head_dim": 128, "rope_parameters": rope},
+        )
+        .good()
+        .json
+    )
+    frequencies = [
+        get(server, one["links"]["frequencies"] + "&dtype=f64").good().json
+        for one in (answer, other)
+    ]
     a, b = (numpy.array(one["tensors"]["inv_freq"]["data"]) for one in frequencies)
     assert numpy.array_equal(a, b)
     assert frequencies[0]["attention_factor"] == frequencies[1]["attention_factor"] == 1
@@ -96,16 +191,35 @@ def test_biases_of_olmo_and_jais(server):
     assert refused.json["errors"][0]["pointer"] == "/config/alibi_scaling"
 
 
-@pytest.mark.parametrize("config, key", [
-    (CHATGLM, "position_encoding_2d"),
-    ({"model_type": "kimi_linear", "qk_rope_head_dim": 64, "mla_use_nope": True}, "mla_use_nope"),
-    ({"model_type": "newer", "rope_theta": 5, "head_dim": 8, "mla_use_nope": True},
-     "mla_use_nope"),
-    ({"_class_name": "HunyuanVideoTransformer3DModel", "rope_theta": 256.0, "head_dim": 128},
-     "_class_name"),
-    ({"model_type": "git", "architectures": ["Grok1ForCausalLM"], "rope_type": "original",
-      "scaling_factor": 16.0, "rope_theta": 208533496, "head_dim": 128}, "rope_type"),
-])
+@pytest.mark.parametrize(
+    "config, key",
+    [
+        (CHATGLM, "position_encoding_2d"),
+        (
+            {"model_type": "kimi_linear", "qk_rope_head_dim": 64, "mla_use_nope": True},
+            "mla_use_nope",
+        ),
+        (
+            {"model_type": "newer", "rope_theta": 5, "head_dim": 8, "mla_use_nope": True},
+            "mla_use_nope",
+        ),
+        (
+            {"_class_name": "HunyuanVideoTransformer3DModel", "rope_theta": 256.0, "head_dim": 128},
+            "_class_name",
+        ),
+        (
+            {
+                "model_type": "git",
+                "architectures": ["Grok1ForCausalLM"],
+                "rope_type": "original",
+                "scaling_factor": 16.0,
+                "rope_theta": 208533496,
+                "head_dim": 128,
+            },
+            "rope_type",
+        ),
+    ],
+)
 def test_positions_of_another_kind(server, config, key):
     refused = post_json(server, "/v1/config", {"config": config})
     assert (refused.status, refused.json["code"]) == (422, "unsupported")

@@ -131,8 +131,13 @@ def test_attention_does_what_the_model_does(server):
     granite = LLAMA2 | {"model_type": "granite", "attention_multiplier": 0.0078125}
     assert attends(server, granite)[0]["scale"] == 0.0078125
     assert attends(server, granite, scale=0.5)[0]["scale"] == 0.5
-    gemma = LLAMA2 | {"model_type": "gemma2", "head_dim": 8, "query_pre_attn_scalar": 16,
-                      "attn_logit_softcapping": 30.0, "sliding_window": 64}
+    gemma = LLAMA2 | {
+        "model_type": "gemma2",
+        "head_dim": 8,
+        "query_pre_attn_scalar": 16,
+        "attn_logit_softcapping": 30.0,
+        "sliding_window": 64,
+    }
     sliding = {"layer_type": "sliding_attention"}
     done, warnings = attends(server, gemma, causal=True, **sliding)
     assert (done["scale"], done["softcap"], done["window_left"]) == (0.25, 30, 63)
@@ -160,14 +165,21 @@ def test_attention_tells_what_it_lacks(server):
     assert any("use_logn_attn" in warning for warning in attends(server, qwen1)[1])
 
 
-@pytest.mark.parametrize("model_type, all_dim, warns", [
-    ("ministral3", 1, False), ("x", 1, True), ("x", 0, False)])
+@pytest.mark.parametrize(
+    "model_type, all_dim, warns", [("ministral3", 1, False), ("x", 1, True), ("x", 0, False)]
+)
 def test_mscale_all_dim_is_told_where_it_may_scale(server, model_type, all_dim, warns):
     """The code of ministral3 does not multiply its scale by it; of a model that is not known nobody
     can say."""
-    yarn = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "mscale": 1,
-            "mscale_all_dim": all_dim}
+    yarn = {
+        "rope_type": "yarn",
+        "factor": 4,
+        "original_max_position_embeddings": 64,
+        "mscale": 1,
+        "mscale_all_dim": all_dim,
+    }
     config = LLAMA2 | {"model_type": model_type, "head_dim": 8, "rope_scaling": yarn}
     given = {} if model_type == "ministral3" else {"layout": "half"}
-    assert warns == any("mscale_all_dim" in warning
-                        for warning in attends(server, config, **given)[1])
+    assert warns == any(
+        "mscale_all_dim" in warning for warning in attends(server, config, **given)[1]
+    )

@@ -2,6 +2,7 @@
 """Configs as published with one key stirred: renamed, moved into another object, doubled, set to
 the other truth. A key that bears on positions is never lost without a word: the answer changes,
 warns or refuses."""
+
 import copy
 import json
 import pathlib
@@ -12,10 +13,13 @@ import pytest
 from service import post_json
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "data" / "configs"
-CONFIGS = {path.stem: json.loads(path.read_text())["config"]
-           for path in sorted(FOLDER.glob("*.json"))}
-POSITIONS = re.compile(r"rope|rotary|alibi|yarn|theta|nope|(^|_)position(_|s_|al)|2d|relative|xpos|"
-                       r"logn|ntk|mscale|beta_(fast|slow)|(short|long|freq|attention)_factor")
+CONFIGS = {
+    path.stem: json.loads(path.read_text())["config"] for path in sorted(FOLDER.glob("*.json"))
+}
+POSITIONS = re.compile(
+    r"rope|rotary|alibi|yarn|theta|nope|(^|_)position(_|s_|al)|2d|relative|xpos|"
+    r"logn|ntk|mscale|beta_(fast|slow)|(short|long|freq|attention)_factor"
+)
 # They speak of positions and change none: lengths of contexts and of tables, the width of the part
 # that does not turn, a key that the code of bloom no longer reads.
 OTHERS = re.compile(r"max_position_embeddings|offset_alibi|qk_nope|num_position")
@@ -63,9 +67,13 @@ def twist(inner, key):
 def told(server, config):
     """Whatever an answer says of positions and attention, warnings and refusals included."""
     answer = post_json(server, "/v1/config", {"config": config}).json
-    layers = [{key: row.get(key) for key in ("encoding", "attention", "reason", "warnings",
-                                             "layer_type", "layers")}
-              for row in answer.get("layers", ())]
+    layers = [
+        {
+            key: row.get(key)
+            for key in ("encoding", "attention", "reason", "warnings", "layer_type", "layers")
+        }
+        for row in answer.get("layers", ())
+    ]
     return [answer.get(key) for key in ("encoding", "attention", "warnings", "detail")], layers
 
 
@@ -99,8 +107,11 @@ def test_values_count(server, name):
     before = told(server, config)
     warned = warnings_of(before)
     for path, key, value in places(config):
-        if not isinstance(value, (bool, int, float)) or not is_given(value) or \
-                (value == 0 and value is not False):
+        if (
+            not isinstance(value, (bool, int, float))
+            or not is_given(value)
+            or (value == 0 and value is not False)
+        ):
             continue
         if key in ("num_hidden_layers", "patch_size") or any(key in text for text in warned):
             continue  # beside a list of layers, or the sign of a tower
@@ -118,8 +129,13 @@ def test_a_key_of_another_model(server, name):
     if told(server, config)[0][0] is None:
         return  # refused as it is
     text = next((key for key in ("text_config",) if key in config), None)
-    for key, value in (("use_2d_rope", True), ("ropeTheta", 7), ("alibi_slope_scale", 2.5),
-                       ("positional_bias", {"type": "linear"}), ("yarn_beta", 0.5)):
+    for key, value in (
+        ("use_2d_rope", True),
+        ("ropeTheta", 7),
+        ("alibi_slope_scale", 2.5),
+        ("positional_bias", {"type": "linear"}),
+        ("yarn_beta", 0.5),
+    ):
         for path in ((), (text,) if text else ()):
             posted = stirred(config, path, lambda inner: inner.update({key: value}))
             assert any(key in warning for warning in warnings_of(told(server, posted))), (key, path)

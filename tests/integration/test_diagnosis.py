@@ -1,18 +1,32 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/diagnosis: mistakes made on purpose, as real code makes them, and what is no mistake."""
+
 import pathlib
 import re
 
 import numpy
 import pytest
-
 from samples import F32, ask, bf16, cos_sin, f16, float32_cos_sin
+
 from service import call, get, inv_freq, post_json, rotated, table
 
-YARN = {"name": "rope", "dim": 64, "rope_type": "yarn", "factor": 8,
-        "original_max_position_embeddings": 512}
-LLAMA = {"name": "rope", "dim": 128, "base": 500000, "rope_type": "llama3", "factor": 8,
-         "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
+YARN = {
+    "name": "rope",
+    "dim": 64,
+    "rope_type": "yarn",
+    "factor": 8,
+    "original_max_position_embeddings": 512,
+}
+LLAMA = {
+    "name": "rope",
+    "dim": 128,
+    "base": 500000,
+    "rope_type": "llama3",
+    "factor": 8,
+    "low_freq_factor": 1,
+    "high_freq_factor": 4,
+    "original_max_position_embeddings": 8192,
+}
 
 
 def diagnose(server, tensors, **parameters):
@@ -32,8 +46,12 @@ def known(bug):
 
 
 def frequencies(server, scheme):
-    told = get(server, "/v1/encodings/rope/frequencies", dtype="f64",
-               **{k: v for k, v in scheme.items() if k != "name"}).json
+    told = get(
+        server,
+        "/v1/encodings/rope/frequencies",
+        dtype="f64",
+        **{k: v for k, v in scheme.items() if k != "name"},
+    ).json
     return numpy.array(told["tensors"]["inv_freq"]["data"]), told["attention_factor"]
 
 
@@ -41,18 +59,22 @@ def noisy(tensors, kind):
     """Rounded to a dtype; f16 kept in f32; or f32 with noise as large as that of f16 on top."""
     rng = numpy.random.default_rng(0)
     if kind == "noise":
-        return {n: (x + rng.standard_normal(x.shape) * 2.0 ** -11).astype(F32)
-                for n, x in tensors.items()}
+        return {
+            n: (x + rng.standard_normal(x.shape) * 2.0**-11).astype(F32) for n, x in tensors.items()
+        }
     if kind == "f16 in f32":
         return {n: f16(x) for n, x in tensors.items()}
-    return {n: x.astype({"f32": F32, "f16": numpy.float16, "f64": numpy.float64}[kind])
-            for n, x in tensors.items()}
+    return {
+        n: x.astype({"f32": F32, "f16": numpy.float16, "f64": numpy.float64}[kind])
+        for n, x in tensors.items()
+    }
 
 
 NOISES = ["f32", "f16 in f32", "noise"]
 
 
 # ---- each mistake -------------------------------------------------------------------------------
+
 
 def plain(dim, base, **more):
     return {"name": "rope", "dim": dim, "base": base, **more}
@@ -80,8 +102,11 @@ def mistake(server, name, dim, base, length):
     if name == "half-minus-one-divisor":
         return cos_sin(t[:, None] * base ** (-numpy.arange(half) / (half - 1))), plain(dim, base), 0
     if name == "wrong-width":
-        return cos_sin(t[:, None] * inv_freq(2 * dim, base)[:half]), \
-            plain(2 * dim, base, partial_rotary_factor=0.5), 0
+        return (
+            cos_sin(t[:, None] * inv_freq(2 * dim, base)[:half]),
+            plain(2 * dim, base, partial_rotary_factor=0.5),
+            0,
+        )
     if name == "base-ignored":
         return cos_sin(t[:, None] * inv_freq(dim)), plain(dim, 3 * base), 0
     if name == "scaling-missing":
@@ -97,14 +122,29 @@ def mistake(server, name, dim, base, length):
     return cos_sin(t[:, None] * w, factor ** (2 if name.endswith("twice") else 0)), yarn, 0
 
 
-MISTAKES = ["inv-freq-bf16", "inv-freq-f16", "positions-bf16", "positions-f16", "angles-bf16",
-            "float32-angle", "off-by-one-position", "half-minus-one-divisor", "wrong-width",
-            "base-ignored", "scaling-missing", "scaling-wrong", "attention-factor-missing",
-            "attention-factor-twice", "attention-factor-wrong", "rotated-backwards"]
+MISTAKES = [
+    "inv-freq-bf16",
+    "inv-freq-f16",
+    "positions-bf16",
+    "positions-f16",
+    "angles-bf16",
+    "float32-angle",
+    "off-by-one-position",
+    "half-minus-one-divisor",
+    "wrong-width",
+    "base-ignored",
+    "scaling-missing",
+    "scaling-wrong",
+    "attention-factor-missing",
+    "attention-factor-twice",
+    "attention-factor-wrong",
+    "rotated-backwards",
+]
 
 
-@pytest.mark.parametrize("dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100),
-                                             (48, 25000.0, 1500)])
+@pytest.mark.parametrize(
+    "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
+)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_each_mistake(server, name, dim, base, length):
     tensors, expected, start = mistake(server, name, dim, base, length)
@@ -123,9 +163,14 @@ def test_every_mistake_of_the_contract_is_made():
     """Those of tensors and of other arithmetic are made further down, or in confusion.py."""
     listed = pathlib.Path(__file__).parents[2] / "core" / "diagnosis" / "bugs.def"
     codes = re.findall(r'BUG\(\w+, "([\w-]+)"', listed.read_text())
-    assert set(codes) - set(MISTAKES) == {"angles-f16", "layout-swapped", "columns-swapped",
-                                         "inv-freq-truncated", "cos-sin-swapped",
-                                         "config-ignored"}
+    assert set(codes) - set(MISTAKES) == {
+        "angles-f16",
+        "layout-swapped",
+        "columns-swapped",
+        "inv-freq-truncated",
+        "cos-sin-swapped",
+        "config-ignored",
+    }
 
 
 @pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
@@ -134,12 +179,14 @@ def test_frequencies(server, kind):
     posted = {"f32": F32, "bf16": bf16, "f16": f16}[kind](w)
     bug = None if kind == "f32" else f"inv-freq-{kind}"
     for expected in ({}, {"encoding": "rope"}):
-        assert verdict(diagnose(server, {"inv_freq": posted}, **expected)) == \
-            (known(bug) if bug or expected else CONSISTENT)
+        assert verdict(diagnose(server, {"inv_freq": posted}, **expected)) == (
+            known(bug) if bug or expected else CONSISTENT
+        )
     half = 10000.0 ** (-numpy.arange(64) / 63)
     for posted in (half.astype(F32), half.astype(numpy.float16)):
-        assert verdict(diagnose(server, {"inv_freq": posted}, encoding="rope")) == \
-            known("half-minus-one-divisor")
+        assert verdict(diagnose(server, {"inv_freq": posted}, encoding="rope")) == known(
+            "half-minus-one-divisor"
+        )
     angles = cos_sin(f16(f16(numpy.arange(900))[:, None] * f16(w)).astype(float))
     assert verdict(diagnose(server, angles, encoding="rope")) == known("angles-f16")
 
@@ -159,20 +206,38 @@ def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
 
 # ---- what is no mistake -------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
-@pytest.mark.parametrize("scheme", [plain(64, 10000), YARN, LLAMA, plain(32, 7),
-                                    plain(128, 10000, rotary_dim=2),
-                                    plain(96, 1000000, rope_type="ntk", factor=4)],
-                         ids=["plain", "yarn", "llama3", "base 7", "one pair", "ntk"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        plain(64, 10000),
+        YARN,
+        LLAMA,
+        plain(32, 7),
+        plain(128, 10000, rotary_dim=2),
+        plain(96, 1000000, rope_type="ntk", factor=4),
+    ],
+    ids=["plain", "yarn", "llama3", "base 7", "one pair", "ntk"],
+)
 def test_a_correct_table_is_never_a_mistake(server, scheme, noise):
     """The service's own tables, those of float64 and those of float32, expected or not."""
     w, factor = frequencies(server, scheme)
     start = 9000 if noise in NOISES else -20
     t = start + numpy.arange(150)
-    cos, sin = table(server, "rope", length=150, start=start, dtype="f64",
-                     **{k: v for k, v in scheme.items() if k != "name"})
-    for tensors in ({"cos": cos, "sin": sin}, cos_sin(t[:, None] * w, factor),
-                    float32_cos_sin(t, w, factor)):
+    cos, sin = table(
+        server,
+        "rope",
+        length=150,
+        start=start,
+        dtype="f64",
+        **{k: v for k, v in scheme.items() if k != "name"},
+    )
+    for tensors in (
+        {"cos": cos, "sin": sin},
+        cos_sin(t[:, None] * w, factor),
+        float32_cos_sin(t, w, factor),
+    ):
         seen = noisy(tensors, noise)
         report = diagnose(server, seen, encoding=scheme, start=start)
         assert verdict(report) == ("match", None), report
@@ -194,8 +259,10 @@ def test_float32_at_the_length_of_a_model(server):
 def test_a_base_is_found(server, base):
     base = float("%.2e" % base)
     t = numpy.arange(600)
-    for tensors in (noisy(cos_sin(t[:, None] * inv_freq(64, base)), "f32"),
-                    {"inv_freq": inv_freq(64, base).astype(F32)}):
+    for tensors in (
+        noisy(cos_sin(t[:, None] * inv_freq(64, base)), "f32"),
+        {"inv_freq": inv_freq(64, base).astype(F32)},
+    ):
         report = diagnose(server, tensors)
         assert report["verdict"] == "consistent"
         assert report["candidates"][0]["encoding"]["base"] == base
@@ -215,13 +282,16 @@ def test_another_scheme_or_none(server):
 
 # ---- what cannot be told ------------------------------------------------------------------------
 
+
 def test_ambiguity_is_said(server):
     """At position 0 every rotation is none; two mistakes that agree are both named."""
     first = {"cos": numpy.ones((1, 32)), "sin": numpy.zeros((1, 32))}
     for expected in ({}, {"encoding": plain(64, 10000)}):
         report = diagnose(server, first, **expected)
-        assert (report["verdict"], report["ambiguous"]) == \
-            ("match" if expected else "consistent", True)
+        assert (report["verdict"], report["ambiguous"]) == (
+            "match" if expected else "consistent",
+            True,
+        )
         assert any("equally well" in warning for warning in report["warnings"])
     report = diagnose(server, first, encoding=YARN)
     bugs = {candidate["bug"] for candidate in report["candidates"] if candidate["fits"]}
@@ -234,12 +304,15 @@ def test_ambiguity_is_said(server):
 
 # ---- the ways that cos and sin are kept ---------------------------------------------------------
 
+
 def test_complex_and_doubled_tables(server):
     parts = noisy(cos_sin(numpy.arange(300)[:, None] * inv_freq(64)), "f32")
     both = numpy.stack([parts["cos"], parts["sin"]], -1)
     assert verdict(diagnose(server, {"freqs_cis": both})) == CONSISTENT
-    for layout, double in (("half", lambda x: numpy.concatenate([x, x], -1)),
-                           ("interleaved", lambda x: numpy.repeat(x, 2, -1))):
+    for layout, double in (
+        ("half", lambda x: numpy.concatenate([x, x], -1)),
+        ("interleaved", lambda x: numpy.repeat(x, 2, -1)),
+    ):
         tensors = {name: double(x)[None] for name, x in parts.items()}
         for expected in ({"encoding": plain(64, 10000)}, {"encoding": "rope"}):
             report = diagnose(server, tensors, **expected)
@@ -251,8 +324,12 @@ def test_complex_and_doubled_tables(server):
 
 
 def test_a_config_is_expected(server):
-    config = {"model_type": "llama", "head_dim": 64, "rope_theta": 500000,
-              "rope_scaling": {"rope_type": "linear", "factor": 4}}
+    config = {
+        "model_type": "llama",
+        "head_dim": 64,
+        "rope_theta": 500000,
+        "rope_scaling": {"rope_type": "linear", "factor": 4},
+    }
     t = numpy.arange(200)[:, None]
     for factor, bug in ((4, None), (1, "scaling-missing"), (2, "scaling-wrong")):
         tensors = noisy(cos_sin(t * inv_freq(64, 500000) / factor), "f32")
@@ -260,13 +337,19 @@ def test_a_config_is_expected(server):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("dim,ours,theirs", [(32, "interleaved", "concatenated"),
-                                             (30, "concatenated", "interleaved"),
-                                             (33, "interleaved", "concatenated")])
+@pytest.mark.parametrize(
+    "dim,ours,theirs",
+    [
+        (32, "interleaved", "concatenated"),
+        (30, "concatenated", "interleaved"),
+        (33, "interleaved", "concatenated"),
+    ],
+)
 def test_rows_to_add(server, dim, ours, theirs, noise):
     for spacing in ("paper", "endpoint"):
-        rows = table(server, "sinusoidal", dim=dim, length=100, layout=theirs, spacing=spacing,
-                     dtype="f64")
+        rows = table(
+            server, "sinusoidal", dim=dim, length=100, layout=theirs, spacing=spacing, dtype="f64"
+        )
         posted = noisy({"table": rows}, noise)
         expected = {"name": "sinusoidal", "spacing": spacing, "layout": theirs}
         assert verdict(diagnose(server, posted, encoding=expected)) == ("match", None)
@@ -293,6 +376,7 @@ def test_time_steps(server):
 
 
 # ---- before and after ---------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("dtype", [numpy.float64, F32, numpy.float16])
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -326,12 +410,17 @@ def test_part_of_a_head(server):
         report = diagnose(server, {"q": q, "q_rotated": after}, axes="hsd")
         assert verdict(report) == CONSISTENT
         assert report["candidates"][0]["encoding"]["dim"] == width
-        report = diagnose(server, {"q": q, "q_rotated": after}, axes="hsd",
-                          encoding={"name": "rope", "rotary_dim": 8})
+        report = diagnose(
+            server,
+            {"q": q, "q_rotated": after},
+            axes="hsd",
+            encoding={"name": "rope", "rotary_dim": 8},
+        )
         assert verdict(report) == known(bug)
 
 
 # ---- every row ----------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("kind", [F32, numpy.float16, "bf16"])
 @pytest.mark.parametrize("sizes", [(1, 1), (30, 1), (1, 1000, 1, 1), (1, 1e-3)])
@@ -345,10 +434,12 @@ def test_each_head_is_judged_by_itself(server, sizes, kind):
         after = right.copy()
         if head is not None:
             after[0, head, 2345] = cast(rotated(q, numpy.arange(3000) + 1, "half"))[0, head, 2345]
-        report = diagnose(server, {"q": q, "q_rotated": after}, axes="bhsd", encoding="rope",
-                          layout="half")
-        assert (report["verdict"], report["bad_rows"], (report["first_bad"] or {}).get("row")) == \
-            (("match", 0, None) if head is None else ("unknown", 1, 2345)), head
+        report = diagnose(
+            server, {"q": q, "q_rotated": after}, axes="bhsd", encoding="rope", layout="half"
+        )
+        assert (report["verdict"], report["bad_rows"], (report["first_bad"] or {}).get("row")) == (
+            ("match", 0, None) if head is None else ("unknown", 1, 2345)
+        ), head
 
 
 def test_very_small_values_round_coarsely(server):
@@ -370,26 +461,38 @@ def test_very_small_values_round_coarsely(server):
 def test_elements_that_do_not_turn_stay_in_every_row_and_head(server, per_head, kind):
     q = bf16(numpy.random.default_rng(5).standard_normal((1, 20, 1500, 24)))
     after = rotated(q, numpy.arange(1500), "half", 8)
-    after = bf16(after) if kind == "bf16" else noisy({"y": after}, "noise")["y"] \
-        if kind == "noise" else after.astype(kind)
+    after = (
+        bf16(after)
+        if kind == "bf16"
+        else noisy({"y": after}, "noise")["y"]
+        if kind == "noise"
+        else after.astype(kind)
+    )
     q = q.astype(after.dtype)
     for row in (None, 1234):
         if row:
             after[0, 7, row, 17] += 0.25
-        report = diagnose(server, {"q": q, "q_rotated": after}, per_head=per_head,
-                          encoding={"name": "rope", "dim": 24, "rotary_dim": 8}, layout="half",
-                          **({} if per_head else {"axes": "bhsd"}))
+        report = diagnose(
+            server,
+            {"q": q, "q_rotated": after},
+            per_head=per_head,
+            encoding={"name": "rope", "dim": 24, "rotary_dim": 8},
+            layout="half",
+            **({} if per_head else {"axes": "bhsd"}),
+        )
         first = report["first_bad"] or {}
-        assert (report["verdict"], report["bad_rows"], first.get("row"), first.get("pair")) == \
-            (("unknown", 1, 1234, 17) if row else ("match", 0, None, None))
+        assert (report["verdict"], report["bad_rows"], first.get("row"), first.get("pair")) == (
+            ("unknown", 1, 1234, 17) if row else ("match", 0, None, None)
+        )
 
 
 def test_positions_of_each_batch_row_by_head(server):
     """[b, s]: a sequence that is padded on its left, and one that is not."""
     q = numpy.random.default_rng(2).standard_normal((2, 3, 90, 32)).astype(F32)
     places = numpy.stack([numpy.maximum(numpy.arange(90) - 20, 0), numpy.arange(90)])
-    after = numpy.concatenate([rotated(q[b:b + 1], places[b], "half")
-                               for b in range(2)]).astype(F32)
+    after = numpy.concatenate([rotated(q[b : b + 1], places[b], "half") for b in range(2)]).astype(
+        F32
+    )
     asked = {"per_head": True, "encoding": "rope", "layout": "half"}
     tensors = {"q": q, "q_rotated": after}
     report = diagnose(server, tensors, positions=places.tolist(), **asked)
@@ -423,8 +526,13 @@ def test_a_copy_in_a_doubled_table_is_looked_at(server):
 def test_one_element_of_one_head(server, kind):
     q = bf16(numpy.random.default_rng(2).standard_normal((1, 8, 400, 32)))
     after = rotated(q, numpy.arange(400), "half")
-    after = bf16(after) if kind == "bf16" else noisy({"y": after}, "noise")["y"] \
-        if kind == "noise" else after.astype(kind)
+    after = (
+        bf16(after)
+        if kind == "bf16"
+        else noisy({"y": after}, "noise")["y"]
+        if kind == "noise"
+        else after.astype(kind)
+    )
     q = q.astype(after.dtype)
     for row in (None, 333):
         if row:
@@ -439,28 +547,53 @@ def test_identical_tables(server, start):
     """Bit for bit, in the precision of what was posted."""
     for dtype in ("f32", "f16", "bf16", "f64"):
         for arithmetic in ("exact", "hf"):
-            posted = get(server, "/v1/encodings/rope/table", dim=64, length=400, start=start,
-                         dtype=dtype, arithmetic=arithmetic, data_format="base64").json["tensors"]
-            report = post_json(server, "/v1/diagnosis", {
-                "tensors": posted, "encoding": "rope", "start": start}).good().json
+            posted = get(
+                server,
+                "/v1/encodings/rope/table",
+                dim=64,
+                length=400,
+                start=start,
+                dtype=dtype,
+                arithmetic=arithmetic,
+                data_format="base64",
+            ).json["tensors"]
+            report = (
+                post_json(
+                    server, "/v1/diagnosis", {"tensors": posted, "encoding": "rope", "start": start}
+                )
+                .good()
+                .json
+            )
             assert report["identical_to"] == [arithmetic]
     exact = noisy(cos_sin(numpy.arange(2)[:, None] * inv_freq(64)), "f32")
     report = diagnose(server, {"cos": exact["cos"][:1], "sin": exact["sin"][:1]}, encoding="rope")
     assert report["identical_to"] == ["exact", "hf"]
-    w = numpy.array(get(server, "/v1/encodings/rope/frequencies", dim=64,
-                        arithmetic="hf").json["tensors"]["inv_freq"]["data"], F32)
+    w = numpy.array(
+        get(server, "/v1/encodings/rope/frequencies", dim=64, arithmetic="hf").json["tensors"][
+            "inv_freq"
+        ]["data"],
+        F32,
+    )
     report = diagnose(server, {"inv_freq": w}, encoding=plain(64, 10000))
     assert (report["verdict"], report["identical_to"]) == ("match", ["hf"])
-    report = diagnose(server, {"table": table(server, "sinusoidal", dim=33, length=70)},
-                      encoding="sinusoidal")
+    report = diagnose(
+        server, {"table": table(server, "sinusoidal", dim=33, length=70)}, encoding="sinusoidal"
+    )
     assert report["identical_to"] == ["exact"]
 
 
 # ---- nothing is expected ------------------------------------------------------------------------
 
-@pytest.mark.parametrize("base,words", [
-    (10000, "rope, base 10 000"), (10007, "rope, base 10 007 (usual: 10 000)"),
-    (777, "rope, base 777 (usual: 10 000)"), (500000, "rope, base 500 000")])
+
+@pytest.mark.parametrize(
+    "base,words",
+    [
+        (10000, "rope, base 10 000"),
+        (10007, "rope, base 10 007 (usual: 10 000)"),
+        (777, "rope, base 777 (usual: 10 000)"),
+        (500000, "rope, base 500 000"),
+    ],
+)
 def test_unusual_parameters_are_named(server, base, words):
     tensors = noisy(cos_sin(numpy.arange(600)[:, None] * inv_freq(64, base)), "f32")
     report = diagnose(server, tensors)
@@ -471,8 +604,11 @@ def test_unusual_parameters_are_named(server, base, words):
 
 def test_noise_is_near_nothing(server):
     rng = numpy.random.default_rng(5)
-    noise = {"cos": rng.standard_normal((300, 32)), "inv_freq": rng.uniform(0, 1, 32),
-             "table": rng.uniform(-1, 1, (300, 64))}
+    noise = {
+        "cos": rng.standard_normal((300, 32)),
+        "inv_freq": rng.uniform(0, 1, 32),
+        "table": rng.uniform(-1, 1, (300, 64)),
+    }
     for name, values in noise.items():
         for expected in ({}, {"encoding": "sinusoidal" if name == "table" else "rope"}):
             report = diagnose(server, {name: values}, **expected)
@@ -491,11 +627,19 @@ def test_a_table_with_one_bad_row_is_near(server):
 
 # ---- files that the service wrote ---------------------------------------------------------------
 
+
 @pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
-@pytest.mark.parametrize("name,scheme,places", [
-    ("rope", {"dim": 64}, {"length": 100}),
-    ("mrope", {"dim": 32, "mrope_section": "4,6,6"},
-     {"positions": "0,1,2,3,4,5;0,0,1,1,2,2;0,1,0,1,0,1"})])
+@pytest.mark.parametrize(
+    "name,scheme,places",
+    [
+        ("rope", {"dim": 64}, {"length": 100}),
+        (
+            "mrope",
+            {"dim": 32, "mrope_section": "4,6,6"},
+            {"positions": "0,1,2,3,4,5;0,0,1,1,2,2;0,1,0,1,0,1"},
+        ),
+    ],
+)
 def test_own_files_are_read_as_they_are(server, dtype, name, scheme, places):
     path = f"/v1/encodings/{name}/table"
     asked = {"dtype": dtype, **scheme, **places}
@@ -510,9 +654,21 @@ def test_own_files_are_read_as_they_are(server, dtype, name, scheme, places):
             says = kind in ("safetensors", "json")
             if says and expected or name == "mrope" and not says and not expected:
                 continue  # the file names its encoding; mrope is in no list
-            report = call(server, "POST", "/v1/diagnosis", body.body,
-                          {"Content-Type": body.headers["content-type"]}, **expected, **where,
-                          **raw, **tensor).good().json
+            report = (
+                call(
+                    server,
+                    "POST",
+                    "/v1/diagnosis",
+                    body.body,
+                    {"Content-Type": body.headers["content-type"]},
+                    **expected,
+                    **where,
+                    **raw,
+                    **tensor,
+                )
+                .good()
+                .json
+            )
             verdict_of = "match" if expected or says else "consistent"
             assert report["verdict"] == verdict_of, (kind, report)
             assert report["rows"] == shape[1]
@@ -531,8 +687,15 @@ def mrope_angles(places):
 
 def test_tables_at_coordinates(server):
     def look(places):
-        return verdict(diagnose(server, noisy(cos_sin(mrope_angles(places)), "f32"),
-                                encoding=MROPE, positions=PLACES.tolist()))
+        return verdict(
+            diagnose(
+                server,
+                noisy(cos_sin(mrope_angles(places)), "f32"),
+                encoding=MROPE,
+                positions=PLACES.tolist(),
+            )
+        )
+
     assert look(PLACES) == ("match", None)
     assert look(PLACES + 1) == known("off-by-one-position")
     assert look(PLACES[[0, 0, 0]])[0] == "other-scheme"

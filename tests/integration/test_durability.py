@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """In which order a stored table goes to the disk, and what is left when a call fails in the middle:
 disk_calls.c stands between the server and the C library."""
+
 import errno
 import http.client
 import os
@@ -9,9 +10,9 @@ import subprocess
 
 import numpy
 import pytest
+from test_tables import npy, numbers
 
 from service import call, get
-from test_tables import npy, numbers
 
 SOURCE = pathlib.Path(__file__).with_name("disk_calls.c")
 VALUES = [numbers(seed) for seed in range(4)]
@@ -20,14 +21,29 @@ VALUES = [numbers(seed) for seed in range(4)]
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     built = tmp_path_factory.mktemp("library") / "disk_calls.so"
-    subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
-                    built, SOURCE, "-ldl"], check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-D_GNU_SOURCE",
+            "-shared",
+            "-fPIC",
+            "-o",
+            built,
+            SOURCE,
+            "-ldl",
+        ],
+        check=True,
+    )
     return built
 
 
 @pytest.fixture
 def disk(library, tmp_path, start_server):
     """A folder of tables (others by renew), servers on it whose calls are noted, and the calls."""
+
     class Disk:
         log, folders = tmp_path / "calls", 0
 
@@ -38,13 +54,23 @@ def disk(library, tmp_path, start_server):
 
         def start(self, fail=None, writes=True):
             sanitizers = os.environ.get("ASAN_OPTIONS", "")
-            env = {"LD_PRELOAD": str(library), "DISK_LOG": str(self.log),
-                   "DISK_FOLDER": str(self.folder),
-                   "ASAN_OPTIONS": f"{sanitizers}:verify_asan_link_order=0".lstrip(":")}
+            env = {
+                "LD_PRELOAD": str(library),
+                "DISK_LOG": str(self.log),
+                "DISK_FOLDER": str(self.folder),
+                "ASAN_OPTIONS": f"{sanitizers}:verify_asan_link_order=0".lstrip(":"),
+            }
             if fail:
                 env["DISK_FAIL"] = fail
-            return start_server("--tables", self.folder, "--anonymous-writes", str(writes).lower(),
-                                "--tables-poll", "0", env=env)
+            return start_server(
+                "--tables",
+                self.folder,
+                "--anonymous-writes",
+                str(writes).lower(),
+                "--tables-poll",
+                "0",
+                env=env,
+            )
 
         def calls(self):
             """Since they were asked for last."""
@@ -115,14 +141,22 @@ def expect_nothing_changed(disk, server, name, values, versions):
         assert (got is None) if values is None else numpy.array_equal(got, values)
         entry = get(one, f"/v1/encodings/{name}")
         assert entry.status == (404 if values is None else 200)
-        assert values is None or (entry.json["versions"] == versions and
-                                  "damaged" not in entry.json)
+        assert values is None or (
+            entry.json["versions"] == versions and "damaged" not in entry.json
+        )
         assert "damaged" not in one.log_text()
 
 
-@pytest.mark.parametrize("what, number", [
-    ("fsync", errno.EIO), ("write", errno.ENOSPC), ("rename", errno.EIO), ("create", errno.EDQUOT),
-    ("mkdir", errno.EIO)])
+@pytest.mark.parametrize(
+    "what, number",
+    [
+        ("fsync", errno.EIO),
+        ("write", errno.ENOSPC),
+        ("rename", errno.EIO),
+        ("create", errno.EDQUOT),
+        ("mkdir", errno.EIO),
+    ],
+)
 def test_every_call_fails_once(disk, what, number):
     """The first, the second, and so on until a PUT no longer meets the failure. A refused table is
     not there, for the same server nor for the next; an older one stays; and the next PUT works."""
@@ -196,8 +230,9 @@ def test_killed_at_every_call(disk, name):
         assert first.stop() == 0
         killed = disk.start(f"any {at} 0")
         try:
-            answer = call(killed, method, "/v1/encodings/a",
-                          npy(VALUES[before]) if method == "PUT" else None)
+            answer = call(
+                killed, method, "/v1/encodings/a", npy(VALUES[before]) if method == "PUT" else None
+            )
             assert answer.status in (200, 201, 204)
             break
         except (OSError, http.client.HTTPException):
@@ -207,8 +242,10 @@ def test_killed_at_every_call(disk, name):
             server = disk.start(writes=writes)
             states.append(stored(server, "a"))
             assert "damaged" not in server.log_text()
-        assert all(any(state is one or numpy.array_equal(state, one) for one in (old, new))
-                   for state in states)
+        assert all(
+            any(state is one or numpy.array_equal(state, one) for one in (old, new))
+            for state in states
+        )
         assert (states[0] is None) == (states[1] is None)
         assert states[0] is None or (states[0] == states[1]).all()
         assert put(server, "a", VALUES[3]).json["version"] in (before + 1, before + 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every format is read by the library that people read it with, and is accepted back."""
+
 import base64
 import io
 import json
@@ -73,12 +74,15 @@ def test_bf16(server):
     assert numpy.allclose(got, numpy.cos(reference()), rtol=2**-8, atol=2**-9)
 
 
-@pytest.mark.parametrize("accept, expected", [
-    ("application/x-npy", "application/x-npy"),
-    ("application/json;q=0.5, application/x-safetensors", SAFETENSORS),
-    ("*/*", "application/json"),
-    ("application/octet-stream;q=0.2, */*;q=0.1", "application/octet-stream"),
-])
+@pytest.mark.parametrize(
+    "accept, expected",
+    [
+        ("application/x-npy", "application/x-npy"),
+        ("application/json;q=0.5, application/x-safetensors", SAFETENSORS),
+        ("*/*", "application/json"),
+        ("application/octet-stream;q=0.2, */*;q=0.1", "application/octet-stream"),
+    ],
+)
 def test_accept(server, accept, expected):
     answer = get(server, TABLE, {"Accept": accept}, dim=4, length=1)
     assert (answer.status, answer.headers["content-type"]) == (200, expected)
@@ -101,35 +105,69 @@ def test_there_and_back(server, dtype, layout):
 
     file = io.BytesIO()
     numpy.save(file, x)
-    once = call(server, "POST", "/v1/rotation", file.getvalue(),
-                {"Content-Type": "application/x-npy"}, **where)
+    once = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        file.getvalue(),
+        {"Content-Type": "application/x-npy"},
+        **where,
+    )
     assert once.status == 200, once.body
     assert once.headers["content-type"] == "application/x-npy"
     assert numpy.array_equal(once.npy, turned["q"])
-    again = call(server, "POST", "/v1/rotation", once.body,
-                 {"Content-Type": "application/x-npy"}, inverse=True, **where)
+    again = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        once.body,
+        {"Content-Type": "application/x-npy"},
+        inverse=True,
+        **where,
+    )
     assert numpy.array_equal(again.npy, back)
 
-    raw = call(server, "POST", "/v1/rotation", x.tobytes(),
-               {"Content-Type": "application/octet-stream", "Tensor-Dtype": dtype,
-                "Tensor-Shape": "2,3,5,16"}, **where)
+    raw = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        x.tobytes(),
+        {
+            "Content-Type": "application/octet-stream",
+            "Tensor-Dtype": dtype,
+            "Tensor-Shape": "2,3,5,16",
+        },
+        **where,
+    )
     assert raw.status == 200, raw.body
     assert raw.body == turned["q"].tobytes()
 
 
 def test_json_there_and_back(server):
     x = numpy.random.default_rng(8).standard_normal((1, 2, 3, 4))
-    body = {"encoding": "rope", "layout": "half", "axes": "bhsd", "positions": {"start": -2},
-            "tensors": {"q": {"dtype": "f64", "shape": list(x.shape), "data": x.tolist()}}}
+    body = {
+        "encoding": "rope",
+        "layout": "half",
+        "axes": "bhsd",
+        "positions": {"start": -2},
+        "tensors": {"q": {"dtype": "f64", "shape": list(x.shape), "data": x.tolist()}},
+    }
     turned = post_json(server, "/v1/rotation", body)
     assert turned.status == 200, turned.body
     body["tensors"] = turned.json["tensors"]
     back = post_json(server, "/v1/rotation", body | {"inverse": True}).json["tensors"]["q"]["data"]
     assert numpy.abs(numpy.array(back) - x).max() < 1e-15 * 8
-    with_base64 = {"q": {"dtype": "f64", "shape": list(x.shape),
-                         "base64": base64.b64encode(x.tobytes()).decode()}}
-    assert post_json(server, "/v1/rotation", body | {"tensors": with_base64}).json["tensors"] == \
-        turned.json["tensors"]
+    with_base64 = {
+        "q": {
+            "dtype": "f64",
+            "shape": list(x.shape),
+            "base64": base64.b64encode(x.tobytes()).decode(),
+        }
+    }
+    assert (
+        post_json(server, "/v1/rotation", body | {"tensors": with_base64}).json["tensors"]
+        == turned.json["tensors"]
+    )
 
 
 def test_sniffed_without_a_content_type(server):
@@ -137,13 +175,26 @@ def test_sniffed_without_a_content_type(server):
     x = numpy.ones((1, 1, 2, 4), numpy.float32)
     file = io.BytesIO()
     numpy.save(file, x)
-    bodies = {"application/x-npy": file.getvalue(), SAFETENSORS: safetensors_save({"q": x}),
-              "application/json": json.dumps({"tensors": {"q": {
-                  "dtype": "f32", "shape": [1, 1, 2, 4], "data": x.tolist()}}}).encode()}
+    bodies = {
+        "application/x-npy": file.getvalue(),
+        SAFETENSORS: safetensors_save({"q": x}),
+        "application/json": json.dumps(
+            {"tensors": {"q": {"dtype": "f32", "shape": [1, 1, 2, 4], "data": x.tolist()}}}
+        ).encode(),
+    }
     for media_type, body in bodies.items():
         for sent in ("application/x-www-form-urlencoded", "application/octet-stream"):
-            answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": sent},
-                          encoding="rope", layout="half", axes="bhsd", start=0)
+            answer = call(
+                server,
+                "POST",
+                "/v1/rotation",
+                body,
+                {"Content-Type": sent},
+                encoding="rope",
+                layout="half",
+                axes="bhsd",
+                start=0,
+            )
             assert answer.status == 200, answer.body
             assert answer.headers["content-type"] == media_type
 
@@ -151,11 +202,18 @@ def test_sniffed_without_a_content_type(server):
 def test_metadata_holds_parameters(server):
     """The prefix posenc. is ours; other metadata comes back."""
     x = numpy.ones((1, 1, 2, 4), numpy.float32)
-    body = safetensors_save({"q": x}, metadata={"posenc.encoding": "rope", "posenc.layout": "half",
-                                                "posenc.axes": "bhsd", "posenc.start": "1",
-                                                "note": "mine"})
+    body = safetensors_save(
+        {"q": x},
+        metadata={
+            "posenc.encoding": "rope",
+            "posenc.layout": "half",
+            "posenc.axes": "bhsd",
+            "posenc.start": "1",
+            "note": "mine",
+        },
+    )
     answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": SAFETENSORS})
     assert answer.status == 200, answer.body
     assert numpy.allclose(answer.tensors["q"], rotated(x, [1, 2], "half"), atol=1e-6)
     size = int.from_bytes(answer.body[:8], "little")
-    assert json.loads(answer.body[8:8 + size])["__metadata__"]["note"] == "mine"
+    assert json.loads(answer.body[8 : 8 + size])["__metadata__"]["note"] == "mine"

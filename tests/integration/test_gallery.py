@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The gallery of the page: every number in its sentences is what the API answers, and the configs
 that the page has are those that were published."""
+
 import functools
 import json
 import math
@@ -31,6 +32,7 @@ def asked(server, target, json=None, model=None):
 def at(answers, path):
     def step(tree, name):
         return tree[int(name) if isinstance(tree, list) else name]
+
     return functools.reduce(step, path.split("."), answers)
 
 
@@ -41,8 +43,10 @@ def counted(values, check):
 
 def alike(lists, rows=4):
     """The one row in which two lists agree."""
-    one, two = ([values[i:i + len(values) // rows]
-                 for i in range(0, len(values), len(values) // rows)] for values in lists)
+    one, two = (
+        [values[i : i + len(values) // rows] for i in range(0, len(values), len(values) // rows)]
+        for values in lists
+    )
     [row] = [i for i in range(rows) if one[i] == two[i]]
     return row
 
@@ -55,11 +59,13 @@ TAKEN = {
     "max": lambda values, _: max(values),
     "argmax": lambda values, check: values.index(max(values)) + check.get("plus", 0),
     # A row equal to the one before it, after which nothing is told apart.
-    "repeated": lambda values, check: check["plus"] + next(
-        i for i in range(1, len(values)) if values[i] == values[i - 1]),
+    "repeated": lambda values, check: (
+        check["plus"] + next(i for i in range(1, len(values)) if values[i] == values[i - 1])
+    ),
     "count": counted,
     "shifted": lambda lists, check: counted(
-        [abs(one - two) * check["by"] / (2 * math.pi) for one, two in zip(*lists)], check),
+        [abs(one - two) * check["by"] / (2 * math.pi) for one, two in zip(*lists)], check
+    ),
     # DeepSeek's softmax scale is its multiplier over the root of the whole width.
     "width": lambda values, _: (values[0] / values[1]) ** 2,
     "alike": lambda lists, _: alike(lists),
@@ -100,8 +106,10 @@ def test_every_link_of_the_gallery_leads_to_a_view():
 
 def part(small, whole):
     """Whether everything of one config stands in another."""
-    return all(part(value, whole.get(key)) if isinstance(value, dict) else whole.get(key) == value
-               for key, value in small.items())
+    return all(
+        part(value, whole.get(key)) if isinstance(value, dict) else whole.get(key) == value
+        for key, value in small.items()
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Heads of GGUF files, tests/data/gguf, made by gguf-py of the configs in tests/data/configs: what
 each gives is what its config.json gives, but for layout, which the conversion may change."""
+
 import json
 import pathlib
 import struct
@@ -15,8 +16,15 @@ HEADS = {path.stem: path.read_bytes() for path in sorted((DATA / "gguf").glob("*
 LAYERS = {"gemma-3-27b", "olmo-3.1"}
 # llama.cpp rounds the ends of yarn's ramp, and this model does not.
 ENGINE = {"gpt-oss-120b": {"truncate": True}}
-INTERLEAVED = {"chatglm2-6b", "command-r", "deepseek-v3", "devstral-small-2", "kimi-k2",
-               "llama-3.1", "mistral-7b-v0.3"}
+INTERLEAVED = {
+    "chatglm2-6b",
+    "command-r",
+    "deepseek-v3",
+    "devstral-small-2",
+    "kimi-k2",
+    "llama-3.1",
+    "mistral-7b-v0.3",
+}
 
 
 def post(server, head, path="/v1/config", kind="application/x-gguf", **parameters):
@@ -26,8 +34,10 @@ def post(server, head, path="/v1/config", kind="application/x-gguf", **parameter
 def pairs_of(server, answer):
     """Frequencies and factors, as the answer's own link gives them."""
     told = get(server, answer["links"]["frequencies"] + "&dtype=f64").good().json
-    return (numpy.array(told["tensors"]["inv_freq"]["data"]),
-            [told.get(name, 1) for name in ("attention_factor", "softmax_scale_multiplier")])
+    return (
+        numpy.array(told["tensors"]["inv_freq"]["data"]),
+        [told.get(name, 1) for name in ("attention_factor", "softmax_scale_multiplier")],
+    )
 
 
 def compared(server, name, **parameters):
@@ -76,8 +86,18 @@ def test_layers(server):
 
 def test_serves_views(server):
     """As a config.json does: recognised by its magic, parameters beside it, coded or not."""
-    told = post(server, HEADS["qwen3-8b"], "/v1/encodings/rope/table", "application/octet-stream",
-                length=3, base=5000).good().json
+    told = (
+        post(
+            server,
+            HEADS["qwen3-8b"],
+            "/v1/encodings/rope/table",
+            "application/octet-stream",
+            length=3,
+            base=5000,
+        )
+        .good()
+        .json
+    )
     assert told["encoding"]["base"] == 5000 and told["encoding"]["dim"] == 128
     assert post(server, HEADS["gpt2"], "/v1/encodings/rope/table", length=3).status == 422
 
@@ -95,9 +115,11 @@ def text(value):
 
 
 def head_of(*pairs, architecture="llama", tensors=0, version=3, infos=b""):
-    keys = [kv("general.architecture", STRING, text(architecture)),
-            *(kv(f"{architecture}.{key}", kind, value) for key, kind, value in pairs)]
-    return (b"GGUF" + struct.pack("<IQQ", version, tensors, len(keys)) + b"".join(keys) + infos)
+    keys = [
+        kv("general.architecture", STRING, text(architecture)),
+        *(kv(f"{architecture}.{key}", kind, value) for key, kind, value in pairs),
+    ]
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, len(keys)) + b"".join(keys) + infos
 
 
 SIZES = (("embedding_length", U32, 64), ("attention.head_count", U32, 8))
@@ -107,30 +129,44 @@ def rope_of(server, *pairs, **more):
     return post(server, head_of(*SIZES, *pairs, **more)).good().json
 
 
-@pytest.mark.parametrize("pairs,expected", [
-    ([("rope.scaling.factor", F32, 4)], {"rope_type": "linear", "factor": 4}),
-    ([("rope.scale_linear", F32, 2)], {"rope_type": "linear", "factor": 2}),
-    ([("rope.scaling.type", STRING, text("none")), ("rope.scaling.factor", F32, 4)],
-     {"rope_type": "default", "factor": None}),
-    ([("rope.scaling.type", STRING, text("linear"))], {"rope_type": "default"}),
-    ([("rope.dimension_count", U32, 4)], {"rotary_dim": 4}),
-    ([("rope.dimension_count", U32, 8)], {"rotary_dim": None}),
-    ([("attention.key_length", U32, 16)], {"dim": 16}),
-    ([], {"base": 10000, "layout": "interleaved"}),
-])
+@pytest.mark.parametrize(
+    "pairs,expected",
+    [
+        ([("rope.scaling.factor", F32, 4)], {"rope_type": "linear", "factor": 4}),
+        ([("rope.scale_linear", F32, 2)], {"rope_type": "linear", "factor": 2}),
+        (
+            [("rope.scaling.type", STRING, text("none")), ("rope.scaling.factor", F32, 4)],
+            {"rope_type": "default", "factor": None},
+        ),
+        ([("rope.scaling.type", STRING, text("linear"))], {"rope_type": "default"}),
+        ([("rope.dimension_count", U32, 4)], {"rotary_dim": 4}),
+        ([("rope.dimension_count", U32, 8)], {"rotary_dim": None}),
+        ([("attention.key_length", U32, 16)], {"dim": 16}),
+        ([], {"base": 10000, "layout": "interleaved"}),
+    ],
+)
 def test_keys(server, pairs, expected):
     """As load_hparams reads them: a factor alone is linear, none is nothing."""
     encoding = rope_of(server, *pairs)["encoding"]
     assert {name: encoding.get(name) for name in expected} == expected
 
 
-@pytest.mark.parametrize("pairs,word", [
-    ([("rope.scaling.attn_factor", F32, 2)], "not scaled"),
-    ([("rope.scaling.finetuned", BOOL, True)], "may be about positions"),
-    ([("rope.scaling.type", STRING, text("yarn")), ("rope.scaling.factor", F32, 4),
-      ("rope.scaling.yarn_attn_factor", F32, 2), ("rope.scaling.original_context_length", U32, 9)],
-     "whole attention factor"),
-])
+@pytest.mark.parametrize(
+    "pairs,word",
+    [
+        ([("rope.scaling.attn_factor", F32, 2)], "not scaled"),
+        ([("rope.scaling.finetuned", BOOL, True)], "may be about positions"),
+        (
+            [
+                ("rope.scaling.type", STRING, text("yarn")),
+                ("rope.scaling.factor", F32, 4),
+                ("rope.scaling.yarn_attn_factor", F32, 2),
+                ("rope.scaling.original_context_length", U32, 9),
+            ],
+            "whole attention factor",
+        ),
+    ],
+)
 def test_warnings(server, pairs, word):
     assert any(word in warning for warning in rope_of(server, *pairs)["warnings"])
 
@@ -164,16 +200,21 @@ def file_of(architecture, pairs, *tensors):
 
 
 LONG, SHORT = [1.5, 2.0, 3.0, 4.0], [1.0, 1.25, 1.5, 1.75]
-LONGROPE = [("rope_factors_long.weight", 0, struct.pack("<4f", *LONG), 4),
-            ("rope_factors_short.weight", 0, struct.pack("<4f", *SHORT), 4)]
+LONGROPE = [
+    ("rope_factors_long.weight", 0, struct.pack("<4f", *LONG), 4),
+    ("rope_factors_short.weight", 0, struct.pack("<4f", *SHORT), 4),
+]
 
 
 @pytest.mark.parametrize("kind", [None, "none", "longrope"])
 def test_longrope_by_its_tensors(server, kind):
     """Conversions of Phi-3 write no type of scaling: both tensors are longrope, and llama.cpp takes
     either by the length of the context, with the factor of the file."""
-    pairs = [("rope.scaling.original_context_length", U32, 32), ("context_length", U32, 128),
-             ("rope.scaling.attn_factor", F32, 1.25)]
+    pairs = [
+        ("rope.scaling.original_context_length", U32, 32),
+        ("context_length", U32, 128),
+        ("rope.scaling.attn_factor", F32, 1.25),
+    ]
     if kind:
         pairs.append(("rope.scaling.type", STRING, text(kind)))
     answer = post(server, file_of("phi3", pairs, *LONGROPE)).good().json
@@ -193,8 +234,9 @@ def test_one_tensor_of_longrope_is_not_two(server):
 @pytest.mark.parametrize("kind, dtype", [(0, "<f4"), (1, "<f2"), (28, "<f8"), (30, "bf16")])
 def test_factors_of_every_float(server, kind, dtype):
     numbers = numpy.array(LONG, "<f4")
-    packed = numbers.view("<u2")[1::2].tobytes() if dtype == "bf16" else \
-        numbers.astype(dtype).tobytes()
+    packed = (
+        numbers.view("<u2")[1::2].tobytes() if dtype == "bf16" else numbers.astype(dtype).tobytes()
+    )
     answer = post(server, file_of("llama", [], ("rope_freqs.weight", kind, packed, 4))).good().json
     assert answer["encoding"]["rope_type"] == "custom"
     assert answer["encoding"]["freq_factors"] == LONG
@@ -206,8 +248,10 @@ def test_factors_of_blocks_are_told(server):
     quantized = file_of("llama", [], ("rope_freqs.weight", 8, bytes(34), 32))
     answer = post(server, quantized).good().json
     assert answer["encoding"]["rope_type"] == "default"
-    assert any("rope_freqs.weight" in warning and "no list of F32" in warning
-               for warning in answer["warnings"])
+    assert any(
+        "rope_freqs.weight" in warning and "no list of F32" in warning
+        for warning in answer["warnings"]
+    )
 
 
 def test_factors_that_were_cut(server):
@@ -234,16 +278,20 @@ def test_architectures(server):
         assert word in post(server, head_of(*SIZES, architecture=name)).json["detail"]
 
 
-@pytest.mark.parametrize("head,word", [
-    (b"GGUF", "24 bytes"), (head_of(version=1), "version 1"),
-    (head_of(*SIZES)[:-3], "key 3 of 3"),
-    (head_of(("x", (13, "I"), 1)), "no type 13"),
-    (head_of(("x", ARRAY, struct.pack("<IQ", 9, 1))), "array of type 9"),
-    (head_of(("x", ARRAY, struct.pack("<IQ", 6, 2 ** 62))), "key 2 of 2"),
-    (head_of(("x\n", U32, 1)), "no plain text"),
-    (b"GGUF" + struct.pack("<IQQ", 3, 0, 2 ** 60), "of 1152921504606846976"),
-    (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "general.architecture"),
-])
+@pytest.mark.parametrize(
+    "head,word",
+    [
+        (b"GGUF", "24 bytes"),
+        (head_of(version=1), "version 1"),
+        (head_of(*SIZES)[:-3], "key 3 of 3"),
+        (head_of(("x", (13, "I"), 1)), "no type 13"),
+        (head_of(("x", ARRAY, struct.pack("<IQ", 9, 1))), "array of type 9"),
+        (head_of(("x", ARRAY, struct.pack("<IQ", 6, 2**62))), "key 2 of 2"),
+        (head_of(("x\n", U32, 1)), "no plain text"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "of 1152921504606846976"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "general.architecture"),
+    ],
+)
 def test_refused(server, head, word):
     answer = post(server, head)
     assert answer.status == 400 and word in answer.json["detail"]

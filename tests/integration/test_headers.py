@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the heads of 304, 206 and HEAD say, beside that of the 200 that they stand for; and which
 answer an Accept field gets."""
+
 import gzip
 import http.client
 import itertools
@@ -42,8 +43,11 @@ def test_304_has_the_head_of_200(server, form, coding, length):
     assert not (head.body or unmade.body or by_head.body or kept.body)
     for answer in (head, unmade, by_head, kept, again):
         assert told(answer) == told(full)
-    sizes = {a.headers["content-length"] for a in (head, unmade, by_head, kept)
-             if a.headers.get("content-length", "0") != "0"}  # text is as long as it turns out
+    sizes = {
+        a.headers["content-length"]
+        for a in (head, unmade, by_head, kept)
+        if a.headers.get("content-length", "0") != "0"
+    }  # text is as long as it turns out
     text = form in ("json", "csv")
     assert sizes <= {str(len(full.body))} and (text or sizes)
     wanted = coding if text and coding in ("gzip", "zstd", "deflate") else None
@@ -55,8 +59,10 @@ def test_304_has_the_head_of_200(server, form, coding, length):
 
 def test_codings_have_tags_of_their_own(server):
     ask = {"dim": 32, "length": 100, "base": next(FRESH)}
-    tags = [get(server, TABLE, {"Accept-Encoding": coding}, **ask).headers["etag"]
-            for coding in ("identity", "gzip", "zstd", "deflate")]
+    tags = [
+        get(server, TABLE, {"Accept-Encoding": coding}, **ask).headers["etag"]
+        for coding in ("identity", "gzip", "zstd", "deflate")
+    ]
     assert len(set(tags)) == 4
     for i, j in itertools.product(range(4), range(4)):
         coding = ("identity", "gzip", "zstd", "deflate")[i]
@@ -82,9 +88,11 @@ def test_206_has_the_head_of_200(server, form, kept):
 
 def test_tags_of_equal_bytes(server):
     """0 and -0 as a number are the same table; in a list they are not, sin tells them apart."""
+
     def asked(**parameters):
         answer = get(server, TABLE, dim=8, format="raw", **parameters).good()
         return answer.headers["etag"], answer.body
+
     assert asked(length=3, start="-0") == asked(length=3, start="0") == asked(length=3)
     assert asked(length=1, step="-0") == asked(length=1, step="0")
     plus, minus = asked(positions="0"), asked(positions="-0")
@@ -95,19 +103,34 @@ JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-str
 CSV = "text/csv; charset=utf-8; header=present"
 
 
-@pytest.mark.parametrize("accept, expected", [
-    (f"{NPY};q=5, {JSON};q=1", JSON),  # nothing is better than 1: the first of the route's list
-    (f"{NPY};q=1.001, {JSON}", JSON), (f"{NPY};q=9.999, {JSON};q=1.000", JSON),
-    (f"{NPY};q=2, {JSON};q=0.999", NPY), (f"{NPY};q=0.9, {JSON};q=0.8", NPY),
-    (f"{NPY};q=0.001, {JSON};q=0", NPY), (f"{NPY};q=0.500, {JSON};q=0.499", NPY),
-    (f"{NPY};q=0.5, {JSON};q=0.5", JSON), (f"{JSON};q=0.5, */*;q=0.5, {NPY}", NPY),
-    (f"{NPY};q=0.1234, {JSON};q=0.123", JSON), (f"{NPY};q=0, */*", JSON),
-    (f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, text/*;q=0.4, image/*;q=0.4, "
-     "application/x-safetensors;q=0.5", "application/x-safetensors"),
-    (f"text/*, {JSON};q=0.9", CSV), (f"*/*;q=0.8, text/csv;header=present", CSV),
-    ("text/html, */*;q=0.8", JSON),
-    (f"application/*;q=0.7, {JSON};q=0.6, {NPY};q=0.6, {RAW};q=0.6", "application/x-safetensors"),
-])
+@pytest.mark.parametrize(
+    "accept, expected",
+    [
+        (f"{NPY};q=5, {JSON};q=1", JSON),  # nothing is better than 1: the first of the route's list
+        (f"{NPY};q=1.001, {JSON}", JSON),
+        (f"{NPY};q=9.999, {JSON};q=1.000", JSON),
+        (f"{NPY};q=2, {JSON};q=0.999", NPY),
+        (f"{NPY};q=0.9, {JSON};q=0.8", NPY),
+        (f"{NPY};q=0.001, {JSON};q=0", NPY),
+        (f"{NPY};q=0.500, {JSON};q=0.499", NPY),
+        (f"{NPY};q=0.5, {JSON};q=0.5", JSON),
+        (f"{JSON};q=0.5, */*;q=0.5, {NPY}", NPY),
+        (f"{NPY};q=0.1234, {JSON};q=0.123", JSON),
+        (f"{NPY};q=0, */*", JSON),
+        (
+            f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, text/*;q=0.4, image/*;q=0.4, "
+            "application/x-safetensors;q=0.5",
+            "application/x-safetensors",
+        ),
+        (f"text/*, {JSON};q=0.9", CSV),
+        ("*/*;q=0.8, text/csv;header=present", CSV),
+        ("text/html, */*;q=0.8", JSON),
+        (
+            f"application/*;q=0.7, {JSON};q=0.6, {NPY};q=0.6, {RAW};q=0.6",
+            "application/x-safetensors",
+        ),
+    ],
+)
 def test_accept(server, accept, expected):
     answer = get(server, TABLE, {"Accept": accept}, dim=8, length=3).good()
     assert answer.headers["content-type"] == expected
@@ -115,9 +138,15 @@ def test_accept(server, accept, expected):
 
 def test_answers_in_a_row_have_their_own_values(server):
     """Short answers of one connection, alike and unlike in turns, are what each is alone."""
-    asks = [f"{TABLE}?dim=8&length=6&format=raw", "/livez", f"{TABLE}?dim=8&length=6&format=raw",
-            f"{TABLE}?dim=8&length=6&format=raw&base=500000.5", "/v1/unknown", "/livez",
-            f"{TABLE}?dim=6&length=8&format=raw"]
+    asks = [
+        f"{TABLE}?dim=8&length=6&format=raw",
+        "/livez",
+        f"{TABLE}?dim=8&length=6&format=raw",
+        f"{TABLE}?dim=8&length=6&format=raw&base=500000.5",
+        "/v1/unknown",
+        "/livez",
+        f"{TABLE}?dim=6&length=8&format=raw",
+    ]
     alone = [call(server, "GET", ask) for ask in asks]
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     ids = set()
@@ -127,14 +156,16 @@ def test_answers_in_a_row_have_their_own_values(server):
         body, names = got.read(), [name.lower() for name, _ in got.getheaders()]
         assert got.status == want.status and len(set(names)) == len(names)
         assert want.status == 404 or body == want.body
-        assert {name.lower(): value for name, value in got.getheaders()
-                if name.lower() not in OWN} == told(want)
+        assert {
+            name.lower(): value for name, value in got.getheaders() if name.lower() not in OWN
+        } == told(want)
         ids.add(got.headers["X-Request-Id"])
     connection.close()
     assert len(ids) == len(asks)
 
 
 # ---- lists ---------------------------------------------------------------------------------------
+
 
 def swapped(value):
     return value.swapcase()
@@ -147,8 +178,10 @@ def padded(value):
 
 def quoted(value):
     """A parameter of each element whose text has what else would end the element."""
-    return ",".join(re.sub(r"^([^;]*)", r'\1;a="b, */*;q=1, gzip, \\", c; q=0"', part)
-                    for part in value.split(","))
+    return ",".join(
+        re.sub(r"^([^;]*)", r'\1;a="b, */*;q=1, gzip, \\", c; q=0"', part)
+        for part in value.split(",")
+    )
 
 
 def split(value):
@@ -174,17 +207,38 @@ def lists(server, path, fields, body=None, **parameters):
     return answer.status, [answer.headers.get(word) for word in words], found
 
 
-ACCEPTS = [f"{NPY};q=0.5,{JSON};q=0.4", f"{JSON};q=0.1,{NPY}", "image/*", "image/*;q=0.2,text/csv",
-           "*/*;q=0.1,application/*;q=0.2,image/svg+xml;q=0.3", "text/html", f"{NPY};q=0,*/*;q=0.5",
-           "text/nothing", f"{JSON};q=0"]
-ACCEPT_ENCODINGS = ["gzip", "zstd;q=0.5,gzip;q=0.6", "*;q=0.5,zstd;q=0", "identity;q=0,gzip",
-                    "x-gzip", "br,deflate", "identity,gzip;q=0.5", "*;q=0", "gzip;q=0,*"]
+ACCEPTS = [
+    f"{NPY};q=0.5,{JSON};q=0.4",
+    f"{JSON};q=0.1,{NPY}",
+    "image/*",
+    "image/*;q=0.2,text/csv",
+    "*/*;q=0.1,application/*;q=0.2,image/svg+xml;q=0.3",
+    "text/html",
+    f"{NPY};q=0,*/*;q=0.5",
+    "text/nothing",
+    f"{JSON};q=0",
+]
+ACCEPT_ENCODINGS = [
+    "gzip",
+    "zstd;q=0.5,gzip;q=0.6",
+    "*;q=0.5,zstd;q=0",
+    "identity;q=0,gzip",
+    "x-gzip",
+    "br,deflate",
+    "identity,gzip;q=0.5",
+    "*;q=0",
+    "gzip;q=0,*",
+]
 
 
 @pytest.mark.parametrize("spelled", [swapped, padded, quoted, split])
-@pytest.mark.parametrize("name, value", [*(("Accept", value) for value in ACCEPTS),
-                                         *(("Accept-Encoding", value)
-                                           for value in ACCEPT_ENCODINGS)])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *(("Accept", value) for value in ACCEPTS),
+        *(("Accept-Encoding", value) for value in ACCEPT_ENCODINGS),
+    ],
+)
 def test_a_list_however_it_is_spelled(server, name, value, spelled):
     """The same answer, made anew and kept: in other letters, with blanks and nothing between
     commas, with quoted commas, in several fields."""
@@ -203,9 +257,20 @@ def test_a_list_however_it_is_spelled(server, name, value, spelled):
         assert found[:2] == want[:2] and (found[0] >= 400 or found[2] == want[2])
 
 
-@pytest.mark.parametrize("before, after", [
-    ("", ""), ("", ', "other"'), ('"other", ', ""), (", ,\t", " ,"), ('"a,b", ', ', "*"'),
-    ('"a,', ""), ('"a", W/"b", ', ""), ("W/", ""), ('"a\\", ', ', "b"')])
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("", ""),
+        ("", ', "other"'),
+        ('"other", ', ""),
+        (", ,\t", " ,"),
+        ('"a,b", ', ', "*"'),
+        ('"a,', ""),
+        ('"a", W/"b", ', ""),
+        ("W/", ""),
+        ('"a\\", ', ', "b"'),
+    ],
+)
 def test_a_list_of_tags(server, before, after):
     """A comma, a star and a backslash in a tag are part of it; in one field and in several."""
     ask = {"dim": 8, "length": 3}
@@ -217,19 +282,46 @@ def test_a_list_of_tags(server, before, after):
         assert status == (304 if found else 200), fields
 
 
-@pytest.mark.parametrize("value, any_tag", [
-    ("*", True), (" * ", True), ('"*"', False), ('"a,*"', False), ('"a, *"', False),
-    ('W/"*"', False), ("*a", False), ('"a*', False), ('"', False), ("", False), (",", False)])
+@pytest.mark.parametrize(
+    "value, any_tag",
+    [
+        ("*", True),
+        (" * ", True),
+        ('"*"', False),
+        ('"a,*"', False),
+        ('"a, *"', False),
+        ('W/"*"', False),
+        ("*a", False),
+        ('"a*', False),
+        ('"', False),
+        ("", False),
+        (",", False),
+    ],
+)
 def test_a_star_among_tags(server, value, any_tag):
-    assert lists(server, TABLE, {"If-None-Match": value}, dim=8, length=3)[0] == \
-        (304 if any_tag else 200)
+    assert lists(server, TABLE, {"If-None-Match": value}, dim=8, length=3)[0] == (
+        304 if any_tag else 200
+    )
 
 
-@pytest.mark.parametrize("value, status", [
-    ("gzip", 200), ("GZIP", 200), ("\tgzip ", 200), (",gzip,", 200), ("x-GZip", 200),
-    (["gzip"], 200),
-    ("gzip, gzip", 415), (["gzip", "gzip"], 415), ("gzip;a=b", 415), ("gzi", 415), ("gzipp", 415),
-    ('"gzip"', 415), ("gzip,identity", 415)])
+@pytest.mark.parametrize(
+    "value, status",
+    [
+        ("gzip", 200),
+        ("GZIP", 200),
+        ("\tgzip ", 200),
+        (",gzip,", 200),
+        ("x-GZip", 200),
+        (["gzip"], 200),
+        ("gzip, gzip", 415),
+        (["gzip", "gzip"], 415),
+        ("gzip;a=b", 415),
+        ("gzi", 415),
+        ("gzipp", 415),
+        ('"gzip"', 415),
+        ("gzip,identity", 415),
+    ],
+)
 def test_a_coding_however_it_is_spelled(server, value, status):
     side = {"name": "sinusoidal", "dim": 8}
     body = gzip.compress(json.dumps({"a": side, "b": side, "length": 3}).encode())
@@ -237,10 +329,21 @@ def test_a_coding_however_it_is_spelled(server, value, status):
     assert lists(server, "/v1/comparison", fields, body)[0] == status
 
 
-@pytest.mark.parametrize("value, closes", [
-    ("close", True), ("Close", True), ("CLOSE", True), ("keep-alive", False), ("Keep-Alive", False),
-    ("TE, close", True), ("close, TE", True), ("x-close", False), ("closes", False),
-    ("TE,\tCLOSE ,", True)])
+@pytest.mark.parametrize(
+    "value, closes",
+    [
+        ("close", True),
+        ("Close", True),
+        ("CLOSE", True),
+        ("keep-alive", False),
+        ("Keep-Alive", False),
+        ("TE, close", True),
+        ("close, TE", True),
+        ("x-close", False),
+        ("closes", False),
+        ("TE,\tCLOSE ,", True),
+    ],
+)
 def test_connection_however_it_is_spelled(server, value, closes):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     connection.request("GET", "/livez", headers={"Connection": value, "TE": "Trailers, GZIP;q=0.5"})
@@ -249,9 +352,20 @@ def test_connection_however_it_is_spelled(server, value, closes):
     connection.close()
 
 
-@pytest.mark.parametrize("value, secure", [
-    (None, False), ("https", True), ("HTTPS", True), ("Https, http", True), ("http, https", False),
-    (" https ,http", True), ("httpsx", False), ("https;a=b", True), ("", False)])
+@pytest.mark.parametrize(
+    "value, secure",
+    [
+        (None, False),
+        ("https", True),
+        ("HTTPS", True),
+        ("Https, http", True),
+        ("http, https", False),
+        (" https ,http", True),
+        ("httpsx", False),
+        ("https;a=b", True),
+        ("", False),
+    ],
+)
 def test_the_scheme_in_front_of_the_proxies(server, value, secure):
     fields = {"Accept": "text/html"} | ({} if value is None else {"X-Forwarded-Proto": value})
     page = get(server, "/", fields, encoding="rope").good().body.decode()

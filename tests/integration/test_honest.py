@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """No honest table of float32 is called wrong or unknown: random widths, lengths, bases, formulas
 and dtypes (honest.py), with and without an expectation. Some here; POSENC_WHOLE for 4000."""
+
 import os
 
-import pytest
-
 import honest
+import pytest
 from samples import ask
 
 COUNT = 4000 if os.environ.get("POSENC_WHOLE") else 60
@@ -18,22 +18,23 @@ def wrong(server, made, verdict, **expected):
     """None, or what was said of the table."""
     name, tensors, _ = made
     report = ask(server, tensors, **expected).good().json
-    return None if report["verdict"] == verdict else \
-        f"{name}: {report['verdict']}, {report['bad_rows']} bad rows, {report['first_bad']}"
+    return (
+        None
+        if report["verdict"] == verdict
+        else f"{name}: {report['verdict']}, {report['bad_rows']} bad rows, {report['first_bad']}"
+    )
 
 
 @pytest.mark.parametrize("shape", [honest.any_shape, honest.narrow_shape])
 def test_an_honest_table_matches(server, shape):
     tables = (honest.made(seed, shape) for seed in range(COUNT))
-    failures = [line for made in tables
-                if (line := wrong(server, made, "match", encoding=made[2]))]
+    failures = [line for made in tables if (line := wrong(server, made, "match", encoding=made[2]))]
     assert not failures, "\n".join(failures)
 
 
 def test_narrow_tables_that_were_unknown(server):
     tables = (honest.made(seed, honest.narrow_shape, 0) for seed in ONCE_UNKNOWN)
-    failures = [line for made in tables
-                if (line := wrong(server, made, "match", encoding=made[2]))]
+    failures = [line for made in tables if (line := wrong(server, made, "match", encoding=made[2]))]
     assert not failures, "\n".join(failures)
 
 

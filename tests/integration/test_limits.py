@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Each limit at its edge: as much as it says is taken, one more is refused, by name."""
+
 import gzip
 import http.client
 import io
@@ -13,8 +14,15 @@ from service import SAFETENSORS, call, get, post_json
 
 TABLE, RAW = "/v1/encodings/sinusoidal/table", "application/octet-stream"
 ROTATION = {"encoding": "rope", "layout": "half", "axes": "bhsd", "delta": 0}
-LIMITS = {"body-max": 4096, "json-body-max": 1024, "output-max": 8192, "json-elements-max": 100,
-          "dim-max": 64, "tensors-max": 4, "work-max": 10**7}
+LIMITS = {
+    "body-max": 4096,
+    "json-body-max": 1024,
+    "output-max": 8192,
+    "json-elements-max": 100,
+    "dim-max": 64,
+    "tensors-max": 4,
+    "work-max": 10**7,
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +43,14 @@ def expect(answer, flag=None, status=413):
 def rotated(server, size, fields=None, body=None):
     """Bytes in rows of 64 f32."""
     shape = f"1,1,{size // 256},64"
-    return call(server, "POST", "/v1/rotation", bytes(size) if body is None else body,
-                {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape,
-                 **(fields or {})}, **ROTATION)
+    return call(
+        server,
+        "POST",
+        "/v1/rotation",
+        bytes(size) if body is None else body,
+        {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape, **(fields or {})},
+        **ROTATION,
+    )
 
 
 def pieces(size, piece=1000):
@@ -90,8 +103,14 @@ def test_dim(narrow):
     expect(get(narrow, TABLE, dim=64, length=1))
     expect(get(narrow, TABLE, dim=65, length=1), "--dim-max")
     for width, flag in ((64, None), (65, "--dim-max")):
-        expect(post_json(narrow, "/v1/embedding", {
-            "encoding": {"name": "sinusoidal", "dim": width}, "tokens": ["a"], "start": 0}), flag)
+        expect(
+            post_json(
+                narrow,
+                "/v1/embedding",
+                {"encoding": {"name": "sinusoidal", "dim": width}, "tokens": ["a"], "start": 0},
+            ),
+            flag,
+        )
         side = {"name": "sinusoidal", "dim": width}
         expect(post_json(narrow, "/v1/comparison", {"a": side, "b": side, "length": 1}), flag)
 
@@ -99,16 +118,39 @@ def test_dim(narrow):
 def test_tensors(narrow):
     for count, flag in ((4, None), (5, "--tensors-max")):
         tensors = {f"q{i}": numpy.ones((1, 1, 1, 4), numpy.float32) for i in range(count)}
-        expect(call(narrow, "POST", "/v1/rotation", safetensors_save(tensors),
-                    {"Content-Type": SAFETENSORS}, **ROTATION), flag)
-        expect(post_json(narrow, "/v1/rotation", ROTATION | {
-            "tensors": {name: {"data": t.tolist()} for name, t in tensors.items()}}), flag)
+        expect(
+            call(
+                narrow,
+                "POST",
+                "/v1/rotation",
+                safetensors_save(tensors),
+                {"Content-Type": SAFETENSORS},
+                **ROTATION,
+            ),
+            flag,
+        )
+        expect(
+            post_json(
+                narrow,
+                "/v1/rotation",
+                ROTATION | {"tensors": {name: {"data": t.tolist()} for name, t in tensors.items()}},
+            ),
+            flag,
+        )
 
 
 def attended(server, queries, keys, dim=10, **asked):
     q, k = (numpy.ones((1, 1, n, dim), numpy.float32) for n in (queries, keys))
-    return call(server, "POST", "/v1/attention", safetensors_save({"q": q, "k": k, "v": k}),
-                {"Content-Type": SAFETENSORS}, encoding="none", outputs="output", **asked)
+    return call(
+        server,
+        "POST",
+        "/v1/attention",
+        safetensors_save({"q": q, "k": k, "v": k}),
+        {"Content-Type": SAFETENSORS},
+        encoding="none",
+        outputs="output",
+        **asked,
+    )
 
 
 def test_work(start_server):
@@ -144,43 +186,101 @@ def test_rank(server, kind):
     for rank, status in ((8, 200), (9, 422)):
         x = numpy.arange(4, dtype=numpy.float32).reshape((1,) * (rank - 1) + (4,))
         body, fields = {
-            "raw": (x.tobytes(), {"Content-Type": RAW, "Tensor-Dtype": "f32",
-                                  "Tensor-Shape": ",".join(map(str, x.shape))}),
+            "raw": (
+                x.tobytes(),
+                {
+                    "Content-Type": RAW,
+                    "Tensor-Dtype": "f32",
+                    "Tensor-Shape": ",".join(map(str, x.shape)),
+                },
+            ),
             "npy": (npy(x), {"Content-Type": "application/x-npy"}),
             "safetensors": (safetensors_save({"x": x}), {"Content-Type": SAFETENSORS}),
-            "json": (json.dumps({"tensors": {"x": {"data": x.tolist()}}}),
-                     {"Content-Type": "application/json"}),
+            "json": (
+                json.dumps({"tensors": {"x": {"data": x.tolist()}}}),
+                {"Content-Type": "application/json"},
+            ),
         }[kind]
-        answer = call(server, "POST", "/v1/layout", body, fields, from_layout="half",
-                      to_layout="interleaved", kind="table")
+        answer = call(
+            server,
+            "POST",
+            "/v1/layout",
+            body,
+            fields,
+            from_layout="half",
+            to_layout="interleaved",
+            kind="table",
+        )
         assert (200 if answer.status == 200 else 422) == status, answer.body
         assert answer.status < 500
 
 
-@pytest.mark.parametrize("shape", [
-    "18446744073709551616", "18446744073709551617,4", "99999999999999999999", "4,", ",4", "1,,4",
-    "", "-4", "+4", "0x4", "4.0", "1,1,1,1,1,1,1,1,4", "4;1", "1 4"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "18446744073709551616",
+        "18446744073709551617,4",
+        "99999999999999999999",
+        "4,",
+        ",4",
+        "1,,4",
+        "",
+        "-4",
+        "+4",
+        "0x4",
+        "4.0",
+        "1,1,1,1,1,1,1,1,4",
+        "4;1",
+        "1 4",
+    ],
+)
 def test_shapes_of_raw_bytes(server, shape):
-    answer = call(server, "POST", "/v1/layout", bytes(16), {
-        "Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape}, from_layout="half",
-        to_layout="interleaved", kind="table")
+    answer = call(
+        server,
+        "POST",
+        "/v1/layout",
+        bytes(16),
+        {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape},
+        from_layout="half",
+        to_layout="interleaved",
+        kind="table",
+    )
     assert answer.status == 422 and answer.json["errors"][0]["header"] == "Tensor-Shape"
     assert "1 to 8 lengths" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("shape", ["4", " 4", "1 , 4", "01,4", "2,2", "1,1,1,1,1,1,1,4"])
 def test_shapes_that_are_good(server, shape):
-    assert call(server, "POST", "/v1/layout", bytes(16), {
-        "Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape}, from_layout="half",
-        to_layout="interleaved", kind="table").status == 200
+    assert (
+        call(
+            server,
+            "POST",
+            "/v1/layout",
+            bytes(16),
+            {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape},
+            from_layout="half",
+            to_layout="interleaved",
+            kind="table",
+        ).status
+        == 200
+    )
 
 
 def test_nesting_of_json(server):
     """A body is nested 64 deep at most."""
+
     def nested(depth):
-        return post_json(server, "/v1/config", {
-            "model_type": "llama", "hidden_size": 64, "num_attention_heads": 1,
-            "x": json.loads("[" * (depth - 1) + "]" * (depth - 1))})
+        return post_json(
+            server,
+            "/v1/config",
+            {
+                "model_type": "llama",
+                "hidden_size": 64,
+                "num_attention_heads": 1,
+                "x": json.loads("[" * (depth - 1) + "]" * (depth - 1)),
+            },
+        )
+
     assert nested(64).status == 200
     assert nested(65).status == 400
 
@@ -206,8 +306,13 @@ def test_bodies_that_nobody_asked_for(server):
 def test_names_of_tables(server):
     token = {"Authorization": "Bearer a-secret"}
     for length, status in ((64, 201), (65, 422)):
-        answer = call(server, "PUT", "/v1/encodings/" + "n" * length,
-                      npy(numpy.ones((2, 2), numpy.float32)), token)
+        answer = call(
+            server,
+            "PUT",
+            "/v1/encodings/" + "n" * length,
+            npy(numpy.ones((2, 2), numpy.float32)),
+            token,
+        )
         assert answer.status == status, answer.body
     assert call(server, "DELETE", "/v1/encodings/" + "n" * 64, None, token).status == 204
 
@@ -215,11 +320,21 @@ def test_names_of_tables(server):
 def test_positions(server):
     """2^53 - 1 either way: in a list, at the start, at the end, after a step."""
     most = 2**53 - 1
-    for good in ({"positions": most}, {"positions": -most}, {"start": most, "length": 1},
-                 {"start": most - 2, "length": 3}, {"start": -most, "length": 2, "step": most},
-                 {"start": 2 - most, "length": 3, "step": -1}):
+    for good in (
+        {"positions": most},
+        {"positions": -most},
+        {"start": most, "length": 1},
+        {"start": most - 2, "length": 3},
+        {"start": -most, "length": 2, "step": most},
+        {"start": 2 - most, "length": 3, "step": -1},
+    ):
         assert get(server, TABLE, dim=2, **good).status == 200, good
-    for bad in ({"positions": most + 1}, {"positions": -most - 1}, {"start": most + 1, "length": 1},
-                {"start": most - 1, "length": 3}, {"start": -most - 1, "length": 2},
-                {"start": 1 - most, "length": 3, "step": -1}):
+    for bad in (
+        {"positions": most + 1},
+        {"positions": -most - 1},
+        {"start": most + 1, "length": 1},
+        {"start": most - 1, "length": 3},
+        {"start": -most - 1, "length": 2},
+        {"start": 1 - most, "length": 3, "step": -1},
+    ):
         assert get(server, TABLE, dim=2, **bad).status == 422, bad

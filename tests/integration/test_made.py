@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A file that the service made is posted back as it is: its metadata say what made it."""
+
 import pytest
 import requests
 
@@ -30,12 +31,18 @@ def test_what_the_request_expects_stands_above_the_file(server, file):
 
 def test_tables_are_compared_and_laid_out_whatever_made_them(server, file):
     assert post(server, "/v1/comparison", file, a="tensor:cos", b="tensor:sin")["elements"] == 256
-    answer = requests.post(server.url + "/v1/layout", data=file, timeout=9, params={
-        "from_layout": "half", "to_layout": "interleaved", "kind": "table", "head_dim": 8})
+    answer = requests.post(
+        server.url + "/v1/layout",
+        data=file,
+        timeout=9,
+        params={"from_layout": "half", "to_layout": "interleaved", "kind": "table", "head_dim": 8},
+    )
     assert answer.status_code == 200, answer.text
 
 
 def test_a_name_that_is_no_parameter_is_refused_all_the_same(server, file):
     wrong = file.replace(b"posenc.rope_type", b"posenc.rope_tipe")
-    assert post(server, "/v1/comparison", wrong, a="tensor:cos", b="tensor:sin")["code"] == \
-        "unknown-parameter"
+    assert (
+        post(server, "/v1/comparison", wrong, a="tensor:cos", b="tensor:sin")["code"]
+        == "unknown-parameter"
+    )

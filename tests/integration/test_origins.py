@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Pages of other origins may read what is computed, and no stored table unless --cors-origin was
 set; what every answer says to browsers."""
+
 import shutil
 
+import conftest
 import pytest
 from safetensors.numpy import save as safetensors_save
-
-import conftest
-from service import call, get, query_text
 from test_tables import DATA, TOKEN, npy, numbers
+
+from service import call, get, query_text
 
 PAGE = {"Origin": "https://example.org"}
 FIELDS = ("access-control-allow-origin", "timing-allow-origin", "access-control-expose-headers")
@@ -34,19 +35,28 @@ STORED = {
     "table as npy": way("GET", f"{ENCODINGS}/sample/table", length=4, format="npy"),
     "table as csv": way("GET", f"{ENCODINGS}/sample/table", length=4, format="csv"),
     "table as a picture": way("GET", f"{ENCODINGS}/sample/table", length=4, format="svg"),
-    "table in gzip": way("GET", f"{ENCODINGS}/sample/table", None, {"Accept-Encoding": "gzip"},
-                         length=4),
-    "a range": way("GET", f"{ENCODINGS}/sample/table", None, {"Range": "bytes=0-9"}, length=4,
-                   format="npy"),
-    "no range": way("GET", f"{ENCODINGS}/sample/table", None, {"Range": "bytes=9999999-"},
-                    length=4, format="npy"),
+    "table in gzip": way(
+        "GET", f"{ENCODINGS}/sample/table", None, {"Accept-Encoding": "gzip"}, length=4
+    ),
+    "a range": way(
+        "GET", f"{ENCODINGS}/sample/table", None, {"Range": "bytes=0-9"}, length=4, format="npy"
+    ),
+    "no range": way(
+        "GET",
+        f"{ENCODINGS}/sample/table",
+        None,
+        {"Range": "bytes=9999999-"},
+        length=4,
+        format="npy",
+    ),
     "a validator": way("GET", f"{ENCODINGS}/sample/table", None, {"If-None-Match": "*"}, length=4),
     "HEAD": way("HEAD", f"{ENCODINGS}/sample/table", length=4),
     "posted positions": way("POST", f"{ENCODINGS}/sample/table", '{"length": 4}', JSON),
     "a version": way("GET", f"{ENCODINGS}/sample/table", length=4, version=1),
     "by parameter": way("GET", f"{ENCODINGS}/learned/table", length=4, table="sample"),
-    "by parameter of another": way("GET", f"{ENCODINGS}/hierarchical/table", length=4,
-                                   table="sample"),
+    "by parameter of another": way(
+        "GET", f"{ENCODINGS}/hierarchical/table", length=4, table="sample"
+    ),
     "an analysis": way("GET", f"{ENCODINGS}/sample/analysis/similarity", length=4),
     "the catalogue": way("GET", ENCODINGS),
     "the head of the catalogue": way("HEAD", ENCODINGS),
@@ -54,10 +64,27 @@ STORED = {
     "embedding": way("POST", "/v1/embedding", ROWS % "sample", JSON),
     "comparison": way("POST", "/v1/comparison", COMPARED % "sample", JSON),
     "diagnosis": way("POST", "/v1/diagnosis", TABLE % "sample", JSON),
-    "a lent tensor": way("POST", "/v1/attention", safetensors_save({"q": Q, "k": Q}), SAFETENSORS,
-                         encoding="t5", num_buckets=4, outputs="scores", tables="weights:sample"),
-    "raw beside a lent tensor": way("POST", "/v1/rotation", bytes(64), RAW, encoding="rope",
-                                    layout="half", axes="bhsd", start=0, tables="k:sample"),
+    "a lent tensor": way(
+        "POST",
+        "/v1/attention",
+        safetensors_save({"q": Q, "k": Q}),
+        SAFETENSORS,
+        encoding="t5",
+        num_buckets=4,
+        outputs="scores",
+        tables="weights:sample",
+    ),
+    "raw beside a lent tensor": way(
+        "POST",
+        "/v1/rotation",
+        bytes(64),
+        RAW,
+        encoding="rope",
+        layout="half",
+        axes="bhsd",
+        start=0,
+        tables="k:sample",
+    ),
     "an absent version": way("GET", f"{ENCODINGS}/sample/table", length=4, version=99),
     "too many rows": way("GET", f"{ENCODINGS}/sample/table", length=4000),
     "a mistake in a parameter": way("GET", f"{ENCODINGS}/sample/table", lenght=4),
@@ -65,12 +92,19 @@ STORED = {
     "a name of almost that": way("GET", f"{ENCODINGS}/sampel/table", length=4),
     "an entry of almost that name": way("GET", f"{ENCODINGS}/sampel"),
     "a function of almost that name": way("POST", "/v1/embedding", ROWS % "sampel", JSON),
-    "a lent tensor of almost that name": way("POST", "/v1/rotation", safetensors_save({"q": Q}),
-                                             SAFETENSORS, encoding="rope", layout="half",
-                                             tables="k:sampel"),
+    "a lent tensor of almost that name": way(
+        "POST",
+        "/v1/rotation",
+        safetensors_save({"q": Q}),
+        SAFETENSORS,
+        encoding="rope",
+        layout="half",
+        tables="k:sampel",
+    ),
     "stored again": way("PUT", f"{ENCODINGS}/kept", npy(numbers(1)), TOKEN),
-    "stored too late": way("PUT", f"{ENCODINGS}/kept", npy(numbers(1)),
-                           TOKEN | {"If-None-Match": "*"}),
+    "stored too late": way(
+        "PUT", f"{ENCODINGS}/kept", npy(numbers(1)), TOKEN | {"If-None-Match": "*"}
+    ),
     "deleted what is not there": way("DELETE", f"{ENCODINGS}/sampel", None, TOKEN),
 }
 
@@ -82,23 +116,42 @@ COMPUTED = {
     "one family": way("GET", ENCODINGS, family="rotary"),
     "embedding": way("POST", "/v1/embedding", ROWS % "sinusoidal", JSON),
     "comparison": way("POST", "/v1/comparison", COMPARED % "sinusoidal", JSON),
-    "raw": way("POST", "/v1/rotation", bytes(64), RAW, encoding="rope", layout="half",
-               axes="bhsd", start=0),
-    "a posted table": way("POST", f"{ENCODINGS}/learned/table", '{"table": "tensor:t", "length": 2,'
-                          ' "tensors": {"t": {"data": [[1, 2], [3, 4]]}}}', JSON),
+    "raw": way(
+        "POST", "/v1/rotation", bytes(64), RAW, encoding="rope", layout="half", axes="bhsd", start=0
+    ),
+    "a posted table": way(
+        "POST",
+        f"{ENCODINGS}/learned/table",
+        '{"table": "tensor:t", "length": 2, "tensors": {"t": {"data": [[1, 2], [3, 4]]}}}',
+        JSON,
+    ),
     "about": way("GET", "/v1"),
     "the contract": way("GET", "/openapi.json"),
     "no path": way("GET", "/v2"),
 }
 
 # Those that succeed; and those of which the path and the query of a preflight say as much.
-REACHED = ["table", "table as npy", "table as csv", "table as a picture", "table in gzip",
-           "a version", "by parameter", "by parameter of another", "posted positions",
-           "the catalogue", "an entry",
-           "embedding",
-           "comparison", "a lent tensor"]
-PREFLIGHTS = [name for name, (_, target, _, _) in STORED.items()
-              if target.startswith(ENCODINGS) or "tables=" in target]
+REACHED = [
+    "table",
+    "table as npy",
+    "table as csv",
+    "table as a picture",
+    "table in gzip",
+    "a version",
+    "by parameter",
+    "by parameter of another",
+    "posted positions",
+    "the catalogue",
+    "an entry",
+    "embedding",
+    "comparison",
+    "a lent tensor",
+]
+PREFLIGHTS = [
+    name
+    for name, (_, target, _, _) in STORED.items()
+    if target.startswith(ENCODINGS) or "tables=" in target
+]
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +170,11 @@ def serve(folder, start_shared):
     def server(origins):
         if origins not in started:
             # One of them writes to the folder, the others read it.
-            flags = ("--token-file", folder / "tokens") if origins is None else (
-                "--cors-origin", origins)
+            flags = (
+                ("--token-file", folder / "tokens")
+                if origins is None
+                else ("--cors-origin", origins)
+            )
             started[origins] = start_shared("--tables", folder / "tables", *flags)
         return started[origins]
 
@@ -146,10 +202,12 @@ def test_stored_tables_are_of_no_other_origin(serve, name):
         assert answer.status == 200 or name not in REACHED, answer.body
 
 
-@pytest.mark.parametrize("origins, origin", [("*", "*"), (f"https://a.example,{PAGE['Origin']}",
-                                                          PAGE["Origin"])])
-@pytest.mark.parametrize("name", [name for name in STORED
-                                  if STORED[name][0] not in ("PUT", "DELETE")])
+@pytest.mark.parametrize(
+    "origins, origin", [("*", "*"), (f"https://a.example,{PAGE['Origin']}", PAGE["Origin"])]
+)
+@pytest.mark.parametrize(
+    "name", [name for name in STORED if STORED[name][0] not in ("PUT", "DELETE")]
+)
 def test_stored_tables_are_of_the_origins_that_were_set(serve, name, origins, origin):
     for _ in range(2):
         answer = ask(serve(origins), STORED[name])
@@ -171,8 +229,9 @@ def test_preflights_of_stored_tables(serve, name):
     assert shown(call(serve("*"), "OPTIONS", target, None, asked))[0] == "*"
 
 
-@pytest.mark.parametrize("name", sorted(COMPUTED.keys() -
-                                         {"one family", "a posted table", "no path"}))
+@pytest.mark.parametrize(
+    "name", sorted(COMPUTED.keys() - {"one family", "a posted table", "no path"})
+)
 def test_preflights_of_what_is_computed(serve, name):
     _, target, _, _ = COMPUTED[name]
     answer = call(serve(None), "OPTIONS", target, None, PAGE)
@@ -193,12 +252,25 @@ PROBES = ["/livez", "/readyz", "/metrics"]
 FILES = ["/openapi.yaml", "/openapi.json", "/client.js", "/explorer.js", "/explorer.css"]
 
 
-@pytest.mark.parametrize("name", [*STORED, *(f"computed: {name}" for name in COMPUTED), *PAGES,
-                                  *PROBES, *FILES, "/nowhere", "/v1/rotation", "/%zz"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *STORED,
+        *(f"computed: {name}" for name in COMPUTED),
+        *PAGES,
+        *PROBES,
+        *FILES,
+        "/nowhere",
+        "/v1/rotation",
+        "/%zz",
+    ],
+)
 def test_every_answer_is_of_the_type_it_says(serve, name):
     request = (STORED | {f"computed: {name}": one for name, one in COMPUTED.items()}).get(name)
-    answers = [ask(serve(None), request or way("GET", name, None, {"Accept": accept}))
-               for accept in ("text/html", "*/*", "image/nothing")]
+    answers = [
+        ask(serve(None), request or way("GET", name, None, {"Accept": accept}))
+        for accept in ("text/html", "*/*", "image/nothing")
+    ]
     answers.append(call(serve(None), "OPTIONS", request[1] if request else name))
     for answer in answers:
         assert answer.headers.get("x-content-type-options") == "nosniff", answer.headers
@@ -210,8 +282,11 @@ def test_pages_stand_in_no_frame(serve, path):
     """HEAD and 304 say so too."""
     html = {"Accept": "text/html"}
     answer = get(serve(None), path, html)
-    again = get(serve(None), path, html | {"If-None-Match": answer.headers["etag"]}) \
-        if "etag" in answer.headers else answer
+    again = (
+        get(serve(None), path, html | {"If-None-Match": answer.headers["etag"]})
+        if "etag" in answer.headers
+        else answer
+    )
     for one in (answer, again, call(serve(None), "HEAD", path, None, html)):
         assert "frame-ancestors 'none'" in one.headers["content-security-policy"], one.headers
     assert answer.headers["content-type"].startswith("text/html")

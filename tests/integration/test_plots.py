@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pictures: format=svg of every view, held against the numbers that the API gives."""
+
 import base64
 import concurrent.futures
 import json
@@ -40,10 +41,10 @@ def chunks_of(png):
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     chunks, at = [], 8
     while at < len(png):
-        size, = struct.unpack(">I", png[at:at + 4])
-        chunks.append((png[at + 4:at + 8], png[at + 8:at + 8 + size]))
-        told, = struct.unpack(">I", png[at + 8 + size:at + 12 + size])
-        assert zlib.crc32(png[at + 4:at + 8 + size]) == told
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + size]))
+        (told,) = struct.unpack(">I", png[at + 8 + size : at + 12 + size])
+        assert zlib.crc32(png[at + 4 : at + 8 + size]) == told
         at += 12 + size
     assert chunks[-1] == (b"IEND", b"")
     return chunks
@@ -72,8 +73,11 @@ def rgb(png):
         above = (row, left, row + above)[filtered]
         out.append(above)
     out = numpy.array(out).reshape(high, wide, -1)
-    return numpy.frombuffer(chunks[b"PLTE"], numpy.uint8).reshape(-1, 3)[out[..., 0]] \
-        if kind == 3 else out
+    return (
+        numpy.frombuffer(chunks[b"PLTE"], numpy.uint8).reshape(-1, 3)[out[..., 0]]
+        if kind == 3
+        else out
+    )
 
 
 def images(root):
@@ -87,8 +91,10 @@ def mapped(values, least, most):
 
 def close(indices, expected):
     """But for values on the border of two colours, which a reader may round the other way."""
-    return numpy.abs(indices.astype(int) - expected).max() <= 1 and \
-        (indices == expected).mean() > 0.999
+    return (
+        numpy.abs(indices.astype(int) - expected).max() <= 1
+        and (indices == expected).mean() > 0.999
+    )
 
 
 def test_a_heat_map_has_the_numbers(server):
@@ -180,11 +186,18 @@ def test_dials(server):
     assert sum(circle.get("class") == "f0" for circle in root.iter(SVG + "circle")) == 36
 
 
-VIEWS = (TABLE + "?dim=8&length=4", BIAS + "?heads=2&query_length=4", WAVES + "?dim=8&context=99",
-         "/v1/encodings/rope/frequencies?dim=8", "/v1/encodings/t5/bias?query_length=4",
-         "/v1/encodings/rope/analysis/error?dim=8&length=9", "/v1/encodings/index/table?length=3",
-         "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
-         "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9", ROPE + "?dim=8&length=3")
+VIEWS = (
+    TABLE + "?dim=8&length=4",
+    BIAS + "?heads=2&query_length=4",
+    WAVES + "?dim=8&context=99",
+    "/v1/encodings/rope/frequencies?dim=8",
+    "/v1/encodings/t5/bias?query_length=4",
+    "/v1/encodings/rope/analysis/error?dim=8&length=9",
+    "/v1/encodings/index/table?length=3",
+    "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
+    "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9",
+    ROPE + "?dim=8&length=3",
+)
 
 
 @pytest.mark.parametrize("url", VIEWS)
@@ -192,8 +205,15 @@ def test_every_view_is_its_own_picture(server, url):
     path, _, query = url.partition("?")
     asked = dict(pair.split("=") for pair in query.split("&"))
     for width, height in ((390, 320), (900, 500)):
-        root = plot(server, path, plot_width=width, plot_height=height, lang="zh-CN",
-                    title="位置 <&>", **asked)
+        root = plot(
+            server,
+            path,
+            plot_width=width,
+            plot_height=height,
+            lang="zh-CN",
+            title="位置 <&>",
+            **asked,
+        )
         assert root.get("viewBox") == f"0 0 {width} {height}" and "位置 <&>" in texts(root)
         for text in root.iter(SVG + "text"):
             if text.get("x"):
@@ -203,8 +223,10 @@ def test_every_view_is_its_own_picture(server, url):
 
 
 def test_light_dark_sizes_and_languages(server):
-    light, dark, auto = (get(server, TABLE, dim=8, length=4, format="svg", theme=theme).body
-                         for theme in ("light", "dark", "auto"))
+    light, dark, auto = (
+        get(server, TABLE, dim=8, length=4, format="svg", theme=theme).body
+        for theme in ("light", "dark", "auto")
+    )
     assert b".paper{fill:#ffffff}" in light and b".paper{fill:#12161f}" in dark
     assert b"prefers-color-scheme:dark" in auto and b"prefers" not in light + dark
     root = plot(server, TABLE, dim=8, length=4, lang="zh-CN")
@@ -214,8 +236,11 @@ def test_light_dark_sizes_and_languages(server):
 
 def test_pictures_of_the_documents(server):
     """They are what their commands make; a map within is a PNG, compared decompressed."""
-    made = re.findall(r"^posenc get '(\S+)' -o (docs/pictures/\S+)$",
-                      (ROOT / "docs/pictures.md").read_text(), re.M)
+    made = re.findall(
+        r"^posenc get '(\S+)' -o (docs/pictures/\S+)$",
+        (ROOT / "docs/pictures.md").read_text(),
+        re.M,
+    )
     assert len(made) == len(list((ROOT / "docs/pictures").glob("*.svg"))) >= 2
     for url, path in made:
         assert call(server, "GET", url).body == (ROOT / path).read_bytes(), path
@@ -228,8 +253,9 @@ def test_titles_are_text(server):
     assert HOSTILE in texts(ElementTree.fromstring(posted.body))
 
 
-@pytest.mark.parametrize("asked", (dict(), dict(theme="dark"), dict(plot_scale=1),
-                                   dict(plot_scale=3, plot_width=400)))
+@pytest.mark.parametrize(
+    "asked", (dict(), dict(theme="dark"), dict(plot_scale=1), dict(plot_scale=3, plot_width=400))
+)
 def test_pixels_show_what_svg_does(server, asked):
     """Each cell of the heat map has the colour that SVG gives it, where SVG has it."""
     asked = dict(dim=16, length=9, **asked)
@@ -237,7 +263,7 @@ def test_pixels_show_what_svg_does(server, asked):
     assert answer.headers["content-type"] == "image/png"
     picture, scale = rgb(answer.body), asked.get("plot_scale", 2)
     assert picture.shape == (440 * scale, asked.get("plot_width", 720) * scale, 3)
-    paper = (0x12, 0x16, 0x1f) if "theme" in asked else (255, 255, 255)
+    paper = (0x12, 0x16, 0x1F) if "theme" in asked else (255, 255, 255)
     assert (picture[0, 0] == paper).all() and (picture[-1, -1] == paper).all()
     image = next(plot(server, TABLE, **asked).iter(SVG + "image"))
     indices, colours = pixels(image)
@@ -268,21 +294,23 @@ def test_pixels_have_the_means_of_what_they_cover(server):
     means = covered(440, top, bottom) @ indices @ covered(512, left, right).T
     picture = rgb(get(server, TABLE, plot_scale=1, format="png", **asked).body)
     known = {tuple(colour): index for index, colour in enumerate(colours.tolist())}
-    for row, line in zip(picture[top + 1:bottom - 1], means[1:]):
-        found = numpy.array([known[tuple(pixel)] for pixel in row[left + 1:right - 1].tolist()])
+    for row, line in zip(picture[top + 1 : bottom - 1], means[1:]):
+        found = numpy.array([known[tuple(pixel)] for pixel in row[left + 1 : right - 1].tolist()])
         assert numpy.abs(found - line[1:-1]).max() < 1.1
 
 
 def test_pixels_have_letters_and_marks(server):
     """The title moves pixels where it stands and no others; a wide one ends in dots."""
     asked = dict(dim=64, context=99, format="png", plot_scale=1)
-    one, other = (rgb(get(server, WAVES, title=title, **asked).body)
-                  for title in ("Ω ≈ ∑ ħ é ő", "√x ∈ ℝ ⊗ ∞"))
+    one, other = (
+        rgb(get(server, WAVES, title=title, **asked).body)
+        for title in ("Ω ≈ ∑ ħ é ő", "√x ∈ ℝ ⊗ ∞")
+    )
     changed = numpy.argwhere((one != other).any(2))
     assert 16 <= changed[:, 1].min() and 12 <= changed[:, 0].min() and changed[:, 0].max() < 40
     wide = rgb(get(server, WAVES, title="W" * 200, **asked).body)
     assert (wide[12:40, 704:] == 255).all() and (wide[12:40, 660:704] != 255).any()
-    blue = (one == (0x0b, 0x67, 0xb2)).all(2)
+    blue = (one == (0x0B, 0x67, 0xB2)).all(2)
     assert blue.sum() > 400, "discs"
 
 
@@ -296,12 +324,23 @@ def test_letters_for_every_word_of_our_own(server):
 
 
 def test_png_says_where_it_is_from(server):
-    answer = get(server, TABLE, dim=8, length=4, format="png", title="位置", plot_scale=3,
-                 headers={"Accept-Encoding": "gzip"})
+    answer = get(
+        server,
+        TABLE,
+        dim=8,
+        length=4,
+        format="png",
+        title="位置",
+        plot_scale=3,
+        headers={"Accept-Encoding": "gzip"},
+    )
     assert "content-encoding" not in answer.headers
     chunks = chunks_of(answer.body)
-    words = {data.split(b"\0")[0]: data.split(b"\0", 5)[5].decode()
-             for name, data in chunks if name == b"iTXt"}
+    words = {
+        data.split(b"\0")[0]: data.split(b"\0", 5)[5].decode()
+        for name, data in chunks
+        if name == b"iTXt"
+    }
     assert words[b"Title"] == "位置" and json.loads(words[b"Description"])["dim"] == 8
     assert call(server, "GET", words[b"Source"]).body == answer.body
     assert dict(chunks)[b"pHYs"] == struct.pack(">IIB", 11339, 11339, 1)
@@ -324,8 +363,12 @@ REFUSED = (
     (TABLE, dict(dim=8, length=4, format="png", theme="auto"), 422, "format=svg"),
     (TABLE, dict(dim=8, length=4, format="png", title="emoji 😀"), 422, "format=svg"),
     (TABLE, dict(dim=8, length=4, format="png", title="񠁁"), 422, "format=svg"),
-    (TABLE, dict(dim=8, length=4, format="png", plot_width=2000, plot_height=2000, plot_scale=3),
-     422, "16777216 pixels"),
+    (
+        TABLE,
+        dict(dim=8, length=4, format="png", plot_width=2000, plot_height=2000, plot_scale=3),
+        422,
+        "16777216 pixels",
+    ),
     (ROPE, dict(dim=8, length=513, plot="circle"), 406, "512 positions"),
     (WAVES, dict(dim=8, context=9, plot="heatmap"), 406, "plot=curves"),
     (BIAS, dict(heads=2, query_length=4, plot="curves"), 406, "plot=heatmap"),
@@ -335,8 +378,7 @@ REFUSED = (
     (BIAS, dict(heads=2, query_length=9, plot="rows"), 406, "ask for plot=heatmap"),
     (WAVES, dict(dim=64, context=99, plot="spectrum"), 406, "analysis/decay"),
     (ROPE, dict(dim=256, length=65536, plot="spectrum"), 413, "4194304 cells"),
-    ("/v1/layout", dict(from_layout="half", to_layout="interleaved", head_dim=8),
-     406, "views"),
+    ("/v1/layout", dict(from_layout="half", to_layout="interleaved", head_dim=8), 406, "views"),
 )
 
 
@@ -349,8 +391,10 @@ def test_refusals_are_sentences(server, path, asked, status, word):
 def test_http(server):
     asked = dict(dim=64, length=64, format="svg")
     first = get(server, TABLE, headers={"Accept-Encoding": "identity"}, **asked)
-    assert first.headers["content-security-policy"] == \
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert (
+        first.headers["content-security-policy"]
+        == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    )
     assert "content-disposition" not in first.headers
     tag = first.headers["etag"]
     assert tag != get(server, TABLE, theme="dark", **asked).headers["etag"]
@@ -375,19 +419,50 @@ def asked(server, name, **params):
 def test_places_need_not_be_in_order(server):
     """Each may be a run of its own, and there is room for all of them."""
     positions = ",".join(["0", "9"] * 2000)
-    assert asked(server, "sinusoidal", dim=8, format="svg", plot="curves", plot_width=240,
-                 plot_columns=0, positions=positions).status_code == 200
+    assert (
+        asked(
+            server,
+            "sinusoidal",
+            dim=8,
+            format="svg",
+            plot="curves",
+            plot_width=240,
+            plot_columns=0,
+            positions=positions,
+        ).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("plot", ["curves", "circle"])
 def test_what_is_no_heat_map_is_not_pooled(server, plot):
-    answer = asked(server, "rope", dim=128, length=8, pool="mean", rows=8, columns=2, format="png",
-                   plot=plot, plot_columns=60)
+    answer = asked(
+        server,
+        "rope",
+        dim=128,
+        length=8,
+        pool="mean",
+        rows=8,
+        columns=2,
+        format="png",
+        plot=plot,
+        plot_columns=60,
+    )
     assert answer.status_code == 422 and answer.json()["errors"][0]["parameter"] == "pool"
 
 
 def test_matrices_that_do_not_fit_are_refused(server):
-    answer = requests.get(f"{server.url}/v1/encodings/alibi/bias", timeout=9, params={
-        "heads": 6, "query_length": 8, "key_length": 8, "query_start": 10**12, "format": "svg",
-        "plot_width": 240, "plot_height": 200})
+    answer = requests.get(
+        f"{server.url}/v1/encodings/alibi/bias",
+        timeout=9,
+        params={
+            "heads": 6,
+            "query_length": 8,
+            "key_length": 8,
+            "query_start": 10**12,
+            "format": "svg",
+            "plot_width": 240,
+            "plot_height": 200,
+        },
+    )
     assert answer.status_code == 406 and "plot_width" in answer.json()["detail"]

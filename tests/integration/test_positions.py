@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Position ids: those of transformers for images, videos and padding, what is packed or cut in
 chunks, and ids with mistakes in them."""
+
 import json
 import pathlib
 
@@ -9,12 +10,19 @@ import pytest
 
 from service import post_json, post_tensors
 
-ORACLE = json.loads((pathlib.Path(__file__).resolve().parents[1] /
-                     "data/oracles/rope_index.json").read_text())
-IMAGE = {"model_type": "qwen2_vl", "mm_token_type_ids": [[0, 0, *[1] * 6, 0, 0]],
-         "image_grid_thw": [[1, 4, 6]]}
-IMAGE_IDS = [[0, 1, 2, 2, 2, 2, 2, 2, 5, 6], [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
-             [0, 1, 2, 3, 4, 2, 3, 4, 5, 6]]
+ORACLE = json.loads(
+    (pathlib.Path(__file__).resolve().parents[1] / "data/oracles/rope_index.json").read_text()
+)
+IMAGE = {
+    "model_type": "qwen2_vl",
+    "mm_token_type_ids": [[0, 0, *[1] * 6, 0, 0]],
+    "image_grid_thw": [[1, 4, 6]],
+}
+IMAGE_IDS = [
+    [0, 1, 2, 2, 2, 2, 2, 2, 5, 6],
+    [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
+    [0, 1, 2, 3, 4, 2, 3, 4, 5, 6],
+]
 
 
 def told(server, **asked):
@@ -63,7 +71,7 @@ def test_chunks_are_pieces_of_the_whole(server):
     whole = numpy.array(ids(server, **asked, chunk_length=count + 3))
     for start in (0, 3, count - 2):
         piece = ids(server, **asked, chunk_start=start, chunk_length=4)
-        assert numpy.array_equal(piece, whole[:, :, start:start + 4])
+        assert numpy.array_equal(piece, whole[:, :, start : start + 4])
     behind = mask.sum(1)[:, None] + numpy.arange(3) + numpy.array(case["rope_deltas"])
     assert (whole[:, :, count:] == behind).all()
 
@@ -71,19 +79,23 @@ def test_chunks_are_pieces_of_the_whole(server):
 def test_images_by_their_tokens(server):
     types = IMAGE["mm_token_type_ids"][0]
     given = {"model_type": "Qwen2.5-VL", "image_grid_thw": [1, 4, 6], "image_token_id": 7}
-    assert ids(server, input_ids=[7 * kind for kind in types], **given) == \
-        [[row] for row in IMAGE_IDS]
-    assert ids(server, **{**IMAGE, "image_grid_thw": [1, 2, 3]}, spatial_merge_size=1) == \
-        [[row] for row in IMAGE_IDS]
+    assert ids(server, input_ids=[7 * kind for kind in types], **given) == [
+        [row] for row in IMAGE_IDS
+    ]
+    assert ids(server, **{**IMAGE, "image_grid_thw": [1, 2, 3]}, spatial_merge_size=1) == [
+        [row] for row in IMAGE_IDS
+    ]
 
 
 def test_models_that_count_otherwise(server):
     """Of a model that makes images the prompt's ids are told; of some models none."""
     prompt = {"model_type": "glm_image", "length": 3}
     assert ids(server, **prompt) == [[[0, 1, 2]]] * 3
-    for asked, words in (({**prompt, "chunk_length": 4}, "behind its prompt glm_image makes"),
-                         ({"model_type": "hunyuan_vl", "length": 3}, "as many ids as"),
-                         ({"model_type": "qwen3_omni_moe", "length": 3}, "its ids are float32")):
+    for asked, words in (
+        ({**prompt, "chunk_length": 4}, "behind its prompt glm_image makes"),
+        ({"model_type": "hunyuan_vl", "length": 3}, "as many ids as"),
+        ({"model_type": "qwen3_omni_moe", "length": 3}, "its ids are float32"),
+    ):
         answer = post_json(server, "/v1/positions", asked)
         assert answer.status == 422 and words in answer.json["detail"], answer.body
 
@@ -96,8 +108,12 @@ def test_tensors_in_and_out(server):
     assert answer["rope_deltas"].tolist() == [[-3]]
 
 
-VIDEO = {"model_type": "qwen2_5_vl", "mm_token_type_ids": [0, *[2] * 8, 0, 0],
-         "video_grid_thw": [[4, 2, 4]], "second_per_grid_ts": [0.5]}
+VIDEO = {
+    "model_type": "qwen2_5_vl",
+    "mm_token_type_ids": [0, *[2] * 8, 0, 0],
+    "video_grid_thw": [[4, 2, 4]],
+    "second_per_grid_ts": [0.5],
+}
 
 
 def image_ids(change):
@@ -114,38 +130,66 @@ def advance(to):
     def change(rows):
         for row in rows:
             row[8:] = [to, to + 1]
+
     return change
 
 
-@pytest.mark.parametrize("bug,posted,asked", [
-    ("match", [[9, 9, 0, 1]], {"attention_mask": [0, 0, 1, 1]}),
-    ("one-too-high", [1, 2, 3], {}),
-    ("one-too-low", [[-1, 0, 1]], {"length": 3}),
-    ("padding-counted", [[0, 1, 2]], {"attention_mask": [0, 1, 1]}),
-    ("packed-without-reset", [0, 1, 2, 3], {"cu_seqlens": [0, 2, 4]}),
-    ("chunk-from-zero", [0, 1], {"length": 6, "chunk_start": 4}),
-    ("delta-ignored", [[10, 11]] * 3, IMAGE | {"chunk_start": 10}),
-    ("match", [[7, 8]] * 3, IMAGE | {"chunk_start": 10}),
-    ("grid-transposed", image_ids(swap), IMAGE),
-    ("grid-read-transposed", [[0, 1, *[2] * 6, 5, 6], [0, 1, 2, 2, 3, 3, 4, 4, 5, 6],
-                              [0, 1, 2, 3, 2, 3, 2, 3, 5, 6]], IMAGE),
-    ("grid-by-columns", [[0, 1, *[2] * 6, 5, 6], [0, 1, 2, 3, 2, 3, 2, 3, 5, 6],
-                         [0, 1, 2, 2, 3, 3, 4, 4, 5, 6]], IMAGE),
-    ("images-as-text", list(range(10)), IMAGE),
-    ("advance-by-tokens", image_ids(advance(8)), IMAGE),
-    ("advance-unmerged", [[0, 1, 1, 1, 7], [0, 1, 1, 1, 7], [0, 1, 2, 3, 7]],
-     IMAGE | {"mm_token_type_ids": [0, 1, 1, 1, 0], "image_grid_thw": [1, 2, 6]}),
-    ("image-from-zero", [[0, 1, *[0] * 6, 5, 6], [0, 1, 0, 0, 0, 1, 1, 1, 5, 6],
-                         [0, 1, 0, 1, 2, 0, 1, 2, 5, 6]], IMAGE),
-    ("unknown", [[0, 1, 3]], {"length": 3}),
-])
+@pytest.mark.parametrize(
+    "bug,posted,asked",
+    [
+        ("match", [[9, 9, 0, 1]], {"attention_mask": [0, 0, 1, 1]}),
+        ("one-too-high", [1, 2, 3], {}),
+        ("one-too-low", [[-1, 0, 1]], {"length": 3}),
+        ("padding-counted", [[0, 1, 2]], {"attention_mask": [0, 1, 1]}),
+        ("packed-without-reset", [0, 1, 2, 3], {"cu_seqlens": [0, 2, 4]}),
+        ("chunk-from-zero", [0, 1], {"length": 6, "chunk_start": 4}),
+        ("delta-ignored", [[10, 11]] * 3, IMAGE | {"chunk_start": 10}),
+        ("match", [[7, 8]] * 3, IMAGE | {"chunk_start": 10}),
+        ("grid-transposed", image_ids(swap), IMAGE),
+        (
+            "grid-read-transposed",
+            [
+                [0, 1, *[2] * 6, 5, 6],
+                [0, 1, 2, 2, 3, 3, 4, 4, 5, 6],
+                [0, 1, 2, 3, 2, 3, 2, 3, 5, 6],
+            ],
+            IMAGE,
+        ),
+        (
+            "grid-by-columns",
+            [
+                [0, 1, *[2] * 6, 5, 6],
+                [0, 1, 2, 3, 2, 3, 2, 3, 5, 6],
+                [0, 1, 2, 2, 3, 3, 4, 4, 5, 6],
+            ],
+            IMAGE,
+        ),
+        ("images-as-text", list(range(10)), IMAGE),
+        ("advance-by-tokens", image_ids(advance(8)), IMAGE),
+        (
+            "advance-unmerged",
+            [[0, 1, 1, 1, 7], [0, 1, 1, 1, 7], [0, 1, 2, 3, 7]],
+            IMAGE | {"mm_token_type_ids": [0, 1, 1, 1, 0], "image_grid_thw": [1, 2, 6]},
+        ),
+        (
+            "image-from-zero",
+            [
+                [0, 1, *[0] * 6, 5, 6],
+                [0, 1, 0, 0, 0, 1, 1, 1, 5, 6],
+                [0, 1, 0, 1, 2, 0, 1, 2, 5, 6],
+            ],
+            IMAGE,
+        ),
+        ("unknown", [[0, 1, 3]], {"length": 3}),
+    ],
+)
 def test_mistakes(server, bug, posted, asked):
     assert found(server, posted, **asked) == bug
 
 
 def test_tokens_far_behind_the_prompt(server):
     """Text that nobody asks for is no work: it would take more than --work-max allows."""
-    far = 2 ** 50
+    far = 2**50
     assert ids(server, length=3, chunk_start=far, chunk_length=2) == [[far, far + 1]]
     asked = IMAGE | {"chunk_start": far}
     assert found(server, [[far - 3, far - 2]] * 3, **asked) == "match"
@@ -171,32 +215,49 @@ def test_the_first_difference(server):
     assert (report["compared"], report["unequal"]) == (30, 8)
 
 
-@pytest.mark.parametrize("at,says,asked", [
-    ("length", "length is required", {}),
-    ("model_type", "known: text, qwen2_vl", {"length": 3, "model_type": "llava"}),
-    ("model_type", "text has no images", {**IMAGE, "model_type": "text"}),
-    ("padding_side", "left or right", {"lengths": [1, 2]}),
-    ("mm_token_type_ids", "which tokens are of images", {"length": 9, "model_type": "glm4v",
-                                                         "image_grid_thw": [1, 2, 2]}),
-    ("mm_token_type_ids", "5 of 6 tokens", {**IMAGE, "mm_token_type_ids": [*[1] * 5, 0]}),
-    ("mm_token_type_ids", "no grid left", {**IMAGE, "mm_token_type_ids": [*[1] * 7]}),
-    ("mm_token_type_ids", "0 images and 0 videos, the grids 1", {**IMAGE,
-                                                                 "mm_token_type_ids": [0]}),
-    ("/mm_token_type_ids", "got 3", {**IMAGE, "mm_token_type_ids": [3]}),
-    ("/image_grid_thw", "[count, 3]", {**IMAGE, "image_grid_thw": [4, 6]}),
-    ("image_grid_thw", "1 to 1048576", {**IMAGE, "image_grid_thw": [0, 4, 6]}),
-    ("/second_per_grid_ts", "there are 0 videos", {**IMAGE, "second_per_grid_ts": [1]}),
-    ("/attention_mask", "another list has 1 of 10", {**IMAGE, "attention_mask": [1]}),
-    ("cu_seqlens", "0 to the number of tokens", {"length": 3, "cu_seqlens": [0, 4]}),
-    ("/input_ids", "whole numbers", {"input_ids": [0.5]}),
-    ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
-    ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
-    ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
-    ("second_per_grid_ts", "pass 2^53", {
-        "model_type": "qwen2_5_vl", "tokens_per_second": 1 << 20, "continues": "largest",
-        "mm_token_type_ids": [2] * 16385, "video_grid_thw": [[16384, 2, 2], [1, 2, 2]],
-        "second_per_grid_ts": [1e6, 1e6]}),
-])
+@pytest.mark.parametrize(
+    "at,says,asked",
+    [
+        ("length", "length is required", {}),
+        ("model_type", "known: text, qwen2_vl", {"length": 3, "model_type": "llava"}),
+        ("model_type", "text has no images", {**IMAGE, "model_type": "text"}),
+        ("padding_side", "left or right", {"lengths": [1, 2]}),
+        (
+            "mm_token_type_ids",
+            "which tokens are of images",
+            {"length": 9, "model_type": "glm4v", "image_grid_thw": [1, 2, 2]},
+        ),
+        ("mm_token_type_ids", "5 of 6 tokens", {**IMAGE, "mm_token_type_ids": [*[1] * 5, 0]}),
+        ("mm_token_type_ids", "no grid left", {**IMAGE, "mm_token_type_ids": [*[1] * 7]}),
+        (
+            "mm_token_type_ids",
+            "0 images and 0 videos, the grids 1",
+            {**IMAGE, "mm_token_type_ids": [0]},
+        ),
+        ("/mm_token_type_ids", "got 3", {**IMAGE, "mm_token_type_ids": [3]}),
+        ("/image_grid_thw", "[count, 3]", {**IMAGE, "image_grid_thw": [4, 6]}),
+        ("image_grid_thw", "1 to 1048576", {**IMAGE, "image_grid_thw": [0, 4, 6]}),
+        ("/second_per_grid_ts", "there are 0 videos", {**IMAGE, "second_per_grid_ts": [1]}),
+        ("/attention_mask", "another list has 1 of 10", {**IMAGE, "attention_mask": [1]}),
+        ("cu_seqlens", "0 to the number of tokens", {"length": 3, "cu_seqlens": [0, 4]}),
+        ("/input_ids", "whole numbers", {"input_ids": [0.5]}),
+        ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
+        ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
+        ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
+        (
+            "second_per_grid_ts",
+            "pass 2^53",
+            {
+                "model_type": "qwen2_5_vl",
+                "tokens_per_second": 1 << 20,
+                "continues": "largest",
+                "mm_token_type_ids": [2] * 16385,
+                "video_grid_thw": [[16384, 2, 2], [1, 2, 2]],
+                "second_per_grid_ts": [1e6, 1e6],
+            },
+        ),
+    ],
+)
 def test_refused(server, at, says, asked):
     answer = post_json(server, "/v1/positions", asked)
     problem = answer.json
@@ -205,5 +266,5 @@ def test_refused(server, at, says, asked):
 
 
 def test_limits(server):
-    answer = post_json(server, "/v1/positions?format=npy", {"length": 10 ** 12})
+    answer = post_json(server, "/v1/positions?format=npy", {"length": 10**12})
     assert answer.status == 413, answer.body

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Entity tags, HEAD, CORS, probes and what a head of an answer says."""
+
 import pytest
 
 from service import call, get, post_json
@@ -21,9 +22,21 @@ def test_not_modified(server, form):
 
 
 def test_tags_tell_answers_apart(server):
-    tags = [get(server, TABLE, **(VIEW | change)).headers["etag"] for change in (
-        {}, {"format": "npy"}, {"format": "raw"}, {"dim": 10}, {"length": 17}, {"base": 10001},
-        {"start": 1}, {"dtype": "f64"}, {"part": "cos"}, {"flat": True})]
+    tags = [
+        get(server, TABLE, **(VIEW | change)).headers["etag"]
+        for change in (
+            {},
+            {"format": "npy"},
+            {"format": "raw"},
+            {"dim": 10},
+            {"length": 17},
+            {"base": 10001},
+            {"start": 1},
+            {"dtype": "f64"},
+            {"part": "cos"},
+            {"flat": True},
+        )
+    ]
     assert len(set(tags)) == len(tags)
     same = get(server, TABLE, **(VIEW | {"rope_theta": 10000, "dtype": "float32"}))
     assert same.headers["etag"] == tags[0]
@@ -39,14 +52,25 @@ def test_tag_before_work(server):
     assert again.status == 304
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/encodings", "/livez", "/openapi.yaml",
-                                  TABLE + "?dim=8&length=4&format=raw", "/v1/encodings/rope"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/encodings",
+        "/livez",
+        "/openapi.yaml",
+        TABLE + "?dim=8&length=4&format=raw",
+        "/v1/encodings/rope",
+    ],
+)
 def test_head_is_get_without_the_body(server, path):
     head, full = call(server, "HEAD", path), get(server, path)
     assert (head.status, head.body) == (200, b"")
     varying = {"date", "x-request-id", "server-timing"}
-    assert {k: v for k, v in head.headers.items() if k not in varying} == \
-        {k: v for k, v in full.headers.items() if k not in varying}
+    assert {k: v for k, v in head.headers.items() if k not in varying} == {
+        k: v for k, v in full.headers.items() if k not in varying
+    }
 
 
 def test_revision_can_be_kept_for_ever(server):
@@ -58,12 +82,24 @@ def test_revision_can_be_kept_for_ever(server):
 
 def test_cors(server):
     page = {"Origin": "https://example.org"}
-    for answer in (get(server, TABLE, page, **VIEW), get(server, TABLE, page, dim=7),
-                   post_json(server, "/v1/rotation", {})):
+    for answer in (
+        get(server, TABLE, page, **VIEW),
+        get(server, TABLE, page, dim=7),
+        post_json(server, "/v1/rotation", {}),
+    ):
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "ETag" in answer.headers["access-control-expose-headers"]
-    asked = call(server, "OPTIONS", "/v1/attention", None, page | {
-        "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "tensor-dtype"})
+    asked = call(
+        server,
+        "OPTIONS",
+        "/v1/attention",
+        None,
+        page
+        | {
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "tensor-dtype",
+        },
+    )
     assert (asked.status, asked.body) == (204, b"")
     assert "POST" in asked.headers["access-control-allow-methods"]
     assert "Tensor-Dtype" in asked.headers["access-control-allow-headers"]
@@ -72,8 +108,10 @@ def test_cors(server):
 
 def test_cors_origin_narrows(start_server):
     server = start_server("--cors-origin", "https://a.example,https://b.example")
-    for origin, expected in (("https://b.example", "https://b.example"),
-                             ("https://c.example", None)):
+    for origin, expected in (
+        ("https://b.example", "https://b.example"),
+        ("https://c.example", None),
+    ):
         answer = get(server, TABLE, {"Origin": origin}, **VIEW)
         assert answer.headers.get("access-control-allow-origin") == expected
         assert "Origin" in answer.headers["vary"]
@@ -88,8 +126,7 @@ def test_request_id_comes_back(server):
 
 def test_names_of_files(server):
     answer = get(server, TABLE, dim=128, length=4096, dtype="f16", format="npy")
-    assert answer.headers["content-disposition"] == \
-        'attachment; filename="rope_d128_n4096_f16.npy"'
+    assert answer.headers["content-disposition"] == 'attachment; filename="rope_d128_n4096_f16.npy"'
     assert '"dim":128' in answer.headers["encoding-parameters"]
     assert "content-disposition" not in get(server, TABLE, **VIEW).headers
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Range, If-Range and kept answers: any part of a table is the same bytes as in the whole."""
+
 import random
 import subprocess
 import time
@@ -11,8 +12,12 @@ from service import call
 
 TABLE = "/v1/encodings/rope/table"
 # Kept whole, streamed, streamed with two outputs in one file.
-SHAPES = [("npy", {"dim": 64, "length": 300}), ("raw", {"dim": 128, "length": 20000}),
-          ("safetensors", {"dim": 96, "length": 25000}), ("npy", {"dim": 64, "length": 40000})]
+SHAPES = [
+    ("npy", {"dim": 64, "length": 300}),
+    ("raw", {"dim": 128, "length": 20000}),
+    ("safetensors", {"dim": 96, "length": 25000}),
+    ("npy", {"dim": 64, "length": 40000}),
+]
 
 
 def part(server, value, headers=None, path=TABLE, **parameters):
@@ -32,10 +37,13 @@ def test_every_part_is_the_whole_s(server, form, shape):
         assert answer.status == 206
         assert answer.headers["content-range"] == f"bytes {first}-{last}/{size}"
         assert answer.headers["etag"] == whole.headers["etag"]
-        assert answer.body == whole.body[first:last + 1]
-    for text, expected in ((f"bytes={size - 10}-", whole.body[-10:]), ("bytes=-7", whole.body[-7:]),
-                           (f"bytes=5-{size * 9}", whole.body[5:]),
-                           ("bytes=-9999999999", whole.body)):
+        assert answer.body == whole.body[first : last + 1]
+    for text, expected in (
+        (f"bytes={size - 10}-", whole.body[-10:]),
+        ("bytes=-7", whole.body[-7:]),
+        (f"bytes=5-{size * 9}", whole.body[5:]),
+        ("bytes=-9999999999", whole.body),
+    ):
         answer = part(server, text, format=form, **shape)
         assert (answer.status, answer.body) == (206, expected), text
     print(f"{len(pairs) + 4} ranges of {size} bytes")
@@ -44,13 +52,28 @@ def test_every_part_is_the_whole_s(server, form, shape):
 @pytest.mark.parametrize("shape", [{"dim": 8, "length": 4}, {"dim": 128, "length": 40000}])
 def test_what_is_not_a_range_is_ignored(server, shape):
     whole = call(server, "GET", TABLE, format="raw", **shape).good()
-    for text in ("bytes=0-1,3-4", "bytes=5-4", "bytes=", "bytes=a-b", "rows=0-1", "bytes=1", "x",
-                 "bytes=+1-2", "bytes=--1"):
+    for text in (
+        "bytes=0-1,3-4",
+        "bytes=5-4",
+        "bytes=",
+        "bytes=a-b",
+        "rows=0-1",
+        "bytes=1",
+        "x",
+        "bytes=+1-2",
+        "bytes=--1",
+    ):
         answer = part(server, text, format="raw", **shape)
         assert (answer.status, answer.body) == (200, whole.body), text
     assert part(server, "bytes=0-1", format="json", dim=8, length=4).status == 200
-    post = call(server, "POST", TABLE, b'{"dim": 8, "length": 4}', {
-        "Content-Type": "application/json", "Range": "bytes=0-1"}, format="raw")
+    post = call(
+        server,
+        "POST",
+        TABLE,
+        b'{"dim": 8, "length": 4}',
+        {"Content-Type": "application/json", "Range": "bytes=0-1"},
+        format="raw",
+    )
     assert post.status == 200 and "accept-ranges" not in post.headers
 
 
@@ -79,8 +102,9 @@ def test_the_middle_of_eight_gibibytes_at_once(server):
     ask = {"heads": 32, "query_length": 8192, "key_length": 8192, "format": "raw"}
     row = 4 * 8192
     began = time.monotonic()
-    answer = part(server, f"bytes={4 << 30}-{(4 << 30) + row - 1}",
-                  path="/v1/encodings/alibi/bias", **ask)
+    answer = part(
+        server, f"bytes={4 << 30}-{(4 << 30) + row - 1}", path="/v1/encodings/alibi/bias", **ask
+    )
     assert time.monotonic() - began < 2
     assert answer.headers["content-range"].endswith(f"/{(8 << 30) + 32 * 4}")
     # Half of it: the first query of head 16, whose slope is 2^(-8/32 * 17).
@@ -108,8 +132,9 @@ def test_a_kept_answer_is_the_same_answer(server):
         assert first.body == again.body
         for name in set(first.headers) | set(again.headers):
             assert name in own or first.headers.get(name) == again.headers.get(name), name
-        other = call(server, "GET", TABLE, headers={"Accept": "application/x-npy"},
-                     **{**ask, "format": None})
+        other = call(
+            server, "GET", TABLE, headers={"Accept": "application/x-npy"}, **{**ask, "format": None}
+        )
         assert other.headers["content-type"] == "application/x-npy"
         assert call(server, "GET", TABLE, headers={"Host": "evil.example"}, **ask).status == 403
         assert call(server, "HEAD", TABLE, **ask).status == 200

@@ -2,6 +2,7 @@
 """Runs the examples of README.md, docs/examples.md and docs/command.md word for word, one after the
 other in a folder of the page, and compares the output. Only the port is replaced: 8080 may be
 taken."""
+
 import os
 import pathlib
 import re
@@ -27,8 +28,9 @@ def folders(tmp_path_factory):
     return paths
 
 
-@pytest.mark.parametrize("page, least", [("README.md", 4), ("docs/examples.md", 14),
-                                         ("docs/command.md", 5)])
+@pytest.mark.parametrize(
+    "page, least", [("README.md", 4), ("docs/examples.md", 14), ("docs/command.md", 5)]
+)
 def test_examples_are_numbered_and_all_of_them_run(page, least):
     numbers = [int(number) for number in re.findall(r"^(\d+)\. ", PAGES[page], re.M)]
     run = [example for example in EXAMPLES if example[0] == page]
@@ -41,8 +43,13 @@ def test_example(server, folders, number):
     page, language, code, expected = EXAMPLES[number]
     code = code.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
     command = {"sh": ["bash", "-euc", code], "python": [sys.executable, "-c", code]}[language]
-    done = subprocess.run(command, cwd=folders[page], capture_output=True, text=True, timeout=60,
-                          env=os.environ | {"no_proxy": "127.0.0.1",
-                                            "PATH": f"{BUILD}:{os.environ['PATH']}"})
+    done = subprocess.run(
+        command,
+        cwd=folders[page],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"no_proxy": "127.0.0.1", "PATH": f"{BUILD}:{os.environ['PATH']}"},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n") == expected.rstrip("\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Wrong input: the status, a problem document, and words that say what to do."""
+
 import io
 import json
 import pathlib
@@ -15,8 +16,13 @@ JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-str
 TABLE = "/v1/encodings/rope/table"
 SINUSOIDAL = "/v1/encodings/sinusoidal/table"
 Q = {"q": {"dtype": "f64", "shape": [1, 1, 2, 4], "data": [[[[1, 2, 3, 4], [5, 6, 7, 8]]]]}}
-GOOD = {"encoding": "rope", "layout": "half", "axes": "bhsd", "positions": {"start": 0},
-        "tensors": Q}
+GOOD = {
+    "encoding": "rope",
+    "layout": "half",
+    "axes": "bhsd",
+    "positions": {"start": 0},
+    "tensors": Q,
+}
 
 # (request, status, what the detail must mention)
 VIEWS = [
@@ -30,8 +36,11 @@ VIEWS = [
     (f"{TABLE}?dim=8&length=100000000", 413, "--json-elements-max"),
     (f"{TABLE}?dim=8&length=900719925474099&format=raw", 413, "--output-max"),
     (f"{TABLE}?dim=131072&length=2", 413, "--dim-max"),
-    ("/v1/encodings/sandwich/bias?heads=1&dim=65536&query_length=65536&format=raw", 413,
-     "--work-max"),
+    (
+        "/v1/encodings/sandwich/bias?heads=1&dim=65536&query_length=65536&format=raw",
+        413,
+        "--work-max",
+    ),
     (f"{TABLE}?dim=8", 422, "length"),
     (f"{TABLE}?length=8", 422, "dim"),
     (f"{TABLE}?dim=8&lenght=8", 422, "length"),
@@ -68,8 +77,7 @@ def problem(answer, status):
     assert answer.headers["cache-control"] == "no-store"
     told = answer.json
     assert told["status"] == status and told["type"] == "/problems/" + told["code"]
-    assert told["title"] and told["detail"] and told["request_id"] == \
-        answer.headers["x-request-id"]
+    assert told["title"] and told["detail"] and told["request_id"] == answer.headers["x-request-id"]
     for word in ("core/", "api/", ".c:", "(null)"):
         assert word not in told["detail"]
     return told
@@ -89,9 +97,17 @@ def test_every_problem_has_a_page(server):
     assert page.status == 200 and told["title"] in page.body.decode()
 
 
-@pytest.mark.parametrize("method, path", [
-    ("POST", "/v1"), ("PUT", TABLE), ("DELETE", "/v1/encodings"), ("GET", "/v1/rotation"),
-    ("PATCH", "/v1/attention"), ("TRACE", "/livez")])
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("POST", "/v1"),
+        ("PUT", TABLE),
+        ("DELETE", "/v1/encodings"),
+        ("GET", "/v1/rotation"),
+        ("PATCH", "/v1/attention"),
+        ("TRACE", "/livez"),
+    ],
+)
 def test_wrong_method(server, method, path):
     answer = call(server, method, path)
     problem(answer, 405)
@@ -139,17 +155,28 @@ BODIES = [
     ("shape against data", tensor(shape=[1, 1, 2, 5]), 422, ""),
     ("dtype", tensor(dtype="f128"), 422, "f32"),
     ("integers", tensor(dtype="i64"), 422, "i64"),
-    ("base64", {"encoding": "rope", "layout": "half", "axes": "sd", "dim": 2, "positions": [0],
-                "tensors": {"q": {"dtype": "f32", "shape": [1, 2], "base64": "AAAAAAAAAA!="}}},
-     422, "base64"),
+    (
+        "base64",
+        {
+            "encoding": "rope",
+            "layout": "half",
+            "axes": "sd",
+            "dim": 2,
+            "positions": [0],
+            "tensors": {"q": {"dtype": "f32", "shape": [1, 2], "base64": "AAAAAAAAAA!="}},
+        },
+        422,
+        "base64",
+    ),
     ("config", changed(config={}), 422, "config"),
 ]
 
 
 @pytest.mark.parametrize("body, status, word", [b[1:] for b in BODIES], ids=[b[0] for b in BODIES])
 def test_rotation_in_json(server, body, status, word):
-    assert call(server, "POST", "/v1/rotation", json.dumps(GOOD),
-                {"Content-Type": JSON}).status == 200
+    assert (
+        call(server, "POST", "/v1/rotation", json.dumps(GOOD), {"Content-Type": JSON}).status == 200
+    )
     sent = json.dumps(body) if isinstance(body, dict) else body
     told = problem(call(server, "POST", "/v1/rotation", sent, {"Content-Type": JSON}), status)
     assert word in told["detail"]
@@ -184,11 +211,21 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("media, body, status, word", [f[1:] for f in FILES],
-                         ids=[f[0] for f in FILES])
+@pytest.mark.parametrize(
+    "media, body, status, word", [f[1:] for f in FILES], ids=[f[0] for f in FILES]
+)
 def test_files(server, media, body, status, word):
-    answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": media}, encoding="rope",
-                  layout="half", axes="bhsd", start=0)
+    answer = call(
+        server,
+        "POST",
+        "/v1/rotation",
+        body,
+        {"Content-Type": media},
+        encoding="rope",
+        layout="half",
+        axes="bhsd",
+        start=0,
+    )
     told = problem(answer, status)
     assert word in told["detail"]
     assert status != 415 or SAFETENSORS in answer.headers["accept-post"]
@@ -199,32 +236,54 @@ ATTENTIONS = [
     ("no v", {"q": X, "k": X}, {}, 422, "v"),
     ("rank", {"q": X[0], "k": X[0]}, {"outputs": "scores"}, 422, "q"),
     ("d", {"q": X, "k": X[..., :2]}, {"outputs": "scores"}, 422, ""),
-    ("heads", {"q": numpy.ones((1, 3, 2, 4), "f4"), "k": numpy.ones((1, 2, 2, 4), "f4")},
-     {"outputs": "scores"}, 422, "heads"),
+    (
+        "heads",
+        {"q": numpy.ones((1, 3, 2, 4), "f4"), "k": numpy.ones((1, 2, 2, 4), "f4")},
+        {"outputs": "scores"},
+        422,
+        "heads",
+    ),
     ("outputs", {"q": X, "k": X}, {"outputs": "score"}, 422, "scores"),
     ("layout", {"q": X, "k": X}, {"encoding": "rope", "outputs": "scores"}, 422, "half"),
     ("rel_k", {"q": X, "k": X}, {"encoding": "shaw", "outputs": "scores"}, 422, ""),
-    ("rows of rel_k", {"q": X, "k": X, "rel_k": numpy.ones((4, 4), "f4")},
-     {"encoding": "shaw", "max_relative_position": 2, "outputs": "scores"}, 422, "5"),
+    (
+        "rows of rel_k",
+        {"q": X, "k": X, "rel_k": numpy.ones((4, 4), "f4")},
+        {"encoding": "shaw", "max_relative_position": 2, "outputs": "scores"},
+        422,
+        "5",
+    ),
     ("mask", {"q": X, "k": X, "mask": X}, {"outputs": "scores"}, 422, "mask"),
     ("scale", {"q": X, "k": X}, {"outputs": "scores", "scale": 0}, 422, "scale"),
 ]
 
 
-@pytest.mark.parametrize("tensors, query, status, word", [a[1:] for a in ATTENTIONS],
-                         ids=[a[0] for a in ATTENTIONS])
+@pytest.mark.parametrize(
+    "tensors, query, status, word", [a[1:] for a in ATTENTIONS], ids=[a[0] for a in ATTENTIONS]
+)
 def test_attention(server, tensors, query, status, word):
     body = safetensors_save({k: numpy.ascontiguousarray(v) for k, v in tensors.items()})
-    answer = call(server, "POST", "/v1/attention", body, {"Content-Type": SAFETENSORS},
-                  **({"encoding": "none"} | query))
+    answer = call(
+        server,
+        "POST",
+        "/v1/attention",
+        body,
+        {"Content-Type": SAFETENSORS},
+        **({"encoding": "none"} | query),
+    )
     assert word in problem(answer, status)["detail"]
 
 
 def test_too_large_before_the_upload(server):
     """Only the head is sent: the answer comes without a byte of the body."""
     for size in (2**40, 2**64, -1):
-        answer = call(server, "POST", "/v1/rotation", iter(()), {
-            "Content-Type": SAFETENSORS, "Content-Length": str(size)})
+        answer = call(
+            server,
+            "POST",
+            "/v1/rotation",
+            iter(()),
+            {"Content-Type": SAFETENSORS, "Content-Length": str(size)},
+        )
         if size == 2**40:
             told = problem(answer, 413)
             assert "--body-max" in told["detail"]
@@ -236,17 +295,31 @@ def test_the_server_is_well_after_all_that(server):
     assert get(server, TABLE, dim=8, length=2).status == 200
 
 
-@pytest.mark.parametrize("path, hint", [("/livez", "'/x/livez'"), ("/x/livezz", "'/x/livez'"),
-                                        ("/x/v1/encoding", "'/x/v1/encodings'"),
-                                        ("/elsewhere", "nothing at /elsewhere; GET /x/v1")])
+@pytest.mark.parametrize(
+    "path, hint",
+    [
+        ("/livez", "'/x/livez'"),
+        ("/x/livezz", "'/x/livez'"),
+        ("/x/v1/encoding", "'/x/v1/encodings'"),
+        ("/elsewhere", "nothing at /elsewhere; GET /x/v1"),
+    ],
+)
 def test_hints_below_a_base_path(start_server, path, hint):
     answer = get(start_server("--base-path", "/x"), path)
     assert answer.status == 404 and hint in answer.json["detail"]
 
 
-@pytest.mark.parametrize("shape, data, status", [
-    ([1, 2, 0, 4], [[[], []]], 200), ([1, 2, 0, 4], [], 200), ([1, 0, 2, 4], [[]], 200),
-    ([1, 2, 0, 4], [[[]]], 422), ([1, 0, 2, 4], [[[], []]], 422), ([1, 2, 1, 4], [[[], []]], 422)])
+@pytest.mark.parametrize(
+    "shape, data, status",
+    [
+        ([1, 2, 0, 4], [[[], []]], 200),
+        ([1, 2, 0, 4], [], 200),
+        ([1, 0, 2, 4], [[]], 200),
+        ([1, 2, 0, 4], [[[]]], 422),
+        ([1, 0, 2, 4], [[[], []]], 422),
+        ([1, 2, 1, 4], [[[], []]], 422),
+    ],
+)
 def test_an_empty_tensor_is_nested_as_far_as_it_can_be(server, shape, data, status):
     body = dict(GOOD, tensors={"q": {"dtype": "f64", "shape": shape, "data": data}})
     answer = call(server, "POST", "/v1/rotation", json.dumps(body), {"Content-Type": JSON})
@@ -254,10 +327,16 @@ def test_an_empty_tensor_is_nested_as_far_as_it_can_be(server, shape, data, stat
     assert status != 200 or answer.json["tensors"]["q"]["shape"] == shape
 
 
-ATTENTION = {"encoding": "rope", "layout": "half", "tensors": {
-    name: {"dtype": "f32", "shape": [1, 1, 2, 4], "data": list(range(8))} for name in "qk"}}
+ATTENTION = {
+    "encoding": "rope",
+    "layout": "half",
+    "tensors": {
+        name: {"dtype": "f32", "shape": [1, 1, 2, 4], "data": list(range(8))} for name in "qk"
+    },
+}
 SCHEMAS = json.loads((pathlib.Path(__file__).parents[2] / "openapi.json").read_text())[
-    "components"]["schemas"]
+    "components"
+]["schemas"]
 
 
 def detail_of(server, path, body):
@@ -276,9 +355,13 @@ def test_a_list_where_one_value_belongs_is_called_a_list(server):
     """Of every parameter of attention that has one value, by the contract; no element of the list
     is blamed."""
     properties = SCHEMAS["AttentionRequest"]["properties"]
-    single = [name for name, schema in properties.items()
-              if name not in ("encoding", "layer_type", "config", "tensor", "format") and
-              kinds_of(schema) and kinds_of(schema) <= {"string", "number", "integer", "boolean"}]
+    single = [
+        name
+        for name, schema in properties.items()
+        if name not in ("encoding", "layer_type", "config", "tensor", "format")
+        and kinds_of(schema)
+        and kinds_of(schema) <= {"string", "number", "integer", "boolean"}
+    ]
     assert len(single) > 10
     for name in single:
         for value in (["weights"], [1], [1] * 400):
@@ -286,8 +369,15 @@ def test_a_list_where_one_value_belongs_is_called_a_list(server):
             assert name in detail and "not a list" in detail, (name, detail)
 
 
-@pytest.mark.parametrize("name,hint", (("positions", "query_start"), ("key_positions", "keys"),
-                                       ("cu_seqlens", "list"), ("cu_seqlens_k", "list")))
+@pytest.mark.parametrize(
+    "name,hint",
+    (
+        ("positions", "query_start"),
+        ("key_positions", "keys"),
+        ("cu_seqlens", "list"),
+        ("cu_seqlens_k", "list"),
+    ),
+)
 def test_positions_of_attention_are_listed(server, name, hint):
     """A hint is about the parameter that it stands behind."""
     detail = detail_of(server, "/v1/attention", ATTENTION | {name: {"start": 0}})
@@ -300,15 +390,20 @@ def test_axes_of_attention_are_always_the_same(server):
     assert "transpose" in detail and "known:" not in detail
 
 
-@pytest.mark.parametrize("position", [2**53 + 1, 2**53 + 3, -2**53 - 1, 2**60 + 1])
+@pytest.mark.parametrize("position", [2**53 + 1, 2**53 + 3, -(2**53) - 1, 2**60 + 1])
 def test_no_other_number_is_echoed(server, position):
     """Doubles do not hold these, so that the refusal has their first digits alone."""
     text, rotated = str(position), GOOD | {"positions": [position, 0]}
-    details = [call(server, "GET", f"{TABLE}?dim=8&positions={text}").json["detail"],
-               call(server, "GET", f"{TABLE}?dim=8&length=1&start={text}").json["detail"],
-               detail_of(server, "/v1/rotation", rotated),
-               detail_of(server, "/v1/attention", ATTENTION | {"positions": [position, 0]})]
+    details = [
+        call(server, "GET", f"{TABLE}?dim=8&positions={text}").json["detail"],
+        call(server, "GET", f"{TABLE}?dim=8&length=1&start={text}").json["detail"],
+        detail_of(server, "/v1/rotation", rotated),
+        detail_of(server, "/v1/attention", ATTENTION | {"positions": [position, 0]}),
+    ]
     for detail in details:
         got = re.search(r"got (\S+)", detail)[1]
-        assert got == text or re.fullmatch(r"-?\d(\.\d{1,3})?e\+\d+", got) and \
-            abs(float(got) / position - 1) < 1e-3, detail
+        assert (
+            got == text
+            or re.fullmatch(r"-?\d(\.\d{1,3})?e\+\d+", got)
+            and abs(float(got) / position - 1) < 1e-3
+        ), detail

@@ -2,6 +2,7 @@
 """Relative vectors in attention: shaw with NEZHA's sinusoidal vectors, Transformer-XL. Against the
 code of others (tests/data/oracles/relative_attention.json names it) and against numpy in the other
 form, where a matrix of all distances is skewed."""
+
 import json
 import pathlib
 
@@ -10,8 +11,11 @@ import pytest
 
 from service import assert_close, post_tensors, softmax, table
 
-CASES = json.loads((pathlib.Path(__file__).resolve().parents[1] / "data" / "oracles" /
-                    "relative_attention.json").read_text())["cases"]
+CASES = json.loads(
+    (
+        pathlib.Path(__file__).resolve().parents[1] / "data" / "oracles" / "relative_attention.json"
+    ).read_text()
+)["cases"]
 ATTENTION = "/v1/attention"
 
 
@@ -20,19 +24,24 @@ def array(tensor):
 
 
 def asked(server, tensors, encoding, **parameters):
-    return post_tensors(server, ATTENTION, tensors, encoding=encoding.pop("name"),
-                        **encoding, **parameters)
+    return post_tensors(
+        server, ATTENTION, tensors, encoding=encoding.pop("name"), **encoding, **parameters
+    )
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c["kind"].endswith("attention")],
-                         ids=lambda c: c["source"].split("/")[3])
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if c["kind"].endswith("attention")],
+    ids=lambda c: c["source"].split("/")[3],
+)
 @pytest.mark.parametrize("dtype", [numpy.float32, numpy.float64])
 def test_published_code(server, case, dtype):
     tensors = {name: array(t).astype(dtype) for name, t in case["tensors"].items()}
     for output in ("weights", "output"):
         if output in case:
-            got = asked(server, tensors, dict(case["encoding"]), outputs=output,
-                        **case["parameters"])[output]
+            got = asked(
+                server, tensors, dict(case["encoding"]), outputs=output, **case["parameters"]
+            )[output]
             assert numpy.allclose(got, array(case[output]), rtol=0, atol=case["atol"])
 
 
@@ -40,8 +49,12 @@ def test_nezha_vectors(server):
     (case,) = [c for c in CASES if c["kind"] == "nezha-table"]
     rows = table(server, "shaw", **case["encoding"])
     i, j = numpy.indices((6, 6))
-    assert numpy.allclose(rows[numpy.clip(j - i, -3, 3) + 3], array(case["positions_encoding"]),
-                          rtol=0, atol=case["atol"])
+    assert numpy.allclose(
+        rows[numpy.clip(j - i, -3, 3) + 3],
+        array(case["positions_encoding"]),
+        rtol=0,
+        atol=case["atol"],
+    )
 
 
 # ---- numpy, skewed ----
@@ -49,9 +62,14 @@ def test_nezha_vectors(server):
 
 def drawn(heads=3, key_heads=3, queries=6, keys=9, dim=8, row_dim=10):
     draw = numpy.random.default_rng(11).standard_normal
-    return {"q": draw((2, heads, queries, dim)), "k": draw((2, key_heads, keys, dim)),
-            "v": draw((2, key_heads, keys, dim)), "w_r": draw((heads * dim, row_dim)),
-            "pos_bias_u": draw((heads, dim)), "pos_bias_v": draw((heads, dim))}
+    return {
+        "q": draw((2, heads, queries, dim)),
+        "k": draw((2, key_heads, keys, dim)),
+        "v": draw((2, key_heads, keys, dim)),
+        "w_r": draw((heads * dim, row_dim)),
+        "pos_bias_u": draw((heads, dim)),
+        "pos_bias_v": draw((heads, dim)),
+    }
 
 
 def skewed(by_distance, keys):
@@ -59,15 +77,23 @@ def skewed(by_distance, keys):
     padding and a reshape do it without an index."""
     *front, queries, distances = by_distance.shape
     padded = numpy.concatenate([by_distance, numpy.zeros((*front, queries, 1))], axis=-1)
-    flat = padded.reshape(*front, -1)[..., queries - 1:queries - 1 + queries * distances]
+    flat = padded.reshape(*front, -1)[..., queries - 1 : queries - 1 + queries * distances]
     return flat.reshape(*front, queries, distances)[..., :keys]
 
 
 def expected_scores(server, t, **rows):
     heads, dim = t["q"].shape[1], t["q"].shape[3]
     queries, keys = t["q"].shape[2], t["k"].shape[2]
-    distances = table(server, "sinusoidal", dim=t["w_r"].shape[1], dtype="f64", start=keys - 1,
-                      step=-1, length=queries + keys - 1, **rows)
+    distances = table(
+        server,
+        "sinusoidal",
+        dim=t["w_r"].shape[1],
+        dtype="f64",
+        start=keys - 1,
+        step=-1,
+        length=queries + keys - 1,
+        **rows,
+    )
     projected = (distances @ t["w_r"].T).reshape(-1, heads, dim)
     k = numpy.repeat(t["k"], heads // t["k"].shape[1], axis=1)
     content = (t["q"] + t["pos_bias_u"][:, None]) @ k.swapaxes(-1, -2)
@@ -93,8 +119,12 @@ def test_transformer_xl_skewed(server, rows, causal, key_heads):
 
 def test_past_is_both_where_nothing_is_ahead(server):
     given = drawn()
-    both, past = (asked(server, given, {"name": "transformer-xl", "direction": direction},
-                        causal=True)["output"] for direction in ("both", "past"))
+    both, past = (
+        asked(server, given, {"name": "transformer-xl", "direction": direction}, causal=True)[
+            "output"
+        ]
+        for direction in ("both", "past")
+    )
     assert numpy.array_equal(both, past)
 
 
@@ -118,8 +148,11 @@ def test_both_signs_are_one_turned_over(server):
     draw = numpy.random.default_rng(2).standard_normal
     rel_k, rel_v = draw((9, 8)), draw((9, 8))
     forth = asked(server, qkv | {"rel_k": rel_k, "rel_v": rel_v}, {"name": "shaw"})["output"]
-    back = asked(server, qkv | {"rel_k": rel_k[::-1].copy(), "rel_v": rel_v[::-1].copy()},
-                 {"name": "shaw", "direction": "i-j"})["output"]
+    back = asked(
+        server,
+        qkv | {"rel_k": rel_k[::-1].copy(), "rel_v": rel_v[::-1].copy()},
+        {"name": "shaw", "direction": "i-j"},
+    )["output"]
     assert numpy.array_equal(forth, back)
 
 
@@ -128,19 +161,35 @@ def test_made_vectors_are_a_posted_table(server, direction):
     """vectors=sinusoidal and the table of that view posted as learned: the same bytes."""
     given = drawn()
     qkv = {name: given[name] for name in "qkv"}
-    rows = table(server, "shaw", max_relative_position=3, vectors="sinusoidal", dim=8, base=50,
-                 dtype="f64")
-    made = asked(server, qkv, {"name": "shaw", "vectors": "sinusoidal", "base": 50,
-                               "max_relative_position": 3, "direction": direction})["output"]
-    posted = asked(server, qkv | {"rel_k": rows, "rel_v": rows},
-                   {"name": "shaw", "direction": direction})["output"]
+    rows = table(
+        server, "shaw", max_relative_position=3, vectors="sinusoidal", dim=8, base=50, dtype="f64"
+    )
+    made = asked(
+        server,
+        qkv,
+        {
+            "name": "shaw",
+            "vectors": "sinusoidal",
+            "base": 50,
+            "max_relative_position": 3,
+            "direction": direction,
+        },
+    )["output"]
+    posted = asked(
+        server, qkv | {"rel_k": rows, "rel_v": rows}, {"name": "shaw", "direction": direction}
+    )["output"]
     assert numpy.array_equal(made, posted)
 
 
-@pytest.mark.parametrize("encoding", [
-    {"name": "transformer-xl"}, {"name": "sandwich", "dim": 8, "causal": True},
-    {"name": "shaw", "vectors": "sinusoidal", "max_relative_position": 2}],
-    ids=lambda e: e["name"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"name": "transformer-xl"},
+        {"name": "sandwich", "dim": 8, "causal": True},
+        {"name": "shaw", "vectors": "sinusoidal", "max_relative_position": 2},
+    ],
+    ids=lambda e: e["name"],
+)
 def test_order_is_seen(server, encoding):
     """Tokens in another order: the outputs are not merely permuted."""
     qkv = {name: t[:, :, :6] for name, t in drawn().items() if name in "qkv"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """mrope, rope-2d and xpos over HTTP against numpy in float64, written in the words of the models'
 own code: slices, concatenations, outer products."""
+
 import json
 
 import numpy
@@ -19,8 +20,11 @@ def batch(dim, tokens=12, seed=3):
 def turned(x, angle, layout, scale=1.0):
     """x [b, h, s, d], angle and scale [.., s, d / 2]."""
     half = x.shape[-1] // 2
-    first, second = ((slice(0, half), slice(half, None)) if layout == "half" else
-                     (slice(0, None, 2), slice(1, None, 2)))
+    first, second = (
+        (slice(0, half), slice(half, None))
+        if layout == "half"
+        else (slice(0, None, 2), slice(1, None, 2))
+    )
     y = numpy.array(x)
     pairs = (x[..., first] + 1j * x[..., second]) * scale * numpy.exp(1j * angle)
     y[..., first], y[..., second] = pairs.real, pairs.imag
@@ -55,57 +59,113 @@ def image_positions(batch_rows, tokens):
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
-@pytest.mark.parametrize("kind, sections, model", [(False, [16, 24, 24], qwen2_vl),
-                                                   (True, [24, 20, 20], qwen3_vl)])
+@pytest.mark.parametrize(
+    "kind, sections, model", [(False, [16, 24, 24], qwen2_vl), (True, [24, 20, 20], qwen3_vl)]
+)
 def test_mrope(server, kind, sections, model, layout):
     x, positions = batch(128), image_positions(2, 12)
-    encoding = {"name": "mrope", "base": 1000000, "mrope_section": sections,
-                "mrope_interleaved": kind}
-    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, layout=layout,
-                       axes="bhsd", encoding="mrope", base=1000000, mrope_section=sections,
-                       mrope_interleaved=kind)["q"]
+    encoding = {
+        "name": "mrope",
+        "base": 1000000,
+        "mrope_section": sections,
+        "mrope_interleaved": kind,
+    }
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": x, "positions": positions},
+        layout=layout,
+        axes="bhsd",
+        encoding="mrope",
+        base=1000000,
+        mrope_section=sections,
+        mrope_interleaved=kind,
+    )["q"]
     angle = model(positions, 128, sections, 1e6)[:, None]
     assert_close(got, turned(x, angle, layout), 1e-13)
-    body = {"encoding": encoding, "axes": "bhsd", "layout": layout,
-            "positions": positions.tolist(),
-            "tensors": {"q": {"dtype": "f64", "data": x.tolist()}}}
+    body = {
+        "encoding": encoding,
+        "axes": "bhsd",
+        "layout": layout,
+        "positions": positions.tolist(),
+        "tensors": {"q": {"dtype": "f64", "data": x.tolist()}},
+    }
     answer = post_json(server, ROTATION, body).good().json
     assert numpy.array_equal(numpy.array(answer["tensors"]["q"]["data"]), got)
-    one = post_tensors(server, ROTATION, {"q": x, "positions": positions[:, 0]}, layout=layout,
-                       axes="bhsd", encoding="mrope", base=1000000, mrope_section=sections,
-                       mrope_interleaved=kind)["q"]
+    one = post_tensors(
+        server,
+        ROTATION,
+        {"q": x, "positions": positions[:, 0]},
+        layout=layout,
+        axes="bhsd",
+        encoding="mrope",
+        base=1000000,
+        mrope_section=sections,
+        mrope_interleaved=kind,
+    )["q"]
     assert_close(one, turned(x, angle[:1], layout), 1e-13)
     text = ";".join(",".join(map(str, row)) for row in positions[:, 0])
-    again = post_tensors(server, ROTATION, {"q": x}, layout=layout, axes="bhsd", positions=text,
-                         encoding="mrope", base=1000000, mrope_section=sections,
-                         mrope_interleaved=kind)["q"]
+    again = post_tensors(
+        server,
+        ROTATION,
+        {"q": x},
+        layout=layout,
+        axes="bhsd",
+        positions=text,
+        encoding="mrope",
+        base=1000000,
+        mrope_section=sections,
+        mrope_interleaved=kind,
+    )["q"]
     assert numpy.array_equal(one, again)
 
 
 def test_mrope_of_a_config(server):
     """The file of Qwen2.5-VL alone says everything, the layout too."""
-    config = {"model_type": "qwen2_5_vl", "hidden_size": 256, "num_attention_heads": 2,
-              "rope_theta": 1000000.0,
-              "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}
+    config = {
+        "model_type": "qwen2_5_vl",
+        "hidden_size": 256,
+        "num_attention_heads": 2,
+        "rope_theta": 1000000.0,
+        "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+    }
     x, positions = batch(128), image_positions(1, 12)[:, 0]
-    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, axes="bhsd",
-                       config=json.dumps(config))["q"]
+    got = post_tensors(
+        server, ROTATION, {"q": x, "positions": positions}, axes="bhsd", config=json.dumps(config)
+    )["q"]
     assert_close(got, turned(x, qwen2_vl(positions, 128, [16, 24, 24], 1e6), "half"), 1e-13)
 
 
 def test_mrope_table_of_lists(server):
     positions = image_positions(1, 12)[:, 0]
-    body = {"dim": 128, "mrope_section": [16, 24, 24], "positions": positions.tolist(),
-            "dtype": "f64", "part": "complex"}
+    body = {
+        "dim": 128,
+        "mrope_section": [16, 24, 24],
+        "positions": positions.tolist(),
+        "dtype": "f64",
+        "part": "complex",
+    }
     answer = post_json(server, "/v1/encodings/mrope/table", body, format="npy").npy
     assert_close(answer.real, numpy.cos(qwen2_vl(positions, 128, [16, 24, 24], 1e4)), 1e-14)
     text = ";".join(",".join(map(str, row)) for row in positions)
-    again = get(server, "/v1/encodings/mrope/table", dim=128, mrope_section=[16, 24, 24],
-                positions=text, dtype="f64", part="complex", format="npy").npy
+    again = get(
+        server,
+        "/v1/encodings/mrope/table",
+        dim=128,
+        mrope_section=[16, 24, 24],
+        positions=text,
+        dtype="f64",
+        part="complex",
+        format="npy",
+    ).npy
     assert numpy.array_equal(answer, again)
     flat = text.replace(";", ",")
-    tags = {get(server, "/v1/encodings/mrope/table", dim=6, mrope_section=[1, 1, 1],
-                positions=p).good().headers["etag"] for p in (text, flat)}
+    tags = {
+        get(server, "/v1/encodings/mrope/table", dim=6, mrope_section=[1, 1, 1], positions=p)
+        .good()
+        .headers["etag"]
+        for p in (text, flat)
+    }
     assert len(tags) == 2
 
 
@@ -116,9 +176,16 @@ def test_vision_tower(server):
     freqs = inv_freq(dim // 2)
     angle = numpy.concatenate([numpy.outer(down, freqs), numpy.outer(across, freqs)], axis=-1)
     x, positions = batch(dim), numpy.stack([down, across])
-    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, layout="half",
-                       axes="bhsd", encoding="mrope", mrope_type="vision",
-                       mrope_section=[20, 20])["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": x, "positions": positions},
+        layout="half",
+        axes="bhsd",
+        encoding="mrope",
+        mrope_type="vision",
+        mrope_section=[20, 20],
+    )["q"]
     assert_close(got, turned(x, angle, "half"), 1e-13)
 
 
@@ -135,15 +202,30 @@ def test_rope_2d(server, variant):
     else:
         further = variant == "llama4"
         freqs = inv_freq(dim // 2, 1e4 if further else 100)
-        angle = numpy.concatenate([numpy.outer(x + further, freqs),
-                                   numpy.outer(y + further, freqs)], -1)
+        angle = numpy.concatenate(
+            [numpy.outer(x + further, freqs), numpy.outer(y + further, freqs)], -1
+        )
     tokens = batch(dim)
-    got = post_tensors(server, ROTATION, {"q": tokens, "positions": numpy.stack([x, y])},
-                       layout="interleaved", axes="bhsd", encoding="rope-2d",
-                       variant=variant)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": tokens, "positions": numpy.stack([x, y])},
+        layout="interleaved",
+        axes="bhsd",
+        encoding="rope-2d",
+        variant=variant,
+    )["q"]
     assert_close(got, turned(tokens, angle, "interleaved"), 1e-13)
-    grid = get(server, "/v1/encodings/rope-2d/table", dim=dim, width=width, height=height,
-               variant=variant, dtype="f64", format="npy").npy
+    grid = get(
+        server,
+        "/v1/encodings/rope-2d/table",
+        dim=dim,
+        width=width,
+        height=height,
+        variant=variant,
+        dtype="f64",
+        format="npy",
+    ).npy
     assert_close(grid, numpy.stack([numpy.cos(angle), numpy.sin(angle)]), 1e-14)
 
 
@@ -157,20 +239,44 @@ def test_xpos(server):
     dim, positions = 16, numpy.arange(100, 112)
     q, k = batch(dim), batch(dim, seed=4)
     angle, scale = numpy.outer(positions, inv_freq(dim)), xpos_scale(dim, positions, 106)
-    got = post_tensors(server, ROTATION, {"q": q, "k": k}, layout="interleaved", axes="bhsd",
-                       encoding="xpos", t_center=106, start=100)
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": q, "k": k},
+        layout="interleaved",
+        axes="bhsd",
+        encoding="xpos",
+        t_center=106,
+        start=100,
+    )
     assert_close(got["q"], turned(q, angle, "interleaved", scale), 1e-13)
     assert_close(got["k"], turned(k, angle, "interleaved", 1 / scale), 1e-13)
-    back = post_tensors(server, ROTATION, got, layout="interleaved", axes="bhsd",
-                        encoding="xpos", t_center=106, start=100, inverse=True)
+    back = post_tensors(
+        server,
+        ROTATION,
+        got,
+        layout="interleaved",
+        axes="bhsd",
+        encoding="xpos",
+        t_center=106,
+        start=100,
+        inverse=True,
+    )
     assert_close(back["q"], q, 1e-14)
     assert_close(back["k"], k, 1e-14)
-    body = {"encoding": {"name": "xpos", "t_center": 0}, "axes": "sd", "dim": 2, "layout": "half",
-            "positions": [0], "tensors": {"x": {"data": [[1, 2]]}}}
+    body = {
+        "encoding": {"name": "xpos", "t_center": 0},
+        "axes": "sd",
+        "dim": 2,
+        "layout": "half",
+        "positions": [0],
+        "tensors": {"x": {"data": [[1, 2]]}},
+    }
     refused = post_json(server, ROTATION, body)
     assert refused.status == 422 and refused.json["errors"][0]["tensor"] == "x"
-    far = post_json(server, ROTATION, body | {"positions": [10**6],
-                                              "tensors": {"q": {"data": [[1, 2]]}}})
+    far = post_json(
+        server, ROTATION, body | {"positions": [10**6], "tensors": {"q": {"data": [[1, 2]]}}}
+    )
     assert far.status == 422 and far.json["errors"][0]["parameter"] == "positions"
 
 
@@ -184,10 +290,14 @@ def test_xpos_attention(server, queries):
     right = turned(k, numpy.outer(j, freqs), "half", 1 / xpos_scale(8, j, 0, 4))
     expected = left @ right.swapaxes(-1, -2) / numpy.sqrt(8)
     for center in (0, 3):
-        body = {"encoding": {"name": "xpos", "t_center": center, "scale_base": 4},
-                "layout": "half", "outputs": "scores",
-                "tensors": {name: {"dtype": "f64", "data": t.tolist()}
-                            for name, t in (("q", q), ("k", k))}}
+        body = {
+            "encoding": {"name": "xpos", "t_center": center, "scale_base": 4},
+            "layout": "half",
+            "outputs": "scores",
+            "tensors": {
+                name: {"dtype": "f64", "data": t.tolist()} for name, t in (("q", q), ("k", k))
+            },
+        }
         answer = post_json(server, "/v1/attention", body).good().json
         assert_close(numpy.array(answer["tensors"]["scores"]["data"]), expected, 1e-13)
 
@@ -195,15 +305,26 @@ def test_xpos_attention(server, queries):
 def test_text_of_mrope_in_attention_is_rope(server):
     q, k = RNG.standard_normal((1, 2, 5, 12)), RNG.standard_normal((1, 2, 5, 12))
     tensors = {name: {"data": t.tolist()} for name, t in (("q", q), ("k", k))}
-    answers = [post_json(server, "/v1/attention", {
-        "encoding": encoding, "layout": "half", "outputs": "scores",
-        "tensors": tensors}).good().json["tensors"]
-        for encoding in ("rope", {"name": "mrope", "mrope_section": [2, 2, 2]})]
+    answers = [
+        post_json(
+            server,
+            "/v1/attention",
+            {"encoding": encoding, "layout": "half", "outputs": "scores", "tensors": tensors},
+        )
+        .good()
+        .json["tensors"]
+        for encoding in ("rope", {"name": "mrope", "mrope_section": [2, 2, 2]})
+    ]
     assert answers[0] == answers[1]
 
 
-DYNAMIC = {"name": "rope", "dim": 4, "rope_type": "dynamic", "factor": 2,
-           "max_position_embeddings": 8}
+DYNAMIC = {
+    "name": "rope",
+    "dim": 4,
+    "rope_type": "dynamic",
+    "factor": 2,
+    "max_position_embeddings": 8,
+}
 
 
 def test_positions_beyond_seq_len_are_told(server):
@@ -214,8 +335,11 @@ def test_positions_beyond_seq_len_are_told(server):
 
     def warnings(length=None, seq_len=None, path="table"):
         if path == "table":
-            return get(server, "/v1/encodings/rope/table", length=length, seq_len=seq_len,
-                       **rest).good().json["warnings"]
+            return (
+                get(server, "/v1/encodings/rope/table", length=length, seq_len=seq_len, **rest)
+                .good()
+                .json["warnings"]
+            )
         encoding = DYNAMIC | ({"seq_len": seq_len} if seq_len else {})
         body = {"encoding": encoding, "layout": "half", "tensors": tensors}
         if path == "rotation":
@@ -230,23 +354,47 @@ def test_positions_beyond_seq_len_are_told(server):
     assert warnings(9, path="rotation") == told and warnings(9, 9, "rotation") == []
     assert warnings(8, path="rotation") == []
     assert warnings(path="attention") == told and warnings(seq_len=9, path="attention") == []
-    longrope = {"dim": 4, "rope_type": "su", "short_factor": [1, 1], "long_factor": [2, 2],
-                "factor": 2, "original_max_position_embeddings": 8}
+    longrope = {
+        "dim": 4,
+        "rope_type": "su",
+        "short_factor": [1, 1],
+        "long_factor": [2, 2],
+        "factor": 2,
+        "original_max_position_embeddings": 8,
+    }
     for seq_len, count in ((0, 1), (8, 1), (9, 0)):
-        answer = get(server, "/v1/encodings/rope/table", positions="3,8,-100", seq_len=seq_len,
-                     **longrope).good().json
+        answer = (
+            get(
+                server,
+                "/v1/encodings/rope/table",
+                positions="3,8,-100",
+                seq_len=seq_len,
+                **longrope,
+            )
+            .good()
+            .json
+        )
         assert len(answer["warnings"]) == count and answer["encoding"]["rope_type"] == "longrope"
 
 
 def test_deepseeks_softmax_multiplier(server):
     """DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale."""
-    yarn = {"dim": 64, "rope_type": "yarn", "factor": 40, "mscale": 1, "mscale_all_dim": 1,
-            "original_max_position_embeddings": 4096}
+    yarn = {
+        "dim": 64,
+        "rope_type": "yarn",
+        "factor": 40,
+        "mscale": 1,
+        "mscale_all_dim": 1,
+        "original_max_position_embeddings": 4096,
+    }
     for view in ("table", "frequencies"):
         length = {"length": 2} if view == "table" else {}
         answer = get(server, f"/v1/encodings/rope/{view}", **yarn, **length).good().json
         assert answer["attention_factor"] == 1
         assert abs(answer["softmax_scale_multiplier"] - (0.1 * numpy.log(40) + 1) ** 2) < 1e-15
-        answer = get(server, f"/v1/encodings/rope/{view}", **yarn | {"mscale_all_dim": 0},
-                     **length).good().json
+        answer = (
+            get(server, f"/v1/encodings/rope/{view}", **yarn | {"mscale_all_dim": 0}, **length)
+            .good()
+            .json
+        )
         assert "softmax_scale_multiplier" not in answer

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rotation over HTTP against numpy in float64, and the relations that must hold."""
+
 import numpy
 import pytest
 
@@ -17,8 +18,16 @@ def batch(shape=(2, 4, 6, 16), seed=1, dtype=numpy.float64):
 @pytest.mark.parametrize("rotary_dim", [16, 8, 2])
 def test_partial(server, layout, rotary_dim):
     x = batch()
-    got = post_tensors(server, ROTATION, {"q": x}, encoding="rope", layout=layout, axes="bhsd",
-                       start=100, rotary_dim=rotary_dim)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": x},
+        encoding="rope",
+        layout=layout,
+        axes="bhsd",
+        start=100,
+        rotary_dim=rotary_dim,
+    )["q"]
     expected = rotated(x, 100 + numpy.arange(6), layout, rotary_dim)
     assert_close(got, expected, 1e-13)
     assert numpy.array_equal(got[..., rotary_dim:], x[..., rotary_dim:])
@@ -28,40 +37,64 @@ def test_partial(server, layout, rotary_dim):
 def test_positions_of_each_row(server, layout):
     x, where = batch(), numpy.random.default_rng(2).integers(-50, 5000, (2, 6))
     for tensor in (where, where.astype(numpy.int32), where.astype(numpy.float64)):
-        got = post_tensors(server, ROTATION, {"q": x, "positions": tensor}, encoding="rope",
-                           layout=layout, axes="bhsd", positions="tensor:positions")
+        got = post_tensors(
+            server,
+            ROTATION,
+            {"q": x, "positions": tensor},
+            encoding="rope",
+            layout=layout,
+            axes="bhsd",
+            positions="tensor:positions",
+        )
         assert set(got) == {"q"}
         assert_close(got["q"], rotated(x, where, layout), 1e-12)
 
 
 def test_positions_of_all_rows(server):
     x, where = batch(), [7, 0, 3, 3, -9, 2.5]
-    got = post_tensors(server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd",
-                       positions=where)["q"]
+    got = post_tensors(
+        server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd", positions=where
+    )["q"]
     assert_close(got, rotated(x, where, "half"), 1e-13)
 
 
 @pytest.mark.parametrize("axes, order", [("bhsd", (0, 1, 2, 3)), ("bshd", (0, 2, 1, 3))])
 def test_axes(server, axes, order):
     x = batch()
-    got = post_tensors(server, ROTATION, {"q": x.transpose(order)}, encoding="rope", layout="half",
-                       axes=axes, start=3)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": x.transpose(order)},
+        encoding="rope",
+        layout="half",
+        axes=axes,
+        start=3,
+    )["q"]
     assert_close(got.transpose(order), rotated(x, 3 + numpy.arange(6), "half"), 1e-13)
 
 
 def test_axes_of_models_width(server):
     x = batch()
     together = numpy.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(2, 6, 64)
-    got = post_tensors(server, ROTATION, {"q": together}, encoding="rope", layout="half",
-                       axes="bsd", dim=16, start=0)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": together},
+        encoding="rope",
+        layout="half",
+        axes="bsd",
+        dim=16,
+        start=0,
+    )["q"]
     got = got.reshape(2, 6, 4, 16).transpose(0, 2, 1, 3)
     assert_close(got, rotated(x, numpy.arange(6), "half"), 1e-13)
 
 
 def test_grouped_heads_and_names(server):
     tensors = {"zebra": batch((2, 8, 6, 16)), "k": batch((2, 2, 6, 16), 2)}
-    got = post_tensors(server, ROTATION, tensors, encoding="rope", layout="interleaved",
-                       axes="bhsd", start=5)
+    got = post_tensors(
+        server, ROTATION, tensors, encoding="rope", layout="interleaved", axes="bhsd", start=5
+    )
     assert set(got) == set(tensors)
     for name, x in tensors.items():
         assert_close(got[name], rotated(x, 5 + numpy.arange(6), "interleaved"), 1e-13)
@@ -70,12 +103,21 @@ def test_grouped_heads_and_names(server):
 @pytest.mark.parametrize("delta", [-3, [2, -7], [[1, 2, 3, 4, 5, 6], [0, 0, -1, 9, 9, 9]]])
 def test_delta(server, delta):
     x = batch()
-    answer = post_json(server, ROTATION, {
-        "encoding": "rope", "layout": "half", "axes": "bhsd", "delta": delta,
-        "tensors": {"k": {"dtype": "f64", "shape": list(x.shape), "data": x.tolist()}}})
+    answer = post_json(
+        server,
+        ROTATION,
+        {
+            "encoding": "rope",
+            "layout": "half",
+            "axes": "bhsd",
+            "delta": delta,
+            "tensors": {"k": {"dtype": "f64", "shape": list(x.shape), "data": x.tolist()}},
+        },
+    )
     assert answer.status == 200, answer.body
-    turn = numpy.broadcast_to(numpy.array(delta).reshape(-1, 1) if numpy.ndim(delta) < 2 else delta,
-                              (2, 6))
+    turn = numpy.broadcast_to(
+        numpy.array(delta).reshape(-1, 1) if numpy.ndim(delta) < 2 else delta, (2, 6)
+    )
     assert_close(numpy.array(answer.json["tensors"]["k"]["data"]), rotated(x, turn, "half"), 1e-13)
 
 
@@ -83,8 +125,9 @@ def test_output_layout(server):
     """Rotating as interleaved and answering as half is the same rotation, its columns moved."""
     x = batch()
     where = {"encoding": "rope", "axes": "bhsd", "start": 1}
-    moved = post_tensors(server, ROTATION, {"q": x}, layout="interleaved", output_layout="half",
-                         **where)["q"]
+    moved = post_tensors(
+        server, ROTATION, {"q": x}, layout="interleaved", output_layout="half", **where
+    )["q"]
     plain = post_tensors(server, ROTATION, {"q": x}, layout="interleaved", **where)["q"]
     assert numpy.array_equal(moved, numpy.concatenate([plain[..., 0::2], plain[..., 1::2]], -1))
 
@@ -92,14 +135,34 @@ def test_output_layout(server):
 def test_scalings(server):
     x = batch()
     positions = numpy.arange(6)
-    got = post_tensors(server, ROTATION, {"q": x}, encoding="rope", rope_type="yarn", factor=4,
-                       original_max_position_embeddings=4096, layout="half", axes="bhsd", start=0)
-    frequencies = numpy.array(call(
-        server, "GET", "/v1/encodings/rope/frequencies", dim=16, rope_type="yarn", factor=4,
-        original_max_position_embeddings=4096, dtype="f64").json["tensors"]["inv_freq"]["data"])
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": x},
+        encoding="rope",
+        rope_type="yarn",
+        factor=4,
+        original_max_position_embeddings=4096,
+        layout="half",
+        axes="bhsd",
+        start=0,
+    )
+    frequencies = numpy.array(
+        call(
+            server,
+            "GET",
+            "/v1/encodings/rope/frequencies",
+            dim=16,
+            rope_type="yarn",
+            factor=4,
+            original_max_position_embeddings=4096,
+            dtype="f64",
+        ).json["tensors"]["inv_freq"]["data"]
+    )
     factor = 0.1 * numpy.log(4) + 1
-    assert_close(got["q"], rotated(x, positions, "half", frequencies=frequencies, factor=factor),
-                 1e-13)
+    assert_close(
+        got["q"], rotated(x, positions, "half", frequencies=frequencies, factor=factor), 1e-13
+    )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -137,35 +200,54 @@ def test_relations(server):
 def test_nan_stays_in_its_pair(server):
     x = batch()
     x[0, 0, 2, 3], x[1, 2, 4, 9] = numpy.nan, numpy.inf
-    got = post_tensors(server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd",
-                       start=5)["q"]
+    got = post_tensors(
+        server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd", start=5
+    )["q"]
     touched = {(0, 0, 2, 3), (0, 0, 2, 11), (1, 2, 4, 1), (1, 2, 4, 9)}
     assert {tuple(map(int, i)) for i in numpy.argwhere(~numpy.isfinite(got))} == touched
 
 
 def test_empty_batch(server):
-    got = post_tensors(server, ROTATION, {"q": numpy.zeros((0, 4, 6, 16))}, encoding="rope",
-                       layout="half", axes="bhsd", start=0)["q"]
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": numpy.zeros((0, 4, 6, 16))},
+        encoding="rope",
+        layout="half",
+        axes="bhsd",
+        start=0,
+    )["q"]
     assert got.shape == (0, 4, 6, 16)
 
 
 def test_large_batch(server):
     """33 MB: sent from the buffer that it was received in, over many blocks of the pool."""
     x = batch((2, 16, 2048, 128), dtype=numpy.float32)
-    got = post_tensors(server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd",
-                       start=0)["q"]
+    got = post_tensors(
+        server, ROTATION, {"q": x}, encoding="rope", layout="half", axes="bhsd", start=0
+    )["q"]
     for head in (0, 15):
-        expected = rotated(x[:, head:head + 1], numpy.arange(2048), "half")
-        assert_close(got[:, head:head + 1], expected, 1e-6)
+        expected = rotated(x[:, head : head + 1], numpy.arange(2048), "half")
+        assert_close(got[:, head : head + 1], expected, 1e-6)
 
 
 def test_the_encoding_of_an_answer_is_accepted_back(server):
     """Its layout stands in it; another one beside it is a contradiction."""
-    body = {"encoding": "rope", "layout": "half", "axes": "shd", "start": 3,
-            "tensors": {"q": {"shape": [2, 1, 4], "data": [[[1, 2, 3, 4]], [[5, 6, 7, 8]]]}}}
+    body = {
+        "encoding": "rope",
+        "layout": "half",
+        "axes": "shd",
+        "start": 3,
+        "tensors": {"q": {"shape": [2, 1, 4], "data": [[[1, 2, 3, 4]], [[5, 6, 7, 8]]]}},
+    }
     there = post_json(server, "/v1/rotation", body).json
-    again = {"encoding": there["encoding"], "axes": "shd", "start": 3, "inverse": True,
-             "tensors": there["tensors"]}
+    again = {
+        "encoding": there["encoding"],
+        "axes": "shd",
+        "start": 3,
+        "inverse": True,
+        "tensors": there["tensors"],
+    }
     back = post_json(server, "/v1/rotation", again)
     assert back.status == 200, back.body
     got = numpy.array(back.json["tensors"]["q"]["data"])

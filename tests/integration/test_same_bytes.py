@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A request has one answer, byte for byte: at any instruction set, number of threads and loops."""
+
 import json
 import os
 import pathlib
@@ -15,8 +16,12 @@ from service import SAFETENSORS, call, get
 POSENCD = pathlib.Path(__file__).resolve().parents[2] / os.environ.get("POSENCD", "build/posencd")
 HELP = subprocess.run([POSENCD, "--help"], capture_output=True, text=True, check=True).stdout
 ISAS = re.search(r"POSENC_ISA=NAME .*: (.*)", HELP).group(1).split()
-WAYS = {"one thread": ["--threads", "1"], "two threads": ["--threads", "2"],
-        "three threads": ["--threads", "3"], "two loops": ["--loops", "2"]}
+WAYS = {
+    "one thread": ["--threads", "1"],
+    "two threads": ["--threads", "2"],
+    "three threads": ["--threads", "3"],
+    "two loops": ["--loops", "2"],
+}
 
 
 def requests():
@@ -28,8 +33,8 @@ def requests():
         "half positions": "sinusoidal/table?dim=64&length=999&start=0.5&step=0.25&format=raw",
         "rope": "rope/table?dim=128&length=3000&start=1000000&format=raw",
         "llama3": "rope/table?dim=128&length=2000&base=500000&rope_type=llama3&factor=8"
-                  "&low_freq_factor=1&high_freq_factor=4&original_max_position_embeddings=8192"
-                  "&format=raw&dtype=bf16",
+        "&low_freq_factor=1&high_freq_factor=4&original_max_position_embeddings=8192"
+        "&format=raw&dtype=bf16",
         "json": "rope/table?dim=64&length=300&dtype=f64",
         "alibi": "alibi/bias?heads=12&query_length=200&format=raw&dtype=f16",
         "shaw": "shaw/bias?max_relative_position=16&query_length=300&format=raw",
@@ -39,20 +44,35 @@ def requests():
     for dtype in (numpy.float64, numpy.float32, numpy.float16):
         body = safetensors_save({name: x.astype(dtype) for name, x in batch.items()})
         for layout in ("half", "interleaved"):
-            yield (f"rotation {dtype.__name__} {layout}", "POST",
-                   f"/v1/rotation?encoding=rope&layout={layout}&axes=bhsd&start=17", body)
+            yield (
+                f"rotation {dtype.__name__} {layout}",
+                "POST",
+                f"/v1/rotation?encoding=rope&layout={layout}&axes=bhsd&start=17",
+                body,
+            )
     rotate_bf16 = "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=3"
     bits = (batch["q"].astype(numpy.float32).view(numpy.uint32) >> 16).astype("<u2").tobytes()
-    head = json.dumps({"q": {"dtype": "BF16", "shape": [2, 8, 300, 64],
-                             "data_offsets": [0, len(bits)]}}).encode()
+    head = json.dumps(
+        {"q": {"dtype": "BF16", "shape": [2, 8, 300, 64], "data_offsets": [0, len(bits)]}}
+    ).encode()
     yield "rotation bf16", "POST", rotate_bf16, len(head).to_bytes(8, "little") + head + bits
-    attention = batch | {"v": draw((2, 2, 300, 64)), "rel_k": draw((33, 64)),
-                         "rel_v": draw((33, 64))}
+    attention = batch | {
+        "v": draw((2, 2, 300, 64)),
+        "rel_k": draw((33, 64)),
+        "rel_v": draw((33, 64)),
+    }
     for scheme in ("none", "rope&layout=half", "alibi", "shaw"):
-        given = {name: x.astype(numpy.float32) for name, x in attention.items()
-                 if scheme == "shaw" or not name.startswith("rel")}
-        yield (f"attention {scheme}", "POST", f"/v1/attention?encoding={scheme}&causal=true",
-               safetensors_save(given))
+        given = {
+            name: x.astype(numpy.float32)
+            for name, x in attention.items()
+            if scheme == "shaw" or not name.startswith("rel")
+        }
+        yield (
+            f"attention {scheme}",
+            "POST",
+            f"/v1/attention?encoding={scheme}&causal=true",
+            safetensors_save(given),
+        )
 
 
 def answers(server):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Learned tables that are stored: versions and validators over the wire, what survives a kill, and
 the position table of a real model (tests/data/tables)."""
+
 import concurrent.futures
 import hashlib
 import http.client
@@ -14,7 +15,8 @@ import time
 
 import numpy
 import pytest
-from safetensors.numpy import load_file, save as safetensors_save
+from safetensors.numpy import load_file
+from safetensors.numpy import save as safetensors_save
 
 from service import call, get, post_json, post_tensors
 
@@ -57,8 +59,9 @@ def test_a_replaced_table_is_never_answered_with_the_old_one(server):
     assert (old.npy == first).all() and old.headers["cache-control"] == "no-cache"
     tag = old.headers["etag"]
     for _ in range(2):  # the second one from what was kept
-        again = get(server, "/v1/encodings/replaced/table", {"If-None-Match": tag}, length=5,
-                    format="npy")
+        again = get(
+            server, "/v1/encodings/replaced/table", {"If-None-Match": tag}, length=5, format="npy"
+        )
         assert again.status == 304
     part = {"Range": "bytes=-16", "If-Range": tag}
     ranged = get(server, "/v1/encodings/replaced/table", part, length=5, format="npy")
@@ -69,8 +72,9 @@ def test_a_replaced_table_is_never_answered_with_the_old_one(server):
     done = put(server, "replaced", second, TOKEN | {"If-Match": entry.headers["etag"]})
     assert done.status == 200 and done.json["versions"] == [1, 2]
 
-    new = get(server, "/v1/encodings/replaced/table", {"If-None-Match": tag}, length=5,
-              format="npy")
+    new = get(
+        server, "/v1/encodings/replaced/table", {"If-None-Match": tag}, length=5, format="npy"
+    )
     assert (new.npy == second).all() and new.headers["etag"] != tag
     whole = get(server, "/v1/encodings/replaced/table", part, length=5, format="npy")
     assert whole.status == 200 and (whole.npy == second).all()
@@ -87,8 +91,9 @@ def test_what_was_stored_comes_back(server, dtype):
     told = put(server, name, table).json
     assert told["sha256"] == hashlib.sha256(table.tobytes()).hexdigest()
     assert told["shape"] == [7, 6]
-    rows = get(server, f"/v1/encodings/{name}/table", positions="6,0..2", format="npy",
-               dtype=told["dtype"]).npy
+    rows = get(
+        server, f"/v1/encodings/{name}/table", positions="6,0..2", format="npy", dtype=told["dtype"]
+    ).npy
     assert rows.dtype == dtype and (rows == table[[6, 0, 1, 2]]).all()
     assert name in [one["name"] for one in get(server, "/v1/encodings").json["tables"]]
 
@@ -113,7 +118,7 @@ def test_the_positions_of_a_real_model(server):
     assert (half == table.astype(numpy.float16)).all()
 
     wide = table.astype(numpy.float64)
-    norm = wide / numpy.sqrt((wide ** 2).sum(1, keepdims=True))
+    norm = wide / numpy.sqrt((wide**2).sum(1, keepdims=True))
     got = get(server, path, length=128, format="npy", l2norm=True, scale=3).npy
     assert (numpy.abs(got - 3 * norm) <= numpy.spacing(numpy.abs(got))).all()
 
@@ -135,26 +140,51 @@ def test_the_positions_of_a_real_model(server):
 def test_functions(server):
     table, x = numbers(6, 8, 4), numbers(7, 3, 4)
     put(server, "f", table)
-    for encoding in ({"encoding": "f"}, {"encoding": {"name": "f"}},
-                     {"encoding": {"name": "learned", "table": "f", "version": 1}}):
-        told = post_json(server, "/v1/embedding", encoding | {
-            "start": 2, "tensors": {"x": {"data": x.tolist()}}}).good().json
+    for encoding in (
+        {"encoding": "f"},
+        {"encoding": {"name": "f"}},
+        {"encoding": {"name": "learned", "table": "f", "version": 1}},
+    ):
+        told = (
+            post_json(
+                server,
+                "/v1/embedding",
+                encoding | {"start": 2, "tensors": {"x": {"data": x.tolist()}}},
+            )
+            .good()
+            .json
+        )
         sums = numpy.array(told["tensors"]["x"]["data"], numpy.float32)
         assert (sums == x + table[2:5]).all()
         assert told["encoding"]["version"] == 1
-    posted = post_tensors(server, "/v1/embedding", {"x": x, "e": table}, encoding="learned",
-                          table="tensor:e", start=2)
+    posted = post_tensors(
+        server, "/v1/embedding", {"x": x, "e": table}, encoding="learned", table="tensor:e", start=2
+    )
     assert list(posted) == ["x"] and (posted["x"] == x + table[2:5]).all()
-    same = post_json(server, "/v1/comparison", {
-        "a": "f", "b": {"name": "learned", "table": "tensor:e"}, "length": 8,
-        "tensors": {"e": {"data": table.tolist()}}}).good().json
+    same = (
+        post_json(
+            server,
+            "/v1/comparison",
+            {
+                "a": "f",
+                "b": {"name": "learned", "table": "tensor:e"},
+                "length": 8,
+                "tensors": {"e": {"data": table.tolist()}},
+            },
+        )
+        .good()
+        .json
+    )
     assert same["unequal"] == 0 and same["elements"] == 32
 
     weights = numbers(8, 8, 2)
     put(server, "weights-of-t5", weights)
     q = {"data": numbers(9, 6, 4).reshape(1, 2, 3, 4).tolist()}
-    body = {"encoding": {"name": "t5", "num_buckets": 8}, "outputs": "scores",
-            "tensors": {"q": q, "k": q}}
+    body = {
+        "encoding": {"name": "t5", "num_buckets": 8},
+        "outputs": "scores",
+        "tensors": {"q": q, "k": q},
+    }
     lent = post_json(server, "/v1/attention", body, tables="weights:weights-of-t5").good()
     body["tensors"] = body["tensors"] | {"weights": {"data": weights.tolist()}}
     assert lent.json == post_json(server, "/v1/attention", body).good().json
@@ -169,12 +199,25 @@ def test_tables_are_finite(stored, number):
     server = stored()
     array = numbers(11, 300)
     array[299, 3] = number
-    refused = [put(server, "sick", array),
-               post_json(server, "/v1/encodings/learned/table", {
-                   "table": "tensor:table", "length": 2, "tensors": {
-                       "table": {"shape": [300, 4], "data": [
-                           float(x) if numpy.isfinite(x) else WORDS[str(x)]
-                           for x in array.ravel()]}}})]
+    refused = [
+        put(server, "sick", array),
+        post_json(
+            server,
+            "/v1/encodings/learned/table",
+            {
+                "table": "tensor:table",
+                "length": 2,
+                "tensors": {
+                    "table": {
+                        "shape": [300, 4],
+                        "data": [
+                            float(x) if numpy.isfinite(x) else WORDS[str(x)] for x in array.ravel()
+                        ],
+                    }
+                },
+            },
+        ),
+    ]
     for answer in refused:
         assert answer.status == 422, answer.body
         assert "must be finite; row 299 has" in answer.json["detail"]
@@ -194,8 +237,9 @@ REFUSED = [
 
 @pytest.mark.parametrize("body, status, parameter", REFUSED)
 def test_refusals(server, body, status, parameter):
-    answer = post_json(server, "/v1/embedding", body | {
-        "start": 0, "tensors": {"x": {"data": [[1, 2, 3, 4]]}}})
+    answer = post_json(
+        server, "/v1/embedding", body | {"start": 0, "tensors": {"x": {"data": [[1, 2, 3, 4]]}}}
+    )
     assert answer.status == status, answer.body
     place = answer.json["errors"][0]
     assert parameter in (place.get("parameter"), place.get("pointer", "").split("/")[-1])
@@ -234,22 +278,32 @@ def test_a_damaged_file_is_reported_and_the_rest_served(stored):
     assert get(server, "/v1/encodings/bad/table", length=5).status == 500
     assert get(server, "/v1/encodings/bad").json["damaged"] is True
     assert put(server, "mended", numbers(2)).status == 201
-    assert (get(server, "/v1/encodings/mended/table", length=5, format="npy").npy
-            == numbers(2)).all()
+    assert (
+        get(server, "/v1/encodings/mended/table", length=5, format="npy").npy == numbers(2)
+    ).all()
 
 
 def test_the_same_bytes_are_another_table(stored):
     """In another shape or dtype; in the same one they are no new version."""
     server, version = stored(), 0
     zeros = numpy.zeros((4, 6), numpy.float32)
-    for table in (zeros, zeros.reshape(6, 4), zeros.reshape(2, 12), zeros.view(numpy.float16),
-                  zeros.view(numpy.float64), zeros.reshape(12, 2).view(numpy.float64), zeros):
+    for table in (
+        zeros,
+        zeros.reshape(6, 4),
+        zeros.reshape(2, 12),
+        zeros.view(numpy.float16),
+        zeros.view(numpy.float64),
+        zeros.reshape(12, 2).view(numpy.float64),
+        zeros,
+    ):
         version += 1
         for again in range(2):
             told = put(server, "a", table).json
             assert (told["version"], told["shape"]) == (version, list(table.shape)), again
-        assert get(server, "/v1/encodings/a").json["dtype"] == {8: "f64", 4: "f32", 2: "f16"}[
-            table.dtype.itemsize]
+        assert (
+            get(server, "/v1/encodings/a").json["dtype"]
+            == {8: "f64", 4: "f32", 2: "f16"}[table.dtype.itemsize]
+        )
     assert told["versions"] == list(range(1, 8))
     for dtype in ("F16", "BF16", "F16"):
         head = json.dumps({"t": {"dtype": dtype, "shape": [4, 6], "data_offsets": [0, 48]}})
@@ -287,8 +341,9 @@ def test_a_file_that_lies_about_its_size(stored, start_server):
 def test_replicas_and_reload(stored, start_server):
     """A reader finds what the writer stores, by its poll or at SIGHUP."""
     writer = stored()
-    reader, patient = (start_server("--tables", stored.folder, "--tables-poll", poll)
-                       for poll in ("50ms", "0"))
+    reader, patient = (
+        start_server("--tables", stored.folder, "--tables-poll", poll) for poll in ("50ms", "0")
+    )
     put(writer, "shared", numbers(1))
 
     def found(server):

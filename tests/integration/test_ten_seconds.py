@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What takes ten seconds, all in one wait beside other tests: clients that are refused and send on,
 buffers that no request uses, a request that is longer than the last bucket but one."""
+
 import os
 import pathlib
 import re
@@ -20,8 +21,9 @@ SILENCE, TOTAL = 2, 10  # seconds, in server/linger.c
 def refused(port):
     """A client that is refused in the middle of its upload, and does not go."""
     client = wire.connect(port, 30)
-    client.sendall(b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" %
-                   (1 << 40))
+    client.sendall(
+        b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % (1 << 40)
+    )
     assert wire.read_answer(client.makefile("rb")).status == 413
     return client
 
@@ -46,15 +48,19 @@ def durations(server):
     """Requests of at most ten seconds, all of them, and the count."""
     text = requests.get(server.url + "/metrics", timeout=10).text
     name = "posenc_http_request_duration_seconds"
-    return [int(re.search(rf"^{name}{part} (\d+)$", text, re.M)[1])
-            for part in (r'_bucket\{le="10"\}', r'_bucket\{le="\+Inf"\}', "_count")]
+    return [
+        int(re.search(rf"^{name}{part} (\d+)$", text, re.M)[1])
+        for part in (r'_bucket\{le="10"\}', r'_bucket\{le="\+Inf"\}', "_count")
+    ]
 
 
 def slow_request(server, seconds):
     body = b'{"dim":4,"length":3}'
     with wire.connect(server.port, 30) as client:
-        client.sendall(b"POST /v1/encodings/rope/table HTTP/1.1\r\n" + HOST + b"Content-Type: "
-                       b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:-1])
+        client.sendall(
+            b"POST /v1/encodings/rope/table HTTP/1.1\r\n" + HOST + b"Content-Type: "
+            b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:-1]
+        )
         time.sleep(seconds)
         client.sendall(body[-1:])
         assert wire.read_answer(client.makefile("rb")).status == 200
@@ -67,9 +73,11 @@ def test_ten_seconds(start_server):
         client.sendall(rotation(4096, 8 * MIB) + bytes(8 * MIB))
         assert len(wire.read_answer(client.makefile("rb")).body) == 8 * MIB
     assert metric(server, "posenc_memory_kept_bytes") >= (8 * MIB if buffers_are_kept() else 0)
-    began, silent, talking = time.monotonic(), [], []
-    threads = [threading.Thread(target=slow_request, args=(server, 10.3)),
-               threading.Thread(target=trickle, args=(refused(server.port), 0.2, talking))]
+    began, talking = time.monotonic(), []
+    threads = [
+        threading.Thread(target=slow_request, args=(server, 10.3)),
+        threading.Thread(target=trickle, args=(refused(server.port), 0.2, talking)),
+    ]
     for thread in threads:
         thread.start()
     quiet = refused(server.port)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/comparison with tolerance_of: values made as models make them lie within, damaged ones
 do not."""
+
 import base64
 
 import numpy
 import pytest
-
 from confusion import SCHEMES, frequencies
 from samples import F16, F32, KINDS, bf16, cos_sin, float32_cos_sin
+
 from service import inv_freq, post_json, post_tensors, table
 
 STARTS = [0, 5000, 100000, 2000000]
@@ -15,11 +16,20 @@ STARTS = [0, 5000, 100000, 2000000]
 
 def judged(server, encoding, values, way, **more):
     """The whole answer about values that should be those of an encoding."""
-    posted = {"dtype": KINDS[str(values.dtype)], "shape": list(values.shape),
-              "base64": base64.b64encode(numpy.ascontiguousarray(values).tobytes()).decode()}
-    return post_json(server, "/v1/comparison", {
-        "a": encoding, "b": "tensor:t", "tensors": {"t": posted}, "tolerance_of": way,
-        **more}).good().json
+    posted = {
+        "dtype": KINDS[str(values.dtype)],
+        "shape": list(values.shape),
+        "base64": base64.b64encode(numpy.ascontiguousarray(values).tobytes()).decode(),
+    }
+    return (
+        post_json(
+            server,
+            "/v1/comparison",
+            {"a": encoding, "b": "tensor:t", "tensors": {"t": posted}, "tolerance_of": way, **more},
+        )
+        .good()
+        .json
+    )
 
 
 def outside(server, encoding, values, way, **more):
@@ -40,8 +50,11 @@ def test_honest_tables_and_others(server, name):
         report = judged(server, scheme, right, "f32-angle", start=start)["tolerance"]
         assert (report["outside"], report["first_outside"], report["judged"]) == (0, None, "b")
         assert 0.1 < report["used"] <= 1
-        for values, way in ((bf16(right), "bf16-cache"), (right.astype(F16), "f16-q"),
-                            (right.astype(F16).astype(F32), "f16-q")):
+        for values, way in (
+            (bf16(right), "bf16-cache"),
+            (right.astype(F16), "f16-q"),
+            (right.astype(F16).astype(F32), "f16-q"),
+        ):
             report = judged(server, scheme, values, way, start=start)["tolerance"]
             assert report["outside"] == 0 and report["used"] <= 1
         late = stacked(float32_cos_sin(t + 1, w, factor))
@@ -60,8 +73,14 @@ def test_the_service_itself_and_numpy(server):
     scheme = {"name": "rope", "dim": 64}
     for start in STARTS:
         for values in (scheme | {"arithmetic": "hf"}, scheme):
-            body = {"a": scheme, "b": values, "length": 100, "start": start,
-                    "tolerance_of": "f32-angle", "duplicate": True}
+            body = {
+                "a": scheme,
+                "b": values,
+                "length": 100,
+                "start": start,
+                "tolerance_of": "f32-angle",
+                "duplicate": True,
+            }
             report = post_json(server, "/v1/comparison", body).good().json
             assert report["tolerance"]["outside"] == 0
     for layout in ("interleaved", "concatenated"):
@@ -70,8 +89,13 @@ def test_the_service_itself_and_numpy(server):
         assert outside(server, added, rows.astype(F32), "f32-angle") == 0
         assert outside(server, added, rows[:, ::-1].astype(F32), "f32-angle") > 0
     cos = cos_sin(numpy.arange(50)[:, None] * inv_freq(64))["cos"].astype(F32)
-    body = {"b": scheme, "a": "tensor:t", "tensors": {"t": {"data": cos.tolist()}}, "part": "cos",
-            "tolerance_of": "f32-angle"}
+    body = {
+        "b": scheme,
+        "a": "tensor:t",
+        "tensors": {"t": {"data": cos.tolist()}},
+        "part": "cos",
+        "tolerance_of": "f32-angle",
+    }
     report = post_json(server, "/v1/comparison", body).good().json["tolerance"]
     assert (report["judged"], report["outside"]) == ("a", 0)
 
@@ -99,11 +123,22 @@ def turned(x, cos, sin, layout, rounded):
 
 
 def rotation_judged(server, q, made, way, layout="half", **more):
-    tensors = {name: {"shape": list(values.shape), "data": values.tolist()}
-               for name, values in (("q", q), ("q_rotated", made))}
-    return post_json(server, "/v1/comparison", {
-        "a": {"name": "rope", "layout": layout, "base": 10000}, "b": "tensor:q_rotated",
-        "tensors": tensors, "tolerance_of": way, "start": 4000, **more})
+    tensors = {
+        name: {"shape": list(values.shape), "data": values.tolist()}
+        for name, values in (("q", q), ("q_rotated", made))
+    }
+    return post_json(
+        server,
+        "/v1/comparison",
+        {
+            "a": {"name": "rope", "layout": layout, "base": 10000},
+            "b": "tensor:q_rotated",
+            "tensors": tensors,
+            "tolerance_of": way,
+            "start": 4000,
+            **more,
+        },
+    )
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -115,6 +150,7 @@ def test_rotated_queries(server, layout, way, rounded):
         at = float32_cos_sin(start + numpy.arange(20), inv_freq(8))
         cos, sin = (numpy.asarray(rounded(at[part]), F32) for part in ("cos", "sin"))
         return turned(q, cos, sin, layout, lambda x: numpy.asarray(rounded(x), F32))
+
     report = rotation_judged(server, q, made(4000), way, layout, per_element=True).good().json
     assert report["tolerance"]["outside"] == 0 and 0.01 < report["tolerance"]["used"] <= 1
     assert report["per_head"]["shape"] == [2] and report["a"]["name"] == "rope"
@@ -134,16 +170,20 @@ def test_rotated_queries(server, layout, way, rounded):
 def test_rotations_that_do_not_fit(server):
     q = numpy.ones((1, 1, 3, 4), F32)
     for what, says, made, more in (
-            ("tensor:q", "one shape", numpy.ones((1, 1, 3, 6)), {}),
-            ("parameter:positions", "has 3", q, {"positions": [1, 2], "start": 0}),
-            ("parameter:positions", "is [2, 3]", q, {"positions": [[1, 2, 3]] * 2, "start": 0}),
-            ("parameter:axes", "have an s", q, {"axes": "lbhd"}),
-            ("parameter:layout", "layout is required", q, {"a": {"name": "rope"}})):
+        ("tensor:q", "one shape", numpy.ones((1, 1, 3, 6)), {}),
+        ("parameter:positions", "has 3", q, {"positions": [1, 2], "start": 0}),
+        ("parameter:positions", "is [2, 3]", q, {"positions": [[1, 2, 3]] * 2, "start": 0}),
+        ("parameter:axes", "have an s", q, {"axes": "lbhd"}),
+        ("parameter:layout", "layout is required", q, {"a": {"name": "rope"}}),
+    ):
         answer = rotation_judged(server, q, made, "f32-angle", **more)
         error = answer.json["errors"][0]
         assert answer.status == 422 and says in error["detail"], error
-        assert what.split(":")[1] in (error.get("parameter"), error.get("tensor"),
-                                      error.get("pointer", "").strip("/")), error
+        assert what.split(":")[1] in (
+            error.get("parameter"),
+            error.get("tensor"),
+            error.get("pointer", "").strip("/"),
+        ), error
 
 
 BATCHES = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]]
@@ -154,8 +194,12 @@ ROTATIONS = {  # encoding, shape and axes, positions
     "two heads": ({"name": "rope"}, (2, 5, 8), "hsd", BATCHES[0]),
     "batch rows": ({"name": "rope"}, (2, 3, 5, 8), "bhsd", BATCHES),
     "tokens first": ({"name": "rope"}, (2, 5, 3, 8), "bshd", BATCHES),
-    "coordinates": ({"name": "mrope", "mrope_section": [2, 1, 1]}, (2, 3, 5, 8), "bhsd",
-                    [BATCHES, BATCHES[::-1], [[0] * 5] * 2]),
+    "coordinates": (
+        {"name": "mrope", "mrope_section": [2, 1, 1]},
+        (2, 3, 5, 8),
+        "bhsd",
+        [BATCHES, BATCHES[::-1], [[0] * 5] * 2],
+    ),
     "a grid": ({"name": "rope-2d"}, (5, 3, 8), "shd", BATCHES),
 }
 
@@ -169,9 +213,18 @@ def test_whatever_rotates(server, name):
     settings = {"axes": axes, "positions": positions}
 
     def ask(made, **more):
-        return post_json(server, "/v1/comparison", {
-            "a": encoding, "b": "tensor:k_rotated", **settings, **more,
-            "tensors": {"k": {"data": q.tolist()}, "k_rotated": {"data": made.tolist()}}})
+        return post_json(
+            server,
+            "/v1/comparison",
+            {
+                "a": encoding,
+                "b": "tensor:k_rotated",
+                **settings,
+                **more,
+                "tensors": {"k": {"data": q.tolist()}, "k_rotated": {"data": made.tolist()}},
+            },
+        )
+
     posted = {"tensors": {"k": {"data": q.tolist()}}, "encoding": encoding, **settings}
     answer = post_json(server, "/v1/rotation", posted).good().json
     made = numpy.array(answer["tensors"]["k"]["data"], F32)
@@ -179,8 +232,11 @@ def test_whatever_rotates(server, name):
     made[(-1,) * len(shape)] += 1
     report = ask(made).good().json
     last = numpy.array(positions, float).reshape(-1, 5)
-    row = last[1] if name in ("batch rows", "tokens first", "heads side by side",
-                              "coordinates") else last[0]
+    row = (
+        last[1]
+        if name in ("batch rows", "tokens first", "heads side by side", "coordinates")
+        else last[0]
+    )
     assert (report["unequal"], report["first_divergence"]["position"]) == (1, row[-1])
     assert ("per_head" in report) == (len(shape) == 4)
     if encoding["name"] == "rope":
@@ -191,9 +247,20 @@ def test_layers_with_positions_of_batch_rows(server):
     """Those of a layer are not those of the batch row that lies where it does."""
     layers = numpy.random.default_rng(4).standard_normal((3, 2, 1, 5, 4)).astype(F32)
     ids = numpy.array(BATCHES)
-    made = numpy.stack([post_tensors(server, "/v1/rotation", {"q": layer, "ids": ids}, axes="bhsd",
-                                     encoding="rope", layout="half", positions="tensor:ids")["q"]
-                        for layer in layers])
+    made = numpy.stack(
+        [
+            post_tensors(
+                server,
+                "/v1/rotation",
+                {"q": layer, "ids": ids},
+                axes="bhsd",
+                encoding="rope",
+                layout="half",
+                positions="tensor:ids",
+            )["q"]
+            for layer in layers
+        ]
+    )
     report = rotation_judged(server, layers, made, "none", start=0, positions=BATCHES).good().json
     assert report["unequal"] == 0 and report["per_head"]["shape"] == [3, 1]
     report = rotation_judged(server, layers, made, "none", start=0, positions=BATCHES[0]).json
@@ -203,13 +270,31 @@ def test_layers_with_positions_of_batch_rows(server):
 @pytest.mark.parametrize("name", ["q", "k"])
 def test_queries_and_keys_apart(server, name):
     x = numpy.random.default_rng(4).standard_normal((5, 2, 8)).astype(F32)
-    made = post_tensors(server, "/v1/rotation", {name: x}, encoding="xpos", axes="shd", start=9,
-                        layout="half", t_center=4)[name]
+    made = post_tensors(
+        server,
+        "/v1/rotation",
+        {name: x},
+        encoding="xpos",
+        axes="shd",
+        start=9,
+        layout="half",
+        t_center=4,
+    )[name]
     for other in ("q", "k", "x"):
-        answer = post_json(server, "/v1/comparison", {
-            "a": {"name": "xpos", "layout": "half", "t_center": 4}, "axes": "shd", "start": 9,
-            "b": f"tensor:{other}_rotated", "tensors": {other: {"data": x.tolist()},
-                                    f"{other}_rotated": {"data": made.tolist()}}})
+        answer = post_json(
+            server,
+            "/v1/comparison",
+            {
+                "a": {"name": "xpos", "layout": "half", "t_center": 4},
+                "axes": "shd",
+                "start": 9,
+                "b": f"tensor:{other}_rotated",
+                "tensors": {
+                    other: {"data": x.tolist()},
+                    f"{other}_rotated": {"data": made.tolist()},
+                },
+            },
+        )
         if other == "x":
             assert answer.status == 422 and "call the tensor q or k" in answer.json["detail"]
         else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Nothing that a query may not see can touch its output: not even a NaN or an infinity, which a
 weight of zero would not erase."""
+
 import numpy
 import pytest
 
@@ -11,14 +12,22 @@ QUERIES, KEYS, DIM, CLIP = 40, 40, 8, 5
 
 def drawn(dtype):
     draw = numpy.random.default_rng(3).standard_normal
-    return {name: draw(shape).astype(dtype) for name, shape in {
-        "q": (1, 2, QUERIES, DIM), "k": (1, 2, KEYS, DIM), "v": (1, 2, KEYS, DIM),
-        "rel_k": (2 * CLIP + 1, DIM), "rel_v": (2 * CLIP + 1, DIM)}.items()}
+    return {
+        name: draw(shape).astype(dtype)
+        for name, shape in {
+            "q": (1, 2, QUERIES, DIM),
+            "k": (1, 2, KEYS, DIM),
+            "v": (1, 2, KEYS, DIM),
+            "rel_k": (2 * CLIP + 1, DIM),
+            "rel_v": (2 * CLIP + 1, DIM),
+        }.items()
+    }
 
 
 def attended(server, tensors, **parameters):
-    return post_tensors(server, "/v1/attention", tensors, causal=True, outputs="output",
-                        **parameters)["output"]
+    return post_tensors(
+        server, "/v1/attention", tensors, causal=True, outputs="output", **parameters
+    )["output"]
 
 
 @pytest.mark.parametrize("odd", [numpy.inf, -numpy.inf, numpy.nan])
@@ -41,8 +50,15 @@ def test_vectors_of_the_future(server, odd, dtype, direction):
     assert not numpy.isfinite(attended(server, seen, **shaw)).any()
 
 
-@pytest.mark.parametrize("encoding", [{"encoding": "none"}, {"encoding": "alibi"}, {
-    "encoding": "rope", "layout": "half"}, {"encoding": "shaw", "max_relative_position": CLIP}])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"encoding": "none"},
+        {"encoding": "alibi"},
+        {"encoding": "rope", "layout": "half"},
+        {"encoding": "shaw", "max_relative_position": CLIP},
+    ],
+)
 def test_values_of_the_future(server, encoding):
     """Queries before the odd key have the same bytes, those from it on do not."""
     tensors = drawn(numpy.float32)

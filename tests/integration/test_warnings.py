@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Warnings that must not be there, and the edge at which each begins."""
+
 import json
 import pathlib
 
@@ -36,18 +37,32 @@ def test_no_example_of_the_catalogue_warns(server):
 
 
 YARN = {"rope_type": "yarn", "original_max_position_embeddings": 4096}
-LONG = {"rope_type": "longrope", "long_factor": "1,1", "short_factor": "1,1", "dim": 4,
-        "original_max_position_embeddings": 100, "max_position_embeddings": 400}
+LONG = {
+    "rope_type": "longrope",
+    "long_factor": "1,1",
+    "short_factor": "1,1",
+    "dim": 4,
+    "original_max_position_embeddings": 100,
+    "max_position_embeddings": 400,
+}
 
 
-@pytest.mark.parametrize("silent, warned, word", [
-    ({"rope_type": "linear", "factor": 1}, {"factor": 0.999}, "factor"),
-    ({"rope_type": "dynamic", "factor": 1, "max_position_embeddings": 64}, {"factor": 0.999},
-     "factor"),
-    (YARN | {"factor": 1}, {"factor": 0.999}, "factor"),
-    (YARN | {"factor": 2, "beta_fast": 3, "beta_slow": 3}, {"beta_fast": 2.999}, "beta_fast"),
-    (LONG, {"factor": 5}, "factor"), (LONG | {"factor": 4}, {"factor": 4.001}, "factor")],
-    ids=lambda value: str(value.get("rope_type")) if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    "silent, warned, word",
+    [
+        ({"rope_type": "linear", "factor": 1}, {"factor": 0.999}, "factor"),
+        (
+            {"rope_type": "dynamic", "factor": 1, "max_position_embeddings": 64},
+            {"factor": 0.999},
+            "factor",
+        ),
+        (YARN | {"factor": 1}, {"factor": 0.999}, "factor"),
+        (YARN | {"factor": 2, "beta_fast": 3, "beta_slow": 3}, {"beta_fast": 2.999}, "beta_fast"),
+        (LONG, {"factor": 5}, "factor"),
+        (LONG | {"factor": 4}, {"factor": 4.001}, "factor"),
+    ],
+    ids=lambda value: str(value.get("rope_type")) if isinstance(value, dict) else "",
+)
 def test_edges(server, silent, warned, word):
     ask = {"dim": 64} | silent
     assert warnings(get(server, TABLE, **ask)) == []
@@ -57,10 +72,26 @@ def test_edges(server, silent, warned, word):
     assert warnings(get(server, TABLE, format="safetensors", **ask | warned)) == told
 
 
-WARNED = {"devstral-small-2", "exaone-4.0", "exaone-4.5-33b", "flot", "gemma-3-1b",
-          "gemma-3-27b", "kimi-k2", "llama-3.2-90b-vision", "llava-1.5-7b", "olmo-3.1", "phi-1",
-          "phi-1.5-msft", "phi-4", "qwen-1.8b", "qwen-7b-dynamic", "qwen3.5",
-          "smollm2-135m", "t5-small"}
+WARNED = {
+    "devstral-small-2",
+    "exaone-4.0",
+    "exaone-4.5-33b",
+    "flot",
+    "gemma-3-1b",
+    "gemma-3-27b",
+    "kimi-k2",
+    "llama-3.2-90b-vision",
+    "llava-1.5-7b",
+    "olmo-3.1",
+    "phi-1",
+    "phi-1.5-msft",
+    "phi-4",
+    "qwen-1.8b",
+    "qwen-7b-dynamic",
+    "qwen3.5",
+    "smollm2-135m",
+    "t5-small",
+}
 
 
 def test_configs_without_warnings(server):
@@ -75,9 +106,14 @@ def test_configs_without_warnings(server):
     assert set(told) <= WARNED and count > 20, told
 
 
-@pytest.mark.parametrize("rope, warned", [
-    ({"rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 9}}, True),
-    ({"rope_scaling": {"rope_type": "linear", "factor": 2}}, False), ({}, False)])
+@pytest.mark.parametrize(
+    "rope, warned",
+    [
+        ({"rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 9}}, True),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 2}}, False),
+        ({}, False),
+    ],
+)
 @pytest.mark.parametrize("model", ["gemma3_text", "olmo3"])
 def test_a_flat_rope_object_of_a_class_that_reads_one_for_each_type(server, model, rope, warned):
     """transformers 5.23.0, configuration_gemma3.py and configuration_olmo3.py: the defaults of each
@@ -89,21 +125,32 @@ def test_a_flat_rope_object_of_a_class_that_reads_one_for_each_type(server, mode
 X = numpy.ones((1, 2, 4, 8), numpy.float32)
 
 
-@pytest.mark.parametrize("path, tensors, ask", [
-    ("rotation", {"q": X}, {"encoding": "rope", "layout": "half", "axes": "bhsd", "start": 0}),
-    ("rotation", {"q": X}, {"encoding": "xpos", "layout": "half", "axes": "bhsd", "start": 0,
-                              "t_center": 2}),
-    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "none"}),
-    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "alibi"}),
-    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "rope", "layout": "half"}),
-    ("embedding", {"x": X[0, 0]}, {"encoding": "sinusoidal", "start": 0}),
-    ("layout", {"x": X[0, 0]}, {"from_layout": "half", "to_layout": "interleaved",
-                                "kind": "table"})])
+@pytest.mark.parametrize(
+    "path, tensors, ask",
+    [
+        ("rotation", {"q": X}, {"encoding": "rope", "layout": "half", "axes": "bhsd", "start": 0}),
+        (
+            "rotation",
+            {"q": X},
+            {"encoding": "xpos", "layout": "half", "axes": "bhsd", "start": 0, "t_center": 2},
+        ),
+        ("attention", {"q": X, "k": X, "v": X}, {"encoding": "none"}),
+        ("attention", {"q": X, "k": X, "v": X}, {"encoding": "alibi"}),
+        ("attention", {"q": X, "k": X, "v": X}, {"encoding": "rope", "layout": "half"}),
+        ("embedding", {"x": X[0, 0]}, {"encoding": "sinusoidal", "start": 0}),
+        (
+            "layout",
+            {"x": X[0, 0]},
+            {"from_layout": "half", "to_layout": "interleaved", "kind": "table"},
+        ),
+    ],
+)
 def test_functions_say_nothing(server, path, tensors, ask):
     body = safetensors_save({k: numpy.ascontiguousarray(v) for k, v in tensors.items()})
     for form in ("safetensors", "json"):
-        answer = call(server, "POST", f"/v1/{path}", body, {"Content-Type": SAFETENSORS},
-                      format=form, **ask).good()
+        answer = call(
+            server, "POST", f"/v1/{path}", body, {"Content-Type": SAFETENSORS}, format=form, **ask
+        ).good()
         told = json.loads(answer.headers.get("encoding-warnings", "[]"))
         assert told + (answer.json.get("warnings", []) if form == "json" else []) == []
 
@@ -113,6 +160,13 @@ def test_comparison_and_diagnosis_say_nothing(server):
     told = post_json(server, "/v1/comparison", {"a": side, "b": side, "length": 4}).good().json
     assert told["warnings"] == []
     rows = get(server, "/v1/encodings/rope/table", dim=8, length=16, part="cos").good().json
-    report = post_json(server, "/v1/diagnosis", {
-        "encoding": side, "start": 0, "tensors": {"cos": rows["tensors"]["cos"]}}).good().json
+    report = (
+        post_json(
+            server,
+            "/v1/diagnosis",
+            {"encoding": side, "start": 0, "tensors": {"cos": rows["tensors"]["cos"]}},
+        )
+        .good()
+        .json
+    )
     assert report["warnings"] == []

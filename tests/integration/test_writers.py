@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: MIT
 """Several servers with one folder of tables: one writes, the others read what it stores."""
+
 import time
 
-import pytest
-
 import conftest
+import pytest
 from check_writers import kills
-from service import call, get
 from test_tables import npy, numbers
+
+from service import call, get
 
 
 @pytest.fixture
 def writer(tmp_path, start_server):
     """Starts a server that writes to the folder."""
+
     def starter(*arguments):
         return start_server("--tables", tmp_path, "--anonymous-writes", "true", *arguments)
+
     return starter
 
 
 @pytest.fixture
 def reader(tmp_path, start_server):
     """Starts a server that reads the folder."""
+
     def starter(*arguments):
         return start_server("--tables", tmp_path, *arguments)
+
     return starter
 
 
@@ -47,8 +52,10 @@ def test_a_second_writer_is_refused_at_the_start(tmp_path, tmp_path_factory, wri
     with pytest.raises(RuntimeError) as refused:
         conftest.start("--tables", str(tmp_path), *(flag.format(tokens=tokens) for flag in flags))
     text = str(refused.value)
-    assert f"--tables: another process writes to {tmp_path}; to only read, start without " \
+    assert (
+        f"--tables: another process writes to {tmp_path}; to only read, start without "
         "--token-file and --anonymous-writes" in text
+    )
     assert text.count("posencd: ") == 1
     assert put(first, "a", 1).status == 201
 

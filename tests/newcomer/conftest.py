@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A clone of the tree without build products, and what is run in it."""
+
 import os
 import pathlib
 import re
@@ -23,8 +24,9 @@ def environment(**more):
 
 
 def git(*arguments, cwd=ROOT):
-    return subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, text=True,
-                          check=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=cwd, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.fixture(scope="session")
@@ -68,9 +70,15 @@ class MakeRun:
     def __init__(self, clone, *arguments, **more):
         # A quick build: what is tested is the way to it.
         self.process = subprocess.Popen(
-            ["make", "run", *arguments], cwd=clone, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-            env=environment(CFLAGS="-O1", **more))
+            ["make", "run", *arguments],
+            cwd=clone,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env=environment(CFLAGS="-O1", **more),
+        )
         self.lines = []
         stop = threading.Timer(START_SECONDS_MAX, self.kill)
         stop.start()

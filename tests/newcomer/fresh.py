@@ -8,6 +8,7 @@ The root is made once from the package sources of this machine (build-fresh/) an
 each time; the checkout is cloned into it. Mounts and processes are in namespaces of their own and
 end with them. A container engine cannot run in there, so the suite container is left out. Needs
 root and mmdebstrap. The last line is that of `make test`."""
+
 import os
 import pathlib
 import re
@@ -39,9 +40,14 @@ def mirror():
     """Of the machine's sources: the address of Debian's packages."""
     for path in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"):
         if pathlib.Path(path).exists():
-            for address in re.findall(r"https?://\S+|mirror\+file:\S+", "\n".join(
-                    line for line in pathlib.Path(path).read_text().splitlines()
-                    if not line.startswith("#"))):
+            for address in re.findall(
+                r"https?://\S+|mirror\+file:\S+",
+                "\n".join(
+                    line
+                    for line in pathlib.Path(path).read_text().splitlines()
+                    if not line.startswith("#")
+                ),
+            ):
                 if "security" not in address:
                     return address
     raise SystemExit("fresh: this machine has no package sources of Debian")
@@ -52,9 +58,20 @@ def make_archive():
         return
     WORK.mkdir(exist_ok=True)
     making = WORK / f"{RELEASE}-part.tar"
-    subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--include=ca-certificates,make",
-                    RELEASE, making, f"deb {mirror()} {RELEASE} main"], check=True,
-                   timeout=MAKE_ROOT_SECONDS, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            "--include=ca-certificates,make",
+            RELEASE,
+            making,
+            f"deb {mirror()} {RELEASE} main",
+        ],
+        check=True,
+        timeout=MAKE_ROOT_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
     making.rename(ARCHIVE)
 
 
@@ -69,12 +86,33 @@ def make_system():
 
 
 def enter(*command, **options):
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("POSENC_", "MAKE", "MFLAGS"))}
-    return subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child",
-                             "sh", "-c", ENTER, "sh", *command], cwd=WORK, env=kept, text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, errors="replace", **options)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("POSENC_", "MAKE", "MFLAGS"))
+    }
+    return subprocess.Popen(
+        [
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+            ENTER,
+            "sh",
+            *command,
+        ],
+        cwd=WORK,
+        env=kept,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        **options,
+    )
 
 
 def free_port():

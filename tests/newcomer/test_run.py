@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`make run` in a fresh clone: what it prints works as printed, and what prevents it is said in one
 sentence with what to do."""
+
 import os
 import pathlib
 import re
@@ -9,7 +10,6 @@ import socket
 import subprocess
 
 import pytest
-
 from conftest import ROOT, MakeRun, environment, free_port
 
 BINARY = ROOT / "build/posencd"
@@ -30,19 +30,24 @@ def ports():
 
 def test_urls_and_requests_work_as_printed(clone):
     for port, as_argument, as_variable in ports():
-        run = MakeRun(clone, *([f"PORT={port}"] if as_argument else []),
-                      **({"PORT": str(port)} if as_variable else {}))
+        run = MakeRun(
+            clone,
+            *([f"PORT={port}"] if as_argument else []),
+            **({"PORT": str(port)} if as_variable else {}),
+        )
         try:
             output = run.output()
             assert run.process.poll() is None, output[-3000:]
             [page] = re.findall(r"^Open (\S+) in a browser", output, re.M)
             [request] = re.findall(r"^ +(curl .*)$", output, re.M)
             assert page == f"http://127.0.0.1:{port}/"
-            answer = subprocess.run(["curl", "-fsSH", "Accept: text/html", page],
-                                    capture_output=True, text=True)
+            answer = subprocess.run(
+                ["curl", "-fsSH", "Accept: text/html", page], capture_output=True, text=True
+            )
             assert "<html" in answer.stdout and "explorer.js" in answer.stdout, answer
-            answer = subprocess.run(request.replace("curl", "curl -fsS"), shell=True,
-                                    capture_output=True, text=True)
+            answer = subprocess.run(
+                request.replace("curl", "curl -fsS"), shell=True, capture_output=True, text=True
+            )
             assert '"cos"' in answer.stdout, answer
             rest = run.interrupt()
             assert "Error" not in rest and "Traceback" not in rest, rest
@@ -65,10 +70,26 @@ def test_a_taken_port(clone):
 def test_a_port_that_needs_a_permission():
     """In a network namespace of its own, without the right to ports below 1024."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    done = subprocess.run(["unshare", "--net", *user, "setpriv", "--bounding-set",
-                           "-net_bind_service", "--inh-caps", "-net_bind_service", BINARY,
-                           "--bind", "0.0.0.0", "--port", "80"], capture_output=True, text=True,
-                          timeout=20)
+    done = subprocess.run(
+        [
+            "unshare",
+            "--net",
+            *user,
+            "setpriv",
+            "--bounding-set",
+            "-net_bind_service",
+            "--inh-caps",
+            "-net_bind_service",
+            BINARY,
+            "--bind",
+            "0.0.0.0",
+            "--port",
+            "80",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "Permission denied; ports below 1024 are for root" in done.stderr
 
@@ -89,8 +110,13 @@ def test_no_compiler_and_no_root(clone, tmp_path):
         path.chmod(0o755)
     for name in ("bash", "sh", "grep", "dirname", "make", "env", "cat", "sed", "find"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    done = subprocess.run(["make", "run"], cwd=clone, capture_output=True, text=True,
-                          env=environment(PATH=str(tmp_path)))
+    done = subprocess.run(
+        ["make", "run"],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        env=environment(PATH=str(tmp_path)),
+    )
     said = [line for line in done.stderr.splitlines() if line.startswith("setup:")]
     assert done.returncode != 0 and len(said) == 1, done
     assert "run as root, or install: gcc make" in said[0]
@@ -98,14 +124,27 @@ def test_no_compiler_and_no_root(clone, tmp_path):
 
 def targets():
     text = (ROOT / "Makefile").read_text()
-    return sorted({*re.findall(r"make ([a-z-]+)", text[text.index("\nhelp:"):text.index("\nrun:")]),
-                   "all", "openapi", "uninstall", "unit", "clean"})
+    return sorted(
+        {
+            *re.findall(r"make ([a-z-]+)", text[text.index("\nhelp:") : text.index("\nrun:")]),
+            "all",
+            "openapi",
+            "uninstall",
+            "unit",
+            "clean",
+        }
+    )
 
 
 @pytest.mark.parametrize("target", targets())
 def test_targets_are_there_without_a_compiler(clone, without_compiler, target):
-    done = subprocess.run(["make", "-n", target], cwd=clone, capture_output=True, text=True,
-                          env=environment(PATH=str(without_compiler)))
+    done = subprocess.run(
+        ["make", "-n", target],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        env=environment(PATH=str(without_compiler)),
+    )
     assert done.returncode == 0 and "not found" not in done.stderr, done.stderr
 
 
@@ -115,8 +154,13 @@ def test_readme_names_these_commands():
 
 
 def make(clone, *arguments):
-    done = subprocess.run(["make", *arguments], cwd=clone, capture_output=True, text=True,
-                          env=environment(CFLAGS="-O1"))
+    done = subprocess.run(
+        ["make", *arguments],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        env=environment(CFLAGS="-O1"),
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
 
 
@@ -128,8 +172,9 @@ def test_install_and_uninstall(clone, tmp_path):
     make(clone, "install", f"DESTDIR={tmp_path}", "PREFIX=/usr")
     version = re.search(r'PE_VERSION "(.*)"', (clone / "include/posenc/common.h").read_text())[1]
     for program in "posencd", "posenc":
-        said = subprocess.run([tmp_path / "usr/bin" / program, "--version"], capture_output=True,
-                              text=True)
+        said = subprocess.run(
+            [tmp_path / "usr/bin" / program, "--version"], capture_output=True, text=True
+        )
         assert said.stdout == f"{program} {version}\n"
     make(clone, "uninstall", f"DESTDIR={tmp_path}", "PREFIX=/usr")
     assert not files_below(tmp_path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """torch's functions correctly rounded; the server is that of tests/conftest.py."""
+
 import pathlib
 import sys
 
@@ -11,11 +12,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integratio
 
 def rounded(function):
     """Of float32 in float64, then rounded: correct but for one value in 2^28."""
+
     def call(x, *others):
         if x.dtype != torch.float32:
             return function(x, *others)
         others = [torch.tensor(o, dtype=torch.float32).double() for o in others]
         return function(x.double(), *others).float()
+
     return call
 
 

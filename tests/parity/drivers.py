@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rotary classes that are not asked by position ids: of a whole picture, of a whole sequence."""
+
 import dataclasses
 import typing
 
@@ -20,11 +21,13 @@ class Driver:
 
 def grid(height, width):
     """[2, n]: x and y, row after row."""
-    return numpy.stack([numpy.tile(numpy.arange(width), height),
-                        numpy.repeat(numpy.arange(height), width)])
+    return numpy.stack(
+        [numpy.tile(numpy.arange(width), height), numpy.repeat(numpy.arange(height), width)]
+    )
 
 
 # ---- pictures -----------------------------------------------------------------------------------
+
 
 def llama4_side(model):
     return model.part.image_size // model.part.patch_size
@@ -64,6 +67,7 @@ def loftr_waves(model, _):
 
 # ---- sequences ----------------------------------------------------------------------------------
 
+
 def first(_):
     return numpy.array([0, 1, 2, 7, 100, 1023, LONG - 1])
 
@@ -88,6 +92,7 @@ def clvp_waves(model, at):
 def clvp_apply(module):
     def apply(q, k, cos, sin):
         return module.apply_rotary_pos_emb(q, k, k, cos, sin, torch.arange(q.shape[-2])[None])
+
     return apply
 
 
@@ -104,7 +109,8 @@ DINO = Driver(2, dinov3_waves, centres)
 DRIVERS = {
     "Llama4VisionRotaryEmbedding": Driver(2, llama4_waves, llama4_points),
     "Gemma4VisionRotaryEmbedding": Driver(2, gemma4_waves),
-    "DINOv3ViTRopePositionEmbedding": DINO, "EomtDinov3RotaryEmbedding": DINO,
+    "DINOv3ViTRopePositionEmbedding": DINO,
+    "EomtDinov3RotaryEmbedding": DINO,
     "Sapiens2RopePositionEmbedding": DINO,
     "EfficientLoFTRRotaryEmbedding": Driver(2, loftr_waves, lambda _: grid(*SIDES)),
     "Wav2Vec2ConformerRotaryPositionalEmbedding": CONFORMER,

@@ -3,6 +3,7 @@
 
 A class of configs is joined to the rotary class that its models make: by the annotation of the
 rotary class, else by the names that the source of these models leads to."""
+
 import ast
 import dataclasses
 import functools
@@ -21,26 +22,51 @@ ABSENT = "its config stands here alone: transformers has no code of it"
 
 # What the code of a model needs beside its class's own defaults: sections that fit the width, heads
 # of a whole width, or a key that switches to a rotary embedding.
-PART = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
-                            "partial_rotary_factor": 0.5}, "head_dim": 128}
+PART = {
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.5,
+    },
+    "head_dim": 128,
+}
 WHOLE = {"text_config": PART}
-ALPHA = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0,
-                             "factor": 1.0,
-                             "mrope_section": [16, 16, 16, 16]}, "head_dim": 128}
+ALPHA = {
+    "rope_parameters": {
+        "rope_type": "dynamic",
+        "rope_theta": 10000.0,
+        "alpha": 1000.0,
+        "factor": 1.0,
+        "mrope_section": [16, 16, 16, 16],
+    },
+    "head_dim": 128,
+}
 HEADS = {"head_dim": 128}
 LAYERS = {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}}
-SWITCHED = {"cohere_compass_text": LAYERS, "cohere_compass": {"text_config": LAYERS},
-            "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0,
-                                                  "vocab_size_per_layer_input": 0}},
-            "glm4v_text": PART, "glm4v_moe_text": PART, "glm_image_text": PART, "glm4v": WHOLE,
-            "glm46v": WHOLE, "glm4v_moe": WHOLE, "glm_image": WHOLE, "glmga": WHOLE,
-            "hunyuan_vl_text": ALPHA, "hunyuan_vl": {"text_config": ALPHA},
-            "qwen3_omni_moe_text": HEADS, "qwen3_omni_moe_thinker": {"text_config": HEADS},
-            "qwen3_omni_moe": {"thinker_config": {"text_config": HEADS}},
-            "esm": {"position_embedding_type": "rotary"},
-            "seamless_m4t": {"position_embeddings_type": "rotary"},
-            "wav2vec2-bert": {"position_embeddings_type": "rotary"},
-            "wav2vec2-conformer": {"position_embeddings_type": "rotary"}}
+SWITCHED = {
+    "cohere_compass_text": LAYERS,
+    "cohere_compass": {"text_config": LAYERS},
+    "gemma4_assistant": {
+        "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
+    },
+    "glm4v_text": PART,
+    "glm4v_moe_text": PART,
+    "glm_image_text": PART,
+    "glm4v": WHOLE,
+    "glm46v": WHOLE,
+    "glm4v_moe": WHOLE,
+    "glm_image": WHOLE,
+    "glmga": WHOLE,
+    "hunyuan_vl_text": ALPHA,
+    "hunyuan_vl": {"text_config": ALPHA},
+    "qwen3_omni_moe_text": HEADS,
+    "qwen3_omni_moe_thinker": {"text_config": HEADS},
+    "qwen3_omni_moe": {"thinker_config": {"text_config": HEADS}},
+    "esm": {"position_embedding_type": "rotary"},
+    "seamless_m4t": {"position_embeddings_type": "rotary"},
+    "wav2vec2-bert": {"position_embeddings_type": "rotary"},
+    "wav2vec2-conformer": {"position_embeddings_type": "rotary"},
+}
 
 
 class NotWalked(Exception):
@@ -50,6 +76,7 @@ class NotWalked(Exception):
 @dataclasses.dataclass(eq=False)
 class Model:
     """One row of the sweep: what is posted, and the class that says how it is to be read."""
+
     model_type: str
     config: PretrainedConfig  # whole, as its file has it
     part: PretrainedConfig  # the one that the rotary class was made from
@@ -70,15 +97,19 @@ def module_of(cls):
         return importlib.import_module(f"{folder}.{name}")
     except ImportError as error:
         missing = re.search(r"No module named '(\w+)'$", str(error))
-        raise NotWalked(f"its code needs {missing[1]}" if missing else ABSENT)
+        raise NotWalked(f"its code needs {missing[1]}" if missing else ABSENT) from error
 
 
 # ---- what a model is made of --------------------------------------------------------------------
 
+
 @functools.lru_cache(None)
 def classes_of(module):
-    return {name: cls for name, cls in vars(module).items()
-            if inspect.isclass(cls) and cls.__module__ == module.__name__}
+    return {
+        name: cls
+        for name, cls in vars(module).items()
+        if inspect.isclass(cls) and cls.__module__ == module.__name__
+    }
 
 
 def calls(node):
@@ -96,16 +127,20 @@ def constructors(module):
         if isinstance(node, ast.ClassDef):
             inits = [at for at in node.body if getattr(at, "name", "") == "__init__"]
             found[node.name] = {base.id for base in node.bases if isinstance(base, ast.Name)} | {
-                name for init in inits for name in calls(init)}
+                name for init in inits for name in calls(init)
+            }
     return found
 
 
 @functools.lru_cache(None)
 def made_by(module, config_class):
     """The classes that the models of a config are made of."""
-    todo = [name for name, cls in classes_of(module).items()
-            if issubclass(cls, PreTrainedModel) and
-            (cls.config_class is config_class or annotated(cls) is config_class)]
+    todo = [
+        name
+        for name, cls in classes_of(module).items()
+        if issubclass(cls, PreTrainedModel)
+        and (cls.config_class is config_class or annotated(cls) is config_class)
+    ]
     found = set()
     while todo:
         name = todo.pop()
@@ -120,32 +155,41 @@ def annotated(cls):
     for name, parameter in inspect.signature(cls.__init__).parameters.items():
         if "config" in name and parameter.annotation is not inspect.Parameter.empty:
             wanted = parameter.annotation
-            return getattr(inspect.getmodule(cls), wanted, None) if isinstance(wanted, str) \
-                else wanted
+            return (
+                getattr(inspect.getmodule(cls), wanted, None) if isinstance(wanted, str) else wanted
+            )
     return None
 
 
 def rotary_classes(module, config_class):
     """Those that were made for this config first, then those that its models make of a config
     which no model has."""
-    found = {name: cls for name, cls in classes_of(module).items()
-             if ROTARY.search(name) and issubclass(cls, torch.nn.Module)}
+    found = {
+        name: cls
+        for name, cls in classes_of(module).items()
+        if ROTARY.search(name) and issubclass(cls, torch.nn.Module)
+    }
     if not found:
         return []
     own = [cls for cls in found.values() if annotated(cls) is config_class]
     reached = made_by(module, config_class)
-    return own or [cls for name, cls in found.items()
-                   if name in reached and not of_another(module, annotated(cls), config_class)]
+    return own or [
+        cls
+        for name, cls in found.items()
+        if name in reached and not of_another(module, annotated(cls), config_class)
+    ]
 
 
 def of_another(module, wanted, config_class):
     """Is a rotary class's config one of a part, whose row is another one?"""
     parts = [spec for spec in (getattr(config_class, "sub_configs", None) or {}).values()]
-    return inspect.isclass(wanted) and (wanted in parts or
-                                        wanted.__name__ in [str(part) for part in parts])
+    return inspect.isclass(wanted) and (
+        wanted in parts or wanted.__name__ in [str(part) for part in parts]
+    )
 
 
 # ---- rows ---------------------------------------------------------------------------------------
+
 
 def layer_types(rotary, part):
     if "layer_type" not in inspect.signature(rotary.forward).parameters:
@@ -161,11 +205,10 @@ def made(cls, part):
         return cls(part).eval()
     except Exception as error:  # of any kind
         if getattr(type(part), "sub_configs", None):
-            raise NotWalked("a whole without a part about text; its parts have rows of their own")
+            raise NotWalked("no part about text; the parts have rows of their own") from None
         if "has no attribute 'rope_parameters'" in str(error):
-            raise NotWalked("a part without rope_parameters, which turns nothing")
-        raise NotWalked(f"{FAILS}: {cls.__name__}: "
-                        f"{type(error).__name__} {error}")
+            raise NotWalked("a part without rope_parameters, which turns nothing") from None
+        raise NotWalked(f"{FAILS}: {cls.__name__}: {type(error).__name__} {error}") from error
 
 
 def config_classes(wanted):
@@ -174,9 +217,12 @@ def config_classes(wanted):
     behind = {}
     for cls in list(listed.values()):
         for part in (getattr(cls, "sub_configs", None) or {}).values():
-            if inspect.isclass(part) and issubclass(part, PretrainedConfig) and \
-                    part not in listed.values() and part.__module__.startswith(
-                        transformers.__name__ + ".models"):
+            if (
+                inspect.isclass(part)
+                and issubclass(part, PretrainedConfig)
+                and part not in listed.values()
+                and part.__module__.startswith(transformers.__name__ + ".models")
+            ):
                 behind[part.__name__] = part
     return {name: cls for name, cls in (listed | behind).items() if not wanted or name in wanted}
 

@@ -5,6 +5,7 @@ A model is made without weights and run over a few tokens. Its attention hands o
 compute with: the scale, the cap, the window, the sinks; masks are known by the function that made
 them; and which layers rotate is seen by who calls the function that does. Whatever is no attention
 (experts, state spaces) hands its input on."""
+
 import contextlib
 import dataclasses
 import inspect
@@ -17,8 +18,10 @@ from transformers import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
 TOKENS = 4
-PASSED = re.compile(r"MoE|Moe|MOE|MLP|Mlp|FeedForward|Experts|Mamba|Mixer|DeltaNet|ShortConv|KDA|"
-                    r"LinearAttention|Lightning|Indexer|GatedDelta")
+PASSED = re.compile(
+    r"MoE|Moe|MOE|MLP|Mlp|FeedForward|Experts|Mamba|Mixer|DeltaNet|ShortConv|KDA|"
+    r"LinearAttention|Lightning|Indexer|GatedDelta"
+)
 KEPT = re.compile(r"(?<!Linear)Attention|DecoderLayer|Block$|Layer$|Model|Norm|Embedding|Rotary")
 PLACE = re.compile(r"(?:^|\.)(?:layers|h|blocks|layer|block)\.(\d+)(?:\.|$)")
 # These multiply queries before the product and hand over 1.
@@ -32,6 +35,7 @@ class NotWalked(Exception):
 @dataclasses.dataclass(frozen=True)
 class Layer:
     """What the attention of one layer does; of another kind of layer, attends is False."""
+
     kind: str | None
     attends: bool = False
     turns: bool = False
@@ -78,6 +82,7 @@ def reach(more, limit=1 << 13):
 @contextlib.contextmanager
 def watched(module, calls):
     """Functions of a modelling module that mask or rotate tell of their calls."""
+
     def masks(name):
         def made(*args, **named):
             if not re.search("causal|bidirectional", name):
@@ -86,12 +91,14 @@ def watched(module, calls):
             config = named.get("config", args[0] if args else None)
             mask.made = (name, config, reach(named.get("or_mask_function")))
             return mask
+
         return made
 
     def turns(function):
         def turned(*args, **named):
             calls.append(Call(sys._getframe(1).f_locals.get("self"), {"turns": True}))
             return function(*args, **named)
+
         return turned
 
     saved = {name: value for name, value in vars(module).items() if callable(value)}
@@ -110,11 +117,31 @@ def watched(module, calls):
 RUNNING = []  # the calls of the model that runs
 
 
-def attention(module, query, key, value, attention_mask=None, scaling=None, softcap=None,
-              s_aux=None, sliding_window=None, **_):
-    RUNNING[-1].append(Call(module, {
-        "scale": scaling, "width": query.shape[-1], "softcap": softcap, "sinks": s_aux is not None,
-        "given_window": sliding_window, "mask": getattr(attention_mask, "made", None)}))
+def attention(
+    module,
+    query,
+    key,
+    value,
+    attention_mask=None,
+    scaling=None,
+    softcap=None,
+    s_aux=None,
+    sliding_window=None,
+    **_,
+):
+    RUNNING[-1].append(
+        Call(
+            module,
+            {
+                "scale": scaling,
+                "width": query.shape[-1],
+                "softcap": softcap,
+                "sinks": s_aux is not None,
+                "given_window": sliding_window,
+                "mask": getattr(attention_mask, "made", None),
+            },
+        )
+    )
     shape = (query.shape[0], query.shape[2], query.shape[1], value.shape[-1])
     return torch.zeros(shape, device=query.device, dtype=query.dtype), None
 
@@ -155,8 +182,15 @@ NORMS = ("q_norm", "query_norm", "q_layernorm", "query_layernorm", "qk_norm")
 
 def norm_of(module):
     """The words of model_layers.def about it; '' where nothing is normalised."""
-    name = next((n for n in NORMS if isinstance(getattr(module, n, None), torch.nn.Module)
-                 and not isinstance(getattr(module, n), torch.nn.Identity)), None)
+    name = next(
+        (
+            n
+            for n in NORMS
+            if isinstance(getattr(module, n, None), torch.nn.Module)
+            and not isinstance(getattr(module, n), torch.nn.Identity)
+        ),
+        None,
+    )
     if not name:
         return ""
     norm, code = getattr(module, name), inspect.getsource(type(module).forward)
@@ -164,13 +198,23 @@ def norm_of(module):
     weight = getattr(norm, "weight", None)
     inner = inspect.getsource(type(norm)) if type(norm).__module__ != "torch.nn.modules" else ""
     if weight is not None:
-        words.append("from-1" if re.search(r"1(\.0)? \+ self\.weight|self\.weight(\.float\(\))? \+ "
-                                           r"1", inner) else "weight")
+        words.append(
+            "from-1"
+            if re.search(
+                r"1(\.0)? \+ self\.weight|self\.weight(\.float\(\))? \+ "
+                r"1",
+                inner,
+            )
+            else "weight"
+        )
     use, turn = code.find(f"self.{name}("), code.find("apply_")
     if 0 <= turn < use:
         words.append("after")
-    if weight is not None and weight.numel() > getattr(module, "head_dim", 1 << 30) and \
-            weight.dim() == 1:
+    if (
+        weight is not None
+        and weight.numel() > getattr(module, "head_dim", 1 << 30)
+        and weight.dim() == 1
+    ):
         words.append("whole")
     eps = next((getattr(norm, n) for n in ("eps", "variance_epsilon") if hasattr(norm, n)), None)
     if eps is not None:
@@ -179,6 +223,7 @@ def norm_of(module):
 
 
 # ---- layers --------------------------------------------------------------------------------------
+
 
 def places(model):
     """{module: number of its layer}; the encoder of two stacks has none."""
@@ -211,9 +256,19 @@ def layer_of(kind, told, turns):
     both_ways = "bidirectional" in mask or bool(behind) or getattr(config, "is_causal", 1) is False
     if windowed and behind:
         window = behind
-    return Layer(kind, True, turns, not both_ways, window or 0,
-                 getattr(config, "attention_chunk_size", 0) if "chunked" in mask else 0,
-                 told["width"], scale, told["softcap"] or 0, told["sinks"], norm_of(module))
+    return Layer(
+        kind,
+        True,
+        turns,
+        not both_ways,
+        window or 0,
+        getattr(config, "attention_chunk_size", 0) if "chunked" in mask else 0,
+        told["width"],
+        scale,
+        told["softcap"] or 0,
+        told["sinks"],
+        norm_of(module),
+    )
 
 
 def walk(part):
@@ -221,7 +276,7 @@ def walk(part):
     try:
         model, calls = run(part)
     except Exception as error:
-        raise NotWalked(f"{type(error).__name__}: {error}"[:200])
+        raise NotWalked(f"{type(error).__name__}: {error}"[:200]) from error
     count, where = part.num_hidden_layers, places(model)
     turning = {id(call.module) for call in calls if "turns" in call.what}
     found = [None] * count
@@ -232,8 +287,10 @@ def walk(part):
     if not any(found):
         raise NotWalked("no attention was seen")
     types = told_types(part, count) or [None] * count
-    return [layer_of(kind, told, id(told["module"]) in turning) if told else Layer(kind)
-            for kind, told in zip(types, found)]
+    return [
+        layer_of(kind, told, id(told["module"]) in turning) if told else Layer(kind)
+        for kind, told in zip(types, found)
+    ]
 
 
 def model_types():

@@ -3,19 +3,20 @@
 
 A model's code is asked for nothing but rotated vectors: of the unit vectors, which give its
 rotation as a matrix, and so how it pairs elements, how many rotate, and by which angles."""
+
 import inspect
 import re
 
+import drivers
 import numpy
 import torch
-
-import drivers
 from finding import FAILS, SWITCHED, Model, NotWalked, classes_of, made_by, models  # noqa: F401
 
 OF_PICTURES = re.compile(r"vision|2d|multidimensional")
 
 
 # ---- rotating -----------------------------------------------------------------------------------
+
 
 def axes_of(model):
     """How many coordinates a position has, by what the code does with them: 1; 2 of pictures; 3 or
@@ -83,25 +84,30 @@ def waves(model, at):
     ids = ids_of(model, at)
     x = torch.zeros(1, at.shape[-1], 8)
     first = list(inspect.signature(model.rotary.forward).parameters)[0]
-    result = model.rotary(ids, **more) if first == "position_ids" else \
-        model.rotary(x, ids, **more)
+    result = model.rotary(ids, **more) if first == "position_ids" else model.rotary(x, ids, **more)
     return result if isinstance(result, tuple) else (result,)
 
 
 def attentions(model):
     """The attention classes that the models of this config are made of. An indexer, which chooses
     keys, may rotate in another way than the attention itself."""
-    found = {name: cls for name, cls in classes_of(model.module).items()
-             if "Attention" in name and "Index" not in name}
-    made = [cls for name, cls in found.items()
-            if name in made_by(model.module, type(model.part))]
+    found = {
+        name: cls
+        for name, cls in classes_of(model.module).items()
+        if "Attention" in name and "Index" not in name
+    }
+    made = [cls for name, cls in found.items() if name in made_by(model.module, type(model.part))]
     return made or list(found.values())
 
 
 def attention_calls(model, named):
     """Which of the named functions the attention calls, in their order there."""
-    found = [call for cls in attentions(model)
-             for call in re.findall(r"\b(\w*apply_\w+)\(", inspect.getsource(cls)) if call in named]
+    found = [
+        call
+        for cls in attentions(model)
+        for call in re.findall(r"\b(\w*apply_\w+)\(", inspect.getsource(cls))
+        if call in named
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -120,9 +126,11 @@ def apply_of(model):
 
 
 # How vectors lie that a function takes: [heads, positions, width] here, and as its model has them.
-SHAPES = [(lambda x: x[None], lambda x: x[0]),
-          (lambda x: x[None].transpose(1, 2), lambda x: x[0].transpose(0, 1)),
-          (lambda x: x.transpose(0, 1), lambda x: x.transpose(0, 1))]
+SHAPES = [
+    (lambda x: x[None], lambda x: x[0]),
+    (lambda x: x[None].transpose(1, 2), lambda x: x[0].transpose(0, 1)),
+    (lambda x: x.transpose(0, 1), lambda x: x.transpose(0, 1)),
+]
 
 
 def applied(model, apply, x, given):
@@ -134,8 +142,11 @@ def applied(model, apply, x, given):
         if "position_ids" in names and len(given) == 2:
             given = (*given, torch.zeros(1, x.shape[1], axes_of(model)))
         return apply(x, *given)
-    more = {"mrope_section": model.part.rope_parameters["mrope_section"]} \
-        if "mrope_section" in names else {}
+    more = (
+        {"mrope_section": model.part.rope_parameters["mrope_section"]}
+        if "mrope_section" in names
+        else {}
+    )
     result = apply(x, x, *given, **more)
     return result[0] if isinstance(result, tuple) else result
 
@@ -174,14 +185,17 @@ def ordered(matrices):
 
 # ---- what the code says about layout ------------------------------------------------------------
 
+
 def layout(matrix):
     """'half' or 'interleaved', by which outputs an input reaches beside its own; '' where it is
     neither. Of a head that turns whole, pairs may stand still."""
     turned = numpy.abs(matrix - numpy.diag(numpy.diag(matrix))) > 1e-9
     partner = {int(j): int(i) for i, j in zip(*numpy.nonzero(turned))}
     ways = {"interleaved": [lambda j: j ^ 1]}
-    ways["half"] = [lambda j, half=half: (j + half) % (2 * half)
-                    for half in (turning(matrix) // 2, len(matrix) // 2)]
+    ways["half"] = [
+        lambda j, half=half: (j + half) % (2 * half)
+        for half in (turning(matrix) // 2, len(matrix) // 2)
+    ]
     for name, others in ways.items():
         if partner and any(all(other(j) == i for j, i in partner.items()) for other in others):
             return name

@@ -5,6 +5,7 @@ gives them. As a program, with tests/parity/requirements.txt installed, it write
 tests/integration/test_positions.py compares with:
 
     python tests/parity/positions.py > tests/data/oracles/rope_index.json"""
+
 import functools
 import importlib
 import json
@@ -15,8 +16,20 @@ import torch
 import transformers
 
 # The models that core/positions/models.def lists, and how their prompts differ.
-APART = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe", "glm46v",
-         "glm_ocr", "cohere_compass", "qwen4_exp", "cosmos3_edge", "cosmos3_omni")
+APART = (
+    "qwen3_vl",
+    "qwen3_vl_moe",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "glm4v",
+    "glm4v_moe",
+    "glm46v",
+    "glm_ocr",
+    "cohere_compass",
+    "qwen4_exp",
+    "cosmos3_edge",
+    "cosmos3_omni",
+)
 TIMED = ("qwen2_5_vl",)
 MARKED = ("glm_image",)  # which knows images by the tokens around them, and has no videos
 MODELS = ("qwen2_vl", *TIMED, *APART, "ernie4_5_vl_moe", "paddleocr_vl", *MARKED)
@@ -26,13 +39,17 @@ TEXT, IMAGE, VIDEO = range(3)
 def indexed(model_type):
     """get_rope_index of a model whose weights nobody needs."""
     module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
-    owner = next(value for name, value in vars(module).items() if name.endswith("Model")
-                 and "get_rope_index" in getattr(value, "__dict__", {}))
+    owner = next(
+        value
+        for name, value in vars(module).items()
+        if name.endswith("Model") and "get_rope_index" in getattr(value, "__dict__", {})
+    )
     stub = types.SimpleNamespace(config=owner.config_class())
     stub.get_vision_position_ids = functools.partial(owner.get_vision_position_ids, stub)
     index = functools.partial(owner.get_rope_index, stub)
-    return functools.partial(marked, index, stub.config) if model_type in MARKED else index, \
-        stub.config.vision_config
+    return functools.partial(
+        marked, index, stub.config
+    ) if model_type in MARKED else index, stub.config.vision_config
 
 
 def marked(index, config, ids, mm_token_type_ids, **told):
@@ -51,7 +68,7 @@ def grid(draw, vision, is_video):
 
 def tokens_of(sides, vision, is_video):
     merge = getattr(vision, "temporal_merge_size", 1) if is_video else 1
-    return sides[0] // merge * sides[1] * sides[2] // vision.spatial_merge_size ** 2
+    return sides[0] // merge * sides[1] * sides[2] // vision.spatial_merge_size**2
 
 
 def prompt(draw, model_type, vision):
@@ -102,8 +119,12 @@ def case(model_type, seed):
 
 def main():
     cases = [case(model_type, seed) for model_type in MODELS for seed in range(4)]
-    print(json.dumps({"source": f"get_rope_index of transformers {transformers.__version__}",
-                      "cases": []})[:-3] + "[")
+    print(
+        json.dumps(
+            {"source": f"get_rope_index of transformers {transformers.__version__}", "cases": []}
+        )[:-3]
+        + "["
+    )
     print(",\n".join(json.dumps(one, separators=(",", ":")) for one in cases) + "]}")
 
 

@@ -6,6 +6,7 @@ model's code does, or the service says why not.
 
 prints a row for each model type and layer type that is not right (--all: for each), and counts.
 --badge: writes the counts into README.md."""
+
 import collections
 import functools
 import json
@@ -14,27 +15,39 @@ import sys
 
 import numpy
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "integration"),
-                str(pathlib.Path(__file__).resolve().parents[1])]
+sys.path[:0] = [
+    str(pathlib.Path(__file__).resolve().parents[1] / "integration"),
+    str(pathlib.Path(__file__).resolve().parents[1]),
+]
 
 import models  # noqa: E402
 import transformers  # noqa: E402
 from transformers import PretrainedConfig  # noqa: E402
+
 from service import post_json, post_tensors  # noqa: E402
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 POSITIONS = [0, 1, 2, 7, 100, 1023]
 FAR = [4095, 100000]
-RIGHT, UNTOLD, REFUSED, WRONG, OUTSIDE = ("right", "right, layout not told", "refused", "WRONG",
-                                          "not walked")
+RIGHT, UNTOLD, REFUSED, WRONG, OUTSIDE = (
+    "right",
+    "right, layout not told",
+    "refused",
+    "WRONG",
+    "not walked",
+)
 
 
 def forms(config):
     """As to_dict() has it, and as a file has it: without what the class would say."""
-    found = {"whole": json.loads(config.to_json_string(use_diff=False)),
-             "raw": json.loads(config.to_json_string(use_diff=True))}
-    if not isinstance(getattr(config, "text_config", None), PretrainedConfig) and \
-            config.model_type not in models.SWITCHED:
+    found = {
+        "whole": json.loads(config.to_json_string(use_diff=False)),
+        "raw": json.loads(config.to_json_string(use_diff=True)),
+    }
+    if (
+        not isinstance(getattr(config, "text_config", None), PretrainedConfig)
+        and config.model_type not in models.SWITCHED
+    ):
         found["bare"] = {"model_type": config.model_type}
     return found
 
@@ -65,8 +78,16 @@ def rotated(server, encoding, layout, at):
     more = {"positions": at.tolist()} if at.ndim == 1 else {}
     if at.ndim > 1:
         tensors["positions"] = at if at.dtype.kind == "f" else at.astype(numpy.int64)
-    q = post_tensors(server, "/v1/rotation", tensors, axes="bhsd", encoding=encoding["name"],
-                     layout=layout, **parameters, **more)["q"][0]
+    q = post_tensors(
+        server,
+        "/v1/rotation",
+        tensors,
+        axes="bhsd",
+        encoding=encoding["name"],
+        layout=layout,
+        **parameters,
+        **more,
+    )["q"][0]
     return q.transpose(1, 2, 0)
 
 
@@ -107,8 +128,10 @@ def brief(model, theirs, encoding):
     turning = max(models.turning(matrix) for matrix in theirs)
     angle = numpy.arctan2(numpy.abs(theirs[1]).max(), 1)
     told = {key: value for key, value in encoding.items() if not isinstance(value, list)}
-    return (f"the code turns {turning} elements, {models.layout(theirs[1]) or 'neither'} "
-            f"({angle:.3f}); told {told}")
+    return (
+        f"the code turns {turning} elements, {models.layout(theirs[1]) or 'neither'} "
+        f"({angle:.3f}); told {told}"
+    )
 
 
 def sweep(server, wanted=()):
@@ -137,19 +160,25 @@ def badge(counts):
     """The line of README.md."""
     told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
     wrong = told[WRONG] + told[UNTOLD]
-    return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs match "
-            f"transformers exactly, {wrong} differ, {told[REFUSED]} are refused "
-            "with the reason ([docs/configs.md](docs/configs.md)).")
+    return (
+        f"**transformers {transformers.__version__}**: {told[RIGHT]} configs match "
+        f"transformers exactly, {wrong} differ, {told[REFUSED]} are refused "
+        "with the reason ([docs/configs.md](docs/configs.md))."
+    )
 
 
 def badge_write(counts):
     lines = README.read_text().splitlines(keepends=True)
-    README.write_text("".join(badge(counts) + "\n" if line.startswith("**transformers ") else line
-                              for line in lines))
+    README.write_text(
+        "".join(
+            badge(counts) + "\n" if line.startswith("**transformers ") else line for line in lines
+        )
+    )
 
 
 def main(arguments):
     import conftest  # the server of the tests
+
     server = conftest.start()
     counts = collections.Counter()
     try:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Every class of transformers whose model runs without weights: each of its layers does what
 /v1/config says of it, the config posted whole and as a file has it; layers.py."""
+
 import collections
 import warnings
 
-import transformers
-
 import layers
 import sweep
+import transformers
+
 from service import post_json
 
 # Models whose answers are refused: their positions are none of those that this service has, or are
@@ -31,9 +32,15 @@ def words_of(norm):
     if not norm:
         return ""
     weight = {"none": [], "weight": ["weight"], "1 + weight": ["from-1"]}[norm["weight"]]
-    return " ".join([norm["kind"], *weight, *["after"] * (norm["rotation"] == "before"),
-                     *["whole"] * (norm["over"] == "all heads"),
-                     *([f"eps={norm['eps']:g}"] if "eps" in norm else [])])
+    return " ".join(
+        [
+            norm["kind"],
+            *weight,
+            *["after"] * (norm["rotation"] == "before"),
+            *["whole"] * (norm["over"] == "all heads"),
+            *([f"eps={norm['eps']:g}"] if "eps" in norm else []),
+        ]
+    )
 
 
 def differences(layer, row, answer):
@@ -42,15 +49,21 @@ def differences(layer, row, answer):
     if told is None or not layer.attends:
         return ["attends"] * ((told is not None) != layer.attends)
     rotates = (row["encoding"] or {}).get("name") in ("rope", "mrope")
-    pairs = {"turns": (layer.turns, rotates), "causal": (layer.causal, told["causal"]),
-             "window": (layer.window, told.get("window", 0)),
-             "chunk": (layer.chunk, told.get("chunk", 0)),
-             "softcap": (layer.softcap, told.get("softcap", 0)),
-             "sinks": (layer.sinks, told.get("sinks", False)),
-             "norm": (layer.norm, words_of(told.get("qk_norm")))}
-    found = [f"{key}: {theirs} told {ours}" for key, (theirs, ours) in pairs.items()
-             if theirs != ours and not (key == "turns" and answer["encoding"]["name"] not in
-                                        ("rope", "mrope"))]
+    pairs = {
+        "turns": (layer.turns, rotates),
+        "causal": (layer.causal, told["causal"]),
+        "window": (layer.window, told.get("window", 0)),
+        "chunk": (layer.chunk, told.get("chunk", 0)),
+        "softcap": (layer.softcap, told.get("softcap", 0)),
+        "sinks": (layer.sinks, told.get("sinks", False)),
+        "norm": (layer.norm, words_of(told.get("qk_norm"))),
+    }
+    found = [
+        f"{key}: {theirs} told {ours}"
+        for key, (theirs, ours) in pairs.items()
+        if theirs != ours
+        and not (key == "turns" and answer["encoding"]["name"] not in ("rope", "mrope"))
+    ]
     if "scale" in told and not close(told["scale"], layer.scale):
         found.append(f"scale: {layer.scale} told {told['scale']}")
     return found
@@ -64,8 +77,11 @@ def judge(server, walked, config):
     rows = {number: row for row in answer.json["layers"] for number in row.get("layers", [])}
     if set(rows) != set(range(len(walked))):
         return "wrong", f"{len(walked)} layers, told {sorted(rows)}"
-    found = [f"layer {number}: {words}" for number, layer in enumerate(walked)
-             for words in differences(layer, rows[number], answer.json)]
+    found = [
+        f"layer {number}: {words}"
+        for number, layer in enumerate(walked)
+        for words in differences(layer, rows[number], answer.json)
+    ]
     return ("wrong", f"{len(found)}: {found[0]}") if found else ("right", "")
 
 

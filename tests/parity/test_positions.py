@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/positions against get_rope_index of each model of core/positions/models.def."""
+
 import json
 import pathlib
 import re
 
+import positions
 import pytest
 
-import positions
 from service import post_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -4,6 +4,7 @@
 With the three functions that torch does not define to the last bit correctly rounded (conftest.py)
 everything is bit for bit: frequencies of every rope type, cos and sin in every dtype, rotated
 queries. With torch's own, what a neighbouring float here and there moves is bounded."""
+
 import base64
 
 import numpy
@@ -20,22 +21,41 @@ POSITIONS = [0, 1, 2, 3, 5, 17, 255, 4095, 4096, 8191, 131071, 16777215, 1677721
 BASES = [1e4, 150000.0, 5e5, 1e6, 1e7]
 DIMS = [64, 80, 96, 128, 256]
 ORIGINAL = {"original_max_position_embeddings": 4096}
-LLAMA3 = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 8192}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
 TYPES = {
     "default": {},
     "linear-4": {"rope_type": "linear", "factor": 4.0},
     "linear-3": {"rope_type": "linear", "factor": 3.0},
-    "dynamic": {"rope_type": "dynamic", "factor": 2.5, "max_position_embeddings": 4096,
-                "seq_len": 9001},
+    "dynamic": {
+        "rope_type": "dynamic",
+        "factor": 2.5,
+        "max_position_embeddings": 4096,
+        "seq_len": 9001,
+    },
     "llama3-8": {**LLAMA3, "factor": 8.0},
     "llama3-32": {**LLAMA3, "factor": 32.0},
     "yarn": {"rope_type": "yarn", "factor": 4.0, **ORIGINAL},
-    "yarn-mscale": {"rope_type": "yarn", "factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.707,
-                    **ORIGINAL},
+    "yarn-mscale": {
+        "rope_type": "yarn",
+        "factor": 40.0,
+        "mscale": 1.0,
+        "mscale_all_dim": 0.707,
+        **ORIGINAL,
+    },
     "yarn-not-truncated": {"rope_type": "yarn", "factor": 32.0, "truncate": False, **ORIGINAL},
-    "yarn-betas": {"rope_type": "yarn", "factor": 16.0, "beta_fast": 16.0, "beta_slow": 2.0,
-                   "attention_factor": 1.25, **ORIGINAL},
+    "yarn-betas": {
+        "rope_type": "yarn",
+        "factor": 16.0,
+        "beta_fast": 16.0,
+        "beta_slow": 2.0,
+        "attention_factor": 1.25,
+        **ORIGINAL,
+    },
     "longrope-short": {"rope_type": "longrope", "factor": 32.0, "seq_len": 4096, **ORIGINAL},
     "longrope-long": {"rope_type": "longrope", "factor": 32.0, "seq_len": 4097, **ORIGINAL},
     "proportional": {"rope_type": "proportional", "partial_rotary_factor": 0.25},
@@ -53,12 +73,17 @@ def scheme(name, dim, base):
 
 
 def config_of(given):
-    rope = {key: value for key, value in given.items()
-            if key not in (*ABOUT_THE_MODEL, "dim", "base")}
+    rope = {
+        key: value for key, value in given.items() if key not in (*ABOUT_THE_MODEL, "dim", "base")
+    }
     rope |= {"rope_theta": given["base"], "rope_type": given.get("rope_type", "default")}
-    return LlamaConfig(hidden_size=2 * given["dim"], num_attention_heads=2, head_dim=given["dim"],
-                       max_position_embeddings=given.get("max_position_embeddings", 131072),
-                       rope_parameters=rope)
+    return LlamaConfig(
+        hidden_size=2 * given["dim"],
+        num_attention_heads=2,
+        head_dim=given["dim"],
+        max_position_embeddings=given.get("max_position_embeddings", 131072),
+        rope_parameters=rope,
+    )
 
 
 def reference(given):
@@ -75,12 +100,14 @@ def waves(given, positions, dtype):
     module.inv_freq, module.attention_scaling = reference(given)
     x = torch.zeros(1, dtype=dtype)
     both = module.forward(x, torch.tensor([positions]))
-    return [wave[0, :, :given["dim"] // 2] for wave in both]
+    return [wave[0, :, : given["dim"] // 2] for wave in both]
 
 
 def service_waves(server, given, positions, dtype):
-    return [table(server, "rope", arithmetic="hf", part=part, dtype=dtype, positions=positions,
-                  **given) for part in ("cos", "sin")]
+    return [
+        table(server, "rope", arithmetic="hf", part=part, dtype=dtype, positions=positions, **given)
+        for part in ("cos", "sin")
+    ]
 
 
 def bits(array):
@@ -102,10 +129,12 @@ def test_frequencies(server, name, rounded_functions):
         for base in BASES:
             given = scheme(name, dim, base)
             expected, factor = reference(given)
-            assert numpy.array_equal(bits(service_frequencies(server, given)),
-                                     bits(expected.numpy())), (dim, base)
-            told = get(server, "/v1/encodings/rope/frequencies", arithmetic="hf",
-                       **given).json["attention_factor"]
+            assert numpy.array_equal(
+                bits(service_frequencies(server, given)), bits(expected.numpy())
+            ), (dim, base)
+            told = get(server, "/v1/encodings/rope/frequencies", arithmetic="hf", **given).json[
+                "attention_factor"
+            ]
             assert told == pytest.approx(factor, rel=1e-15)
 
 
@@ -113,15 +142,22 @@ def test_frequencies(server, name, rounded_functions):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tables(server, name, dtype, rounded_functions):
     given = scheme(name, 128, 5e5)
-    for got, expected in zip(service_waves(server, given, POSITIONS, dtype),
-                             waves(given, POSITIONS, DTYPES[dtype])):
+    for got, expected in zip(
+        service_waves(server, given, POSITIONS, dtype), waves(given, POSITIONS, DTYPES[dtype])
+    ):
         assert numpy.array_equal(bits(got), bits(expected.numpy()))
 
 
 def test_tables_in_bf16(server, rounded_functions):
     given = scheme("yarn", 64, 1e6)
-    answer = get(server, "/v1/encodings/rope/table", arithmetic="hf", dtype="bf16",
-                 positions=POSITIONS, **given).good()
+    answer = get(
+        server,
+        "/v1/encodings/rope/table",
+        arithmetic="hf",
+        dtype="bf16",
+        positions=POSITIONS,
+        **given,
+    ).good()
     for part, expected in zip(("cos", "sin"), waves(given, POSITIONS, torch.bfloat16)):
         got = numpy.array(answer.json["tensors"][part]["data"], numpy.float32)
         assert numpy.array_equal(bits(got), bits(expected.float().numpy()))
@@ -131,11 +167,21 @@ def test_tables_in_bf16(server, rounded_functions):
 def test_rotated_queries(server, dtype, rounded_functions):
     given = scheme("llama3-8", 128, 5e5)
     x = torch.randn(2, 4, 32, 128, generator=torch.Generator().manual_seed(3)).to(DTYPES[dtype])
-    cos, sin = (torch.cat([wave, wave], -1)[None]
-                for wave in waves(given, range(4000, 4032), DTYPES[dtype]))
+    cos, sin = (
+        torch.cat([wave, wave], -1)[None] for wave in waves(given, range(4000, 4032), DTYPES[dtype])
+    )
     expected, _ = apply_rotary_pos_emb(x, x, cos, sin)
-    got = post_tensors(server, "/v1/rotation", {"q": x.numpy()}, encoding="rope", axes="bhsd",
-                       layout="half", start=4000, arithmetic="hf", **given)["q"]
+    got = post_tensors(
+        server,
+        "/v1/rotation",
+        {"q": x.numpy()},
+        encoding="rope",
+        axes="bhsd",
+        layout="half",
+        start=4000,
+        arithmetic="hf",
+        **given,
+    )["q"]
     assert numpy.array_equal(bits(got), bits(expected.numpy()))
 
 
@@ -154,8 +200,9 @@ def test_torch_as_it_is(server, name):
     given = scheme(name, 128, 1e4)
     angles = numpy.abs(numpy.outer(POSITIONS, service_frequencies(server, given)))
     tolerance = 2.0**-22 + 4 * numpy.spacing(angles.astype(numpy.float32))
-    for got, expected in zip(service_waves(server, given, POSITIONS, "f32"),
-                             waves(given, POSITIONS, torch.float32)):
+    for got, expected in zip(
+        service_waves(server, given, POSITIONS, "f32"), waves(given, POSITIONS, torch.float32)
+    ):
         assert (numpy.abs(got - expected.numpy()) <= 1.5 * tolerance).all()
 
 
@@ -167,9 +214,20 @@ def test_torch_lies_within_tolerances(server, name):
         given = scheme(name, 128, 5e5)
         values = torch.stack(waves(given, positions, {**DTYPES, "bf16": torch.bfloat16}[dtype]))
         raw = base64.b64encode(values.contiguous().view(torch.uint8).numpy()).decode()
-        report = post_json(server, "/v1/comparison", {
-            "a": {"name": "rope", **given}, "b": "tensor:t", "positions": positions,
-            "tensors": {"t": {"dtype": dtype, "shape": list(values.shape), "base64": raw}},
-            "tolerance_of": way}).good().json["tolerance"]
+        report = (
+            post_json(
+                server,
+                "/v1/comparison",
+                {
+                    "a": {"name": "rope", **given},
+                    "b": "tensor:t",
+                    "positions": positions,
+                    "tensors": {"t": {"dtype": dtype, "shape": list(values.shape), "base64": raw}},
+                    "tolerance_of": way,
+                },
+            )
+            .good()
+            .json["tolerance"]
+        )
         assert (report["outside"], report["first_outside"]) == (0, None)
         assert report["used"] < 0.75 or name.startswith("proportional")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The module for pages answers as posencd does: status, fields and bytes of every recorded request
 that needs no folder of tables and no content coding, neither of which a page has."""
+
 import base64
 import gzip
 import json
@@ -26,7 +27,11 @@ class Door:
     def __init__(self, settings):
         self.node = subprocess.Popen(
             ["node", "tests/ports/door.mjs", "clients/js/client.js", WASM],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         without = ("tables", "token-file")
         self.call({"settings": {name: value for name, value in settings if name not in without}})
 
@@ -36,8 +41,14 @@ class Door:
         return json.loads(self.node.stdout.readline())
 
     def ask(self, method, target, fields, body):
-        told = self.call({"method": method, "target": target, "fields": fields,
-                          "body": base64.b64encode(body or b"").decode()})
+        told = self.call(
+            {
+                "method": method,
+                "target": target,
+                "fields": fields,
+                "body": base64.b64encode(body or b"").decode(),
+            }
+        )
         return told["status"], told["fields"], base64.b64decode(told["body"])
 
     def close(self):
@@ -48,19 +59,24 @@ class Door:
 def needs_tables(request):
     """Of a stored table, or of all that there are."""
     told = request.target.encode() + (request.body or b"")
-    return request.group in ("tables", "tables narrow") or request.target == "/v1/encodings" or \
-        re.search(rb"\b(sample|sampel|minilm)|/encodings\?family", told)
+    return (
+        request.group in ("tables", "tables narrow")
+        or request.target == "/v1/encodings"
+        or re.search(rb"\b(sample|sampel|minilm)|/encodings\?family", told)
+    )
 
 
 def needs_codings(request):
-    return any(name.lower() in ("accept-encoding", "content-encoding")
-               for name, _ in request.headers)
+    return any(
+        name.lower() in ("accept-encoding", "content-encoding") for name, _ in request.headers
+    )
 
 
 # Tensors of over 2^27 numbers, which a module of 32 bits refuses, or refuses in other words; and a
 # length that is not that of the body.
-BEYOND = re.compile("query_length=8192|length=[12]0000000|length=900719925474099|shape too large|"
-                    "no room for it")
+BEYOND = re.compile(
+    "query_length=8192|length=[12]0000000|length=900719925474099|shape too large|no room for it"
+)
 
 
 def is_about(request):
@@ -69,8 +85,12 @@ def is_about(request):
 
 
 def without(request):
-    return needs_tables(request) or needs_codings(request) or is_about(request) or \
-        BEYOND.search(request.name)
+    return (
+        needs_tables(request)
+        or needs_codings(request)
+        or is_about(request)
+        or BEYOND.search(request.name)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +110,10 @@ def test_memory_that_ends_inside_a_text_is_a_refusal():
     """From deep inside of calls, time and again."""
     body = b'{"x":' + b"[" * 60 + b"{}," * 100000
     door = Door([("memory-budget", "4MiB")])
-    answers = [door.ask("POST", "/v1/config", [["Content-Type", "application/json"]], body)
-               for _ in range(20)]
+    answers = [
+        door.ask("POST", "/v1/config", [["Content-Type", "application/json"]], body)
+        for _ in range(20)
+    ]
     assert {json.loads(answer[2])["code"] for answer in answers} == {"out-of-memory"}
     assert door.ask("GET", "/v1/encodings/index/table?length=3", [], b"")[0] == 200
     door.close()
@@ -99,8 +121,14 @@ def test_memory_that_ends_inside_a_text_is_a_refusal():
 
 def test_the_client_reads_both_alike(server):
     command = ["node", "tests/integration/client.mjs", server.url]
-    told = [json.loads(subprocess.run(command + more, cwd=ROOT, check=True, timeout=60,
-                                      capture_output=True).stdout) for more in ([], [WASM])]
+    told = [
+        json.loads(
+            subprocess.run(
+                command + more, cwd=ROOT, check=True, timeout=60, capture_output=True
+            ).stdout
+        )
+        for more in ([], [WASM])
+    ]
     assert told[0] == told[1]
 
 
@@ -114,14 +142,21 @@ console.log(...table.data);"""
 
 def test_the_package(tmp_path):
     """As somebody has it who installed it."""
-    subprocess.run(["npm", "pack", "--silent", ROOT / "build-wasm/package"], cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["npm", "pack", "--silent", ROOT / "build-wasm/package"], cwd=tmp_path, check=True
+    )
     installed = tmp_path / "node_modules/posenc"
     with tarfile.open(next(tmp_path.glob("posenc-*.tgz"))) as package:
         names = {pathlib.PurePath(name).name for name in package.getnames()}
         package.extractall(tmp_path)
-    assert names == {"client.js", "client.d.ts", "posenc.wasm", "package.json", "README.md",
-                     "LICENSE"}
+    assert names == {
+        "client.js",
+        "client.d.ts",
+        "posenc.wasm",
+        "package.json",
+        "README.md",
+        "LICENSE",
+    }
     installed.parent.mkdir()
     (tmp_path / "package").rename(installed)
     (tmp_path / "used.mjs").write_text(USED)

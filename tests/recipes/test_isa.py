@@ -2,6 +2,7 @@
 """The recipe of an ISA: what stands in isa/ is put into a copy of the tree, vectors of eight lanes
 that any machine can have. Its kernels are built, must give the bytes of the scalar build, and the
 files that were touched are counted."""
+
 import os
 import subprocess
 
@@ -9,9 +10,13 @@ from tree import GIVEN, Tree
 
 
 def run(tree, *arguments, **environment):
-    return subprocess.run([tree.folder / "build/tests/core/check_kernels", *arguments],
-                          cwd=tree.folder, capture_output=True, text=True,
-                          env={**os.environ, **environment})
+    return subprocess.run(
+        [tree.folder / "build/tests/core/check_kernels", *arguments],
+        cwd=tree.folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
 
 
 def test_an_isa(tmp_path):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The recipes of ARCHITECTURE.md: the files beside this one are put into a copy of the tree, built
 and asked, and those that were touched are counted."""
-import pytest
 
+import pytest
 from tree import Tree
 
 
@@ -66,10 +66,16 @@ def test_a_format(tree):
 
 def test_a_route(tree):
     tree.put("route/dtypes.c", "api/handlers/dtypes.c")
-    tree.insert("api/handlers/routes.def", 'ROUTE("GET",  "/v1/encodings", ',
-                'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, LOOP)\n')
-    tree.insert("openapi.yaml", "  /v1/encodings:",
-                (tree.folder / "tests/recipes/route/openapi.yaml").read_text())
+    tree.insert(
+        "api/handlers/routes.def",
+        'ROUTE("GET",  "/v1/encodings", ',
+        'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, LOOP)\n',
+    )
+    tree.insert(
+        "openapi.yaml",
+        "  /v1/encodings:",
+        (tree.folder / "tests/recipes/route/openapi.yaml").read_text(),
+    )
     tree.put("route/test_dtypes.c", "tests/api/test_dtypes.c")
     tree.make("all", "build/tests/api/test_dtypes")
     tree.run("build/tests/api/test_dtypes")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two builds of one tree, in folders of other names, are the same programs and libraries."""
+
 import hashlib
 import os
 import shutil
@@ -7,19 +8,31 @@ import subprocess
 
 from tree import ROOT
 
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "build-*", "__pycache__",
-                                  ".pytest_cache")
-BUILT = ["posencd", "posenc", "libposenc.so.0.1.0", "libposenc-service.so.0.1.0", "libposenc.a",
-         "libposenc-service.a"]
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "build", "build-*", "__pycache__", ".pytest_cache"
+)
+BUILT = [
+    "posencd",
+    "posenc",
+    "libposenc.so.0.1.0",
+    "libposenc-service.so.0.1.0",
+    "libposenc.a",
+    "libposenc-service.a",
+]
 
 
 def digests(folder):
-    done = subprocess.run(["make", "-j2", "BUILD=build", *(f"build/{name}" for name in BUILT)],
-                          cwd=folder, text=True, capture_output=True,
-                          env={**os.environ, "MAKEFLAGS": "", "PWD": str(folder)})
+    done = subprocess.run(
+        ["make", "-j2", "BUILD=build", *(f"build/{name}" for name in BUILT)],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "MAKEFLAGS": "", "PWD": str(folder)},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    return {name: hashlib.sha256((folder / "build" / name).read_bytes()).hexdigest()
-            for name in BUILT}
+    return {
+        name: hashlib.sha256((folder / "build" / name).read_bytes()).hexdigest() for name in BUILT
+    }
 
 
 def test_programs_and_libraries(tmp_path):

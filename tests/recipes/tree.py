@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A copy of the tree in which a recipe is played through, and the count of the files it touches."""
+
 import filecmp
 import os
 import pathlib
@@ -38,20 +39,31 @@ class Tree:
     def insert(self, path, before, text):
         """Puts text in front of the one line that begins so; "" is the end of the file."""
         lines = (self.folder / path).read_text().splitlines(keepends=True)
-        at = [i for i, line in enumerate(lines) if line.startswith(before)] if before else \
-            [len(lines)]
+        at = (
+            [i for i, line in enumerate(lines) if line.startswith(before)]
+            if before
+            else [len(lines)]
+        )
         assert len(at) == 1, (path, before)
-        (self.folder / path).write_text("".join(lines[:at[0]] + [text] + lines[at[0]:]))
+        (self.folder / path).write_text("".join(lines[: at[0]] + [text] + lines[at[0] :]))
 
     def make(self, *targets):
-        done = subprocess.run(["make", "-j2", "BUILD=build", *targets], cwd=self.folder,
-                              text=True, capture_output=True,
-                              env={**os.environ, "MAKEFLAGS": ""})
+        done = subprocess.run(
+            ["make", "-j2", "BUILD=build", *targets],
+            cwd=self.folder,
+            text=True,
+            capture_output=True,
+            env={**os.environ, "MAKEFLAGS": ""},
+        )
         assert done.returncode == 0, done.stderr[-3000:]
 
     def run(self, *command):
-        done = subprocess.run([str(self.folder / command[0]), *command[1:]], cwd=self.folder,
-                              text=True, capture_output=True)
+        done = subprocess.run(
+            [str(self.folder / command[0]), *command[1:]],
+            cwd=self.folder,
+            text=True,
+            capture_output=True,
+        )
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout
 
@@ -59,20 +71,30 @@ class Tree:
         """make openapi, and the tests that compare the contract with the lists of the code. Returns
         the files that it made of those that were written."""
         written = self.touched()
-        for command in (["tools/openapi.py"],
-                        ["-m", "pytest", "-q", "tests/contract/test_contract_lists.py"]):
-            done = subprocess.run([sys.executable, *command], cwd=self.folder, text=True,
-                                  capture_output=True)
+        for command in (
+            ["tools/openapi.py"],
+            ["-m", "pytest", "-q", "tests/contract/test_contract_lists.py"],
+        ):
+            done = subprocess.run(
+                [sys.executable, *command], cwd=self.folder, text=True, capture_output=True
+            )
             assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return [path for path in self.touched() if path not in written]
 
     def ask(self, target):
         """The status and the body of a GET, from the server of the copy."""
-        server = subprocess.Popen([self.folder / "build/posencd", "--port", "0"], text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            [self.folder / "build/posencd", "--port", "0"],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         try:
-            url = next(found.group(0) for line in server.stdout
-                       if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+            url = next(
+                found.group(0)
+                for line in server.stdout
+                if (found := re.search(r"http://127\.0\.0\.1:\d+", line))
+            )
             with urllib.request.urlopen(url + target, timeout=20) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
@@ -83,15 +105,25 @@ class Tree:
 
     def touched(self):
         """Files that are new or another than before."""
-        files = [path.relative_to(self.folder) for path in self.folder.rglob("*")
-                 if path.is_file() and not {"build", "__pycache__", ".pytest_cache"}
-                 & set(path.relative_to(self.folder).parts)]
-        return sorted(str(path) for path in files if not (self.before / path).exists()
-                      or not filecmp.cmp(self.folder / path, self.before / path, shallow=False))
+        files = [
+            path.relative_to(self.folder)
+            for path in self.folder.rglob("*")
+            if path.is_file()
+            and not {"build", "__pycache__", ".pytest_cache"}
+            & set(path.relative_to(self.folder).parts)
+        ]
+        return sorted(
+            str(path)
+            for path in files
+            if not (self.before / path).exists()
+            or not filecmp.cmp(self.folder / path, self.before / path, shallow=False)
+        )
 
     def count(self, name, most, made=()):
         """Prints the files that were written, and asserts how many they are."""
         written = [path for path in self.touched() if path not in made]
-        print(f"{name}: {len(written)} files: {', '.join(written)}"
-              + (f"; made of them: {', '.join(made)}" if made else ""))
+        print(
+            f"{name}: {len(written)} files: {', '.join(written)}"
+            + (f"; made of them: {', '.join(made)}" if made else "")
+        )
         assert len(written) <= most, written

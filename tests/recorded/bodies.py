@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tensors and the bodies that carry them, byte by byte from here: what a new numpy or safetensors
 writes differently must not look like a change of the service."""
+
 import base64
 import json
 import random
@@ -11,8 +12,24 @@ SAFETENSORS, RAW = "application/x-safetensors", "application/octet-stream"
 CODES = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i"}
 NPY_CODES = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4"}
 # What is hard to read or to print: subnormals, halves, many digits, the largest.
-ODD_NUMBERS = [0.1, -0.0, 1 / 3, 1e-40, 5e-324, 65504.0, 65519.0, 3.4e38, 1e23, 9007199254740993.0,
-               2.5, -1e-7, 16777217.0, 0.30000001192092896, 123456.789, -7.0]
+ODD_NUMBERS = [
+    0.1,
+    -0.0,
+    1 / 3,
+    1e-40,
+    5e-324,
+    65504.0,
+    65519.0,
+    3.4e38,
+    1e23,
+    9007199254740993.0,
+    2.5,
+    -1e-7,
+    16777217.0,
+    0.30000001192092896,
+    123456.789,
+    -7.0,
+]
 
 
 def count(shape):
@@ -25,8 +42,11 @@ def count(shape):
 def tensor(seed, *shape, dtype="f32"):
     """Multiples of 1/64 in [-2, 2): every floating dtype holds them as they are."""
     draw = random.Random(seed)
-    return {"dtype": dtype, "shape": list(shape),
-            "values": [draw.randrange(-128, 128) / 64 for _ in range(count(shape))]}
+    return {
+        "dtype": dtype,
+        "shape": list(shape),
+        "values": [draw.randrange(-128, 128) / 64 for _ in range(count(shape))],
+    }
 
 
 def numbers(values, *shape, dtype="f32"):
@@ -44,7 +64,7 @@ def nested(values, shape):
     if len(shape) <= 1:
         return values
     step = len(values) // shape[0] if shape[0] else 0
-    return [nested(values[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+    return [nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
 def in_json(one, form="nested"):
@@ -68,8 +88,11 @@ def safetensors_bytes(tensors, metadata=None):
         header["__metadata__"] = metadata
     for name, one in tensors.items():
         part = element_bytes(one)
-        header[name] = {"dtype": one["dtype"].upper(), "shape": one["shape"],
-                        "data_offsets": [len(data), len(data) + len(part)]}
+        header[name] = {
+            "dtype": one["dtype"].upper(),
+            "shape": one["shape"],
+            "data_offsets": [len(data), len(data) + len(part)],
+        }
         data += part
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -84,5 +107,8 @@ def npy_bytes(one):
 
 
 def raw_headers(one):
-    return {"Content-Type": RAW, "Tensor-Dtype": one["dtype"],
-            "Tensor-Shape": ",".join(map(str, one["shape"]))}
+    return {
+        "Content-Type": RAW,
+        "Tensor-Dtype": one["dtype"],
+        "Tensor-Shape": ",".join(map(str, one["shape"])),
+    }

@@ -7,6 +7,7 @@
 Exit code 1 where anything differs. --update writes answers.jsonl anew (reviewed.md says when);
 --bodies keeps each body as it came, so that two runs can be compared with `diff -r`. The
 environment reaches the server: POSENC_ISA=scalar POSENC_LOOPS=2 must change nothing."""
+
 import argparse
 import contextlib
 import difflib
@@ -26,7 +27,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 ANSWERS = HERE / "answers.jsonl"
 
 
-
 def start_of_servers():
     """tests/conftest.py, which starts servers; by its path, for other folders have one as well."""
     spec = importlib.util.spec_from_file_location("recorded_conftest", HERE.parent / "conftest.py")
@@ -41,11 +41,30 @@ conftest = start_of_servers()
 SERVERS = {
     "usual": ("--tables", "{folder}/tables", "--token-file", "{folder}/tokens"),
     "bare": (),
-    "narrow": ("--body-max", "4KiB", "--json-body-max", "2KiB", "--output-max", "64KiB",
-               "--json-elements-max", "100", "--dim-max", "64", "--tensors-max", "2",
-               "--work-max", "100000", "--base-path", "/p", "--cors-origin",
-               "https://a.example,https://b.example", "--allowed-host", "posenc.example",
-               "--tables", "{folder}/tables"),
+    "narrow": (
+        "--body-max",
+        "4KiB",
+        "--json-body-max",
+        "2KiB",
+        "--output-max",
+        "64KiB",
+        "--json-elements-max",
+        "100",
+        "--dim-max",
+        "64",
+        "--tensors-max",
+        "2",
+        "--work-max",
+        "100000",
+        "--base-path",
+        "/p",
+        "--cors-origin",
+        "https://a.example,https://b.example",
+        "--allowed-host",
+        "posenc.example",
+        "--tables",
+        "{folder}/tables",
+    ),
 }
 
 
@@ -85,12 +104,17 @@ def answers_now(started, requests, bodies=None):
 
 # ---- the file -----------------------------------------------------------------------------------
 
+
 def usual_headers(answers):
     """Header fields that most answers have are written once, in the first line."""
-    told = [pair for answer in answers if not answer.get("loose")
-            for pair in answer["headers"].items()]
-    return {name: value for name, value in dict.fromkeys(told)
-            if told.count((name, value)) > len(answers) / 2}
+    told = [
+        pair for answer in answers if not answer.get("loose") for pair in answer["headers"].items()
+    ]
+    return {
+        name: value
+        for name, value in dict.fromkeys(told)
+        if told.count((name, value)) > len(answers) / 2
+    }
 
 
 def write(revision, answers):
@@ -112,13 +136,15 @@ def read():
     for line in lines:
         if not line.get("loose"):
             headers = first["usual"] | line["headers"]
-            line["headers"] = {name: value for name, value in sorted(headers.items())
-                               if value is not None}
+            line["headers"] = {
+                name: value for name, value in sorted(headers.items()) if value is not None
+            }
         found[line["name"]] = line
     return first["revision"], found
 
 
 # ---- the comparison -----------------------------------------------------------------------------
+
 
 def body_lines(answer):
     """A body as lines that a difference can point at."""
@@ -167,8 +193,9 @@ def main():
     if unknown or arguments.groups and arguments.update:
         parser.error(f"no such group: {', '.join(unknown)}" if unknown else "--update takes all")
     os.environ["POSENCD"] = str(pathlib.Path(arguments.binary).resolve())
-    requests = [one for one in requested.requests()
-                if not arguments.groups or one.group in arguments.groups]
+    requests = [
+        one for one in requested.requests() if not arguments.groups or one.group in arguments.groups
+    ]
     if arguments.bodies:
         arguments.bodies.mkdir(parents=True, exist_ok=True)
     with servers() as started:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The recorded requests, asked of the service through a door that has no socket. A door is anything
 with ask(method, target, headers, body) -> (status, [(name, value), ...], body)."""
+
 import contextlib
 import json
 import pathlib
@@ -64,8 +65,12 @@ def asked(door, request, revision):
     status, told, body = door.ask(request.method, target, fields, request.body)
     told = folded(told)
     if request.loose:
-        return {"name": request.name, "status": status, "loose": True,
-                "headers": {"content-type": told.get("content-type")}}
+        return {
+            "name": request.name,
+            "status": status,
+            "loose": True,
+            "headers": {"content-type": told.get("content-type")},
+        }
     return wire_answer.kept_of(request, status, told, body, revision)
 
 
@@ -85,8 +90,9 @@ def differences(opened, recorded, without=lambda request: False):
     """(requests that were compared, lines for everything that differs); a door that cannot answer
     all of them goes without some."""
     revision = json.loads(opened["usual"].ask("GET", "/v1", [], None)[2])["revision"]
-    requests = [one for one in requested.requests()
-                if one.name not in SOCKET_REQUESTS and not without(one)]
+    requests = [
+        one for one in requested.requests() if one.name not in SOCKET_REQUESTS and not without(one)
+    ]
     found = []
     for request in requests:
         now = asked(opened[request.server], request, revision)

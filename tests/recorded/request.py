@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One request of the list, and the short ways to write one down."""
+
 import dataclasses
 import urllib.parse
 
@@ -30,16 +31,23 @@ def words(value):
 
 
 def query(parameters):
-    return urllib.parse.urlencode({key: words(value) for key, value in parameters.items()},
-                                  safe=",.:;{}")
+    return urllib.parse.urlencode(
+        {key: words(value) for key, value in parameters.items()}, safe=",.:;{}"
+    )
 
 
-def ask(group, target, label="", method="GET", headers=None, body=None, server="usual",
-        loose=False):
+def ask(
+    group, target, label="", method="GET", headers=None, body=None, server="usual", loose=False
+):
     """The name is the label, or else the request line with the headers behind it."""
     headers = headers or {}
-    told = label or " ".join([method, target.removeprefix("/v1/encodings/"),
-                              *(f"[{key}: {value}]" for key, value in headers.items())])
+    told = label or " ".join(
+        [
+            method,
+            target.removeprefix("/v1/encodings/"),
+            *(f"[{key}: {value}]" for key, value in headers.items()),
+        ]
+    )
     return Request(f"{group}: {told}", method, target, tuple(headers.items()), body, server, loose)
 
 
@@ -57,8 +65,9 @@ def post(group, label, path, parameters, tensors=None, form="nested", query_of=N
     """JSON: parameters and tensors in the body, or some parameters in the query (query_of)."""
     target = path + ("?" + query(query_of) if query_of else "")
     headers = {"Content-Type": bodies.JSON} | rest.pop("headers", {})
-    return ask(group, target, label, "POST", headers, bodies.json_bytes(parameters, tensors, form),
-               **rest)
+    return ask(
+        group, target, label, "POST", headers, bodies.json_bytes(parameters, tensors, form), **rest
+    )
 
 
 def post_file(group, label, path, parameters, tensors, kind="safetensors", **rest):

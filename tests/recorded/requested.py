@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """All requests, in the order in which they are asked."""
+
 import requested_attention
 import requested_functions
 import requested_protocol
@@ -7,8 +8,14 @@ import requested_refusals
 import requested_rotation
 import requested_views
 
-PARTS = (requested_views, requested_rotation, requested_attention, requested_functions,
-         requested_protocol, requested_refusals)
+PARTS = (
+    requested_views,
+    requested_rotation,
+    requested_attention,
+    requested_functions,
+    requested_protocol,
+    requested_refusals,
+)
 
 
 def requests():

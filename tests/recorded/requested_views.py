@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every view of every encoding: the catalogue's own examples, and variants of their parameters."""
-from request import ask, gets, post, post_file, query
+
 import bodies
+from request import ask, gets, post, post_file, query
 
 # GET /v1/encodings/{name} gives them as `example`; written out, so that the list is the same
 # whatever the server says.
@@ -42,21 +43,43 @@ shaw/table?max_relative_position=2&vectors=sinusoidal&dim=4
 """
 
 # analysis -> (what is asked of it, the encodings that have it with what they need)
-ROWS = ["sinusoidal?dim=4", "all-sin?dim=4", "timestep?dim=4", "index?", "binary?dim=4",
-        "periodic?dim=4", "rope?dim=4"]
-BIASES = ["alibi?heads=2", "t5?", "kerple-log?heads=2&p=1,0.5&a=0.25",
-          "kerple-power?heads=2&a=1,0.5&p=1.5", "sandwich?heads=2&dim=16"]
-PAIRS = ["sinusoidal?dim=4", "all-sin?dim=4", "timestep?dim=4", "transformer-xl?dim=4",
-         "periodic?dim=4", "rope?dim=4"]
+ROWS = [
+    "sinusoidal?dim=4",
+    "all-sin?dim=4",
+    "timestep?dim=4",
+    "index?",
+    "binary?dim=4",
+    "periodic?dim=4",
+    "rope?dim=4",
+]
+BIASES = [
+    "alibi?heads=2",
+    "t5?",
+    "kerple-log?heads=2&p=1,0.5&a=0.25",
+    "kerple-power?heads=2&a=1,0.5&p=1.5",
+    "sandwich?heads=2&dim=16",
+]
+PAIRS = [
+    "sinusoidal?dim=4",
+    "all-sin?dim=4",
+    "timestep?dim=4",
+    "transformer-xl?dim=4",
+    "periodic?dim=4",
+    "rope?dim=4",
+]
 ANALYSES = {
     "similarity": ("length=3", ROWS),
     "decay": ("max_offset=3", ROWS + BIASES),
     "uniqueness": ("length=8", ROWS),
-    "wavelengths": ("context=1000", PAIRS + ["mrope?dim=12&mrope_section=2,2,2", "rope-2d?dim=8",
-                                             "xpos?dim=4&t_center=2"]),
+    "wavelengths": (
+        "context=1000",
+        PAIRS + ["mrope?dim=12&mrope_section=2,2,2", "rope-2d?dim=8", "xpos?dim=4&t_center=2"],
+    ),
     "error": ("length=2&start=1000&angle=f32", PAIRS),
-    "shift": ("position=3&delta=5", ["sinusoidal?dim=4", "timestep?dim=4", "transformer-xl?dim=4",
-                                     "rope?dim=4"]),
+    "shift": (
+        "position=3&delta=5",
+        ["sinusoidal?dim=4", "timestep?dim=4", "transformer-xl?dim=4", "rope?dim=4"],
+    ),
 }
 
 ABSOLUTE = """
@@ -94,21 +117,26 @@ hierarchical/table?table=sample&start=13&length=3&alpha=0.25
 hierarchical/table?table=minilm-l6-v2&positions=16383&format=npy&dtype=f64
 """
 
-LLAMA3 = ("rope_type=llama3&factor=8&low_freq_factor=1&high_freq_factor=4"
-          "&original_max_position_embeddings=8192&base=500000")
+LLAMA3 = (
+    "rope_type=llama3&factor=8&low_freq_factor=1&high_freq_factor=4"
+    "&original_max_position_embeddings=8192&base=500000"
+)
 LONG = "&short_factor=1,1.5,2,2.5&long_factor=2,4,8,16&original_max_position_embeddings=4096"
 ROPE_TYPES = [
-    "rope_type=linear&factor=4", LLAMA3,
+    "rope_type=linear&factor=4",
+    LLAMA3,
     "rope_type=yarn&factor=4&original_max_position_embeddings=4096",
     "rope_type=yarn&factor=32&original_max_position_embeddings=4096&truncate=false&beta_fast=16"
     "&beta_slow=2",
     "rope_type=yarn&factor=40&original_max_position_embeddings=4096&mscale=1&mscale_all_dim=0.5",
     "rope_type=dynamic&factor=2&max_position_embeddings=2048&seq_len=4096",
     "rope_type=dynamic&factor=2&max_position_embeddings=2048",
-    "rope_type=ntk&factor=4", "rope_type=ntk&alpha=8",
+    "rope_type=ntk&factor=4",
+    "rope_type=ntk&alpha=8",
     "rope_type=longrope&max_position_embeddings=131072" + LONG,
     "rope_type=longrope&seq_len=8192&factor=32" + LONG,
-    "rope_type=proportional&partial_rotary_factor=0.5", "partial_rotary_factor=0.5&base=1000000",
+    "rope_type=proportional&partial_rotary_factor=0.5",
+    "partial_rotary_factor=0.5&base=1000000",
     "rope_type=yarn&factor=2&original_max_position_embeddings=64&attention_factor=1.25",
     "rotary_dim=4",
 ]
@@ -193,8 +221,10 @@ rope/analysis/shift?dim=4&position=3&delta=0.5&rope_type=linear&factor=4
 transformer-xl/analysis/shift?dim=4&position=3&delta=1&dtype=bf16
 """
 
-CONFIG = ('{"model_type":"llama","hidden_size":64,"num_attention_heads":8,"rope_theta":500000,'
-          '"max_position_embeddings":4096}')
+CONFIG = (
+    '{"model_type":"llama","hidden_size":64,"num_attention_heads":8,"rope_theta":500000,'
+    '"max_position_embeddings":4096}'
+)
 
 
 def analyses():
@@ -210,9 +240,11 @@ def rope_types():
     """Frequencies and cosines of each, exactly and as transformers computes them."""
     found = []
     for given in ROPE_TYPES:
-        found += [f"rope/frequencies?dim=8&{given}&dtype=f64",
-                  f"rope/frequencies?dim=8&{given}&arithmetic=hf",
-                  f"rope/table?dim=8&{given}&positions=1,5000&part=cos"]
+        found += [
+            f"rope/frequencies?dim=8&{given}&dtype=f64",
+            f"rope/frequencies?dim=8&{given}&arithmetic=hf",
+            f"rope/table?dim=8&{given}&positions=1,5000&part=cos",
+        ]
     return "\n".join(found)
 
 
@@ -231,42 +263,105 @@ def posted():
         post("post", "npy", path, rope, query_of={"format": "npy"}),
         post("post", "Accept: raw", path, rope, headers={"Accept": bodies.RAW}),
         post("post", "a config", path, config),
-        post("post", "rows of a grid", "/v1/encodings/mrope/table", {
-            "dim": 12, "mrope_section": [2, 2, 2], "positions": [[0, 1], [0, 2], [0, 3]]}),
-        post("post", "slopes", "/v1/encodings/alibi/bias", {
-            "heads": 2, "slopes": [1, 0.5], "query_length": 2, "causal": True}),
-        post("post", "an analysis", "/v1/encodings/sinusoidal/analysis/decay", {
-            "dim": 4, "max_offset": 3, "normalize": True}),
-        post("post", "weights of t5", "/v1/encodings/t5/bias", {"query_length": 3},
-             {"weights": weights}, "flat"),
-        post_file("post", "weights of t5 as npy", "/v1/encodings/t5/bias",
-                  {"query_length": 3, "tensor": "weights"}, {"weights": weights}, "npy"),
-        post_file("post", "decay of weights", "/v1/encodings/t5/analysis/decay",
-                  {"min_offset": -2, "max_offset": 2, "format": "json"}, {"weights": weights}),
-        post("post", "a posted table", "/v1/encodings/learned/table",
-             {"table": "tensor:table", "positions": [4, 0]}, own),
-        post_file("post", "a posted table decomposed", "/v1/encodings/hierarchical/table",
-                  {"table": "tensor:table", "start": 22, "length": 3}, own),
+        post(
+            "post",
+            "rows of a grid",
+            "/v1/encodings/mrope/table",
+            {"dim": 12, "mrope_section": [2, 2, 2], "positions": [[0, 1], [0, 2], [0, 3]]},
+        ),
+        post(
+            "post",
+            "slopes",
+            "/v1/encodings/alibi/bias",
+            {"heads": 2, "slopes": [1, 0.5], "query_length": 2, "causal": True},
+        ),
+        post(
+            "post",
+            "an analysis",
+            "/v1/encodings/sinusoidal/analysis/decay",
+            {"dim": 4, "max_offset": 3, "normalize": True},
+        ),
+        post(
+            "post",
+            "weights of t5",
+            "/v1/encodings/t5/bias",
+            {"query_length": 3},
+            {"weights": weights},
+            "flat",
+        ),
+        post_file(
+            "post",
+            "weights of t5 as npy",
+            "/v1/encodings/t5/bias",
+            {"query_length": 3, "tensor": "weights"},
+            {"weights": weights},
+            "npy",
+        ),
+        post_file(
+            "post",
+            "decay of weights",
+            "/v1/encodings/t5/analysis/decay",
+            {"min_offset": -2, "max_offset": 2, "format": "json"},
+            {"weights": weights},
+        ),
+        post(
+            "post",
+            "a posted table",
+            "/v1/encodings/learned/table",
+            {"table": "tensor:table", "positions": [4, 0]},
+            own,
+        ),
+        post_file(
+            "post",
+            "a posted table decomposed",
+            "/v1/encodings/hierarchical/table",
+            {"table": "tensor:table", "start": 22, "length": 3},
+            own,
+        ),
         ask("pictures", "/v1/encodings/rope/table?dim=8&length=4&format=svg&theme=auto"),
-        ask("pictures", "/v1/encodings/rope/analysis/wavelengths?dim=8&context=100&lang=zh-CN",
-            headers={"Accept": "image/svg+xml"}),
+        ask(
+            "pictures",
+            "/v1/encodings/rope/analysis/wavelengths?dim=8&context=100&lang=zh-CN",
+            headers={"Accept": "image/svg+xml"},
+        ),
         ask("pictures", "/v1/encodings/sinusoidal/table?dim=16&length=9&plot_scale=3&format=png"),
-        ask("pictures", "/v1/encodings/rope/table?dim=8&length=4&plot=circle&format=png"
-            "&theme=dark&lang=zh-CN&" + query({"title": "位置 Ω ∑"})),
-        ask("pictures", "/v1/encodings/rope/analysis/decay?dim=32&max_offset=999&plot_scale=1"
-            "&plot_width=333", headers={"Accept": "image/png"}),
+        ask(
+            "pictures",
+            "/v1/encodings/rope/table?dim=8&length=4&plot=circle&format=png"
+            "&theme=dark&lang=zh-CN&" + query({"title": "位置 Ω ∑"}),
+        ),
+        ask(
+            "pictures",
+            "/v1/encodings/rope/analysis/decay?dim=32&max_offset=999&plot_scale=1&plot_width=333",
+            headers={"Accept": "image/png"},
+        ),
         ask("pictures", "/v1/encodings/sinusoidal/table?dim=32&length=64&plot=spectrum&format=png"),
-        ask("pictures", "/v1/encodings/rope/analysis/decay?dim=16&max_offset=100&plot=spectrum"
-            "&format=svg&lang=zh-CN"),
-        ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2}),
-            "a config in the query of a GET"),
-        ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2,
-                                                         "base": 100}),
-            "a parameter beside a config in the query"),
+        ask(
+            "pictures",
+            "/v1/encodings/rope/analysis/decay?dim=16&max_offset=100&plot=spectrum"
+            "&format=svg&lang=zh-CN",
+        ),
+        ask(
+            "post",
+            "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2}),
+            "a config in the query of a GET",
+        ),
+        ask(
+            "post",
+            "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2, "base": 100}),
+            "a parameter beside a config in the query",
+        ),
     ]
 
 
 def requests():
-    return [*gets("examples", EXAMPLES), *gets("examples", analyses()),
-            *gets("absolute", ABSOLUTE), *gets("rope types", rope_types()),
-            *gets("rotary", ROTARY), *gets("bias", BIAS), *gets("analysis", ANALYSIS), *posted()]
+    return [
+        *gets("examples", EXAMPLES),
+        *gets("examples", analyses()),
+        *gets("absolute", ABSOLUTE),
+        *gets("rope types", rope_types()),
+        *gets("rotary", ROTARY),
+        *gets("bias", BIAS),
+        *gets("analysis", ANALYSIS),
+        *posted(),
+    ]

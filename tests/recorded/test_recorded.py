@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: MIT
 """Every answer of a long list is what it was: reviewed.md says what to do where it shall not be."""
-import pytest
 
+import pytest
 import record
 import requested
 import wire_answer
 
 REQUESTS = requested.requests()
 # In these groups nothing is refused, in those called "refused ..." everything is.
-GOOD = {"examples", "absolute", "rope types", "rotary", "bias", "analysis", "post", "rotation",
-        "attention", "comparison", "embedding", "layout", "diagnosis", "formats", "codings",
-        "positions"}
+GOOD = {
+    "examples",
+    "absolute",
+    "rope types",
+    "rotary",
+    "bias",
+    "analysis",
+    "post",
+    "rotation",
+    "attention",
+    "comparison",
+    "embedding",
+    "layout",
+    "diagnosis",
+    "formats",
+    "codings",
+    "positions",
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +51,14 @@ def test_each_record_is_asked_for(recorded):
 
 
 def test_the_list_is_what_it_says(recorded):
-    wrong = [(answer["status"], name) for name, answer in recorded[1].items()
-             if name.startswith("refused") and answer["status"] < 400
-             or name.split(":")[0] in GOOD and answer["status"] >= 400]
+    wrong = [
+        (answer["status"], name)
+        for name, answer in recorded[1].items()
+        if name.startswith("refused")
+        and answer["status"] < 400
+        or name.split(":")[0] in GOOD
+        and answer["status"] >= 400
+    ]
     assert not wrong
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Asks one request on a connection of its own and gives the answer in the form that is kept."""
+
 import base64
 import hashlib
 import http.client
@@ -24,8 +25,16 @@ PROBLEM = "application/problem+json"
 #   of coded bodies, pictures   Content-Length, ETag and the compressed bytes, which differ with
 #                               versions of zstd and zlib; the decoded are kept
 VOLATILE_HEADERS = ("date", "server-timing")
-VOLATILE_KEYS = ("isa", "port", "loops", "threads", "memory-budget", "memory_budget",
-                 "tables", "token-file")
+VOLATILE_KEYS = (
+    "isa",
+    "port",
+    "loops",
+    "threads",
+    "memory-budget",
+    "memory_budget",
+    "tables",
+    "token-file",
+)
 REQUEST_ID = re.compile("[0-9a-f]{16}")
 EMBEDDED = re.compile(rb"data:image/png;base64,([\w+/=]+)")
 
@@ -69,8 +78,8 @@ def png_decoded(body):
     """The chunks of an image, its pixels decompressed."""
     at, pixels, out = 8, b"", body[:8]
     while at < len(body):
-        size, kind = struct.unpack(">I4s", body[at:at + 8])
-        chunk = body[at + 8:at + 8 + size]
+        size, kind = struct.unpack(">I4s", body[at : at + 8])
+        chunk = body[at + 8 : at + 8 + size]
         pixels += chunk if kind == b"IDAT" else b""
         out += b"" if kind == b"IDAT" else kind + chunk
         at += 12 + size
@@ -129,8 +138,12 @@ def ask(server, request, revision):
     data = request_bytes(request, server.port, headers).replace(b"{revision}", revision.encode())
     status, told, body = exchange(server.port, data, request.method)
     if request.loose:
-        return {"name": request.name, "status": status,
-                "headers": {"content-type": told.get("content-type")}, "loose": True}, body
+        return {
+            "name": request.name,
+            "status": status,
+            "headers": {"content-type": told.get("content-type")},
+            "loose": True,
+        }, body
     return kept_of(request, status, told, body, revision), body
 
 

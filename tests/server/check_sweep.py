@@ -8,6 +8,7 @@ request at a time, each to a server that has not answered another one before.
 nor more resident memory than was charged by a tenth and 16 MiB; one whose client leaves ends within
 100 ms of CPU, up to the twentieth of a second in which the client is not missed. The last line
 counts; the exit code is 0 only if nothing was beyond."""
+
 import argparse
 import collections
 import dataclasses
@@ -34,15 +35,41 @@ READ_SECONDS_MAX = 60
 FLAGS = ("--log-format", "off", "--memory-budget", "1GiB", "--request-timeout", "60s")
 TABLE = conftest.ROOT / "tests/data/tables"
 # What a request needs to be one at all, and what makes it neither small nor large.
-USUAL = {"dim": "64", "heads": "4", "length": "64", "query_length": "64", "height": "8",
-         "width": "8", "max_relative_position": "8", "mrope_section": "8,12,12", "t_center": "0",
-         "p": "1,1,1,1", "a": "1,1,1,1", "max_offset": "64", "table": "sample", "position": "7",
-         "delta": "7", "context": "4096", "shape": "8,8",
-         "positions": "0..63"}
+USUAL = {
+    "dim": "64",
+    "heads": "4",
+    "length": "64",
+    "query_length": "64",
+    "height": "8",
+    "width": "8",
+    "max_relative_position": "8",
+    "mrope_section": "8,12,12",
+    "t_center": "0",
+    "p": "1,1,1,1",
+    "a": "1,1,1,1",
+    "max_offset": "64",
+    "table": "sample",
+    "position": "7",
+    "delta": "7",
+    "context": "4096",
+    "shape": "8,8",
+    "positions": "0..63",
+}
 # Parameters that make work together grow together; each with the others' large value.
-GROWING = {"dim": "65536", "heads": "4096", "length": "16777216", "query_length": "1048576",
-           "key_length": "1048576", "max_offset": "1048576", "height": "4096", "width": "4096",
-           "start": "9e15", "context": "1e9", "shape": "4096,4096", "base": "1e30"}
+GROWING = {
+    "dim": "65536",
+    "heads": "4096",
+    "length": "16777216",
+    "query_length": "1048576",
+    "key_length": "1048576",
+    "max_offset": "1048576",
+    "height": "4096",
+    "width": "4096",
+    "start": "9e15",
+    "context": "1e9",
+    "shape": "4096,4096",
+    "base": "1e30",
+}
 
 # Tensors that an attention needs beside q, k and v.
 EXTRA = {"t5": [("weights", (32, 2))], "shaw": [("rel_k", (1025, 64))]}
@@ -66,12 +93,15 @@ def get(target, settings):
 
 
 def post(target, name, content):
-    return Request(f"POST {target} {name}",
-                   f"POST {target} HTTP/1.1\r\nContent-Type: application/json\r\n".encode(),
-                   json.dumps(content).encode())
+    return Request(
+        f"POST {target} {name}",
+        f"POST {target} HTTP/1.1\r\nContent-Type: application/json\r\n".encode(),
+        json.dumps(content).encode(),
+    )
 
 
 # ---- what is asked ------------------------------------------------------------------------------
+
 
 def extremes(schema):
     """Values at the ends of what a parameter may have, and its choices."""
@@ -97,11 +127,13 @@ def views(server):
 def of_view(encoding, view):
     """The usual request, and others that differ from it in one parameter, or in all that grow."""
     known = {**encoding["parameters"]["properties"], **view["parameters"]["properties"]}
-    required = (encoding["parameters"].get("required", []) +
-                view["parameters"].get("required", []))
-    usual = {name: USUAL[name] for name in known
-             if name in required or name in ("length", "query_length", "height", "width",
-                                             "context", "shape")}
+    required = encoding["parameters"].get("required", []) + view["parameters"].get("required", [])
+    usual = {
+        name: USUAL[name]
+        for name in known
+        if name in required
+        or name in ("length", "query_length", "height", "width", "context", "shape")
+    }
     if encoding["name"] == "shaw" and view["name"] == "table":
         usual |= {"vectors": "sinusoidal", "dim": USUAL["dim"]}
     if encoding["family"] == "learned" or "table" in usual:
@@ -109,8 +141,14 @@ def of_view(encoding, view):
     usual["format"] = "safetensors"
     asked = [usual, {**usual, "format": "json"}]
     large = {**usual, **{name: value for name, value in GROWING.items() if name in known}}
-    asked += [large, {**large, "dtype": "f64"}, {**large, "format": "json"},
-              {**large, "dim": "64"}, {**large, "length": "4096"}, {**large, "arithmetic": "hf"}]
+    asked += [
+        large,
+        {**large, "dtype": "f64"},
+        {**large, "format": "json"},
+        {**large, "dim": "64"},
+        {**large, "length": "4096"},
+        {**large, "arithmetic": "hf"},
+    ]
     for name, schema in known.items():
         for value in extremes(schema):
             asked += [{**usual, name: value}, {**large, name: value}]
@@ -129,48 +167,106 @@ def functions():
     rope = {"name": "rope", "dim": 64}
     small = tensor(1, 8, 2, 64)
     for length in (64, 4096, 1 << 17, 1 << 20):
-        for other in ({"name": "rope", "dim": 4096}, {"name": "rope", "dim": 64, "base": 1e30},
-                      {"name": "sinusoidal", "dim": 4096}):
-            yield post("/v1/comparison", f"{length} rows of {other}",
-                       {"a": other, "b": {**other, "base": 500000}, "length": length})
+        for other in (
+            {"name": "rope", "dim": 4096},
+            {"name": "rope", "dim": 64, "base": 1e30},
+            {"name": "sinusoidal", "dim": 4096},
+        ):
+            yield post(
+                "/v1/comparison",
+                f"{length} rows of {other}",
+                {"a": other, "b": {**other, "base": 500000}, "length": length},
+            )
     for start in (0, 1e6, 9e15, 1e15 + 0.5):
-        for encoding in (rope, {**rope, "rope_type": "yarn", "factor": 1e9,
-                                "original_max_position_embeddings": 1}):
-            yield post("/v1/rotation", f"{encoding} from {start}",
-                       {"encoding": encoding, "axes": "bshd", "layout": "half", "start": start,
-                        "tensors": {"q": small}})
+        for encoding in (
+            rope,
+            {**rope, "rope_type": "yarn", "factor": 1e9, "original_max_position_embeddings": 1},
+        ):
+            yield post(
+                "/v1/rotation",
+                f"{encoding} from {start}",
+                {
+                    "encoding": encoding,
+                    "axes": "bshd",
+                    "layout": "half",
+                    "start": start,
+                    "tensors": {"q": small},
+                },
+            )
     for rows in (64, 1024):
-        for encoding in ({"name": "none"}, rope, {"name": "alibi", "heads": 2}, {"name": "t5"},
-                         {"name": "shaw", "max_relative_position": 512},
-                         {"name": "sandwich", "heads": 2, "dim": 65536},
-                         {"name": "kerple-power", "heads": 2, "a": [1, 1], "p": [1, 1]}):
-            yield post("/v1/attention", f"{rows} rows with {encoding['name']}",
-                       {"encoding": encoding,
-                        **({"layout": "half"} if encoding is rope else {}),
-                        "tensors": {name: tensor(*shape) for name, shape in (
+        for encoding in (
+            {"name": "none"},
+            rope,
+            {"name": "alibi", "heads": 2},
+            {"name": "t5"},
+            {"name": "shaw", "max_relative_position": 512},
+            {"name": "sandwich", "heads": 2, "dim": 65536},
+            {"name": "kerple-power", "heads": 2, "a": [1, 1], "p": [1, 1]},
+        ):
+            yield post(
+                "/v1/attention",
+                f"{rows} rows with {encoding['name']}",
+                {
+                    "encoding": encoding,
+                    **({"layout": "half"} if encoding is rope else {}),
+                    "tensors": {
+                        name: tensor(*shape)
+                        for name, shape in (
                             *((name, (1, 2, rows, 64)) for name in "qkv"),
-                            *EXTRA.get(encoding["name"], ()))}})
+                            *EXTRA.get(encoding["name"], ()),
+                        )
+                    },
+                },
+            )
     for size in (64, 2048, 65536):
-        yield post("/v1/diagnosis", f"of {size} rows",
-                   {"tensors": {"cos": tensor(size, 32), "sin": tensor(size, 32)}})
-        yield post("/v1/diagnosis", f"of {size} frequencies",
-                   {"tensors": {"inv_freq": tensor(size)}})
+        yield post(
+            "/v1/diagnosis",
+            f"of {size} rows",
+            {"tensors": {"cos": tensor(size, 32), "sin": tensor(size, 32)}},
+        )
+        yield post(
+            "/v1/diagnosis", f"of {size} frequencies", {"tensors": {"inv_freq": tensor(size)}}
+        )
     for size in (64, 1 << 20):
-        yield get("/v1/layout", {"from_layout": "meta", "to_layout": "half", "head_dim": size,
-                                 "heads": (1 << 20) // size})
-        yield post("/v1/embedding", f"of {size} rows",
-                   {"encoding": {"name": "sinusoidal", "dim": 64}, "start": size,
-                    "tensors": {"x": tensor(1, 64, 64)}})
-    for config in ({"rope_theta": 1e4, "head_dim": 65536, "model_type": "llama"},
-                   {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
-                    "max_position_embeddings": 131072, "original_max_position_embeddings": 4096,
-                    "rope_scaling": {"rope_type": "longrope", "short_factor": [1] * 64,
-                                     "long_factor": [1] * 64}}):
+        yield get(
+            "/v1/layout",
+            {
+                "from_layout": "meta",
+                "to_layout": "half",
+                "head_dim": size,
+                "heads": (1 << 20) // size,
+            },
+        )
+        yield post(
+            "/v1/embedding",
+            f"of {size} rows",
+            {
+                "encoding": {"name": "sinusoidal", "dim": 64},
+                "start": size,
+                "tensors": {"x": tensor(1, 64, 64)},
+            },
+        )
+    for config in (
+        {"rope_theta": 1e4, "head_dim": 65536, "model_type": "llama"},
+        {
+            "model_type": "llama",
+            "hidden_size": 4096,
+            "num_attention_heads": 32,
+            "max_position_embeddings": 131072,
+            "original_max_position_embeddings": 4096,
+            "rope_scaling": {
+                "rope_type": "longrope",
+                "short_factor": [1] * 64,
+                "long_factor": [1] * 64,
+            },
+        },
+    ):
         yield post("/v1/config", str(config)[:60], {"config": config})
         yield post("/v1/config", str(config)[:60] + ", as it is", config)
 
 
 # ---- how it is measured -------------------------------------------------------------------------
+
 
 @dataclasses.dataclass
 class Measure:
@@ -243,6 +339,7 @@ def measure(servers, request):
 
 class Servers:
     """One at a time; a new one where the last one has worked."""
+
     def __init__(self, work):
         self.flags = (*FLAGS, "--work-max", str(int(work * 1e9)), "--tables", str(TABLE))
         self.server, self.used = conftest.start(*self.flags), False
@@ -255,14 +352,22 @@ class Servers:
 
 
 def faults_of(found, work):
-    return [text for wrong, text in (
-        (found.status == 0 or found.status >= 500 and found.status != 503,
-         f"status {found.status}"),
-        (found.cpu > CPU_FACTOR * work, f"{found.cpu:.2f} s of CPU"),
-        (found.resident > RESIDENT_FACTOR * found.charged + RESIDENT_MORE,
-         f"{found.resident / MIB:.0f} MiB resident, {found.charged / MIB:.0f} MiB charged"),
-        (found.left_cpu > LEFT_CPU, f"{found.left_cpu:.2f} s of CPU after its client left"),
-    ) if wrong]
+    return [
+        text
+        for wrong, text in (
+            (
+                found.status == 0 or found.status >= 500 and found.status != 503,
+                f"status {found.status}",
+            ),
+            (found.cpu > CPU_FACTOR * work, f"{found.cpu:.2f} s of CPU"),
+            (
+                found.resident > RESIDENT_FACTOR * found.charged + RESIDENT_MORE,
+                f"{found.resident / MIB:.0f} MiB resident, {found.charged / MIB:.0f} MiB charged",
+            ),
+            (found.left_cpu > LEFT_CPU, f"{found.left_cpu:.2f} s of CPU after its client left"),
+        )
+        if wrong
+    ]
 
 
 def main():
@@ -271,10 +376,14 @@ def main():
     parser.add_argument("names", nargs="*", help="only requests that have one of these")
     arguments = parser.parse_args()
     servers, began = Servers(arguments.work), time.monotonic()
-    asked = [request for encoding, view in views(servers.server)
-             for request in of_view(encoding, view)] + list(functions())
-    asked = [request for request in dict.fromkeys(asked)
-             if not arguments.names or any(name in request.name for name in arguments.names)]
+    asked = [
+        request for encoding, view in views(servers.server) for request in of_view(encoding, view)
+    ] + list(functions())
+    asked = [
+        request
+        for request in dict.fromkeys(asked)
+        if not arguments.names or any(name in request.name for name in arguments.names)
+    ]
     wrong, statuses, leaving = 0, collections.Counter(), []
     for request in asked:
         found = measure(servers, request)
@@ -282,12 +391,17 @@ def main():
         leaving += [found.left_cpu] if found.cpu > LONG else []
         if faults := faults_of(found, arguments.work):
             wrong += 1
-            print(f"{request.name}: {', '.join(faults)} (status {found.status}, "
-                  f"{found.cpu:.2f} s, {found.bytes / MIB:.0f} MiB)", flush=True)
+            print(
+                f"{request.name}: {', '.join(faults)} (status {found.status}, "
+                f"{found.cpu:.2f} s, {found.bytes / MIB:.0f} MiB)",
+                flush=True,
+            )
     conftest.finish(servers.server)
     left = f"{statistics.median(leaving):.2f}, at most {max(leaving):.2f}" if leaving else "none"
-    print(f"{len(asked)} requests in {time.monotonic() - began:.0f} s, by status "
-          f"{dict(sorted(statuses.items()))}; CPU after the client left: {left}")
+    print(
+        f"{len(asked)} requests in {time.monotonic() - began:.0f} s, by status "
+        f"{dict(sorted(statuses.items()))}; CPU after the client left: {left}"
+    )
     print(f"{len(asked) - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0
 

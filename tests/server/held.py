@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a server says that it holds, and requests that make it hold something."""
+
 import os
 import re
 
@@ -25,7 +26,11 @@ def buffers_are_kept():
 
 def rotation(rows, size):
     """The head of a rotation of f32 in rows of 128."""
-    return (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n"
-            % (rows - 1) + HOST + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
-            b"Tensor-Shape: 1,%d,%d,128\r\nContent-Length: %d\r\n\r\n" %
-            (size // (rows * 512), rows, size))
+    return (
+        b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n"
+        % (rows - 1)
+        + HOST
+        + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+        b"Tensor-Shape: 1,%d,%d,128\r\nContent-Length: %d\r\n\r\n"
+        % (size // (rows * 512), rows, size)
+    )

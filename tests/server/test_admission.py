@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The memory budget, the queue, and what they hold when everyone is gone."""
+
 import concurrent.futures
 import os
 import pathlib
@@ -8,14 +9,18 @@ import struct
 import time
 
 import requests
-
 import wire
 from held import HOST, MIB, held, metric
 
 
 def upload_head(size, path=b"/v1/rotation"):
-    return (b"POST " + path + b" HTTP/1.1\r\n" + HOST +
-            b"Content-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % size)
+    return (
+        b"POST "
+        + path
+        + b" HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % size
+    )
 
 
 def test_a_body_over_half_of_the_budget_is_413(start_server):
@@ -28,11 +33,15 @@ def test_a_body_over_half_of_the_budget_is_413(start_server):
 def rotate(server, dtype, shape, size):
     """Zeros of a shape [b, h, s, d] in raw bytes."""
     return requests.post(
-        f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd"
-        f"&positions=0..{shape[2] - 1}",
-        data=bytes(size), timeout=30,
-        headers={"Content-Type": "application/octet-stream", "Tensor-Dtype": dtype,
-                 "Tensor-Shape": ",".join(map(str, shape))})
+        f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..{shape[2] - 1}",
+        data=bytes(size),
+        timeout=30,
+        headers={
+            "Content-Type": "application/octet-stream",
+            "Tensor-Dtype": dtype,
+            "Tensor-Shape": ",".join(map(str, shape)),
+        },
+    )
 
 
 def test_the_largest_body_is_admitted_by_an_idle_server(start_server):
@@ -65,8 +74,10 @@ def test_what_does_not_fit_now_is_503_at_once_and_fits_later(start_server):
 def test_a_chunked_body_is_counted_as_it_grows(start_server):
     server = start_server("--memory-budget", "16MiB")
     chunk = b"100000\r\n" + bytes(MIB) + b"\r\n"
-    head = (b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n"
-            b"Content-Type: application/octet-stream\r\n\r\n")
+    head = (
+        b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n"
+        b"Content-Type: application/octet-stream\r\n\r\n"
+    )
     answer, _ = wire.ask(server.port, head + 7 * chunk + b"0\r\n\r\n")
     assert answer.status == 422, answer
     answer, _ = wire.ask(server.port, head + 9 * chunk + b"0\r\n\r\n")
@@ -87,8 +98,10 @@ def test_work_beyond_the_whole_budget_is_413(start_server):
 def test_the_queue_has_an_end(start_server):
     """Ten times more than it takes: the excess gets 503 at once, the rest its answer."""
     server = start_server("--threads", "1", "--queue-max", "4")
-    url = (server.url + "/v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=192&dtype=f64"
-           "&format=raw&base={}")
+    url = (
+        server.url + "/v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=192&dtype=f64"
+        "&format=raw&base={}"
+    )
 
     def ask(index):
         began = time.monotonic()
@@ -102,7 +115,8 @@ def test_the_queue_has_an_end(start_server):
     assert all(retry for status, retry, _ in answers if status == 503)
     slowest = max(seconds for status, _, seconds in answers if status == 200)
     median = sorted(seconds for status, _, seconds in answers if status == 503)[
-        statuses.count(503) // 2]
+        statuses.count(503) // 2
+    ]
     assert median < slowest
     assert requests.get(url.format(99), timeout=60).status_code == 200
     assert metric(server, "posenc_requests_computed") == 0
@@ -113,8 +127,10 @@ def test_probes_and_kept_answers_pass_a_full_queue(start_server):
     kept = server.url + "/v1/encodings/rope/frequencies?dim=8"
     assert requests.get(kept, timeout=10).status_code == 200
     busy = wire.connect(server.port, 30)
-    busy.sendall(b"GET /v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=512&dtype=f64"
-                 b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n")
+    busy.sendall(
+        b"GET /v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=512&dtype=f64"
+        b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n"
+    )
     assert wire.eventually(lambda: metric(server, "posenc_requests_computed") == 1)
     assert requests.get(kept, timeout=10).headers["Server-Timing"].startswith("cache")
     assert requests.get(server.url + "/readyz", timeout=10).status_code == 200
@@ -142,8 +158,9 @@ def leave(client, abruptly):
 
 def sockets_in(state, port):
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
-    return sum(1 for line in lines
-               if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == state)
+    return sum(
+        1 for line in lines if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == state
+    )
 
 
 def test_ten_thousand_clients_that_leave(start_server):
@@ -157,8 +174,10 @@ def test_ten_thousand_clients_that_leave(start_server):
         client = wire.connect(server.port)
         client.sendall(upload_head(MIB) + b"x" * (index % 97 * 331))
         leave(client, index % 3 == 0)
-    table = (b"GET /v1/encodings/alibi/bias?heads=8&query_length=2048&key_length=2048&format=raw"
-             b" HTTP/1.1\r\n" + HOST + b"\r\n")
+    table = (
+        b"GET /v1/encodings/alibi/bias?heads=8&query_length=2048&key_length=2048&format=raw"
+        b" HTTP/1.1\r\n" + HOST + b"\r\n"
+    )
     for index in range(uploads // 10):
         client = wire.connect(server.port)
         client.sendall(table)

@@ -3,6 +3,7 @@
 an answer: no request of one client costs another a failed one.
 
 BALANCER_SECONDS is how long each takes (tests/run balancer: longer than in `make test`)."""
+
 import concurrent.futures
 import http.client
 import itertools
@@ -15,14 +16,15 @@ import threading
 import time
 
 import pytest
-
 import wire
 
 SECONDS = float(os.environ.get("BALANCER_SECONDS", "1"))
 HOST = b"Host: localhost\r\n"
 GET = b"GET /v1 HTTP/1.1\r\n" + HOST
-POST = (b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Type: application/octet-stream\r\n"
-        b"Tensor-Dtype: f32\r\nTensor-Shape: 1,1,1,64\r\n")
+POST = (
+    b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Type: application/octet-stream\r\n"
+    b"Tensor-Dtype: f32\r\nTensor-Shape: 1,1,1,64\r\n"
+)
 CHUNK = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
 
@@ -52,10 +54,10 @@ HOSTILE = {
     "half a chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhel",
     "half a body": POST + b"Content-Length: 200000\r\n\r\n" + b"x" * 100000,
     "too large": POST + b"Content-Length: 3000000\r\n\r\n" + b"x" * 3000000,
-    "too large in chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 40 +
-                           b"0\r\n\r\n",
-    "for another method": GET.replace(b"GET", b"DELETE") + b"Content-Length: 600000\r\n\r\n" +
-                          b"x" * 600000,
+    "too large in chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 40 + b"0\r\n\r\n",
+    "for another method": GET.replace(b"GET", b"DELETE")
+    + b"Content-Length: 600000\r\n\r\n"
+    + b"x" * 600000,
     "a body of the wrong shape": POST + b"Content-Length: 5\r\n\r\nhello",
     "a download": uri(b"/v1/encodings/rope/table?dim=128&length=200000&format=npy"),
 }
@@ -139,12 +141,18 @@ def balancer(request, start_server, tmp_path):
     assert program, f"tools/setup test brings {name}"
     ports = [start_server("--body-max", "1MiB", "--header-timeout", "1s").port for _ in range(2)]
     port, config = free_port(), tmp_path / "balancer.conf"
-    config.write_text((NGINX if name == "nginx" else HAPROXY).format(
-        ports=ports, port=port, user="user root;" if os.geteuid() == 0 else "",
-        buffering="off" if request.param != name else "on"))
+    config.write_text(
+        (NGINX if name == "nginx" else HAPROXY).format(
+            ports=ports,
+            port=port,
+            user="user root;" if os.geteuid() == 0 else "",
+            buffering="off" if request.param != name else "on",
+        )
+    )
     arguments = ["-p", tmp_path, "-c", config] if name == "nginx" else ["-db", "-f", config]
-    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     assert wire.eventually(lambda: can_connect(port) and wire.is_alive(port), 10)
     time.sleep(0.3)  # HAProxy's first checks
     yield port

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: MIT
 """117-120: who trickles is cut at a deadline, while others are served."""
+
 import socket
 import threading
 import time
 
 import pytest
-
 import wire
 
 HOST = b"Host: localhost\r\n"
-BIAS = (b"GET /v1/encodings/alibi/bias?heads=8&query_length=8192&key_length=8192&format=raw"
-        b" HTTP/1.1\r\n" + HOST + b"\r\n")
-POST = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n" +
-        HOST + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
-        b"Tensor-Shape: 1,1,%d,64\r\nContent-Length: %d\r\n\r\n")
+BIAS = (
+    b"GET /v1/encodings/alibi/bias?heads=8&query_length=8192&key_length=8192&format=raw"
+    b" HTTP/1.1\r\n" + HOST + b"\r\n"
+)
+POST = (
+    b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n"
+    + HOST
+    + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+    b"Tensor-Shape: 1,1,%d,64\r\nContent-Length: %d\r\n\r\n"
+)
 
 
 def head(rows):
@@ -99,8 +104,10 @@ def gone(server):
 
 def test_a_reader_that_is_quick_enough_is_served(start_server):
     server = start_server("--header-timeout", "300ms", "--read-rate-min", "64KiB")
-    table = (b"GET /v1/encodings/alibi/bias?heads=8&query_length=512&key_length=512&format=raw"
-             b" HTTP/1.1\r\n" + HOST + b"\r\n")
+    table = (
+        b"GET /v1/encodings/alibi/bias?heads=8&query_length=512&key_length=512&format=raw"
+        b" HTTP/1.1\r\n" + HOST + b"\r\n"
+    )
     with wire.connect(server.port) as client:
         client.sendall(table)
         stream = client.makefile("rb", buffering=4096)

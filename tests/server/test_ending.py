@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Work for nobody ends: where the client left, where --request-timeout is over, where the server
 goes down. Threads of the pool stop in the middle of what they compute."""
+
 import contextlib
 import gzip
 import json
@@ -15,10 +16,9 @@ import time
 
 import numpy
 import pytest
+import wire
 import zstandard
 from safetensors.numpy import save
-
-import wire
 from test_admission import HOST, metric
 from test_life import reset
 
@@ -27,13 +27,24 @@ SLOWER = 5 if "POSENC_SANITIZED" in os.environ else 1
 
 def post(path, body):
     text = json.dumps(body).encode()
-    return (b"POST %s HTTP/1.1\r\n" % path.encode() + HOST +
-            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+    return (
+        b"POST %s HTTP/1.1\r\n" % path.encode()
+        + HOST
+        + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
+        + text
+    )
 
 
 def comparison(length):
-    return post("/v1/comparison", {"a": {"name": "rope", "dim": 128}, "length": length,
-                                   "b": {"name": "rope", "dim": 128, "base": 5000}, "dtype": "f64"})
+    return post(
+        "/v1/comparison",
+        {
+            "a": {"name": "rope", "dim": 128},
+            "length": length,
+            "b": {"name": "rope", "dim": 128, "base": 5000},
+            "dtype": "f64",
+        },
+    )
 
 
 def diagnosis():
@@ -63,8 +74,9 @@ def view(path):
 # row that takes a second by itself.
 LONG = {
     "comparison": comparison(131072),
-    "yarn": view("rope/frequencies?dim=65536&rope_type=yarn&factor=4"
-                 "&original_max_position_embeddings=4096"),
+    "yarn": view(
+        "rope/frequencies?dim=65536&rope_type=yarn&factor=4&original_max_position_embeddings=4096"
+    ),
     "sandwich": view("sandwich/bias?heads=8&dim=65536&query_length=8192"),
     "similarity": view("sinusoidal/analysis/similarity?dim=65536&length=65536"),
     "decay": view("rope/analysis/decay?dim=65536&max_offset=16000"),
@@ -72,22 +84,44 @@ LONG = {
 
 
 def body(path, content, *fields):
-    return b"\r\n".join([b"POST %s HTTP/1.1" % path.encode(), HOST + b"Content-Length: %d" %
-                         len(content), *fields]) + b"\r\n\r\n" + content
+    return (
+        b"\r\n".join(
+            [
+                b"POST %s HTTP/1.1" % path.encode(),
+                HOST + b"Content-Length: %d" % len(content),
+                *fields,
+            ]
+        )
+        + b"\r\n\r\n"
+        + content
+    )
 
 
 def projection():
     numbers = random.Random(1)
-    return post("/v1/diagnosis", {"tensors": {"table": {"data": [
-        [numbers.uniform(-1, 1) for _ in range(192)] for _ in range(768)]}}})
+    return post(
+        "/v1/diagnosis",
+        {
+            "tensors": {
+                "table": {
+                    "data": [[numbers.uniform(-1, 1) for _ in range(192)] for _ in range(768)]
+                }
+            }
+        },
+    )
 
 
 def packing():
     """Keys are packed before the first row of the answer."""
-    keys, few = numpy.zeros((1, 1, 60000, 64), numpy.float32), numpy.zeros((1, 1, 64, 64),
-                                                                          numpy.float32)
-    return body("/v1/attention?encoding=none&outputs=output",
-                save({"q": few, "k": keys, "v": keys}), b"Content-Type: application/x-safetensors")
+    keys, few = (
+        numpy.zeros((1, 1, 60000, 64), numpy.float32),
+        numpy.zeros((1, 1, 64, 64), numpy.float32),
+    )
+    return body(
+        "/v1/attention?encoding=none&outputs=output",
+        save({"q": few, "k": keys, "v": keys}),
+        b"Content-Type: application/x-safetensors",
+    )
 
 
 JSON, RAW = b"Content-Type: application/json", b"Content-Type: application/octet-stream"
@@ -99,15 +133,22 @@ READ = {
     "numbers": body("/v1/rotation", b'{"positions":[1%s]}' % (b",1" * 15000000), JSON),
     "text": body("/v1/rotation", b'{"a":%s1}' % (b" " * 30000000), JSON),
     "config": post("/v1/config", CONFIG | {f"k{i}": [{}] for i in range(60000)}),
-    "gzip": body("/v1/rotation", gzip.compress(bytes(200 << 20), 6), b"Content-Encoding: gzip",
-                 *F32),
-    "zstd": body("/v1/rotation", zstandard.compress(bytes(200 << 20), 1), b"Content-Encoding: zstd",
-                 *F32),
+    "gzip": body(
+        "/v1/rotation", gzip.compress(bytes(200 << 20), 6), b"Content-Encoding: gzip", *F32
+    ),
+    "zstd": body(
+        "/v1/rotation", zstandard.compress(bytes(200 << 20), 1), b"Content-Encoding: zstd", *F32
+    ),
     "diagnosis": diagnosis(),
     "projection": projection(),
     "packing": packing(),
-    "rotation": body("/v1/rotation?encoding=xpos&t_center=8000&layout=half&axes=bhsd&start=0"
-                     "&tensor=q", bytes(16384 * 512), RAW, b"Tensor-Dtype: f64", F32[2]),
+    "rotation": body(
+        "/v1/rotation?encoding=xpos&t_center=8000&layout=half&axes=bhsd&start=0&tensor=q",
+        bytes(16384 * 512),
+        RAW,
+        b"Tensor-Dtype: f64",
+        F32[2],
+    ),
     "error": view("rope/analysis/error?dim=1024&length=2048&angle=f32"),
 }
 
@@ -118,8 +159,13 @@ LATE_MAX, BYSTANDER_MAX = 0.1 * SLOWER, 0.1 * SLOWER
 
 def burnt(server):
     """Seconds of CPU of every thread, finer than the ticks of /proc/PID/stat."""
-    return sum(int(path.read_text().split()[0]) for path in
-               pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/schedstat")) / 1e9
+    return (
+        sum(
+            int(path.read_text().split()[0])
+            for path in pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/schedstat")
+        )
+        / 1e9
+    )
 
 
 def spent_until(server, seconds):
@@ -228,8 +274,10 @@ def test_half_closed_clients_wait_for_every_block(server):
     head, content = read.split(b"\r\n\r\n", 1)
     inv_freq = numpy.logspace(0, -4, 32768, endpoint=False)
     assert b"206" in head
-    assert numpy.allclose(numpy.frombuffer(content, "<f4").reshape(3, -1),
-                          [inv_freq, 2 * numpy.pi / inv_freq, inv_freq ** 0])
+    assert numpy.allclose(
+        numpy.frombuffer(content, "<f4").reshape(3, -1),
+        [inv_freq, 2 * numpy.pi / inv_freq, inv_freq**0],
+    )
 
 
 def test_half_closed_clients_wait_for_long_work(server):
@@ -260,8 +308,9 @@ def everything_at_once(server):
     """A client a kind of work, each with a thread of the server to itself."""
     with contextlib.ExitStack() as stack:
         clients = {kind: stack.enter_context(wire.connect(server.port, 30)) for kind in KINDS}
-        senders = [threading.Thread(target=clients[kind].sendall, args=[KINDS[kind]])
-                   for kind in KINDS]
+        senders = [
+            threading.Thread(target=clients[kind].sendall, args=[KINDS[kind]]) for kind in KINDS
+        ]
         for sender in senders:
             sender.start()
         for sender in senders:
@@ -273,12 +322,16 @@ def test_work_of_each_kind_ends_at_the_request_timeout(start_server):
     server = start_server("--request-timeout", "200ms", *TOGETHER)
     began = time.monotonic()
     with everything_at_once(server) as clients:
-        answers = {kind: wire.read_answer(client.makefile("rb"))
-                   for kind, client in clients.items()}
+        answers = {
+            kind: wire.read_answer(client.makefile("rb")) for kind, client in clients.items()
+        }
         assert time.monotonic() - began < 3 * SLOWER
     assert {kind: answer.status for kind, answer in answers.items()} == dict.fromkeys(KINDS, 503)
-    assert not {kind: answer.body for kind, answer in answers.items()
-                if b"--request-timeout" not in answer.body}
+    assert not {
+        kind: answer.body
+        for kind, answer in answers.items()
+        if b"--request-timeout" not in answer.body
+    }
     assert {answer.headers["retry-after"] for answer in answers.values()} == {"1"}
     assert rests(server)
 

@@ -2,13 +2,13 @@
 """Floods of small pieces, each by hundreds of connections at once, at a budget of 64 MiB: the
 process stays below the budget and 64 MiB more, the budget's own high-water mark says about as much,
 what does not fit is refused by a problem document, and all of it goes back."""
+
 import json
 import struct
 import threading
 import time
 
 import pytest
-
 import wire
 from held import held, metric
 
@@ -24,8 +24,12 @@ def get(target):
 
 
 def post(path, body, media=b"application/json"):
-    return (b"POST %s HTTP/1.1\r\n" % path + HOST +
-            b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n" % (media, len(body)) + body)
+    return (
+        b"POST %s HTTP/1.1\r\n" % path
+        + HOST
+        + b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n" % (media, len(body))
+        + body
+    )
 
 
 def post_json(path, value):
@@ -33,8 +37,12 @@ def post_json(path, value):
 
 
 def safetensors(metadata):
-    head = json.dumps({"__metadata__": metadata, "q": {
-        "dtype": "F32", "shape": [1, 1, 1, 4], "data_offsets": [0, 16]}}).encode()
+    head = json.dumps(
+        {
+            "__metadata__": metadata,
+            "q": {"dtype": "F32", "shape": [1, 1, 1, 4], "data_offsets": [0, 16]},
+        }
+    ).encode()
     return struct.pack("<Q", len(head)) + head + bytes(16)
 
 
@@ -47,10 +55,14 @@ FLOODS = {
     "a long path": get(b"/v1/" + b"%41" * 15000),
     "keys": post_json(TABLE, {f"k{i}": i for i in range(60000)}),
     "lists": post_json(TABLE, {f"k{i}": [1.5] * 300 for i in range(400)}),
-    "tensors": post_json(b"/v1/rotation",
-                         {"tensors": {f"t{i}": {"data": [1]} for i in range(1000)}}),
-    "metadata": post(b"/v1/rotation", safetensors({f"k{i}": "v" for i in range(20000)}),
-                     b"application/x-safetensors"),
+    "tensors": post_json(
+        b"/v1/rotation", {"tensors": {f"t{i}": {"data": [1]} for i in range(1000)}}
+    ),
+    "metadata": post(
+        b"/v1/rotation",
+        safetensors({f"k{i}": "v" for i in range(20000)}),
+        b"application/x-safetensors",
+    ),
     "short answers": get(b"/v1/encodings"),
     "heads that never end": get(TABLE + b"?" + b"a" * 45000)[:-2],
 }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What requests hold of the budget, seen from outside while they are under way."""
+
 import gzip
 import os
 import socket
 
 import pytest
-import zstandard
-
 import wire
+import zstandard
 from held import HOST, MIB, buffers_are_kept, held, metric, rotation
 
 SIZE = 3 * MIB + 7  # no round number
@@ -33,10 +33,19 @@ def expect_held(server, least, most=None):
     assert wire.eventually(lambda: least <= held(server) <= most), (least, held(server), most)
 
 
-@pytest.mark.parametrize("media, times", [
-    (b"application/octet-stream", 2), (b"application/x-npy", 2), (b"application/x-safetensors", 2),
-    (b"text/csv", 2), (b"application/json", 4), (b"text/json", 4), (b"application/a+json", 4),
-    (b"application/json; charset=utf-8", 4)])
+@pytest.mark.parametrize(
+    "media, times",
+    [
+        (b"application/octet-stream", 2),
+        (b"application/x-npy", 2),
+        (b"application/x-safetensors", 2),
+        (b"text/csv", 2),
+        (b"application/json", 4),
+        (b"text/json", 4),
+        (b"application/a+json", 4),
+        (b"application/json; charset=utf-8", 4),
+    ],
+)
 def test_half_an_upload(budget, media, times):
     """The body and as much again for the work; text takes three times as much."""
     for sent in (b"", b"x", b"x" * (SIZE // 2)):
@@ -49,8 +58,9 @@ def chunk(size):
     return b"%x\r\n" % size + b"x" * size + b"\r\n"
 
 
-@pytest.mark.parametrize("media, times", [(b"application/octet-stream", 2),
-                                          (b"application/json", 4)])
+@pytest.mark.parametrize(
+    "media, times", [(b"application/octet-stream", 2), (b"application/json", 4)]
+)
 def test_a_body_of_unknown_length(budget, media, times):
     """By the room that it has: twice as much whenever it is full."""
     with upload(budget, chunk(1), media, size=None) as client:
@@ -68,14 +78,17 @@ def test_decoders(budget):
     """What a decoder keeps is counted beside what it makes: a window of zstd, zlib's tables."""
     parameters = zstandard.ZstdCompressionParameters(window_log=23, compression_level=3)
     body = zstandard.ZstdCompressor(compression_params=parameters).compress(
-        os.urandom(1000) * (20 * MIB // 1000))
-    with upload(budget, body[:1500], b"application/octet-stream", b"Content-Encoding: zstd",
-                size=len(body)):
+        os.urandom(1000) * (20 * MIB // 1000)
+    )
+    with upload(
+        budget, body[:1500], b"application/octet-stream", b"Content-Encoding: zstd", size=len(body)
+    ):
         expect_held(budget, 8 * MIB, 12 * MIB)
     body = gzip.compress(bytes(20 * MIB))
     rooms = 2 * (64 << 10)  # of what is made, and of what waits
-    with upload(budget, body[:1000], b"application/octet-stream", b"Content-Encoding: gzip",
-                size=len(body)):
+    with upload(
+        budget, body[:1000], b"application/octet-stream", b"Content-Encoding: gzip", size=len(body)
+    ):
         expect_held(budget, rooms + (32 << 10), rooms + (64 << 10))
     expect_held(budget, 0)
 
@@ -120,11 +133,13 @@ def test_half_a_stream(budget):
     """One block that the loop makes, or four of the pool, and a buffer of 256 KiB, however long the
     answer; a kept answer is the cache's."""
     for target, least, most in (
-            (b"rope/table?dim=128&length=2000000", MIB // 2, 3 * MIB // 4),
-            (b"rope/table?dim=128&length=2000000&arithmetic=hf", 9 * MIB // 4, 7 * MIB // 2)):
+        (b"rope/table?dim=128&length=2000000", MIB // 2, 3 * MIB // 4),
+        (b"rope/table?dim=128&length=2000000&arithmetic=hf", 9 * MIB // 4, 7 * MIB // 2),
+    ):
         with narrow(budget) as client:
-            client.sendall(b"GET /v1/encodings/" + target + b"&format=raw HTTP/1.1\r\n" + HOST +
-                           b"\r\n")
+            client.sendall(
+                b"GET /v1/encodings/" + target + b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n"
+            )
             head_read(client)
             expect_held(budget, least, most)
         expect_held(budget, 0)
@@ -133,8 +148,11 @@ def test_half_a_stream(budget):
 @pytest.mark.parametrize("coding, workspace", [(b"gzip", 256 << 10), (b"zstd", MIB)])
 def test_half_a_coded_stream(budget, coding, workspace):
     """What the encoder of each of four blocks works in is held with the block."""
-    ask = (b"GET /v1/encodings/rope/table?dim=128&length=100000&format=json HTTP/1.1\r\n" + HOST +
-           b"%s\r\n")
+    ask = (
+        b"GET /v1/encodings/rope/table?dim=128&length=100000&format=json HTTP/1.1\r\n"
+        + HOST
+        + b"%s\r\n"
+    )
     holds = []
     for field in (b"", b"Accept-Encoding: %s\r\n" % coding):
         with narrow(budget) as client:
@@ -149,12 +167,17 @@ def test_half_a_coded_stream(budget, coding, workspace):
 def test_text_that_becomes_numbers(budget):
     """As the answer begins, what was reserved for the work and not taken is given back."""
     count = 4 << 20
-    body = b'{"encoding":"rope","layout":"half","axes":"bhsd","start":0,"tensors":{"q":{"shape":' \
-           b'[1,1,8192,%d],"data":[%s]}}}' % (count // 8192, b",".join([b"0.25"] * count))
+    body = (
+        b'{"encoding":"rope","layout":"half","axes":"bhsd","start":0,"tensors":{"q":{"shape":'
+        b'[1,1,8192,%d],"data":[%s]}}}' % (count // 8192, b",".join([b"0.25"] * count))
+    )
     with narrow(budget) as client:
-        client.sendall(b"POST /v1/rotation?format=raw HTTP/1.1\r\n" + HOST +
-                       b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) +
-                       body)
+        client.sendall(
+            b"POST /v1/rotation?format=raw HTTP/1.1\r\n"
+            + HOST
+            + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            + body
+        )
         head_read(client)
         expect_held(budget, len(body) + count * 4, 3 * len(body))
     expect_held(budget, 0)

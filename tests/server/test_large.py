@@ -1,30 +1,41 @@
 # SPDX-License-Identifier: MIT
 """Large bodies and answers go other ways than small ones: by pieces where others are connected,
 with pages made ahead, by blocks that the loop makes. The bytes are the same."""
+
 import pathlib
 import subprocess
 import threading
 
 import pytest
 import requests
-
 import wire
 from held import HOST, MIB, held
 
 SIZE = 12 * MIB
 ROWS = SIZE // 512
-FIELDS = {"Content-Type": "application/octet-stream", "Tensor-Dtype": "f32",
-          "Tensor-Shape": f"1,1,{ROWS},128"}
-VIEWS = ["rope/table?dim=128&length=5000", "rope/table?dim=96&length=5000&part=cos&dtype=f64",
-         "alibi/bias?heads=4&query_length=700&key_length=900", "t5/bias?query_length=400",
-         "kerple-log/bias?heads=4&p=1&a=1&query_length=1024",
-         "sandwich/bias?heads=4&dim=64&query_length=1024"]
+FIELDS = {
+    "Content-Type": "application/octet-stream",
+    "Tensor-Dtype": "f32",
+    "Tensor-Shape": f"1,1,{ROWS},128",
+}
+VIEWS = [
+    "rope/table?dim=128&length=5000",
+    "rope/table?dim=96&length=5000&part=cos&dtype=f64",
+    "alibi/bias?heads=4&query_length=700&key_length=900",
+    "t5/bias?query_length=400",
+    "kerple-log/bias?heads=4&p=1&a=1&query_length=1024",
+    "sandwich/bias?heads=4&dim=64&query_length=1024",
+]
 
 
 def rotated(server, form):
-    answer = requests.post(f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd"
-                           f"&positions=0..{ROWS - 1}&format={form}",
-                           data=b"\x00\x00\x80\x3f" * (SIZE // 4), headers=FIELDS, timeout=60)
+    answer = requests.post(
+        f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd"
+        f"&positions=0..{ROWS - 1}&format={form}",
+        data=b"\x00\x00\x80\x3f" * (SIZE // 4),
+        headers=FIELDS,
+        timeout=60,
+    )
     assert answer.status_code == 200
     return answer.content
 
@@ -43,8 +54,10 @@ def test_large_bodies_at_once(start_server):
     """Each connection sleeps for its own pages."""
     server = start_server("--log-format", "off", "--loops", "1", "--threads", "2")
     expected, found = rotated(server, "raw"), []
-    threads = [threading.Thread(target=lambda: found.append(rotated(server, "raw") == expected))
-               for _ in range(6)]
+    threads = [
+        threading.Thread(target=lambda: found.append(rotated(server, "raw") == expected))
+        for _ in range(6)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -55,9 +68,12 @@ def test_large_bodies_at_once(start_server):
 
 def test_clients_that_leave_while_pages_are_made(start_server):
     server = start_server("--log-format", "off", "--loops", "1", "--threads", "1")
-    head = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n" + HOST +
-            b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
-            b"Tensor-Shape: 1,64,1024,128\r\nContent-Length: %d\r\n\r\n" % (32 * MIB))
+    head = (
+        b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+        b"Tensor-Shape: 1,64,1024,128\r\nContent-Length: %d\r\n\r\n" % (32 * MIB)
+    )
     for size in range(0, 16 * MIB, MIB):
         with wire.connect(server.port) as left:
             left.sendall(head + bytes(size))
@@ -69,11 +85,23 @@ def test_clients_that_leave_while_pages_are_made(start_server):
 def test_who_waits_for_pages_is_not_slow(start_server, tmp_path):
     """A window passes while the server reads nothing: that is no fault of the client."""
     library = tmp_path / "slow.so"
-    subprocess.run(["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_pages.c", "-o",
-                    library], check=True)
-    server = start_server("--log-format", "off", "--loops", "1", "--threads", "1",
-                          "--header-timeout", "500ms", "--body-rate-min", "1MiB",
-                          env={"LD_PRELOAD": str(library)})
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_pages.c", "-o", library],
+        check=True,
+    )
+    server = start_server(
+        "--log-format",
+        "off",
+        "--loops",
+        "1",
+        "--threads",
+        "1",
+        "--header-timeout",
+        "500ms",
+        "--body-rate-min",
+        "1MiB",
+        env={"LD_PRELOAD": str(library)},
+    )
     assert len(rotated(server, "raw")) == SIZE
 
 
@@ -87,6 +115,7 @@ def test_a_stream_is_what_is_made_whole(start_server, view, form):
     whole = requests.get(keeps.url + path, timeout=30).content
     assert requests.get(streams.url + path, timeout=30).content == whole
     for begin, end in ((0, 300000), (1000, 1001), (262143, 800000), (len(whole) - 7, len(whole))):
-        part = requests.get(streams.url + path, headers={"Range": f"bytes={begin}-{end - 1}"},
-                            timeout=30)
+        part = requests.get(
+            streams.url + path, headers={"Range": f"bytes={begin}-{end - 1}"}, timeout=30
+        )
         assert part.status_code == 206 and part.content == whole[begin:end]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Work is for those who are there: blocks of an answer whose reader left are taken back, a quick
 reader is not blamed for slow blocks, and what was waited for once is not waited for again."""
+
 import http.client
 import socket
 import time
@@ -48,12 +49,14 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
 def test_a_quick_reader_of_slow_blocks_is_served(start_server):
     """One that takes a second to make, over several windows in which not a byte comes. (A range
     keeps the answer from being made whole before it is sent.)"""
-    server = start_server("--threads", "1", "--header-timeout", "200ms", "--read-rate-min",
-                          "64KiB")
+    server = start_server("--threads", "1", "--header-timeout", "200ms", "--read-rate-min", "64KiB")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     began = time.monotonic()
-    connection.request("GET", "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=2200"
-                       "&dtype=f64&format=raw", headers={"Range": "bytes=0-"})
+    connection.request(
+        "GET",
+        "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=2200&dtype=f64&format=raw",
+        headers={"Range": "bytes=0-"},
+    )
     answer = connection.getresponse()
     assert answer.status == 206 and len(answer.read()) == (3 * 2200 + 3) * 8
     assert time.monotonic() - began > 0.6, "too quick for three windows"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Connections that end badly, deadlines, the drain, settings: what a service must outlive."""
+
 import json
 import os
 import pathlib
@@ -12,22 +13,23 @@ import time
 import urllib.request
 
 import pytest
-
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
 HOST = b"Host: localhost\r\n"
 GET_LIVEZ = b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
-TABLE = (b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST +
-         b"\r\n")
+TABLE = (
+    b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST + b"\r\n"
+)
 
 
 def sockets_in(state, port):
     """How many of the server's own sockets are in a state of /proc/net/tcp (08: CLOSE_WAIT)."""
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
-    return sum(1 for line in lines
-               if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == state)
+    return sum(
+        1 for line in lines if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == state
+    )
 
 
 def descriptors(server):
@@ -185,9 +187,12 @@ def test_sigterm_answers_what_was_accepted(start_server):
     assert server.process.wait(20) == 0
 
 
-UPLOAD = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n" + HOST +
-          b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
-          b"Tensor-Shape: 1,1,4,4\r\nContent-Length: 64\r\n\r\n")
+UPLOAD = (
+    b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n"
+    + HOST
+    + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+    b"Tensor-Shape: 1,1,4,4\r\nContent-Length: 64\r\n\r\n"
+)
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -200,7 +205,7 @@ def test_sigterm_waits_for_no_half_head(start_server, sent, again):
         if again:
             client.sendall(GET_LIVEZ)
             assert wire.read_answer(client.makefile("rb")).status == 200
-        client.sendall(UPLOAD[:sent + 1])
+        client.sendall(UPLOAD[: sent + 1])
         time.sleep(0.05)
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
@@ -244,8 +249,12 @@ def test_second_signal_ends_at_once(start_server, first):
 def test_closed_stdout(start_server):
     """128: a log that nobody reads stops nothing."""
     read_end, write_end = os.pipe()
-    process = subprocess.Popen([BINARY, "--port", "0", "--log-format", "text"], stdout=write_end,
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [BINARY, "--port", "0", "--log-format", "text"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     os.close(write_end)
     os.close(read_end)
     port = int(process.stderr.readline().split("127.0.0.1:")[1].split("/")[0].split()[0])
@@ -257,8 +266,12 @@ def test_closed_stdout(start_server):
 def test_full_log(start_server):
     """128: nor does a log that is full and stays open."""
     read_end, write_end = os.pipe()
-    process = subprocess.Popen([BINARY, "--port", "0", "--log-format", "text"], stdout=write_end,
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [BINARY, "--port", "0", "--log-format", "text"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     os.close(write_end)
     port = int(process.stderr.readline().split("127.0.0.1:")[1].split("/")[0].split()[0])
     request = b"GET /livez HTTP/1.1\r\n" + HOST + b"X-Request-Id: " + b"a" * 100 + b"\r\n\r\n"
@@ -280,19 +293,25 @@ def test_log_tells_the_bytes(start_server):
     """Of an answer of known size, and of one that was streamed in chunks."""
     server = start_server("--log-format", "json")
     sizes = []
-    for path in ("/v1/encodings/rope/table?dim=64&length=500&format=npy",
-                 "/v1/encodings/rope/table?dim=64&length=500"):
+    for path in (
+        "/v1/encodings/rope/table?dim=64&length=500&format=npy",
+        "/v1/encodings/rope/table?dim=64&length=500",
+    ):
         with urllib.request.urlopen(server.url + path) as answer:
             sizes.append(len(answer.read()))
 
     def logged():
         lines = [json.loads(line) for line in server.log_text().splitlines() if line[0] == "{"]
         return [line["bytes"] for line in lines] == sizes
+
     assert wire.eventually(logged), (sizes, server.log_text())
 
 
-BIAS = (b"GET /v1/encodings/alibi/bias?heads=32&query_length=4096&format=raw HTTP/1.1\r\n" + HOST +
-        b"\r\n")
+BIAS = (
+    b"GET /v1/encodings/alibi/bias?heads=32&query_length=4096&format=raw HTTP/1.1\r\n"
+    + HOST
+    + b"\r\n"
+)
 
 
 def test_clients_gone_while_the_server_ends(start_server):
@@ -314,9 +333,12 @@ def test_a_rotation_whose_client_leaves(start_server):
     """At every moment of it: while it is read, begun, run."""
     server = start_server("--threads", "2")
     data = bytes(8 << 20)
-    head = (b"POST /v1/rotation?head_dim=64 HTTP/1.1\r\n" + HOST +
-            b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
-            b"Tensor-Shape: 1,2048,16,64\r\nContent-Length: %d\r\n\r\n" % len(data))
+    head = (
+        b"POST /v1/rotation?head_dim=64 HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+        b"Tensor-Shape: 1,2048,16,64\r\nContent-Length: %d\r\n\r\n" % len(data)
+    )
     before = descriptors(server)
     for i in range(40):
         client = wire.connect(server.port)
@@ -329,8 +351,13 @@ def test_a_rotation_whose_client_leaves(start_server):
 
 
 def run(*arguments, env=None):
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=20,
-                          env={**os.environ, **(env or {})})
+    return subprocess.run(
+        [BINARY, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={**os.environ, **(env or {})},
+    )
 
 
 def test_settings():
@@ -342,13 +369,24 @@ def test_settings():
     assert "--body-max=65536" in run("--print-config", "--body-max=64KiB").stdout
 
 
-@pytest.mark.parametrize("arguments, word", [
-    (["--no-such"], "--no-such"), (["--port", "x"], "--port"), (["--port", "65536"], "--port"),
-    (["--port"], "--port"), (["--body-max", "5 apples"], "--body-max"), (["stray"], "stray"),
-    (["--loops", "0"], "--loops"), (["--log-format", "xml"], "--log-format"), (["--"], "--"),
-    (["--idle-timeout", "-1s"], "--idle-timeout"), (["--idle-timeout", "25h"], "--idle-timeout"),
-    (["--idle-timeout", "1441m"], "--idle-timeout"), (["--work-max", "99999999999999999999"],
-                                                    "--work-max")])
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["--no-such"], "--no-such"),
+        (["--port", "x"], "--port"),
+        (["--port", "65536"], "--port"),
+        (["--port"], "--port"),
+        (["--body-max", "5 apples"], "--body-max"),
+        (["stray"], "stray"),
+        (["--loops", "0"], "--loops"),
+        (["--log-format", "xml"], "--log-format"),
+        (["--"], "--"),
+        (["--idle-timeout", "-1s"], "--idle-timeout"),
+        (["--idle-timeout", "25h"], "--idle-timeout"),
+        (["--idle-timeout", "1441m"], "--idle-timeout"),
+        (["--work-max", "99999999999999999999"], "--work-max"),
+    ],
+)
 def test_bad_settings_end_with_2(arguments, word):
     done = run(*arguments)
     assert done.returncode == 2 and word in done.stderr
@@ -373,8 +411,12 @@ def test_healthcheck(server, start_server):
 
 def test_healthcheck_where_only_some_names_are_answered():
     flags = ["--bind", "0.0.0.0", "--allowed-host", "enc.example,other.example"]
-    process = subprocess.Popen([BINARY, "--port", "0", *flags], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [BINARY, "--port", "0", *flags],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     port = process.stderr.readline().split("0.0.0.0:")[1].split("/")[0].split()[0]
     answer, _ = wire.ask(int(port), b"GET /readyz HTTP/1.1\r\n" + HOST + b"\r\n")
     code = run("--healthcheck", *flags, "--port", port).returncode

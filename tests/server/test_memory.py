@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What requests make the process hold, seen by the system: the memory of a JSON body is bounded, in
 whatever way it is written and coded, and what was held goes back."""
+
 import gzip
 import re
 import threading
 import time
 
 import pytest
-import zstandard
-
 import wire
+import zstandard
 from held import HOST, MIB, held, metric, rotation
 
 SIZE = 8 * MIB
@@ -37,16 +37,25 @@ TREES = {
     "a config in a text": filled(b'{"config":"{\\"a\\":[0', b",{}", b']}"}'),
 }
 PATHS = ["/v1/config", "/v1/rotation", "/v1/comparison", "/v1/diagnosis"]
-CODINGS = {"identity": bytes, "gzip": lambda body: gzip.compress(body, 1),
-           "zstd": zstandard.ZstdCompressor().compress}
+CODINGS = {
+    "identity": bytes,
+    "gzip": lambda body: gzip.compress(body, 1),
+    "zstd": zstandard.ZstdCompressor().compress,
+}
 
 
 def post(server, path, body, coding="identity"):
     coded = CODINGS[coding](body)
     field = b"" if coding == "identity" else b"Content-Encoding: %s\r\n" % coding.encode()
-    return wire.ask(server.port, b"POST %s HTTP/1.1\r\n" % path.encode() + HOST + field +
-                    b"Content-Type: application/json\r\nConnection: close\r\n"
-                    b"Content-Length: %d\r\n\r\n" % len(coded) + coded, 60)[0]
+    return wire.ask(
+        server.port,
+        b"POST %s HTTP/1.1\r\n" % path.encode()
+        + HOST
+        + field
+        + b"Content-Type: application/json\r\nConnection: close\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(coded) + coded,
+        60,
+    )[0]
 
 
 def most_held(start_server, *requests):
@@ -73,11 +82,15 @@ WHOLE = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("path, body, coding", [
-    (PATHS[0], TREES["objects"] * 4, "zstd"),
-    (PATHS[0], WHOLE % b",".join([b"{}"] * 130000), "identity"),
-    (PATHS[1], filled(b'{"positions":[1', b",1", b"]}"), "identity")],
-    ids=["refused", "read", "numbers"])
+@pytest.mark.parametrize(
+    "path, body, coding",
+    [
+        (PATHS[0], TREES["objects"] * 4, "zstd"),
+        (PATHS[0], WHOLE % b",".join([b"{}"] * 130000), "identity"),
+        (PATHS[1], filled(b'{"positions":[1', b",1", b"]}"), "identity"),
+    ],
+    ids=["refused", "read", "numbers"],
+)
 def test_others_wait_for_no_tree(server, path, body, coding):
     """Neither while it is read nor while it is given back, which took the loop .8 s."""
     longest = []
@@ -96,10 +109,14 @@ def test_others_wait_for_no_tree(server, path, body, coding):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("number", [b"1", b"0.5"])
-@pytest.mark.parametrize("path, begin", [
-    ("/v1/rotation", b'{"positions":[1'),
-    ("/v1/rotation", b'{"tensors":{"q":{"dtype":"f64","data":[1'),
-    ("/v1/encodings/rope/table", b'{"dim":4096,"positions":[1')])
+@pytest.mark.parametrize(
+    "path, begin",
+    [
+        ("/v1/rotation", b'{"positions":[1'),
+        ("/v1/rotation", b'{"tensors":{"q":{"dtype":"f64","data":[1'),
+        ("/v1/encodings/rope/table", b'{"dim":4096,"positions":[1'),
+    ],
+)
 def test_numbers_take_what_they_are(start_server, path, begin, number):
     """Body and numbers together are five times the body at most."""
     body = filled(begin, b"," + number, b"]}" + b"}" * begin.count(b"{", 1))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The counters of /metrics move by what was done, by nothing more and nothing less."""
+
 import gzip
 import os
 import pathlib
@@ -9,7 +10,6 @@ import subprocess
 import time
 
 import pytest
-
 import wire
 
 HOST = b"Host: localhost\r\n"
@@ -29,8 +29,12 @@ class Meter:
         self.values, self.size = {}, 0
 
     def ask(self, method, target, body=b"", *fields):
-        lines = [f"{method} {target} HTTP/1.1", "Host: localhost", *fields,
-                 f"Content-Length: {len(body)}"]
+        lines = [
+            f"{method} {target} HTTP/1.1",
+            "Host: localhost",
+            *fields,
+            f"Content-Length: {len(body)}",
+        ]
         self.client.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         return wire.read_answer(self.stream, method == "HEAD")
 
@@ -39,8 +43,10 @@ class Meter:
         assert answer.status == 200
         before, size = self.values, self.size
         self.size = len(answer.body)
-        self.values = {m[1]: float(m[2]) for m in
-                       re.finditer(r"^(\w+(?:\{.*\})?) (\S+)$", answer.body.decode(), re.M)}
+        self.values = {
+            m[1]: float(m[2])
+            for m in re.finditer(r"^(\w+(?:\{.*\})?) (\S+)$", answer.body.decode(), re.M)
+        }
         return {name: value - before.get(name, 0) for name, value in self.values.items()}, size
 
     def moved(self, *requests):
@@ -58,8 +64,7 @@ def requests_of(route, method, code):
 
 
 def elements_of(operation, encoding, dtype="f32"):
-    return (f'posenc_elements_total{{operation="{operation}",encoding="{encoding}",'
-            f'dtype="{dtype}"}}')
+    return f'posenc_elements_total{{operation="{operation}",encoding="{encoding}",dtype="{dtype}"}}'
 
 
 SENT, RECEIVED = "posenc_http_response_bytes_total", "posenc_http_request_bytes_total"
@@ -87,40 +92,72 @@ CASES = {
     "a table": (("GET", table(base=11)), 200, {TABLE_ELEMENTS: ALL, MISSES: 2}),
     "kept": (("GET", table(base=11)), 200, {HITS: 1}),
     "a part of a kept one": (("GET", table(base=11), b"", "Range: bytes=0-399"), 206, {HITS: 1}),
-    "a part of none": (("GET", table(base=12), b"", "Range: bytes=400-1199"), 206,
-                       {TABLE_ELEMENTS: 200, MISSES: 2}),
-    "the last bytes": (("GET", table(base=12), b"", "Range: bytes=-4"), 206,
-                       {TABLE_ELEMENTS: 1, MISSES: 1, HITS: 1}),
-    "a part of a stream": (("GET", table(dim=128, length=90000), b"", "Range: bytes=1000-40999"),
-                           206, {TABLE_ELEMENTS: 10000, MISSES: 2}),
-    "a stream": (("GET", table(dim=128, length=20000)), 200,
-                 {TABLE_ELEMENTS: 2560000, MISSES: 1, HITS: 1}),
-    "text in chunks": (("GET", table(dim=128, length=4000, format="json")), 200,
-                       {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1}),
-    "coded text": (("GET", table(dim=128, length=4000, format="json"), b"",
-                    "Accept-Encoding: gzip"), 200, {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1}),
+    "a part of none": (
+        ("GET", table(base=12), b"", "Range: bytes=400-1199"),
+        206,
+        {TABLE_ELEMENTS: 200, MISSES: 2},
+    ),
+    "the last bytes": (
+        ("GET", table(base=12), b"", "Range: bytes=-4"),
+        206,
+        {TABLE_ELEMENTS: 1, MISSES: 1, HITS: 1},
+    ),
+    "a part of a stream": (
+        ("GET", table(dim=128, length=90000), b"", "Range: bytes=1000-40999"),
+        206,
+        {TABLE_ELEMENTS: 10000, MISSES: 2},
+    ),
+    "a stream": (
+        ("GET", table(dim=128, length=20000)),
+        200,
+        {TABLE_ELEMENTS: 2560000, MISSES: 1, HITS: 1},
+    ),
+    "text in chunks": (
+        ("GET", table(dim=128, length=4000, format="json")),
+        200,
+        {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1},
+    ),
+    "coded text": (
+        ("GET", table(dim=128, length=4000, format="json"), b"", "Accept-Encoding: gzip"),
+        200,
+        {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1},
+    ),
     "no body": (("HEAD", table(base=13)), 200, {MISSES: 1}),
     "a known tag": (("GET", table(base=13), b"", "If-None-Match: *"), 304, {MISSES: 2}),
     "a bias with its slopes": (
-        ("GET", "/v1/encodings/alibi/bias?heads=3&query_length=5&format=raw&dtype=f64"), 200,
-        {elements_of("bias", "alibi", "f64"): 78, MISSES: 2}),
-    "a rotation": (("POST", ROTATION, BATCH, *RAW), 200,
-                   {elements_of("rotation", "rope"): 48, MISSES: 3}),
-    "again, by the same cos and sin": (("POST", ROTATION, BATCH, *RAW), 200,
-                                       {elements_of("rotation", "rope"): 48, HITS: 2}),
-    "coded": (("POST", ROTATION, gzip.compress(BATCH), *RAW, "Content-Encoding: gzip"), 200,
-              {elements_of("rotation", "rope"): 48, HITS: 1}),
+        ("GET", "/v1/encodings/alibi/bias?heads=3&query_length=5&format=raw&dtype=f64"),
+        200,
+        {elements_of("bias", "alibi", "f64"): 78, MISSES: 2},
+    ),
+    "a rotation": (
+        ("POST", ROTATION, BATCH, *RAW),
+        200,
+        {elements_of("rotation", "rope"): 48, MISSES: 3},
+    ),
+    "again, by the same cos and sin": (
+        ("POST", ROTATION, BATCH, *RAW),
+        200,
+        {elements_of("rotation", "rope"): 48, HITS: 2},
+    ),
+    "coded": (
+        ("POST", ROTATION, gzip.compress(BATCH), *RAW, "Content-Encoding: gzip"),
+        200,
+        {elements_of("rotation", "rope"): 48, HITS: 1},
+    ),
     "a body of no type": (("POST", ROTATION, BATCH, "Content-Type: text/csv"), 415, {}),
     "nowhere": (("GET", "/nowhere"), 404, {}),
     "a wrong name": (("GET", "/v1/encodings/rop/table"), 404, {MISSES: 1}),
     "a wrong value": (("GET", table(dim=7)), 422, {MISSES: 1}),
     "a wrong method": (("DELETE", "/v1"), 405, {}),
     "what a page may ask": (("OPTIONS", table(base=15)), 204, {}),
-    "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416,
-                        {MISSES: 2}),
+    "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416, {MISSES: 2}),
 }
-CODES = {404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type",
-         416: "range-not-satisfiable"}
+CODES = {
+    404: "not-found",
+    405: "method-not-allowed",
+    415: "unsupported-media-type",
+    416: "range-not-satisfiable",
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -132,13 +169,28 @@ def test_counters(meter, name):
         meter.ask("POST", ROTATION, BATCH, *RAW)
     moved, (answer,) = meter.moved(request)
     assert answer.status == status, answer.body
-    moved = {key: value for key, value in moved.items() if not key.startswith((
-        DURATIONS + "_bucket", DURATIONS + "_sum", "posenc_loop", "process_", "posenc_memory",
-        "posenc_cache_bytes"))}
+    moved = {
+        key: value
+        for key, value in moved.items()
+        if not key.startswith(
+            (
+                DURATIONS + "_bucket",
+                DURATIONS + "_sum",
+                "posenc_loop",
+                "process_",
+                "posenc_memory",
+                "posenc_cache_bytes",
+            )
+        )
+    }
     path = request[1].split("?")[0]
     route = VIEW if path.startswith("/v1/enc") else path if path != "/nowhere" else ""
-    expected = {requests_of(route, request[0], status): 1, COUNT: 1, SENT: len(answer.body),
-                RECEIVED: len(request[2]) if len(request) > 2 else 0} | rest
+    expected = {
+        requests_of(route, request[0], status): 1,
+        COUNT: 1,
+        SENT: len(answer.body),
+        RECEIVED: len(request[2]) if len(request) > 2 else 0,
+    } | rest
     if status >= 400:
         code = re.search(rb'"code":"([\w-]+)"', answer.body)[1].decode()
         assert CODES.get(status, code) == code
@@ -154,14 +206,19 @@ def test_histograms(meter):
     moved, _ = meter.moved(*asked, ("GET", table(dim=128, length=90000)))
     assert moved[COUNT] == 21 and 0 < moved[DURATIONS + "_sum"] < 20
     for name in (DURATIONS, "posenc_loop_turn_seconds", "posenc_loop_turn_cpu_seconds"):
-        edges = [(float(m[1]), value) for key, value in meter.values.items()
-                 if (m := re.fullmatch(name + r'_bucket\{le="(.+)"\}', key))]
+        edges = [
+            (float(m[1]), value)
+            for key, value in meter.values.items()
+            if (m := re.fullmatch(name + r'_bucket\{le="(.+)"\}', key))
+        ]
         assert len(edges) == 17 and [edge for edge, _ in edges] == sorted(e for e, _ in edges)
         counts = [count for _, count in edges]
         assert counts == sorted(counts) and edges[-1][0] == float("inf")
         assert counts[-1] == meter.values[name + "_count"] > 0
-        most = sum((high - low) * edge for (edge, high), low in
-                   zip(edges[:-1], [0, *counts[:-2]])) + (counts[-1] - counts[-2]) * 60
+        most = (
+            sum((high - low) * edge for (edge, high), low in zip(edges[:-1], [0, *counts[:-2]]))
+            + (counts[-1] - counts[-2]) * 60
+        )
         assert 0 < meter.values[name + "_sum"] <= most
 
 
@@ -170,8 +227,9 @@ def test_requests_under_way(meter):
     port = meter.client.getpeername()[1]
     held = [wire.connect(port) for _ in range(3)]
     for client in held:
-        client.sendall(f"POST {ROTATION} HTTP/1.1\r\n".encode() + HOST +
-                       b"Content-Length: 1000\r\n\r\nx")
+        client.sendall(
+            f"POST {ROTATION} HTTP/1.1\r\n".encode() + HOST + b"Content-Length: 1000\r\n\r\nx"
+        )
 
     def under_way():
         meter.page()
@@ -270,8 +328,11 @@ def test_memory_of_requests(start_server):
     idle = meter.values["posenc_memory_held_bytes"]
     client = wire.connect(server.port)
     fields = "\r\n".join(RAW[:2] + (f"Tensor-Shape: 1,1,{size // 32},8",))
-    client.sendall(f"POST {ROTATION} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"
-                   f"Content-Length: {size}\r\n\r\n".encode() + bytes(1000))
+    client.sendall(
+        f"POST {ROTATION} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"
+        f"Content-Length: {size}\r\n\r\n".encode()
+        + bytes(1000)
+    )
 
     def held(name="posenc_memory_held_bytes"):
         meter.page()
@@ -293,8 +354,10 @@ def test_memory_of_requests(start_server):
 @pytest.mark.plain
 def test_other_loops_go_on_while_proc_is_read(start_server, tmp_path):
     library = tmp_path / "slow.so"
-    subprocess.run(["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_proc.c", "-o",
-                    library], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_proc.c", "-o", library],
+        check=True,
+    )
     server = start_server("--loops", "2", env={"LD_PRELOAD": str(library)})
     clients = [wire.connect(server.port) for _ in range(16)]  # all on one loop: once in 32768
     clients[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -7,6 +7,7 @@ what is estimated of it, or may be.
 
 POSENC_COSTS=all tries each parameter with each encoding; else one encoding for each view is taken.
 """
+
 import dataclasses
 import http.client
 import json
@@ -18,9 +19,8 @@ import urllib.parse
 
 import numpy
 import pytest
-from safetensors.numpy import save as safetensors_save
-
 from held import MIB
+from safetensors.numpy import save as safetensors_save
 
 pytestmark = pytest.mark.plain
 
@@ -32,21 +32,41 @@ CPU_SPARE = 0.1  # seconds for requests of next to no work: thread starts, first
 ALL = os.environ.get("POSENC_COSTS") == "all"
 
 # Legal and illegal, at the ends of what is taken. A query has 48 KB at most.
-LISTS = ["0..16777214", "0..16777215", "0..16777216", "0..8388606,8388608..16777214",
-         "0..2000000,2000002..4000000", "[0..16777213]", "0..16777214;0", "0;0..16777214",
-         "0..8388607;0..8388607", "0..1999999;1..2000000", "0..9999,x",
-         ",".join("0..999" for _ in range(4000)), ";".join("0..999" for _ in range(4000)),
-         "1," * 20000 + "1", "1;" * 20000 + "1", "-9007199254740991..9007199254740991"]
+LISTS = [
+    "0..16777214",
+    "0..16777215",
+    "0..16777216",
+    "0..8388606,8388608..16777214",
+    "0..2000000,2000002..4000000",
+    "[0..16777213]",
+    "0..16777214;0",
+    "0;0..16777214",
+    "0..8388607;0..8388607",
+    "0..1999999;1..2000000",
+    "0..9999,x",
+    ",".join("0..999" for _ in range(4000)),
+    ";".join("0..999" for _ in range(4000)),
+    "1," * 20000 + "1",
+    "1;" * 20000 + "1",
+    "-9007199254740991..9007199254740991",
+]
 NUMBERS = ["9007199254740991", "1e308", "1" * 40000, "0." + "3" * 40000, "1e-40000"]
 TEXTS = ["x" * 40000, "," * 40000, "%00" * 10, "\u0661" * 4000]
 LONG_LIST = [1.5] * 20000
-MANY = ["=&" * 16000, "%ff&" * 10000, "&".join(f"a{i}" for i in range(7000)),
-        "n=4&" * 10000, "positions=0..999&" * 2500, "dim=8&" * 7000]
+MANY = [
+    "=&" * 16000,
+    "%ff&" * 10000,
+    "&".join(f"a{i}" for i in range(7000)),
+    "n=4&" * 10000,
+    "positions=0..999&" * 2500,
+    "dim=8&" * 7000,
+]
 
 
 @dataclasses.dataclass
 class Operation:
     """A path, good members of a request to it, and its parameters with their schemas."""
+
     path: str
     methods: list
     good: dict
@@ -55,6 +75,7 @@ class Operation:
 
 
 # ---- what the server has -------------------------------------------------------------------------
+
 
 def get(server, path):
     return json.loads(server.get(path, timeout=60).content)
@@ -83,8 +104,9 @@ def views(server):
             good = {key: smallest(known[key]) for key in required}
             if "length" in view["parameters"]["properties"]:
                 good["length"] = 4
-            yield Operation(view["href"], view["methods"], good,
-                            {key: known[key] for key in sorted(names)}, {})
+            yield Operation(
+                view["href"], view["methods"], good, {key: known[key] for key in sorted(names)}, {}
+            )
 
 
 def resolved(contract, what):
@@ -108,12 +130,17 @@ def functions(server):
             examples = content.get("application/json", {}).get("examples", {})
             example = resolved(contract, next(iter(examples.values()), {})).get("value", {})
             tensors = example.pop("tensors", {}) if isinstance(example, dict) else {}
-            yield Operation(path, [method.upper()], example,
-                            {one["name"]: one["schema"] for one in parameters
-                             if one["in"] == "query"}, tensors)
+            yield Operation(
+                path,
+                [method.upper()],
+                example,
+                {one["name"]: one["schema"] for one in parameters if one["in"] == "query"},
+                tensors,
+            )
 
 
 # ---- requests ------------------------------------------------------------------------------------
+
 
 def values_of(contract_schema):
     text = json.dumps(contract_schema)
@@ -125,14 +152,21 @@ def values_of(contract_schema):
 
 
 def query_of(members):
-    return "&".join(f"{key}={urllib.parse.quote(json.dumps(value).strip('[]'), safe=',.;')}"
-                    if isinstance(value, list) else f"{key}={value}"
-                    for key, value in members.items() if not isinstance(value, (dict, bool)))
+    return "&".join(
+        f"{key}={urllib.parse.quote(json.dumps(value).strip('[]'), safe=',.;')}"
+        if isinstance(value, list)
+        else f"{key}={value}"
+        for key, value in members.items()
+        if not isinstance(value, (dict, bool))
+    )
 
 
 def in_query(operation, key, value):
-    good = {name: one for name, one in operation.good.items()
-            if name != key and (key, name) != ("positions", "length")}
+    good = {
+        name: one
+        for name, one in operation.good.items()
+        if name != key and (key, name) != ("positions", "length")
+    }
     quoted = urllib.parse.quote(value, safe=",.;%")
     target = f"{operation.path}?{query_of(good)}&{key}={quoted[:46000]}"
     if "GET" in operation.methods:
@@ -142,8 +176,9 @@ def in_query(operation, key, value):
 
 
 def in_json(operation, key, value):
-    good = {name: one for name, one in operation.good.items() if (key, name) != ("positions",
-                                                                                 "length")}
+    good = {
+        name: one for name, one in operation.good.items() if (key, name) != ("positions", "length")
+    }
     if operation.tensors:
         good["tensors"] = operation.tensors
     fields = {"Content-Type": "application/json"}
@@ -152,15 +187,24 @@ def in_json(operation, key, value):
 
 
 def in_metadata(operation, key, value):
-    tensors = {name: numpy.asarray(one.get("data", [0.0]) if isinstance(one, dict) else one,
-                                   numpy.float32) for name, one in operation.tensors.items()}
-    good = {f"posenc.{name}": json.dumps(one).strip('"[]') for name, one in operation.good.items()
-            if isinstance(one, (str, int, float, list)) and not isinstance(one, bool)}
+    tensors = {
+        name: numpy.asarray(one.get("data", [0.0]) if isinstance(one, dict) else one, numpy.float32)
+        for name, one in operation.tensors.items()
+    }
+    good = {
+        f"posenc.{name}": json.dumps(one).strip('"[]')
+        for name, one in operation.good.items()
+        if isinstance(one, (str, int, float, list)) and not isinstance(one, bool)
+    }
     if isinstance(operation.good.get("encoding"), dict):
         good["posenc.encoding"] = operation.good["encoding"].get("name", "rope")
     if tensors:
-        yield ("POST", operation.path, safetensors_save(tensors, good | {f"posenc.{key}": value}),
-               {"Content-Type": "application/x-safetensors"})
+        yield (
+            "POST",
+            operation.path,
+            safetensors_save(tensors, good | {f"posenc.{key}": value}),
+            {"Content-Type": "application/x-safetensors"},
+        )
 
 
 def requests_of(operation):
@@ -181,6 +225,7 @@ def requests_of(operation):
 
 # ---- what is held beside -------------------------------------------------------------------------
 
+
 def cpu_seconds(server):
     with open(f"/proc/{server.process.pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
@@ -195,8 +240,10 @@ def most_resident(server):
 def long_turns(server):
     """Turns of loops that took more CPU than they may."""
     page = server.get("/metrics").text
-    counts = [int(re.search(rf'^posenc_loop_turn_cpu_seconds_{what} (\d+)$', page, re.M).group(1))
-              for what in ("count", re.escape(f'bucket{{le="{TURN_MAX}"}}'))]
+    counts = [
+        int(re.search(rf"^posenc_loop_turn_cpu_seconds_{what} (\d+)$", page, re.M).group(1))
+        for what in ("count", re.escape(f'bucket{{le="{TURN_MAX}"}}'))
+    ]
     return counts[0] - counts[1]
 
 
@@ -259,15 +306,24 @@ def operation_tried(server, connection, operation, budget):
 # A list of 16777215 numbers, 128 MiB, fits into the second budget.
 @pytest.mark.parametrize("listed, budget", [(views, 64 * MIB), (functions, 320 * MIB)])
 def test_no_parameter_costs_much(start_server, listed, budget):
-    server = start_server("--memory-budget", str(budget), "--threads", "8", "--log-format", "off",
-                          "--work-max", str(int(WORK_MAX * 1e9)))
+    server = start_server(
+        "--memory-budget",
+        str(budget),
+        "--threads",
+        "8",
+        "--log-format",
+        "off",
+        "--work-max",
+        str(int(WORK_MAX * 1e9)),
+    )
     operations = list(listed(server))
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     with Probes(server) as quiet:
         time.sleep(0.5)
     with Probes(server) as probes:
-        good = [operation_tried(server, connection, one, budget) for one in operations
-                if one.parameters]
+        good = [
+            operation_tried(server, connection, one, budget) for one in operations if one.parameters
+        ]
     connection.close()
     assert len([one for one in good if one]) > len(good) * 0.7  # what is sent is not refused early
     assert probes.p90() < max(LIVEZ_MAX, 4 * quiet.p90())
@@ -297,7 +353,10 @@ def test_refused_lists_are_read_once(start_server):
     target = "/v1/encodings/rope/table?dim=abc&base=x&bogus=1&step=y&n=4&positions=" + ranges
     assert server.get(target).status_code == 422
     assert most_resident(server) < 2 * 46 * MIB
-    sides = {"a": {"name": "rope", "dim": "x"}, "b": {"name": "rope", "dim": 4, "bse": 1},
-             "positions": ranges}
+    sides = {
+        "a": {"name": "rope", "dim": "x"},
+        "b": {"name": "rope", "dim": 4, "bse": 1},
+        "positions": ranges,
+    }
     assert server.post("/v1/comparison", json=sides).status_code == 422
     assert most_resident(server) < 2 * 46 * MIB + 16 * MIB

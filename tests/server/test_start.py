@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A start with little of something: the server serves, or says in one line why not and ends."""
+
 import concurrent.futures
 import os
 import pathlib
@@ -11,15 +12,16 @@ import socket
 import subprocess
 import tempfile
 
-import pytest
-
 import conftest
+import pytest
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
-GET = (b"GET /v1/encodings/rope/table?dim=64&length=%d&format=npy HTTP/1.1\r\nHost: localhost\r\n"
-       b"Connection: close\r\n\r\n")
+GET = (
+    b"GET /v1/encodings/rope/table?dim=64&length=%d&format=npy HTTP/1.1\r\nHost: localhost\r\n"
+    b"Connection: close\r\n\r\n"
+)
 NOBODY = 61000 + os.getpid() % 4000  # a user with no process, so that RLIMIT_NPROC counts ours
 
 
@@ -39,9 +41,25 @@ def started(limit, value, *arguments, binary=BINARY, user=None):
     """(exit code, what was said, status of a GET or None) of a server that was given so little, was
     asked once and was ended by SIGTERM."""
     process = subprocess.Popen(
-        [binary, "--bind", "127.0.0.1", "--port", "0", "--drain-delay", "0", "--log-format", "off",
-         *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, user=user, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+        [
+            binary,
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--drain-delay",
+            "0",
+            "--log-format",
+            "off",
+            *arguments,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        user=user,
+        preexec_fn=lambda: resource.setrlimit(limit, (value, value)),
+    )
     try:
         said = process.stderr.readline()
         port = re.search(r"listening on http://127\.0\.0\.1:(\d+)", said)
@@ -78,9 +96,11 @@ def test_few_descriptors():
     outcomes = each(values, lambda value: started(resource.RLIMIT_NOFILE, value))
     assert check(outcomes) >= 10
     for value in range(10, 24):
-        assert re.fullmatch(r"posencd: --loops 1 takes \d+ descriptors, and \d+ can be had "
-                            r"\(Too many open files\); allow more with ulimit -n\n",
-                            outcomes[value][1])
+        assert re.fullmatch(
+            r"posencd: --loops 1 takes \d+ descriptors, and \d+ can be had "
+            r"\(Too many open files\); allow more with ulimit -n\n",
+            outcomes[value][1],
+        )
 
 
 def test_few_descriptors_for_many_loops():
@@ -101,14 +121,30 @@ def test_few_threads():
     """The limit is on all threads of a user; root has those of nobody counted, of whom there are
     none."""
     root = os.geteuid() == 0
-    others = 0 if root else len(subprocess.run(["ps", "-L", "-u", str(os.getuid())], check=True,
-                                               capture_output=True).stdout.splitlines())
+    others = (
+        0
+        if root
+        else len(
+            subprocess.run(
+                ["ps", "-L", "-u", str(os.getuid())], check=True, capture_output=True
+            ).stdout.splitlines()
+        )
+    )
     values = range(others + 1, others + 9)
     with tempfile.TemporaryDirectory() as folder:
         binary = pathlib.Path(shutil.copy(BINARY, folder))
         binary.parent.chmod(0o755)
-        outcomes = {value: started(resource.RLIMIT_NPROC, value, "--threads", "4", binary=binary,
-                                   user=NOBODY if root else None) for value in values}
+        outcomes = {
+            value: started(
+                resource.RLIMIT_NPROC,
+                value,
+                "--threads",
+                "4",
+                binary=binary,
+                user=NOBODY if root else None,
+            )
+            for value in values
+        }
     assert 0 < check(outcomes) < len(values)
 
 
@@ -122,13 +158,18 @@ def test_stacks_of_a_stated_size(start_server):
     finally:
         resource.setrlimit(resource.RLIMIT_STACK, before)
     maps = pathlib.Path(f"/proc/{server.process.pid}/maps").read_text()
-    stacks = [int(end, 16) - int(begin, 16) for end_of_guard, begin, end in re.findall(
-        r"^\w+-(\w+) ---p .*\n(\w+)-(\w+) rw-p 00000000 00:00 0 *$", maps, re.M)
-        if end_of_guard == begin]
+    stacks = [
+        int(end, 16) - int(begin, 16)
+        for end_of_guard, begin, end in re.findall(
+            r"^\w+-(\w+) ---p .*\n(\w+)-(\w+) rw-p 00000000 00:00 0 *$", maps, re.M
+        )
+        if end_of_guard == begin
+    ]
     assert stacks.count(1 << 20) == 6 and stacks.count(6 << 20) == 0
 
 
 # ---- the token file ------------------------------------------------------------------------------
+
 
 def said_at_start(tmp_path, tokens, mode):
     """(exit code or None, what it wrote) of a server with this token file."""
@@ -144,9 +185,17 @@ def said_at_start(tmp_path, tokens, mode):
     return True, text
 
 
-@pytest.mark.parametrize("tokens, line", [
-    (b"good\nnot good\n", 2), (b"# fine\n\na\tb\n", 3), ("gut\nschlüssel\n".encode(), 2),
-    (b"\xef\xbb\xbfgood\n", 1), (b"good # comment\n", 1), (b"a\0b\n", 1)])
+@pytest.mark.parametrize(
+    "tokens, line",
+    [
+        (b"good\nnot good\n", 2),
+        (b"# fine\n\na\tb\n", 3),
+        ("gut\nschlüssel\n".encode(), 2),
+        (b"\xef\xbb\xbfgood\n", 1),
+        (b"good # comment\n", 1),
+        (b"a\0b\n", 1),
+    ],
+)
 def test_a_line_that_is_no_token(tmp_path, tokens, line):
     """Refused at the start, with the file and the line, and none of its words."""
     started, text = said_at_start(tmp_path, tokens, 0o600)

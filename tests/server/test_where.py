@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the server runs: its environment, the quota of its control group, its settings and log."""
+
 import ctypes
 import json
 import os
@@ -8,7 +9,6 @@ import re
 import subprocess
 
 import pytest
-
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -17,16 +17,33 @@ CLOSE = b"Host: localhost\r\nConnection: close\r\n\r\n"
 
 
 def run(*arguments, env=None):
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=20,
-                          env={**os.environ, **(env or {})})
+    return subprocess.run(
+        [BINARY, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={**os.environ, **(env or {})},
+    )
 
 
 @pytest.fixture(scope="module")
 def cgroup(tmp_path_factory):
     """service/cgroup.c as a library of its own."""
     library = tmp_path_factory.mktemp("cgroup") / "cgroup.so"
-    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-shared", "-fPIC", "-I.",
-                    "service/cgroup.c", "-o", library], cwd=ROOT, check=True)
+    subprocess.run(
+        [
+            os.environ.get("CC", "cc"),
+            "-D_GNU_SOURCE",
+            "-shared",
+            "-fPIC",
+            "-I.",
+            "service/cgroup.c",
+            "-o",
+            library,
+        ],
+        cwd=ROOT,
+        check=True,
+    )
     functions = ctypes.CDLL(library)
     for function in functions.svc_cgroup_cpus, functions.svc_cgroup_memory:
         function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_uint64
@@ -47,44 +64,63 @@ def quota(path, micros, period=100000):
     return {path + "/cpu.cfs_quota_us": f"{micros}\n", path + "/cpu.cfs_period_us": f"{period}\n"}
 
 
-@pytest.mark.parametrize("cpus, groups, files", [
-    (0, "", {}),
-    (0, "0::/a\n", {V2 + "a/cpu.max": "max 100000\n"}),
-    (2, "0::/a\n", {V2 + "a/cpu.max": "200000 100000\n"}),
-    (3, "0::/a\n", {V2 + "a/cpu.max": "200001 100000\n"}),
-    (1, "0::/a\n", {V2 + "a/cpu.max": "1000 100000\n"}),
-    (1, "0::/\n", {V2 + "cpu.max": "50000 100000\n"}),
-    (4, "0::/a/b/c\n", {V2 + "a/b/c/cpu.max": "max 100000\n", V2 + "a/cpu.max": "400000 100000\n",
-                        V2 + "a/b/cpu.max": "800000 100000\n"}),
-    (2, "0::/host/path\n", {V2 + "cpu.max": "20000 10000\n"}),
-    (2, "0::/a\n", {V2 + "unified/a/cpu.max": "200000 100000\n"}),
-    (0, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", -1)),
-    (2, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", 150000)),
-    (2, "3:cpuacct,cpu:/a\n", quota("sys/fs/cgroup/cpu,cpuacct/a", 150000)),
-    (1, "9:name=x:/\n1:cpu:/a/b\n", quota(V1 + "a/b", -1) | quota(V1 + "a", 5000, 10000)),
-    (0, "3:cpuset:/a\n2:cpuacct:/a\n", quota(V1 + "a", 150000)),
-    (0, "nonsense\n::\n0:\n", {V2 + "cpu.max": "junk\n"}),
-    (0, "0::/a\n", {V2 + "a/cpu.max": "100000 0\n"}),
-])
+@pytest.mark.parametrize(
+    "cpus, groups, files",
+    [
+        (0, "", {}),
+        (0, "0::/a\n", {V2 + "a/cpu.max": "max 100000\n"}),
+        (2, "0::/a\n", {V2 + "a/cpu.max": "200000 100000\n"}),
+        (3, "0::/a\n", {V2 + "a/cpu.max": "200001 100000\n"}),
+        (1, "0::/a\n", {V2 + "a/cpu.max": "1000 100000\n"}),
+        (1, "0::/\n", {V2 + "cpu.max": "50000 100000\n"}),
+        (
+            4,
+            "0::/a/b/c\n",
+            {
+                V2 + "a/b/c/cpu.max": "max 100000\n",
+                V2 + "a/cpu.max": "400000 100000\n",
+                V2 + "a/b/cpu.max": "800000 100000\n",
+            },
+        ),
+        (2, "0::/host/path\n", {V2 + "cpu.max": "20000 10000\n"}),
+        (2, "0::/a\n", {V2 + "unified/a/cpu.max": "200000 100000\n"}),
+        (0, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", -1)),
+        (2, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", 150000)),
+        (2, "3:cpuacct,cpu:/a\n", quota("sys/fs/cgroup/cpu,cpuacct/a", 150000)),
+        (1, "9:name=x:/\n1:cpu:/a/b\n", quota(V1 + "a/b", -1) | quota(V1 + "a", 5000, 10000)),
+        (0, "3:cpuset:/a\n2:cpuacct:/a\n", quota(V1 + "a", 150000)),
+        (0, "nonsense\n::\n0:\n", {V2 + "cpu.max": "junk\n"}),
+        (0, "0::/a\n", {V2 + "a/cpu.max": "100000 0\n"}),
+    ],
+)
 def test_cpus_of_a_control_group(cgroup, tmp_path, cpus, groups, files):
     assert cgroup.svc_cgroup_cpus(root_make(tmp_path, groups, files)) == cpus
 
 
-@pytest.mark.parametrize("limit, groups, files", [
-    (0, "0::/a\n", {V2 + "a/memory.max": "max\n", V2 + "a/cpu.max": "1000 100000\n"}),
-    (4096, "0::/\n", {V2 + "memory.max": "4096\n"}),
-    (5 << 32, "0::/host/path\n", {V2 + "memory.max": f"{5 << 32}\n"}),
-    (2, "0::/a/b\n", {V2 + "a/memory.max": "2\n", V2 + "a/b/memory.max": "3\n"}),
-    (7, "4:memory:/a\n3:cpu:/b\n", {"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "7\n",
-                                    "sys/fs/cgroup/memory/b/memory.limit_in_bytes": "6\n"}),
-])
+@pytest.mark.parametrize(
+    "limit, groups, files",
+    [
+        (0, "0::/a\n", {V2 + "a/memory.max": "max\n", V2 + "a/cpu.max": "1000 100000\n"}),
+        (4096, "0::/\n", {V2 + "memory.max": "4096\n"}),
+        (5 << 32, "0::/host/path\n", {V2 + "memory.max": f"{5 << 32}\n"}),
+        (2, "0::/a/b\n", {V2 + "a/memory.max": "2\n", V2 + "a/b/memory.max": "3\n"}),
+        (
+            7,
+            "4:memory:/a\n3:cpu:/b\n",
+            {
+                "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "7\n",
+                "sys/fs/cgroup/memory/b/memory.limit_in_bytes": "6\n",
+            },
+        ),
+    ],
+)
 def test_memory_of_a_control_group(cgroup, tmp_path, limit, groups, files):
     assert cgroup.svc_cgroup_memory(root_make(tmp_path, groups, files)) == limit
 
 
 # The files of a control group with a quota, of both versions, laid over those of the machine in a
 # mount namespace of the server's own.
-ENTER = "mount --bind \"$0\" /sys/fs/cgroup && exec \"$@\""
+ENTER = 'mount --bind "$0" /sys/fs/cgroup && exec "$@"'
 
 
 def test_threads_follow_the_quota(tmp_path):
@@ -93,16 +129,23 @@ def test_threads_follow_the_quota(tmp_path):
     for more, threads in ([], "1"), (["--threads", "3"], "3"):
         process = subprocess.Popen(
             [*namespace, "sh", "-c", ENTER, tmp_path / V2, BINARY, "--port", "0", *more],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         line = process.stderr.readline()
         process.send_signal(2)
         process.communicate(timeout=20)
         assert re.search(r", (\d+) thread", line).group(1) == threads, line
 
 
-SERVICE = {"POSENC_PORT": "tcp://10.0.0.1:80", "POSENC_SERVICE_HOST": "10.0.0.1",
-           "POSENC_SERVICE_PORT_HTTP": "80", "POSENC_PORT_8080_TCP": "tcp://10.0.0.1:8080",
-           "POSENC_BODY_MAX": "udp://10.0.0.1:53"}
+SERVICE = {
+    "POSENC_PORT": "tcp://10.0.0.1:80",
+    "POSENC_SERVICE_HOST": "10.0.0.1",
+    "POSENC_SERVICE_PORT_HTTP": "80",
+    "POSENC_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+    "POSENC_BODY_MAX": "udp://10.0.0.1:53",
+}
 
 
 def test_a_service_of_kubernetes_is_no_setting(start_server):
@@ -115,21 +158,25 @@ def test_a_service_of_kubernetes_is_no_setting(start_server):
     assert "--port=8080\n" in done.stdout and "--body-max=268435456\n" in done.stdout
 
 
-@pytest.mark.parametrize("arguments, env, warnings", [
-    ([], {}, []),
-    ([], {"POSENC_ISA": "avx2", "POSENC_LOG_PROBES": "false"}, []),
-    ([], {"POSENC_PROT": "80"}, ["POSENC_PROT is no setting"]),
-    ([], {"POSENC_POR\nT": "80"}, ["POSENC_POR?T is no setting"]),
-    ([], SERVICE, list(SERVICE)),
-    (["--tables", "/no/such"], {}, ["--tables names '/no/such'"]),
-    (["--tables", "/dev/null"], {}, ["--tables names '/dev/null'"]),
-    (["--tables", "/", "--anonymous-writes", "true"], {}, []),
-    (["--bind", "0.0.0.0", "--anonymous-writes", "true"], {}, ["--anonymous-writes lets"]),
-])
+@pytest.mark.parametrize(
+    "arguments, env, warnings",
+    [
+        ([], {}, []),
+        ([], {"POSENC_ISA": "avx2", "POSENC_LOG_PROBES": "false"}, []),
+        ([], {"POSENC_PROT": "80"}, ["POSENC_PROT is no setting"]),
+        ([], {"POSENC_POR\nT": "80"}, ["POSENC_POR?T is no setting"]),
+        ([], SERVICE, list(SERVICE)),
+        (["--tables", "/no/such"], {}, ["--tables names '/no/such'"]),
+        (["--tables", "/dev/null"], {}, ["--tables names '/dev/null'"]),
+        (["--tables", "/", "--anonymous-writes", "true"], {}, []),
+        (["--bind", "0.0.0.0", "--anonymous-writes", "true"], {}, ["--anonymous-writes lets"]),
+    ],
+)
 def test_check_config_warns(arguments, env, warnings):
     others = {k: v for k, v in os.environ.items() if not k.startswith("POSENC_")}
-    done = subprocess.run([BINARY, "--check-config", *arguments], capture_output=True, text=True,
-                          env=others | env)
+    done = subprocess.run(
+        [BINARY, "--check-config", *arguments], capture_output=True, text=True, env=others | env
+    )
     lines = done.stderr.splitlines()
     assert done.returncode == 0 and len(lines) == len(warnings), lines
     for warning in warnings:
@@ -139,8 +186,12 @@ def test_check_config_warns(arguments, env, warnings):
 def test_anonymous_writes_beyond_loopback_are_told_at_the_start(start_server):
     flags = ["--anonymous-writes", "true"]
     assert "--anonymous-writes" not in start_server(*flags).log_text()
-    process = subprocess.Popen([BINARY, "--port", "0", "--bind", "0.0.0.0", *flags],
-                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [BINARY, "--port", "0", "--bind", "0.0.0.0", *flags],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
     lines = [process.stderr.readline(), process.stderr.readline()]
     process.send_signal(2)
     process.communicate(timeout=20)
@@ -153,9 +204,21 @@ def test_an_answer_is_refused_before_a_balancer_gives_up():
     assert int(told.group(1)) <= 55000
 
 
-@pytest.mark.parametrize("text, size", [
-    ("10M", 10**7), ("1GB", 10**9), ("2gb", 2 * 10**9), ("64KiB", 1 << 16), ("64Ki", 1 << 16),
-    ("3mib", 3 << 20), ("1T", 10**12), ("7B", 7), ("7", 7), ("1Gi", 1 << 30)])
+@pytest.mark.parametrize(
+    "text, size",
+    [
+        ("10M", 10**7),
+        ("1GB", 10**9),
+        ("2gb", 2 * 10**9),
+        ("64KiB", 1 << 16),
+        ("64Ki", 1 << 16),
+        ("3mib", 3 << 20),
+        ("1T", 10**12),
+        ("7B", 7),
+        ("7", 7),
+        ("1Gi", 1 << 30),
+    ],
+)
 def test_sizes(text, size):
     assert f"--cache-max={size}\n" in run("--print-config", "--cache-max", text).stdout
 
@@ -175,8 +238,10 @@ def test_a_failed_healthcheck_says_why(start_server):
     done = run("--healthcheck", "--port", str(server.port))
     assert done.returncode == 1 and "HTTP/1.1 404 Not Found" in done.stderr
     server.stop()
-    for arguments, why in ((["--port", str(server.port)], "Connection refused"),
-                           (["--bind", "no.such.invalid"], "not known")):
+    for arguments, why in (
+        (["--port", str(server.port)], "Connection refused"),
+        (["--bind", "no.such.invalid"], "not known"),
+    ):
         done = run("--healthcheck", *arguments)
         assert done.returncode == 1 and why in done.stderr, done.stderr
 
@@ -190,11 +255,15 @@ def test_log_lines(start_server, form):
     server = start_server("--log-format", form, "--log-probes", "false")
     for path in (b"/livez", b"/readyz", b"/metrics", b"/v1?colour=red", HOSTILE):
         wire.ask(server.port, b"GET " + path + b" HTTP/1.1\r\n" + CLOSE)
-    wire.ask(server.port, b"G\x1b\"T /v1 HTTP/1.1\r\n" + CLOSE)
+    wire.ask(server.port, b'G\x1b"T /v1 HTTP/1.1\r\n' + CLOSE)
 
     def lines():
-        return [line for line in server.log_text().splitlines()
-                if not line.startswith(("posencd", "Open http", "  curl"))]
+        return [
+            line
+            for line in server.log_text().splitlines()
+            if not line.startswith(("posencd", "Open http", "  curl"))
+        ]
+
     assert wire.eventually(lambda: len(lines()) == 3), lines()
     assert all(line.isascii() and line.isprintable() and len(line) < 1500 for line in lines())
     if form == "text":
@@ -204,6 +273,10 @@ def test_log_lines(start_server, form):
         return
     first, second, third = map(json.loads, lines())
     assert tuple(first[key] for key in ("client", "path", "query", "problem")) == (
-        "127.0.0.1", "/v1", "colour=red", "unknown-parameter")
+        "127.0.0.1",
+        "/v1",
+        "colour=red",
+        "unknown-parameter",
+    )
     assert '"},{"status":200}\\x1b[31m\x80\xff' in second["query"] and second["query"][-3:] == "..."
     assert (third["method"], third["problem"]) == ('G\x1b"T', "method-not-allowed")

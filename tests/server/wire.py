@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Bytes on a socket, and what comes back."""
+
 import dataclasses
 import socket
 import time

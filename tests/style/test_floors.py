@@ -2,20 +2,22 @@
 """docs/internals/layers.md lists the folders of core/ and api/ from the ground up; a folder
 includes and calls those below it alone. So there is no circle between folders, and a reader of one
 needs to know only what is under it."""
+
 import functools
 import os
 import pathlib
 import re
 import subprocess
 
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 PAGE = (ROOT / "docs/internals/layers.md").read_text()
 
 # Words of HTTP and of a shell, which a library must not say to a program that links it.
-FOREIGN_WORDS = re.compile(r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELETE) |\bcurl\b"
-                           r"|\bshell\b|\bquote\b|(?<![\w-])--[a-z]")
+FOREIGN_WORDS = re.compile(
+    r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELETE) |\bcurl\b"
+    r"|\bshell\b|\bquote\b|(?<![\w-])--[a-z]"
+)
 
 
 @functools.cache
@@ -57,15 +59,23 @@ def symbols(layer):
             continue
         listed = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
         rows = [line.split()[-2:] for line in listed.splitlines()]
-        yield (str(source), {name for kind, name in rows if kind in "TDRBVWC"},
-               {name for kind, name in rows if kind == "U"})
+        yield (
+            str(source),
+            {name for kind, name in rows if kind in "TDRBVWC"},
+            {name for kind, name in rows if kind == "U"},
+        )
 
 
 def upward(layer, edges):
     """Edges (from, its folder, to, its folder) that do not run downwards."""
     rank = {name: floor for floor, name in enumerate(floors(layer))}
-    return sorted({f"{a} -> {b}" for a, of_a, b, of_b in edges
-                   if of_a != of_b and of_a and of_b and rank[of_a] < rank[of_b]})
+    return sorted(
+        {
+            f"{a} -> {b}"
+            for a, of_a, b, of_b in edges
+            if of_a != of_b and of_a and of_b and rank[of_a] < rank[of_b]
+        }
+    )
 
 
 def check_folders(layer):
@@ -83,8 +93,12 @@ def check_calls(layer):
     assert (BUILD / layer).is_dir(), "build first"
     objects = list(symbols(layer))
     home = {name: source for source, has, _ in objects for name in has}
-    edges = [(source, folder_of(source, layer), home[name], folder_of(home[name], layer))
-             for source, _, takes in objects for name in takes if name in home]
+    edges = [
+        (source, folder_of(source, layer), home[name], folder_of(home[name], layer))
+        for source, _, takes in objects
+        for name in takes
+        if name in home
+    ]
     assert len(edges) > 200
     assert not upward(layer, edges)
 
@@ -121,8 +135,11 @@ def test_the_core_is_seen_through_its_public_headers():
     for layer in ("api", "service", "server", "command", "bench", "tests", "examples", "include"):
         for path in (ROOT / layer).rglob("*"):
             name = str(path.relative_to(ROOT))
-            if path.suffix in (".c", ".h", ".cc") and not name.startswith(inside) and \
-                    re.search(r'^\s*#\s*include\s+"core/', path.read_text(), re.M):
+            if (
+                path.suffix in (".c", ".h", ".cc")
+                and not name.startswith(inside)
+                and re.search(r'^\s*#\s*include\s+"core/', path.read_text(), re.M)
+            ):
                 found.append(name)
     assert not found, found
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs commands, test programs and pytest, and counts the tests that passed and failed."""
+
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -70,9 +71,17 @@ def shell(command, env=None, quiet=False, timeout=3600, slot=a_slot):
     """Runs a command with its output shown (or kept, where it fails quietly) and returned. One that
     waits most of the time needs no slot: contextlib.nullcontext."""
     with slot():
-        process = subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
-                                 errors="replace", stdin=subprocess.DEVNULL)
+        process = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **(env or {})},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+        )
     if not quiet or process.returncode:
         print(process.stdout, end="", flush=True)
     return process
@@ -88,8 +97,10 @@ def make(*targets, build="build", cflags=None, compiler=None):
 
 
 def unit_programs(build):
-    names = sorted(glob.glob("tests/core/test_*.c", root_dir=ROOT) +
-                   glob.glob("tests/api/test_*.c", root_dir=ROOT))
+    names = sorted(
+        glob.glob("tests/core/test_*.c", root_dir=ROOT)
+        + glob.glob("tests/api/test_*.c", root_dir=ROOT)
+    )
     return [f"{build}/{name[:-2]}" for name in names]
 
 
@@ -131,8 +142,21 @@ def one(command, env=None):
 
 def pytest(*paths, env=None, python=".venv/bin/python", slot=a_slot):
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
-        process = shell([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-                         f"--junitxml={report.name}", *paths], env, slot=slot)
+        process = shell(
+            [
+                python,
+                "-m",
+                "pytest",
+                "-q",
+                "-rs",
+                "-p",
+                "no:cacheprovider",
+                f"--junitxml={report.name}",
+                *paths,
+            ],
+            env,
+            slot=slot,
+        )
         try:
             suites = xml.parse(report.name).getroot().iter("testsuite")
         except xml.ParseError:
@@ -152,8 +176,9 @@ def pytest(*paths, env=None, python=".venv/bin/python", slot=a_slot):
 
 def counting(command):
     """A program whose last line has the form of ours."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True,
-                               stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
     last = ""
     for last in process.stdout:
         print(last, end="", flush=True)

@@ -2,6 +2,7 @@
 """Which suites have passed on which tree. A tree is named by the hash that git would give to a
 commit of the files as they are now, so a note made before a commit holds after it. The notes are in
 .verified.json, which git ignores; `make clean` keeps them."""
+
 import fcntl
 import json
 import os
@@ -16,8 +17,14 @@ TREES_MAX = 8
 
 
 def git(*arguments, **environment):
-    return subprocess.run(["git", *arguments], cwd=ROOT, env={**os.environ, **environment},
-                          capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 def tree():
@@ -52,9 +59,15 @@ def note(name, suite, count, seconds):
     with open(f"{FILE}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         trees = read()
-        trees[name] = {**trees.pop(name, {}), suite: {
-            "passed": count.passed, "seconds": round(seconds),
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
+        trees[name] = {
+            **trees.pop(name, {}),
+            suite: {
+                "passed": count.passed,
+                "seconds": round(seconds),
+                "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            },
+        }
         FILE.with_suffix(".new").write_text(
-            json.dumps(dict(list(trees.items())[-TREES_MAX:]), indent=1) + "\n")
+            json.dumps(dict(list(trees.items())[-TREES_MAX:]), indent=1) + "\n"
+        )
         FILE.with_suffix(".new").rename(FILE)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The suites: what each runs, whether it is part of `make test`, and its time limit."""
+
 import contextlib
 import dataclasses
 import glob
@@ -10,15 +11,28 @@ import subprocess
 import sys
 import typing
 
-from .counting import (JOBS, ROOT, Count, counting, make, one, programs_to_run, pytest, shell,
-                       together, unit_programs)
+from .counting import (
+    JOBS,
+    ROOT,
+    Count,
+    counting,
+    make,
+    one,
+    programs_to_run,
+    pytest,
+    shell,
+    together,
+    unit_programs,
+)
 
 SANITIZE = "-O1 -g1 -fno-omit-frame-pointer -fsanitize="
 ASAN = SANITIZE + "address,undefined -fno-sanitize-recover=all"
 TSAN = SANITIZE + "thread"
 # A bit that an unsigned number shifts out is gone on purpose everywhere.
-UNDEFINED = (SANITIZE + "undefined,integer -fno-sanitize=unsigned-shift-base "
-             "-fno-sanitize-recover=all -fsanitize-ignorelist=tests/undefined.txt")
+UNDEFINED = (
+    SANITIZE + "undefined,integer -fno-sanitize=unsigned-shift-base "
+    "-fno-sanitize-recover=all -fsanitize-ignorelist=tests/undefined.txt"
+)
 
 
 def run_unit():
@@ -53,9 +67,13 @@ def run_every_allocation():
     kinds, others = requests_by_kind()
     env = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0"}
     whole = ["build/tests/api/check_allocations", "--routes", *kinds, *others]
-    return together([lambda: one(whole),
-                     lambda: one(["build/tests/api/check_allocations", "--ever", *kinds, *others]),
-                     lambda: one([sanitized, "--routes", *kinds], env)])
+    return together(
+        [
+            lambda: one(whole),
+            lambda: one(["build/tests/api/check_allocations", "--ever", *kinds, *others]),
+            lambda: one([sanitized, "--routes", *kinds], env),
+        ]
+    )
 
 
 def run_fuzz():
@@ -91,33 +109,64 @@ def run_server(env=None):
 
 def run_service():
     """Requests to the running service; the contract; recorded answers."""
-    return together([*integration(), lambda: pytest("tests/contract"),
-                     lambda: pytest("tests/recorded")])
+    return together(
+        [*integration(), lambda: pytest("tests/contract"), lambda: pytest("tests/recorded")]
+    )
 
 
 # One has an allocator of its own; the others are arithmetic that the plain build has shown.
-NOT_SANITIZED = ("test_attention_scratch", "test_accuracy", "test_hard_positions",
-                 "test_elementary", "test_exact_bounds", "test_table_bounds", "test_kerple_power",
-                 "test_sandwich", "test_sinusoidal_nd", "test_sinusoidal_2d", "test_all_sin")
+NOT_SANITIZED = (
+    "test_attention_scratch",
+    "test_accuracy",
+    "test_hard_positions",
+    "test_elementary",
+    "test_exact_bounds",
+    "test_table_bounds",
+    "test_kerple_power",
+    "test_sandwich",
+    "test_sinusoidal_nd",
+    "test_sinusoidal_2d",
+    "test_all_sin",
+)
 
 
 def sanitized_env(build, name):
-    return {"ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1",
-            "TSAN_OPTIONS": "exitcode=66:allocator_may_return_null=1",
-            "UBSAN_OPTIONS": "print_stacktrace=1",
-            "POSENC_SANITIZED": name, "POSENCD": f"{build}/posencd", "BUILD": build}
+    return {
+        "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1",
+        "TSAN_OPTIONS": "exitcode=66:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "POSENC_SANITIZED": name,
+        "POSENCD": f"{build}/posencd",
+        "BUILD": build,
+    }
 
 
 def run_sanitized(build="build-asan", cflags=ASAN, name="ASan and UBSan"):
     """Unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    lighter = [p for p in unit_programs(build) if not p.endswith(NOT_SANITIZED) and
-               not (name == "TSan" and p.endswith("test_memory"))]
-    if not make(f"{build}/posencd", f"{build}/posenc", f"{build}/tests/core/check_kernels",
-                f"{build}/tests/fuzz/replay", *lighter, build=build, cflags=cflags):
+    lighter = [
+        p
+        for p in unit_programs(build)
+        if not p.endswith(NOT_SANITIZED) and not (name == "TSan" and p.endswith("test_memory"))
+    ]
+    if not make(
+        f"{build}/posencd",
+        f"{build}/posenc",
+        f"{build}/tests/core/check_kernels",
+        f"{build}/tests/fuzz/replay",
+        *lighter,
+        build=build,
+        cflags=cflags,
+    ):
         return Count(0, 1)
     env = sanitized_env(build, name)
-    return together([*integration(env), lambda: one([f"{build}/tests/core/check_kernels"], env),
-                     lambda: replay(build, env), *programs_to_run(lighter, env)])
+    return together(
+        [
+            *integration(env),
+            lambda: one([f"{build}/tests/core/check_kernels"], env),
+            lambda: replay(build, env),
+            *programs_to_run(lighter, env),
+        ]
+    )
 
 
 def run_sanitized_server():
@@ -138,8 +187,12 @@ def run_threads():
 def run_undefined():
     """clang sees what gcc does not: offsets from NULL, and whole numbers that pass their end in a
     function that is not marked."""
-    marked = [line for folder in ("core", "api") for path in (ROOT / folder).rglob("*.[ch]")
-              for line in re.findall(r'_WRAPS\("(.*?)"\)', path.read_text())]
+    marked = [
+        line
+        for folder in ("core", "api")
+        for path in (ROOT / folder).rglob("*.[ch]")
+        for line in re.findall(r'_WRAPS\("(.*?)"\)', path.read_text())
+    ]
     print(f"{len(marked)} functions are marked: {', '.join(sorted(set(marked)))}", flush=True)
     build = "build-undefined"
     programs = [p for p in unit_programs(build) if not p.endswith(NOT_SANITIZED)]
@@ -154,8 +207,14 @@ def run_isas():
     for isa in shell(["build/tests/core/check_kernels", "--list"]).stdout.split()[1:]:
         print(f"-- POSENC_ISA={isa}", flush=True)
         env = {"POSENC_ISA": isa}
-        count.add(together([lambda env=env: pytest("tests/integration", env=env),
-                            *programs_to_run(unit_programs("build"), env)]))
+        count.add(
+            together(
+                [
+                    lambda env=env: pytest("tests/integration", env=env),
+                    *programs_to_run(unit_programs("build"), env),
+                ]
+            )
+        )
     return count
 
 
@@ -189,8 +248,11 @@ QEMU_ARM = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
 PORTS = [
     ("clang", {"compiler": "clang"}, ()),
     ("musl", {"compiler": "musl-gcc", "more": ("LDFLAGS=-static",)}, ()),
-    ("wasm", {"compiler": "clang --target=wasm32-wasi"},
-     ("node", "--no-warnings", "tests/ports/wasi.mjs")),
+    (
+        "wasm",
+        {"compiler": "clang --target=wasm32-wasi"},
+        ("node", "--no-warnings", "tests/ports/wasi.mjs"),
+    ),
     ("aarch64", {"compiler": "aarch64-linux-gnu-gcc"}, (*QEMU_ARM, "-cpu", "max,sve256=on")),
 ]
 # The instruction sets that a machine other than this one has; kernels for it `make arm` checks.
@@ -287,8 +349,10 @@ def run_sweep():
 def run_parity():
     """transformers itself, in an environment of its own: torch is large and for this alone."""
     python, wanted = "build/parity/bin/python", "tests/parity/requirements.txt"
-    if shell([sys.executable, "-m", "venv", "build/parity"]).returncode or \
-       shell([python, "-m", "pip", "install", "-q", "-r", wanted]).returncode:
+    if (
+        shell([sys.executable, "-m", "venv", "build/parity"]).returncode
+        or shell([python, "-m", "pip", "install", "-q", "-r", wanted]).returncode
+    ):
         return Count(0, 1)
     return pytest("tests/parity", python=python)
 
@@ -363,8 +427,10 @@ def run_python():
 
 def run_wheels():
     """The wheels of a release, for two machines and glibc 2.28."""
-    if shell(["tools/setup", "wheels"]).returncode or \
-       shell([".venv/bin/python", "clients/python/release/wheels.py"], quiet=True).returncode:
+    if (
+        shell(["tools/setup", "wheels"]).returncode
+        or shell([".venv/bin/python", "clients/python/release/wheels.py"], quiet=True).returncode
+    ):
         return Count(0, 1)
     return pytest("clients/python/release")
 
@@ -439,8 +505,16 @@ SUITES = [
 
 def build_all():
     """What the suites run, in build/."""
-    return make("all", "build/tests/core/check_kernels", "build/tests/api/check_numbers",
-                "build/tests/core/check_samples", "build/tests/core/check_encodings",
-                "build/tests/core/check_wide", "build/tests/core/check_costs",
-                "build/tests/api/check_costs", "build/tests/api/check_allocations",
-                "build/tests/fuzz/replay", *unit_programs("build"))
+    return make(
+        "all",
+        "build/tests/core/check_kernels",
+        "build/tests/api/check_numbers",
+        "build/tests/core/check_samples",
+        "build/tests/core/check_encodings",
+        "build/tests/core/check_wide",
+        "build/tests/core/check_costs",
+        "build/tests/api/check_costs",
+        "build/tests/api/check_allocations",
+        "build/tests/fuzz/replay",
+        *unit_programs("build"),
+    )

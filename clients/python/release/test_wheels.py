@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The wheels of a release, each installed for its machine's Python (that of 64-bit ARM runs under
 qemu): every recorded answer, and nothing taken of a C library younger than 2.28."""
+
 import os
 import pathlib
 import re
@@ -19,8 +20,9 @@ MACHINES = {  # what runs a program of it, and its Python
 
 
 def output(*command, **env):
-    done = subprocess.run(list(map(str, command)), capture_output=True, cwd=ROOT, text=True,
-                          env={**os.environ, **env})
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, cwd=ROOT, text=True, env={**os.environ, **env}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -36,15 +38,35 @@ def installed(machine, tmp_path_factory):
     folder, (wheel,) = tmp_path_factory.mktemp(machine), (BUILD / "whole").glob(f"*_{machine}.whl")
     platform = re.search(rf"py3-none-(manylinux_2_(\d+)_{machine})", wheel.name)
     assert int(platform[2]) <= 28
-    output(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps",
-           "--platform", platform[1], "--only-binary=:all:", "--target", folder, wheel)
+    output(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--platform",
+        platform[1],
+        "--only-binary=:all:",
+        "--target",
+        folder,
+        wheel,
+    )
     return folder
 
 
 def test_every_recorded_answer(machine, installed):
     runner, python = MACHINES[machine]
-    told = output(*runner, python, "-m", "pytest", "-q", "clients/python/tests/test_recorded.py",
-                  PYTHONPATH=str(installed))
+    told = output(
+        *runner,
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "clients/python/tests/test_recorded.py",
+        PYTHONPATH=str(installed),
+    )
     assert "1 passed" in told
 
 

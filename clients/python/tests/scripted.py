@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A server that answers from a script and records what arrives, and a door that records requests
 instead of sending them."""
+
 import contextlib
 import dataclasses
 import json
@@ -19,8 +20,10 @@ NEVER = None  # no answer, until the client leaves
 
 def refusal(status=503, retry_after="0", text="busy"):
     field = f"Retry-After: {retry_after}\r\n" if retry_after is not None else ""
-    return (f"HTTP/1.1 {status} No\r\n{field}Content-Type: text/plain\r\n"
-            f"Content-Length: {len(text)}\r\n\r\n{text}").encode()
+    return (
+        f"HTTP/1.1 {status} No\r\n{field}Content-Type: text/plain\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n{text}"
+    ).encode()
 
 
 @dataclasses.dataclass
@@ -119,6 +122,7 @@ def closed_port():
 
 # ---- requests that are not sent ------------------------------------------------------------------
 
+
 class Sent(Exception):
     """In place of an answer."""
 
@@ -144,11 +148,15 @@ def recording(*answers):
 
 def reply(body, media_type="application/json", status=200, parts=None, **fields):
     import numpy as np
-    names = {"Content-Type": media_type, **{name.replace("_", "-"): value
-                                            for name, value in fields.items()}}
+
+    names = {
+        "Content-Type": media_type,
+        **{name.replace("_", "-"): value for name, value in fields.items()},
+    }
     pieces = [body] if parts is None else parts
-    return Reply(status, names, tuple(np.frombuffer(bytearray(piece), np.uint8)
-                                      for piece in pieces))
+    return Reply(
+        status, names, tuple(np.frombuffer(bytearray(piece), np.uint8) for piece in pieces)
+    )
 
 
 @dataclasses.dataclass
@@ -170,15 +178,18 @@ def understood(request):
     if media_type.endswith("safetensors"):
         size = 8 + int.from_bytes(body[:8], "little")
         header = json.loads(body[8:size])
-        parameters |= {name.removeprefix("posenc."): text
-                       for name, text in header.pop("__metadata__", {}).items()}
+        parameters |= {
+            name.removeprefix("posenc."): text
+            for name, text in header.pop("__metadata__", {}).items()
+        }
         for name, one in header.items():
             begin, end = one["data_offsets"]
-            tensors[name] = (one["dtype"].lower(), one["shape"], body[size + begin:size + end])
+            tensors[name] = (one["dtype"].lower(), one["shape"], body[size + begin : size + end])
     elif media_type.endswith("json"):
         parameters |= json.loads(body)
         for name, array in _arrays.json_arrays(parameters.pop("tensors", {})):
             tensors[name] = (_arrays.dtype_name(array), list(array.shape), array.tobytes())
     parameters.pop("data_format", None)
-    return Understood(request.method, path, fields.get("Accept", ""), media_type, parameters,
-                      tensors)
+    return Understood(
+        request.method, path, fields.get("Accept", ""), media_type, parameters, tensors
+    )

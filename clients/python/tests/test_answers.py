@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: MIT
 """What the package makes of answers: refusals, warnings, reports, replies, and their reprs."""
+
 import asyncio
 import json
 import pickle
 import warnings
 
 import numpy
+import posenc
 import pytest
 import scripted
 
-import posenc
-
-PROBLEM = {"type": "/problems/x", "title": "A title", "status": 422, "detail": "a detail",
-           "code": "a-code", "hint": "a hint", "errors": [{"parameter": "p", "detail": "d"}]}
+PROBLEM = {
+    "type": "/problems/x",
+    "title": "A title",
+    "status": 422,
+    "detail": "a detail",
+    "code": "a-code",
+    "hint": "a hint",
+    "errors": [{"parameter": "p", "detail": "d"}],
+}
 
 
 def refused_by(reply):
@@ -23,10 +30,17 @@ def refused_by(reply):
 
 
 def test_a_refusal_has_the_members_of_its_problem():
-    found = refused_by(scripted.reply(json.dumps(PROBLEM).encode(), "application/problem+json",
-                                      422))
-    assert (found.status, found.code, found.title, found.detail, found.hint, found.errors) == \
-        (422, "a-code", "A title", "a detail", "a hint", PROBLEM["errors"])
+    found = refused_by(
+        scripted.reply(json.dumps(PROBLEM).encode(), "application/problem+json", 422)
+    )
+    assert (found.status, found.code, found.title, found.detail, found.hint, found.errors) == (
+        422,
+        "a-code",
+        "A title",
+        "a detail",
+        "a hint",
+        PROBLEM["errors"],
+    )
     assert found.problem == PROBLEM and str(found) == "a detail (a hint)"
     again = pickle.loads(pickle.dumps(found))
     assert again.problem == PROBLEM and str(again) == str(found)
@@ -49,8 +63,9 @@ def test_a_status_below_400_is_an_answer():
 
 
 def test_a_media_type_has_no_parameters():
-    client, _ = scripted.recording(scripted.reply(b'{"tensors": {}}',
-                                                  "application/json; charset=utf-8"))
+    client, _ = scripted.recording(
+        scripted.reply(b'{"tensors": {}}', "application/json; charset=utf-8")
+    )
     assert client.frequencies("rope").names == ()
 
 
@@ -58,29 +73,43 @@ def test_a_media_type_has_no_parameters():
 
 EMPTY = (2).to_bytes(8, "little") + b"{}"
 WARNED = {
-    "a header": scripted.reply(EMPTY, "application/x-safetensors",
-                               Encoding_Parameters='{"name": "x"}',
-                               Encoding_Warnings='["one", "two"]'),
+    "a header": scripted.reply(
+        EMPTY,
+        "application/x-safetensors",
+        Encoding_Parameters='{"name": "x"}',
+        Encoding_Warnings='["one", "two"]',
+    ),
     "JSON": scripted.reply(b'{"encoding": {"name": "x"}, "warnings": ["one", "two"], "more": 3}'),
 }
 
 
 @pytest.mark.parametrize("where", WARNED)
-@pytest.mark.parametrize("before,call", [
-    ((), lambda one: one.table("x")), ((), lambda one: one.view("x", "bias")),
-    ((), lambda one: one.rotate("x")), ((), lambda one: one.layout("a", "b")),
-    ((scripted.reply(b'{"encoding": {"name": "x"}}'),), lambda one: one.table(config={"a": 1}))])
+@pytest.mark.parametrize(
+    "before,call",
+    [
+        ((), lambda one: one.table("x")),
+        ((), lambda one: one.view("x", "bias")),
+        ((), lambda one: one.rotate("x")),
+        ((), lambda one: one.layout("a", "b")),
+        ((scripted.reply(b'{"encoding": {"name": "x"}}'),), lambda one: one.table(config={"a": 1})),
+    ],
+)
 def test_warnings_are_of_the_line_that_calls(where, before, call):
     client, _ = scripted.recording(*before, WARNED[where])
     with pytest.warns(posenc.EncodingWarning) as warned:
         found = call(client)
-    assert [(str(one.message), one.filename) for one in warned] == \
-        [("one", __file__), ("two", __file__)]
+    assert [(str(one.message), one.filename) for one in warned] == [
+        ("one", __file__),
+        ("two", __file__),
+    ]
     assert found.warnings == ("one", "two") and found.encoding == {"name": "x"}
     assert found.info == ({"more": 3} if where == "JSON" else {})
     again = pickle.loads(pickle.dumps(found))
-    assert (again.encoding, again.warnings, again.info) == \
-        (found.encoding, found.warnings, found.info)
+    assert (again.encoding, again.warnings, again.info) == (
+        found.encoding,
+        found.warnings,
+        found.info,
+    )
 
 
 def test_warnings_with_asyncio(url):
@@ -103,9 +132,11 @@ def test_answers_without_warnings_warn_of_nothing():
 
 # ---- how they are shown --------------------------------------------------------------------------
 
+
 def test_arrays_are_shown_by_names_types_and_shapes():
-    found = posenc.rotate("rope", q=numpy.zeros((1, 2, 3, 4), "f2"), axes="bhsd", layout="half",
-                          start=0)
+    found = posenc.rotate(
+        "rope", q=numpy.zeros((1, 2, 3, 4), "f2"), axes="bhsd", layout="half", start=0
+    )
     assert repr(found) == "Tensors(q: float16[1, 2, 3, 4])"
     assert "q" in dir(found) and "as_dict" in dir(found)
 
@@ -133,6 +164,7 @@ def test_other_objects_are_shown_by_what_they_are():
 
 # ---- a service of one's own ----------------------------------------------------------------------
 
+
 def test_settings_are_those_of_the_service():
     """Beside those that are not given, which are far; None is not given."""
     for settings in ({"dim_max": 8}, {"dim_max": 8, "tables": None}):
@@ -143,7 +175,7 @@ def test_settings_are_those_of_the_service():
     with pytest.raises(posenc.Refused, match="--json-body-max"):
         narrow.table("rope", dim=4, positions=positions)
     told = posenc.Local().request("GET", "/v1").json()
-    assert told["limits"]["body_max"] == 2 ** 40 and told["limits"]["json_body_max"] == 2 ** 40
+    assert told["limits"]["body_max"] == 2**40 and told["limits"]["json_body_max"] == 2**40
     with pytest.raises(ValueError, match="setting:bool"):
         posenc.Local(bool=True).encodings()
     writes = posenc.Local(anonymous_writes=True)

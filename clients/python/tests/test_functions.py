@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: MIT
 """The functions, in the process and against a server; the values are checked elsewhere."""
+
 import json
 import pathlib
 import pickle
 import threading
 
 import numpy
+import posenc
 import pytest
 
-import posenc
-
-LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
-         "rope_theta": 500000, "eos_token_id": [1, 2], "scale": float("inf")}
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "rope_theta": 500000,
+    "eos_token_id": [1, 2],
+    "scale": float("inf"),
+}
 Q = numpy.random.default_rng(0).standard_normal((1, 2, 5, 8)).astype(numpy.float32)
 ASKED = {
     "table": lambda door: door.table("rope", dim=8, length=3),
@@ -21,40 +27,66 @@ ASKED = {
     "object": lambda door: door.view({"name": "rope", "dim": 8, "base": 50}, "table", length=2),
     "frequencies": lambda door: door.frequencies("rope", dim=8, rope_type="linear", factor=2.0),
     "bias": lambda door: door.bias("alibi", heads=2, query_length=2, key_length=3, causal=True),
-    "weights": lambda door: door.bias("t5", weights=numpy.ones((32, 2), "f4"), query_length=2,
-                                      key_length=2),
-    "decay of weights": lambda door: door.view("t5", "decay", weights=numpy.ones((32, 2), "f4"),
-                                               max_offset=3),
-    "rotate": lambda door: door.rotate("rope", q=Q, k=Q[:, :1], axes="bhsd", layout="half",
-                                       positions=numpy.arange(5)),
-    "rotate by config": lambda door: door.rotate(q=Q, axes="bhsd", start=7, config={
-        "model_type": "llama", "head_dim": 8}),
+    "weights": lambda door: door.bias(
+        "t5", weights=numpy.ones((32, 2), "f4"), query_length=2, key_length=2
+    ),
+    "decay of weights": lambda door: door.view(
+        "t5", "decay", weights=numpy.ones((32, 2), "f4"), max_offset=3
+    ),
+    "rotate": lambda door: door.rotate(
+        "rope", q=Q, k=Q[:, :1], axes="bhsd", layout="half", positions=numpy.arange(5)
+    ),
+    "rotate by config": lambda door: door.rotate(
+        q=Q, axes="bhsd", start=7, config={"model_type": "llama", "head_dim": 8}
+    ),
     "rotate from to": lambda door: door.rotate(
-        q=Q, axes="bhsd", layout="half", start=0, from_encoding={"name": "rope", "base": 100},
-        to_encoding={"name": "rope", "base": 1000}),
+        q=Q,
+        axes="bhsd",
+        layout="half",
+        start=0,
+        from_encoding={"name": "rope", "base": 100},
+        to_encoding={"name": "rope", "base": 1000},
+    ),
     "attention": lambda door: door.attention("rope", q=Q, k=Q, v=Q, layout="half", causal=True),
     "attention with a mask": lambda door: door.attention(
-        "none", q=Q, k=Q, v=Q, window=2, softcap=3.0, sinks=numpy.zeros(Q.shape[1], Q.dtype),
-        mask=numpy.eye(Q.shape[2], dtype=bool)),
+        "none",
+        q=Q,
+        k=Q,
+        v=Q,
+        window=2,
+        softcap=3.0,
+        sinks=numpy.zeros(Q.shape[1], Q.dtype),
+        mask=numpy.eye(Q.shape[2], dtype=bool),
+    ),
     "embedding": lambda door: door.embedding("sinusoidal", x=Q[0], start=0, merge_mode="add"),
     "tokens": lambda door: door.embedding("sinusoidal", tokens=["to", "be"], dim=4),
     "layout": lambda door: door.layout("meta", "half", head_dim=8),
-    "rows": lambda door: door.layout(from_layout="meta", to_layout="half", head_dim=8,
-                                     kind="projection_rows",
-                                     w=numpy.arange(24, dtype="f4").reshape(8, 3)),
+    "rows": lambda door: door.layout(
+        from_layout="meta",
+        to_layout="half",
+        head_dim=8,
+        kind="projection_rows",
+        w=numpy.arange(24, dtype="f4").reshape(8, 3),
+    ),
 }
 REPORTS = {
     "config": lambda door: door.config(LLAMA, base=1000),
     "diagnose positions": lambda door: door.diagnose_positions(
-        numpy.arange(1, 4), attention_mask=numpy.array([1, 1, 1])),
+        numpy.arange(1, 4), attention_mask=numpy.array([1, 1, 1])
+    ),
     "diagnose": lambda door: door.diagnose("rope", inv_freq=numpy.array([1, 0.01])),
     "diagnose by config": lambda door: door.diagnose(
-        config=LLAMA, inv_freq=(500000.0 ** (-numpy.arange(64) / 64)).astype("f4")),
-    "compare": lambda door: door.compare({"name": "rope", "dim": 4}, LLAMA | {"head_dim": 4},
-                                         length=3),
+        config=LLAMA, inv_freq=(500000.0 ** (-numpy.arange(64) / 64)).astype("f4")
+    ),
+    "compare": lambda door: door.compare(
+        {"name": "rope", "dim": 4}, LLAMA | {"head_dim": 4}, length=3
+    ),
     "compare an array": lambda door: door.compare(
-        numpy.cos(numpy.outer(numpy.arange(3), [1, 0.01])), {"name": "rope", "dim": 4}, length=3,
-        part="cos"),
+        numpy.cos(numpy.outer(numpy.arange(3), [1, 0.01])),
+        {"name": "rope", "dim": 4},
+        length=3,
+        part="cos",
+    ),
     "encodings": lambda door: door.encodings(),
     "encoding": lambda door: door.encodings("rope"),
 }
@@ -62,8 +94,9 @@ WRONG = {
     "name": lambda door: door.table("rop", dim=8, length=3),
     "parameter": lambda door: door.table("rope", dim=8, lenght=3),
     "missing": lambda door: door.rotate("rope", q=Q, axes="bhsd", start=0),
-    "shape": lambda door: door.rotate("rope", q=Q, axes="bhsd", layout="half",
-                                      positions=numpy.arange(4)),
+    "shape": lambda door: door.rotate(
+        "rope", q=Q, axes="bhsd", layout="half", positions=numpy.arange(4)
+    ),
     "no json": lambda door: door.config("{"),
 }
 
@@ -103,8 +136,10 @@ def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
         def to_dict(self):
             return json.loads(text)
 
-    told = [posenc.config(one) for one in (json.loads(text), text, tmp_path,
-                                           str(tmp_path / "config.json"), Object())]
+    told = [
+        posenc.config(one)
+        for one in (json.loads(text), text, tmp_path, str(tmp_path / "config.json"), Object())
+    ]
     assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
 
 
@@ -126,8 +161,7 @@ def test_layers_that_differ_are_named():
     q = numpy.ones((1, 2, 1, 4), numpy.float32)
     with pytest.raises(ValueError, match="sliding_attention, full_attention"):
         posenc.rotate_in_place(None, q, config=gemma, axes="bshd")
-    posenc.rotate_in_place(None, q, config=gemma, axes="bshd", start=0,
-                           layer_type="full_attention")
+    posenc.rotate_in_place(None, q, config=gemma, axes="bshd", start=0, layer_type="full_attention")
     assert q[0, 1, 0, 0] != 1
 
 
@@ -180,8 +214,9 @@ def test_rotation_in_place_is_the_rotation():
     one, other = Q.copy(), Q.copy()
     posenc.rotate_in_place("rope", one, other, axes="bhsd", layout="half", start=3)
     assert one.tobytes() == other.tobytes() == expected.tobytes()
-    posenc.rotate_in_place(None, one, axes="bhsd", start=3, inverse=True,
-                           config={"model_type": "llama", "head_dim": 8})
+    posenc.rotate_in_place(
+        None, one, axes="bhsd", start=3, inverse=True, config={"model_type": "llama", "head_dim": 8}
+    )
     assert abs(one - Q).max() < 1e-6
     with pytest.raises(posenc.Refused, match="layot"):
         posenc.rotate_in_place("rope", other, axes="bhsd", layot="half", start=3)
@@ -221,13 +256,17 @@ REFUSED_IN_PLACE = {
     "a part of it": lambda good: ([good, good[:, :1]], {}),
     "the whole of it": lambda good: ([good[:, :1], good], {}),
     "bits of it": lambda good: ([good, good.view("i4").view("f4")], {}),
-    "half of it and more": lambda good: ([good, WHOLE[:Q.size].reshape(SHAPE),
-                                          WHOLE[4:Q.size + 4].reshape(SHAPE)], {}),
+    "half of it and more": lambda good: (
+        [good, WHOLE[: Q.size].reshape(SHAPE), WHOLE[4 : Q.size + 4].reshape(SHAPE)],
+        {},
+    ),
     "another dtype": lambda good: ([good], {"dtype": "f64"}),
     "text": lambda good: ([good], {"format": "json"}),
     "a parameter that is none": lambda good: ([good], {"layot": "half"}),
-    "a sum in a wider dtype": lambda good: ([good, Q.astype("f2")], {
-        "encoding": None, "from_encoding": "rope", "to_encoding": "rope"}),
+    "a sum in a wider dtype": lambda good: (
+        [good, Q.astype("f2")],
+        {"encoding": None, "from_encoding": "rope", "to_encoding": "rope"},
+    ),
 }
 
 
@@ -248,7 +287,7 @@ def test_all_are_rotated_in_place_or_none(name, turned):
 def test_neighbours_in_one_memory_are_rotated():
     """They share no byte; neither do empty arrays with anything."""
     both = numpy.concatenate([Q.ravel(), Q.ravel()])
-    q, k = both[:Q.size].reshape(SHAPE), both[Q.size:].reshape(SHAPE)
+    q, k = both[: Q.size].reshape(SHAPE), both[Q.size :].reshape(SHAPE)
     posenc.rotate_in_place("rope", k, q, **HOW)
     expected = posenc.rotate("rope", q=Q, **HOW).q
     assert q.tobytes() == k.tobytes() == expected.tobytes()

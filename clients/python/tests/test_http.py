@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The ways of HTTP, with and without asyncio: every option of connect and connect_async,
 connections that are kept or gone, refusals after which a request is sent again, progress."""
+
 import asyncio
 import inspect
 import io
@@ -9,12 +10,10 @@ import time
 import types
 
 import numpy
-import pytest
-import scripted
-from scripted import NEVER, OK, WHOLE, closed_port, refusal, server
-
 import posenc
+import pytest
 from posenc import _http
+from scripted import NEVER, OK, WHOLE, closed_port, refusal, server
 
 BUSY = refusal()
 Q = numpy.ones((1, 1, 2, 4), "f4")
@@ -62,8 +61,11 @@ def slept(monkeypatch):
 
 # ---- addresses, tokens, fields -------------------------------------------------------------------
 
-@pytest.mark.parametrize("path,expected", [("", ""), ("/", ""), ("/base", "/base"),
-                                           ("/base/", "/base"), ("/a/b//", "/a/b")])
+
+@pytest.mark.parametrize(
+    "path,expected",
+    [("", ""), ("/", ""), ("/base", "/base"), ("/base/", "/base"), ("/a/b//", "/a/b")],
+)
 def test_a_path_in_front(way, path, expected):
     with server([WHOLE]) as found:
         assert way(found.url + path, catalogue) == [{}]
@@ -72,8 +74,11 @@ def test_a_path_in_front(way, path, expected):
 
 def test_fields_of_a_request(way):
     with server([WHOLE, refusal(404)]) as found:
-        way(found.url, lambda remote: remote.compare("rope", "alibi", note="x" * 99),
-            lambda remote: remote.request("PUT", "/v1/x", b"body", {"X-More": "kept"}))
+        way(
+            found.url,
+            lambda remote: remote.compare("rope", "alibi", note="x" * 99),
+            lambda remote: remote.request("PUT", "/v1/x", b"body", {"X-More": "kept"}),
+        )
     posted, put = found.requests
     assert posted.line == "POST /v1/comparison HTTP/1.1"
     assert posted.fields["content-type"] == posted.fields["accept"] == "application/json"
@@ -86,8 +91,12 @@ def test_fields_of_a_request(way):
 
 
 def test_a_body_of_tensors_arrives(way):
-    answer = OK.replace(b"json", b"x-safetensors").replace(b": 2", b": 10") + \
-        b"\r\n" + (2).to_bytes(8, "little") + b"{}"
+    answer = (
+        OK.replace(b"json", b"x-safetensors").replace(b": 2", b": 10")
+        + b"\r\n"
+        + (2).to_bytes(8, "little")
+        + b"{}"
+    )
     with server([answer]) as found:
         way(found.url, lambda remote: remote.rotate("rope", q=Q, **ROTATION))
     assert found.requests[0].body.endswith(Q.tobytes())
@@ -127,6 +136,7 @@ def test_what_is_no_address(url):
 
 # ---- requests that are sent again ----------------------------------------------------------------
 
+
 @pytest.mark.parametrize("retries", [0, 1, 3, None])
 def test_retries(way, retries, slept):
     """As often as `retries` says, which is 4 where it is not given."""
@@ -141,20 +151,32 @@ def test_retries(way, retries, slept):
     assert slept == [0] * 2 * times
 
 
-@pytest.mark.parametrize("after,seconds", [("0", 0), ("3", 3), ("30", 30), ("31", 30),
-                                           ("86400", 30), ("9" * 400, 30)])
+@pytest.mark.parametrize(
+    "after,seconds", [("0", 0), ("3", 3), ("30", 30), ("31", 30), ("86400", 30), ("9" * 400, 30)]
+)
 def test_the_seconds_of_retry_after_have_a_bound(way, after, seconds, slept):
     with server([refusal(retry_after=after), WHOLE]) as found:
         assert way(found.url, catalogue) == [{}]
     assert slept == [seconds]
 
 
-@pytest.mark.parametrize("answer", [
-    refusal(retry_after=None), refusal(retry_after="-1"), refusal(retry_after="soon"),
-    refusal(retry_after=""), refusal(429), refusal(500), refusal(504), refusal(413), refusal(200)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refusal(retry_after=None),
+        refusal(retry_after="-1"),
+        refusal(retry_after="soon"),
+        refusal(retry_after=""),
+        refusal(429),
+        refusal(500),
+        refusal(504),
+        refusal(413),
+        refusal(200),
+    ],
+)
 def test_what_is_not_sent_again(way, answer, slept):
     with server([answer]) as found:
-        reply, = way(found.url, lambda remote: remote.request("GET", "/v1"))
+        (reply,) = way(found.url, lambda remote: remote.request("GET", "/v1"))
     assert len(found.requests) == 1 and not slept
     assert reply.status == int(answer[9:12]) and reply.text == "busy"
 
@@ -167,6 +189,7 @@ def test_it_is_really_waited(way):
 
 
 # ---- failures ------------------------------------------------------------------------------------
+
 
 def test_a_port_without_a_server_is_named(way):
     url = f"http://127.0.0.1:{closed_port()}/base"
@@ -212,6 +235,7 @@ def test_a_failure_travels_between_processes():
 
 # ---- connections ---------------------------------------------------------------------------------
 
+
 def test_a_connection_is_kept_and_closed_at_the_end(way):
     with server([WHOLE, WHOLE, WHOLE, NEVER]) as found:
         assert way(found.url, *[catalogue] * 3) == [{}, {}, {}]
@@ -249,6 +273,7 @@ def test_connections_are_closed_by_close():
 
 def test_a_with_block_closes_its_connections():
     """Themselves, whether or not garbage collection would."""
+
     async def ask(url):
         async with posenc.connect_async(url) as remote:
             await remote.encodings()
@@ -258,7 +283,7 @@ def test_a_with_block_closes_its_connections():
     with server([WHOLE, NEVER]) as found:
         with posenc.connect(found.url) as remote:
             remote.encodings()
-            idle, = remote._connections._idle
+            (idle,) = remote._connections._idle
             assert idle.sock is not None
         assert idle.sock is None and not remote._connections._idle
     with server([WHOLE, NEVER]) as found:
@@ -281,8 +306,10 @@ def test_a_connection_is_made_anew_where_the_server_closed_it():
 
 
 def test_answers_without_a_length_and_without_a_body(way):
-    chunked = (b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-               b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    chunked = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    )
     empty = b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n"
     with server([chunked, empty, WHOLE]) as found:
         first, second, _ = way(found.url, *[lambda remote: remote.request("GET", "/v1")] * 3)
@@ -291,6 +318,7 @@ def test_answers_without_a_length_and_without_a_body(way):
 
 
 # ---- progress ------------------------------------------------------------------------------------
+
 
 class Bar:
     """In place of tqdm."""
@@ -330,8 +358,9 @@ def test_a_function_is_told_of_each_piece(bars):
     for sent in (500, 0):  # small transfers too
         told = []
         transferred(lambda *how: told.append(how), sent=sent)
-        assert told == [("send", done, 500) for done in range(100, 600, 100) if sent] + \
-            [("receive", done, 1000) for done in range(100, 1100, 100)]
+        assert told == [("send", done, 500) for done in range(100, 600, 100) if sent] + [
+            ("receive", done, 1000) for done in range(100, 1100, 100)
+        ]
     assert not bars
 
 
@@ -340,16 +369,26 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("progress,terminal,from_size,shown", [
-    (True, False, 0, True), (True, True, 0, True), (None, True, 0, True), (None, False, 0, False),
-    (False, True, 0, False), (None, True, 2000, False), (True, False, 2000, False)])
+@pytest.mark.parametrize(
+    "progress,terminal,from_size,shown",
+    [
+        (True, False, 0, True),
+        (True, True, 0, True),
+        (None, True, 0, True),
+        (None, False, 0, False),
+        (False, True, 0, False),
+        (None, True, 2000, False),
+        (True, False, 2000, False),
+    ],
+)
 def test_bars(bars, monkeypatch, progress, terminal, from_size, shown):
     """Of tqdm, where transfers are large: with True, or where stderr is a terminal."""
     monkeypatch.setattr(_http, "SHOWN_FROM", from_size)
     monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
     transferred(progress)
-    assert [(bar.desc, bar.total, bar.n, bar.closed) for bar in bars] == \
-        ([("send", 500, 500, True), ("receive", 1000, 1000, True)] if shown else [])
+    assert [(bar.desc, bar.total, bar.n, bar.closed) for bar in bars] == (
+        [("send", 500, 500, True), ("receive", 1000, 1000, True)] if shown else []
+    )
     assert _http.SHOWN_FROM == from_size
 
 
@@ -368,9 +407,11 @@ def test_bars_begin_at_16_mib():
 
 # ---- both ways, against the real server ----------------------------------------------------------
 
+
 def test_both_ways_have_the_same_options():
-    by_thread, by_task = (inspect.signature(one).parameters
-                          for one in (posenc.connect, posenc.connect_async))
+    by_thread, by_task = (
+        inspect.signature(one).parameters for one in (posenc.connect, posenc.connect_async)
+    )
     assert [*by_thread] == [*by_task, "progress"]
     assert all(one.default == by_thread[name].default for name, one in by_task.items())
 
@@ -402,14 +443,17 @@ def test_asyncio_has_the_same_functions(url):
                 remote.rotate("rope", q=q, axes="bhsd", layout="half", start=0),
                 remote.table(config=config, length=3),
                 remote.config(config),
-                remote.request("GET", "/v1/encodings/index/table?length=2&format=csv"))
+                remote.request("GET", "/v1/encodings/index/table?length=2&format=csv"),
+            )
             with pytest.raises(posenc.Refused, match="did you mean 'length'"):
                 await remote.table("rope", dim=8, lenght=1)
             return q, *found
 
     q, rotated, table, report, csv = asyncio.run(ask())
-    assert rotated.q.tobytes() == posenc.rotate("rope", q=q, axes="bhsd", layout="half",
-                                                start=0).q.tobytes()
+    assert (
+        rotated.q.tobytes()
+        == posenc.rotate("rope", q=q, axes="bhsd", layout="half", start=0).q.tobytes()
+    )
     assert table.names == ("cos", "sin") and report.encoding["name"] == "rope"
     assert csv.text.splitlines()[-1] == "1"
 
@@ -418,8 +462,9 @@ def test_a_refusal_while_a_body_is_sent_is_read():
     """The server closes the connection: what it had said before counts."""
     with posenc.connect(start_narrow()) as remote:
         with pytest.raises(posenc.Refused) as refused:
-            remote.rotate("rope", q=numpy.ones((1, 8, 4096, 128), "f4"), axes="bhsd",
-                          layout="half", start=0)
+            remote.rotate(
+                "rope", q=numpy.ones((1, 8, 4096, 128), "f4"), axes="bhsd", layout="half", start=0
+            )
     assert refused.value.status == 413 and "--body-max" in str(refused.value)
 
 
@@ -428,11 +473,13 @@ NARROW = []
 
 def start_narrow():
     from conftest import servers
+
     NARROW.append(servers.start("--body-max", "4KiB"))
     return NARROW[-1].url
 
 
 def teardown_module():
     from conftest import servers
+
     for running in NARROW:
         servers.finish(running)

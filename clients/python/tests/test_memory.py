@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Arrays of other libraries, and whose memory an array is."""
+
 import ctypes
 import gc
 import os
 
 import numpy
-import pytest
-
 import posenc
+import pytest
 from posenc import _arrays
 
 ROTATION = {"axes": "bhsd", "layout": "half", "start": 0}
-BITS = numpy.array([0x3f80, 0x4000, 0x3f00, 0xbf80], numpy.uint16).reshape(1, 1, 1, 4)
+BITS = numpy.array([0x3F80, 0x4000, 0x3F00, 0xBF80], numpy.uint16).reshape(1, 1, 1, 4)
 
 
 class Tensor:
@@ -48,8 +48,9 @@ def test_bfloat16_goes_in_and_comes_out():
     marked = posenc.rotate("rope", q=BITS.view(posenc.BF16), **ROTATION | {"start": 1}).q
     lent = posenc.rotate("rope", q=Tensor(BITS, code=4), **ROTATION | {"start": 1}).q
     assert marked.tobytes() == lent.tobytes() and marked.shape == BITS.shape
-    expected = posenc.rotate("rope", q=BITS.view(posenc.BF16).to_float32(),
-                             **ROTATION | {"start": 1}).q
+    expected = posenc.rotate(
+        "rope", q=BITS.view(posenc.BF16).to_float32(), **ROTATION | {"start": 1}
+    ).q
     assert abs(lent.view(numpy.uint16).view(posenc.BF16).to_float32() - expected).max() < 0.02
 
 
@@ -68,8 +69,9 @@ def test_bfloat16_with_strides_and_an_offset():
         lent = Tensor(part, code=4)
         assert _arrays.as_array(lent).view(numpy.uint16).tolist() == part.tolist()
     lent = Tensor(bits[2:], code=4)
-    lent.__class__ = type("Moved", (Tensor,), {
-        "__dlpack__": lambda self, **_: moved(Tensor.__dlpack__(self), 16)})
+    lent.__class__ = type(
+        "Moved", (Tensor,), {"__dlpack__": lambda self, **_: moved(Tensor.__dlpack__(self), 16)}
+    )
     assert _arrays._bf16_lent(lent).view(numpy.uint16).tolist() == bits[2:].tolist()
 
 
@@ -80,9 +82,15 @@ def test_what_no_service_takes_is_a_type_error():
         posenc.rotate("rope", q=Tensor(BITS, code=4, device=(2, 0)), **ROTATION)
 
 
-@pytest.mark.parametrize("array", [
-    numpy.ones((1, 2, 3, 8), "f4")[..., ::2], numpy.ones((1, 2, 3, 4), ">f4"),
-    numpy.ones((1, 3, 2, 4), "f4").swapaxes(1, 2)], ids=["strides", "big-endian", "transposed"])
+@pytest.mark.parametrize(
+    "array",
+    [
+        numpy.ones((1, 2, 3, 8), "f4")[..., ::2],
+        numpy.ones((1, 2, 3, 4), ">f4"),
+        numpy.ones((1, 3, 2, 4), "f4").swapaxes(1, 2),
+    ],
+    ids=["strides", "big-endian", "transposed"],
+)
 def test_arrays_of_any_order(array):
     plain = numpy.ascontiguousarray(array, "<f4")
     rotated = posenc.rotate("rope", q=array, **ROTATION).q

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The package as it is installed: types, examples, files."""
+
 import doctest
 import importlib.metadata
 import importlib.util
@@ -12,22 +13,27 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
+import posenc
 import pytest
 from conftest import ROOT
 
-import posenc
-
 PAGES = ("README.md", "docs/python.md", "clients/python/README.md")
-MODULES = [importlib.import_module(f"posenc.{found.name}")
-           for found in pkgutil.iter_modules(posenc.__path__)]
+MODULES = [
+    importlib.import_module(f"posenc.{found.name}")
+    for found in pkgutil.iter_modules(posenc.__path__)
+]
 
 # manylinux has a list of libraries that every system has; these are of it.
 OF_EVERY_SYSTEM = re.compile(r"(libc|libm|libz|ld-linux[\w-]*)\.so\.\d")
 
 
 def test_types_are_strict():
-    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", ROOT / "build/mypy"],
-                          cwd=ROOT / "clients/python", capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / "build/mypy"],
+        cwd=ROOT / "clients/python",
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert pathlib.Path(posenc.__file__).with_name("py.typed").is_file()
 
@@ -36,11 +42,15 @@ def test_the_examples_of_functions_run():
     """module=False: public classes say that they are of `posenc`, wherever they stand."""
     finder, ran = doctest.DocTestFinder(recurse=True), 0
     for module in MODULES:
-        objects = [value for value in vars(module).values()
-                   if getattr(value, "__module__", None) in (module.__name__, "posenc")]
+        objects = [
+            value
+            for value in vars(module).values()
+            if getattr(value, "__module__", None) in (module.__name__, "posenc")
+        ]
         for value in objects:
-            for test in finder.find(value, getattr(value, "__name__", "?"), module=False,
-                                    globs=dict(vars(module))):
+            for test in finder.find(
+                value, getattr(value, "__name__", "?"), module=False, globs=dict(vars(module))
+            ):
                 result = doctest.DocTestRunner().run(test)
                 assert result.failed == 0, test.name
                 ran += result.attempted
@@ -49,8 +59,9 @@ def test_the_examples_of_functions_run():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_pages_run(page, url, tmp_path, monkeypatch):
-    (tmp_path / "config.json").write_text('{"model_type": "llama", "head_dim": 128, '
-                                          '"rope_theta": 500000}')
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "llama", "head_dim": 128, "rope_theta": 500000}'
+    )
     monkeypatch.chdir(tmp_path)
     text = "\n".join(re.findall(r"^```pycon\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S))
     text = text.replace("http://127.0.0.1:8080", url)
@@ -83,8 +94,11 @@ def test_the_command_is_the_program(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "llama", "head_dim": 128}')
     asked = [pathlib.Path(sys.prefix, "bin/posenc"), "config", tmp_path / "config.json"]
     done = subprocess.run(asked, capture_output=True, text=True)
-    assert done.stdout == posenc.request("POST", "/v1/config", b'{"model_type": "llama", '
-                                         b'"head_dim": 128}').text and done.returncode == 0
+    assert (
+        done.stdout
+        == posenc.request("POST", "/v1/config", b'{"model_type": "llama", "head_dim": 128}').text
+        and done.returncode == 0
+    )
     assert subprocess.run([*asked, "no=1"], capture_output=True).returncode != 0
 
 
@@ -99,15 +113,21 @@ def test_a_source_distribution_has_all_that_make_needs(tmp_path):
     subprocess.run(build, cwd=ROOT / "clients/python", check=True, capture_output=True)
     subprocess.run(["tar", "xzf", next(tmp_path.glob("*.tar.gz"))], cwd=tmp_path, check=True)
     native = next(tmp_path.glob("posenc-*/native"))
-    done = subprocess.run(["make", "-n", "python-files", "BUILD=build"], cwd=native,
-                          capture_output=True, text=True, env=os.environ | {"MAKEFLAGS": ""})
+    done = subprocess.run(
+        ["make", "-n", "python-files", "BUILD=build"],
+        cwd=native,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"MAKEFLAGS": ""},
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert not (native.parent / "src/posenc/_lib").exists()
 
 
 def test_the_licence_is_in_it():
-    texts = [file.read_text() for file in importlib.metadata.files("posenc")
-             if file.name == "LICENSE"]
+    texts = [
+        file.read_text() for file in importlib.metadata.files("posenc") if file.name == "LICENSE"
+    ]
     assert texts == [(ROOT / "LICENSE").read_text()]
 
 
@@ -116,8 +136,9 @@ def test_the_wheel_needs_the_c_library_alone():
     files = [pathlib.Path(file.locate()) for file in importlib.metadata.files("posenc")]
     libraries = [file for file in files if ".so" in file.name]
     assert any("site-packages" in str(file) for file in libraries), "it is installed by the suite"
-    tags = re.findall("^Tag: (.*)$", importlib.metadata.distribution("posenc").read_text("WHEEL"),
-                      re.M)
+    tags = re.findall(
+        "^Tag: (.*)$", importlib.metadata.distribution("posenc").read_text("WHEEL"), re.M
+    )
     assert tags and all(re.fullmatch(r"py3-none-manylinux_2_\d+_\w+", tag) for tag in tags)
     inside = {file.name for file in libraries}
     for file in libraries:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every recorded request through the package's own way into the process: status, fields, bytes."""
+
 import record
 import replay
-
 from posenc._library import Service
 from posenc._messages import Request
 

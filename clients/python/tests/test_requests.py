@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Every parameter of every function arrives at the service under its name, and every kind of value
 and array as it is. The requests are read and not sent."""
+
 import inspect
 import json
 import typing
 
 import numpy
+import posenc
 import pytest
 import scripted
-
-import posenc
 from posenc import _arrays
 from posenc._functions import Functions
 
@@ -34,8 +34,12 @@ FUNCTIONS = {
     "compare": (["rope", {"name": "alibi"}], "/v1/comparison", JSON, ("a", "b")),
 }
 # Tensors by argument, as lists of numbers too; other arguments that are arrays are tensors as well.
-TENSORS = {"rotate": {"q", "k"}, "attention": {"q", "k", "v"}, "embedding": {"x"},
-           "diagnose": {"inv_freq", "cos", "sin", "table", "q", "q_rotated"}}
+TENSORS = {
+    "rotate": {"q", "k"},
+    "attention": {"q", "k", "v"},
+    "embedding": {"x"},
+    "diagnose": {"inv_freq", "cos", "sin", "table", "q", "q_rotated"},
+}
 CONFIG = {"model_type": "llama", "head_dim": 8}
 
 
@@ -46,8 +50,10 @@ def hints(name):
 def keywords():
     for name in FUNCTIONS:
         for key, parameter in inspect.signature(getattr(posenc.Local, name)).parameters.items():
-            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD) and \
-                    key not in ("self", "config", "from_layout", "to_layout"):
+            if parameter.kind in (
+                parameter.KEYWORD_ONLY,
+                parameter.POSITIONAL_OR_KEYWORD,
+            ) and key not in ("self", "config", "from_layout", "to_layout"):
                 yield name, key
 
 
@@ -97,10 +103,17 @@ def test_a_parameter_arrives_under_its_name(name, key):
         assert set(found.parameters) <= set(FUNCTIONS[name][3]) and not found.tensors
 
 
-@pytest.mark.parametrize("name,key", [
-    (name, key) for name, key in keywords()
-    if FUNCTIONS[name][1].count("/") == 2 and name not in ("config", "compare")
-    and hints(name)[key] is typing.Any and key != "dtype"])
+@pytest.mark.parametrize(
+    "name,key",
+    [
+        (name, key)
+        for name, key in keywords()
+        if FUNCTIONS[name][1].count("/") == 2
+        and name not in ("config", "compare")
+        and hints(name)[key] is typing.Any
+        and key != "dtype"
+    ],
+)
 def test_a_tensor_arrives_under_its_name(name, key):
     arguments = FUNCTIONS[name][0]
     found = sent(name, *arguments, **{key: Q})
@@ -119,9 +132,14 @@ def test_parameters_without_a_name_here_arrive_too(name):
     assert "of_tomorrow" not in nothing.parameters
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS
-                                  if name not in ("config", "compare", "layout", "positions",
-                                                  "diagnose_positions")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in FUNCTIONS
+        if name not in ("config", "compare", "layout", "positions", "diagnose_positions")
+    ],
+)
 def test_a_config_goes_along(name):
     found = sent(name, *FUNCTIONS[name][0], config=CONFIG)
     assert found.parameters["config"] == CONFIG
@@ -132,29 +150,63 @@ def test_a_config_goes_along(name):
 
 def test_signatures_name_what_the_contract_has():
     """Editors complete keywords; the keywords are those of each route."""
-    for name, least in (("table", 50), ("rotate", 40), ("attention", 70), ("diagnose", 15),
-                        ("compare", 12), ("layout", 5), ("config", 3), ("positions", 15)):
+    for name, least in (
+        ("table", 50),
+        ("rotate", 40),
+        ("attention", 70),
+        ("diagnose", 15),
+        ("compare", 12),
+        ("layout", 5),
+        ("config", 3),
+        ("positions", 15),
+    ):
         for door in (posenc.Local, posenc.Remote, posenc.AsyncRemote):
             parameters = inspect.signature(getattr(door, name)).parameters
             named = [key for key, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
             assert len(named) >= least, name
-        assert inspect.signature(getattr(posenc, name)).parameters.keys() == \
-            parameters.keys() - {"self"}
+        assert inspect.signature(getattr(posenc, name)).parameters.keys() == parameters.keys() - {
+            "self"
+        }
     named = inspect.signature(posenc.table).parameters.keys()
     assert {"dim", "base", "length", "rope_type"} <= named
-    own = {one["name"]: one["parameters"]["properties"]
-           for one in posenc.encodings("rope")["operations"]}
+    own = {
+        one["name"]: one["parameters"]["properties"]
+        for one in posenc.encodings("rope")["operations"]
+    }
     given = inspect.signature(posenc.view).parameters.keys()
-    assert not {key for view in own.values() for key in view} - set(given) - {
-        "format", "flat", "data_format", "download", "revision", "plot", "plot_columns",
-        "plot_width", "plot_height", "plot_scale", "colormap", "theme", "title", "lang"}
+    assert (
+        not {key for view in own.values() for key in view}
+        - set(given)
+        - {
+            "format",
+            "flat",
+            "data_format",
+            "download",
+            "revision",
+            "plot",
+            "plot_columns",
+            "plot_width",
+            "plot_height",
+            "plot_scale",
+            "colormap",
+            "theme",
+            "title",
+            "lang",
+        }
+    )
 
 
 # ---- views ---------------------------------------------------------------------------------------
 
-VIEW_PATHS = {"table": "table", "frequencies": "frequencies", "bias": "bias", "scale": "scale",
-              "decay": "analysis/decay", "similarity": "analysis/similarity",
-              "analysis/shift": "analysis/shift"}
+VIEW_PATHS = {
+    "table": "table",
+    "frequencies": "frequencies",
+    "bias": "bias",
+    "scale": "scale",
+    "decay": "analysis/decay",
+    "similarity": "analysis/similarity",
+    "analysis/shift": "analysis/shift",
+}
 
 
 @pytest.mark.parametrize("view", VIEW_PATHS)
@@ -164,8 +216,9 @@ def test_paths_and_formats_of_views(view):
     with pytest.raises(scripted.Sent):
         client.view("rope/x", view, dim=4)
     binary = view in ("table", "bias", "similarity")
-    assert requests[0].target == f"/v1/encodings/rope%2Fx/{VIEW_PATHS[view]}?dim=4" + \
-        ("" if binary else "&data_format=base64")
+    assert requests[0].target == f"/v1/encodings/rope%2Fx/{VIEW_PATHS[view]}?dim=4" + (
+        "" if binary else "&data_format=base64"
+    )
     assert dict(requests[0].fields) == {"Accept": SAFETENSORS if binary else JSON}
 
 
@@ -245,10 +298,22 @@ def test_the_text_of_a_config_is_not_written_anew():
 # ---- values --------------------------------------------------------------------------------------
 
 TEXTS = [
-    (True, "true"), (numpy.bool_(False), "false"), (3, "3"), (numpy.int64(-3), "-3"), (0.1, "0.1"),
-    (numpy.float32(0.5), "0.5"), (1e300, "1e+300"), ("a b", "a b"), (range(2, 5), "2..4"),
-    (range(0, 6, 2), "0,2,4"), (range(3, 3), ""), ([1, 2.5], "1,2.5"), ((1, True), "1,true"),
-    ([[1, 2], [3]], "1,2;3"), ([(1, 2), (3, 4)], "1,2;3,4"), (numpy.float64(numpy.inf), "inf"),
+    (True, "true"),
+    (numpy.bool_(False), "false"),
+    (3, "3"),
+    (numpy.int64(-3), "-3"),
+    (0.1, "0.1"),
+    (numpy.float32(0.5), "0.5"),
+    (1e300, "1e+300"),
+    ("a b", "a b"),
+    (range(2, 5), "2..4"),
+    (range(0, 6, 2), "0,2,4"),
+    (range(3, 3), ""),
+    ([1, 2.5], "1,2.5"),
+    ((1, True), "1,true"),
+    ([[1, 2], [3]], "1,2;3"),
+    ([(1, 2), (3, 4)], "1,2;3,4"),
+    (numpy.float64(numpy.inf), "inf"),
 ]
 
 
@@ -260,10 +325,16 @@ def test_the_text_of_a_value(value, text):
 
 
 VALUES = [
-    (range(2, 5), "2..4"), (numpy.float32(0.5), 0.5), (numpy.bool_(True), True),
-    (float("inf"), "Infinity"), (float("-inf"), "-Infinity"), ([float("nan"), 1.5], ["NaN", 1.5]),
-    ({"a": float("inf"), "b": 1.25}, {"a": "Infinity", "b": 1.25}), ((1, 2), [1, 2]),
-    ({"a": numpy.int32(4)}, {"a": 4}), ([numpy.array([1, 2])], [[1, 2]]),
+    (range(2, 5), "2..4"),
+    (numpy.float32(0.5), 0.5),
+    (numpy.bool_(True), True),
+    (float("inf"), "Infinity"),
+    (float("-inf"), "-Infinity"),
+    ([float("nan"), 1.5], ["NaN", 1.5]),
+    ({"a": float("inf"), "b": 1.25}, {"a": "Infinity", "b": 1.25}),
+    ((1, 2), [1, 2]),
+    ({"a": numpy.int32(4)}, {"a": 4}),
+    ([numpy.array([1, 2])], [[1, 2]]),
 ]
 
 
@@ -280,9 +351,16 @@ class Torch:
         return "torch.bfloat16"
 
 
-@pytest.mark.parametrize("dtype,name", [
-    ("f16", "f16"), (numpy.float64, "float64"), (numpy.dtype("<f2"), "float16"), (float, "float64"),
-    (Torch(), "bfloat16")])
+@pytest.mark.parametrize(
+    "dtype,name",
+    [
+        ("f16", "f16"),
+        (numpy.float64, "float64"),
+        (numpy.dtype("<f2"), "float16"),
+        (float, "float64"),
+        (Torch(), "bfloat16"),
+    ],
+)
 def test_the_name_of_a_dtype(dtype, name):
     assert sent("table", "rope", dtype=dtype).parameters == {"dtype": name}
 
@@ -290,8 +368,17 @@ def test_the_name_of_a_dtype(dtype, name):
 # ---- arrays --------------------------------------------------------------------------------------
 
 BITS = numpy.arange(16, dtype="u1")
-DTYPES = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "u32": "<u4",
-          "u8": "u1", "bool": "?", "bf16": posenc.BF16}
+DTYPES = {
+    "f64": "<f8",
+    "f32": "<f4",
+    "f16": "<f2",
+    "i64": "<i8",
+    "i32": "<i4",
+    "u32": "<u4",
+    "u8": "u1",
+    "bool": "?",
+    "bf16": posenc.BF16,
+}
 
 
 def of_dtype(name):
@@ -309,8 +396,13 @@ def test_arrays_of_every_dtype(name):
     assert sent("rotate", {"name": "rope", "base": 2}, base=1, q=array).tensors == {"q": expected}
     pieces = list(map(bytes, _arrays.safetensors_pieces({"b": Q, "a": array}, {"x": "y"})))
     whole = b"".join(pieces)
-    cuts = [[whole], [pieces[0], whole[len(pieces[0]):]], pieces, [whole[:30], whole[30:]],
-            [pieces[0] + whole[len(pieces[0]):len(pieces[0]) + 5], whole[len(pieces[0]) + 5:]]]
+    cuts = [
+        [whole],
+        [pieces[0], whole[len(pieces[0]) :]],
+        pieces,
+        [whole[:30], whole[30:]],
+        [pieces[0] + whole[len(pieces[0]) : len(pieces[0]) + 5], whole[len(pieces[0]) + 5 :]],
+    ]
     for parts in cuts:
         if len(parts[0]) < len(pieces[0]):
             continue  # the header comes as a whole
@@ -334,8 +426,8 @@ def test_the_header_of_a_body_is_aligned():
 
 
 def test_bits_of_bfloat16_are_their_numbers():
-    bits = numpy.array([0x3f80, 0xc000, 0x7f80, 0x0001], "u2").view(posenc.BF16)
-    assert bits.to_float32().tolist() == [1, -2, float("inf"), 2.0 ** -133]
+    bits = numpy.array([0x3F80, 0xC000, 0x7F80, 0x0001], "u2").view(posenc.BF16)
+    assert bits.to_float32().tolist() == [1, -2, float("inf"), 2.0**-133]
 
 
 @pytest.mark.parametrize("given,dtype", [([1, 2], "i64"), ([1.0, 2], "f32"), ([True], "bool")])
@@ -351,6 +443,7 @@ def test_arrays_that_are_not_in_order():
 
 
 # ---- arrays of a diagnosis and a comparison ------------------------------------------------------
+
 
 def test_a_diagnosis_takes_answers():
     """Under the names that they have; with and without what was expected."""
@@ -391,8 +484,12 @@ def test_a_request_is_sent_as_it_is():
         client.request("PUT", "/v1/x?y", b"body", {"If-Match": "*"})
     with pytest.raises(scripted.Sent):
         client.request("DELETE", "/v1/x")
-    assert (requests[0].method, requests[0].target, requests[0].fields, requests[0].body) == \
-        ("PUT", "/v1/x?y", (("If-Match", "*"),), (b"body",))
+    assert (requests[0].method, requests[0].target, requests[0].fields, requests[0].body) == (
+        "PUT",
+        "/v1/x?y",
+        (("If-Match", "*"),),
+        (b"body",),
+    )
     assert (requests[1].method, requests[1].fields, requests[1].body) == ("DELETE", (), ())
 
 

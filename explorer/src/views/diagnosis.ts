@@ -17,128 +17,213 @@ import "../style/diagnosis.css";
 
 /** The link names a sample; a file of one's own stays in this page. */
 function chosen(app: App) {
-  const { sample, file } = app.state.params, all = samples();
-  const known = sample && sample in all ? sample : file ? "" : "shifted";
-  return { sample: known, file, expected: app.state.params.expected ?? all[known]?.expected ?? "" };
+    const { sample, file } = app.state.params,
+        all = samples();
+    const known = sample && sample in all ? sample : file ? "" : "shifted";
+    return {
+        sample: known,
+        file,
+        expected: app.state.params.expected ?? all[known]?.expected ?? "",
+    };
 }
 
 function asked(app: App, { bytes, tensor }: Posted): Ask {
-  const wanted = meant(chosen(app).expected), named = tensor && !/\btensor=/.test(wanted);
-  const query = [named && `tensor=${tensor}`, wanted].filter(Boolean).join("&");
-  return { method: "POST", target: `/v1/diagnosis${query ? `?${query}` : ""}`, bytes,
-    type: "application/octet-stream" };
+    const wanted = meant(chosen(app).expected),
+        named = tensor && !/\btensor=/.test(wanted);
+    const query = [named && `tensor=${tensor}`, wanted].filter(Boolean).join("&");
+    return {
+        method: "POST",
+        target: `/v1/diagnosis${query ? `?${query}` : ""}`,
+        bytes,
+        type: "application/octet-stream",
+    };
 }
 
 interface Answers {
-  ask: Ask;
-  told: Report;
-  drawn: HTMLElement | null;
+    ask: Ask;
+    told: Report;
+    drawn: HTMLElement | null;
 }
 
 async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Promise<Answers> {
-  const { sample } = chosen(app);
-  const posted = own ?? { name: `${sample}.safetensors`,
-    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes],
-      `${sample}.safetensors`) };
-  const request = asked(app, posted), told = await app.api.ask<Report>(request, signal);
-  const [first] = told.candidates;
-  const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() =>
-    null);
-  return { ask: request, told, drawn: drawn ?? null };
+    const { sample } = chosen(app);
+    const posted = own ?? {
+        name: `${sample}.safetensors`,
+        bytes: new File(
+            [(await app.api.file(samples()[sample].table, signal)).bytes],
+            `${sample}.safetensors`,
+        ),
+    };
+    const request = asked(app, posted),
+        told = await app.api.ask<Report>(request, signal);
+    const [first] = told.candidates;
+    const drawn =
+        first && (await picture(app, await tensors(posted.bytes), first, signal).catch(() => null));
+    return { ask: request, told, drawn: drawn ?? null };
 }
 
 /** Parameters are in one text here, so that one control is at fault for each of them. */
 function expectedWrong(error: unknown): never {
-  if (!(error instanceof PosencError)) throw error;
-  const problem = error.problem as Problem, { code, detail = "" } = problem;
-  if (code === "not-found") problem.errors = [{ parameter: "encoding", detail }];
-  for (const one of problem.errors ?? []) if (one.parameter) {
-    if (!one.detail.includes(one.parameter)) one.detail = `${one.parameter}: ${one.detail}`;
-    one.parameter = "expected";
-  }
-  throw error;
+    if (!(error instanceof PosencError)) throw error;
+    const problem = error.problem as Problem,
+        { code, detail = "" } = problem;
+    if (code === "not-found") problem.errors = [{ parameter: "encoding", detail }];
+    for (const one of problem.errors ?? [])
+        if (one.parameter) {
+            if (!one.detail.includes(one.parameter)) one.detail = `${one.parameter}: ${one.detail}`;
+            one.parameter = "expected";
+        }
+    throw error;
 }
 
 function chips(app: App): HTMLElement {
-  const { sample } = chosen(app);
-  return h("div.choice", { role: "group", "aria-label": t("try one", "试一个") },
-    h("span", {}, t("or try one:", "或试一个：")),
-    ...Object.entries(samples()).map(([id, one]) => h("button.chip", { type: "button",
-      "aria-pressed": `${id === sample}`,
-      onclick: () => app.go({ sample: id, file: undefined, expected: undefined }, "push") },
-        one.name)));
+    const { sample } = chosen(app);
+    return h(
+        "div.choice",
+        { role: "group", "aria-label": t("try one", "试一个") },
+        h("span", {}, t("or try one:", "或试一个：")),
+        ...Object.entries(samples()).map(([id, one]) =>
+            h(
+                "button.chip",
+                {
+                    type: "button",
+                    "aria-pressed": `${id === sample}`,
+                    onclick: () =>
+                        app.go({ sample: id, file: undefined, expected: undefined }, "push"),
+                },
+                one.name,
+            ),
+        ),
+    );
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const result = h("div", { "aria-live": "polite" }), pictures = h("div");
-  const work = new Work(app, { pictures: [result, pictures], failed: () => app.shows([]) });
-  const input = h("input", { type: "file", hidden: true, multiple: true,
-    accept: ".safetensors,.npy", onchange: () => void take([...input.files ?? []]) });
-  const note = h("p.note"), tries = h("div");
-  const expected = h("input.expected", { type: "text", spellcheck: "false",
-    placeholder: "rope base 500000",
-    "aria-label": t("what it should be", "应该是什么"), "data-name": "expected",
-    onchange: () => app.go({ expected: expected.value || undefined }, "push") });
-  let own: Posted | undefined;
-  stage.append(
-    h("div.dropbox", {}, h("p", {}, t("Drop cos and sin, inv_freq, a table, or q with q_rotated: ",
-      "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated："),
-      h("kbd", {}, ".safetensors"), " ", h("kbd", {}, ".npy")),
-      h("button.chip", { type: "button", onclick: () => input.click() },
-        t("Choose a file…", "选择文件…")), input),
-    tries, h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected), note, result,
-      pictures);
+    const result = h("div", { "aria-live": "polite" }),
+        pictures = h("div");
+    const work = new Work(app, { pictures: [result, pictures], failed: () => app.shows([]) });
+    const input = h("input", {
+        type: "file",
+        hidden: true,
+        multiple: true,
+        accept: ".safetensors,.npy",
+        onchange: () => void take([...(input.files ?? [])]),
+    });
+    const note = h("p.note"),
+        tries = h("div");
+    const expected = h("input.expected", {
+        type: "text",
+        spellcheck: "false",
+        placeholder: "rope base 500000",
+        "aria-label": t("what it should be", "应该是什么"),
+        "data-name": "expected",
+        onchange: () => app.go({ expected: expected.value || undefined }, "push"),
+    });
+    let own: Posted | undefined;
+    stage.append(
+        h(
+            "div.dropbox",
+            {},
+            h(
+                "p",
+                {},
+                t(
+                    "Drop cos and sin, inv_freq, a table, or q with q_rotated: ",
+                    "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated：",
+                ),
+                h("kbd", {}, ".safetensors"),
+                " ",
+                h("kbd", {}, ".npy"),
+            ),
+            h(
+                "button.chip",
+                { type: "button", onclick: () => input.click() },
+                t("Choose a file…", "选择文件…"),
+            ),
+            input,
+        ),
+        tries,
+        h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected),
+        note,
+        result,
+        pictures,
+    );
 
-  async function take(files: File[]): Promise<void> {
-    if (!files.length) return;
-    try {
-      own = await joined(files);
-    } catch (error) {
-      return result.replaceChildren(failure(error));
+    async function take(files: File[]): Promise<void> {
+        if (!files.length) return;
+        try {
+            own = await joined(files);
+        } catch (error) {
+            return result.replaceChildren(failure(error));
+        }
+        if (app.state.params.file === own.name) return run();
+        app.go(
+            { sample: undefined, file: own.name, expected: own.axes && `axes=${own.axes}` },
+            "push",
+        );
     }
-    if (app.state.params.file === own.name) return run();
-    app.go({ sample: undefined, file: own.name, expected: own.axes && `axes=${own.axes}` }, "push");
-  }
 
-  function draw({ ask: request, told, drawn }: Answers): void {
-    result.replaceChildren(report(told), ...own ? [h("button.chip",
-      { type: "button", onclick: () => {
-      app.go({ view: "table" }, "push");
-      app.drop([own!.bytes as File]);
-    } }, t("show it as a table", "显示为编码表"))] : []);
-    pictures.replaceChildren(...drawn ? [drawn] : []);
-    app.shows([{ title: t("diagnosis", "诊断"), ask: request, formats: [] }]);
-  }
-
-  function run(): void {
-    const { file } = chosen(app), mine = file ? own : undefined;
-    if (file && !mine) {
-      note.textContent = t(`The link names ${file}, which is not in it: drop that file here.`,
-        `链接提到 ${file}，但文件不在链接里：请拖到这里。`);
-      return result.replaceChildren();
+    function draw({ ask: request, told, drawn }: Answers): void {
+        result.replaceChildren(
+            report(told),
+            ...(own
+                ? [
+                      h(
+                          "button.chip",
+                          {
+                              type: "button",
+                              onclick: () => {
+                                  app.go({ view: "table" }, "push");
+                                  app.drop([own!.bytes as File]);
+                              },
+                          },
+                          t("show it as a table", "显示为编码表"),
+                      ),
+                  ]
+                : []),
+        );
+        pictures.replaceChildren(...(drawn ? [drawn] : []));
+        app.shows([{ title: t("diagnosis", "诊断"), ask: request, formats: [] }]);
     }
-    note.textContent = mine ? t(`${mine.name} is posted for this answer and stored nowhere.`,
-      `${mine.name} 仅用于本次诊断，不会保存。`) : "";
-    work.run((signal) => ask(app, mine, signal).catch(expectedWrong), draw);
-  }
 
-  function update(): void {
-    if (app.dropped) return void take(app.dropped);
-    renew(tries, () => [chips(app)]);
-    if (document.activeElement !== expected) expected.value = chosen(app).expected.replace(/&/g,
-      " ");
-    run();
-  }
-  update();
-  return { update, leave: () => work.stop() };
+    function run(): void {
+        const { file } = chosen(app),
+            mine = file ? own : undefined;
+        if (file && !mine) {
+            note.textContent = t(
+                `The link names ${file}, which is not in it: drop that file here.`,
+                `链接提到 ${file}，但文件不在链接里：请拖到这里。`,
+            );
+            return result.replaceChildren();
+        }
+        note.textContent = mine
+            ? t(
+                  `${mine.name} is posted for this answer and stored nowhere.`,
+                  `${mine.name} 仅用于本次诊断，不会保存。`,
+              )
+            : "";
+        work.run((signal) => ask(app, mine, signal).catch(expectedWrong), draw);
+    }
+
+    function update(): void {
+        if (app.dropped) return void take(app.dropped);
+        renew(tries, () => [chips(app)]);
+        if (document.activeElement !== expected)
+            expected.value = chosen(app).expected.replace(/&/g, " ");
+        run();
+    }
+    update();
+    return { update, leave: () => work.stop() };
 }
 
 export const diagnosis: View = {
-  name: "diagnosis",
-  door: "debug",
-  title: () => t("Is my table right?", "我的编码表对吗？"),
-  accepts: () => ({ sample: Object.keys(samples()), file: "text", expected: "text" }),
-  lead: () => t("Drop what your code made. The mistake is named, with how to mend it.",
-    "拖入你的代码算出的结果，这里会指出错误和修正方法。"),
-  mount,
+    name: "diagnosis",
+    door: "debug",
+    title: () => t("Is my table right?", "我的编码表对吗？"),
+    accepts: () => ({ sample: Object.keys(samples()), file: "text", expected: "text" }),
+    lead: () =>
+        t(
+            "Drop what your code made. The mistake is named, with how to mend it.",
+            "拖入你的代码算出的结果，这里会指出错误和修正方法。",
+        ),
+    mount,
 };

@@ -12,5 +12,13 @@ import { sentenceView } from "./attention";
 import { diagnosis } from "./diagnosis";
 
 export const views: View[] = [
-  home, extension, table, precision, story, rotation, distance, sentenceView, diagnosis,
+    home,
+    extension,
+    table,
+    precision,
+    story,
+    rotation,
+    distance,
+    sentenceView,
+    diagnosis,
 ];

@@ -12,79 +12,137 @@ import { chapters, type Chapter } from "./story/chapters";
 import "../style/story.css";
 
 interface Choice {
-  step: number;
-  length: number;
+    step: number;
+    length: number;
 }
 
 function chosen(app: App, count: number): Choice {
-  const { step, length } = app.state.params;
-  return { step: Math.min(Math.max(+(step ?? 1), 1), count),
-    length: Math.max(2, +(length ?? 16) || 16) };
+    const { step, length } = app.state.params;
+    return {
+        step: Math.min(Math.max(+(step ?? 1), 1), count),
+        length: Math.max(2, +(length ?? 16) || 16),
+    };
 }
 
 function steps(app: App, all: Chapter[], step: number): HTMLElement {
-  return h("ol.steps", { "aria-label": t("chapters", "章节") }, ...all.map((one, i) => h("li", {},
-    h("button", { type: "button", "aria-current": i + 1 === step ? "step" : undefined,
-      onclick: () => app.go({ step: i + 1 }, "push") }, h("b", {}, i + 1), one.name))));
+    return h(
+        "ol.steps",
+        { "aria-label": t("chapters", "章节") },
+        ...all.map((one, i) =>
+            h(
+                "li",
+                {},
+                h(
+                    "button",
+                    {
+                        type: "button",
+                        "aria-current": i + 1 === step ? "step" : undefined,
+                        onclick: () => app.go({ step: i + 1 }, "push"),
+                    },
+                    h("b", {}, i + 1),
+                    one.name,
+                ),
+            ),
+        ),
+    );
 }
 
 function walk(app: App, count: number, step: number): HTMLElement {
-  const to = (next: number, words: string) => h("button.chip", { type: "button",
-    disabled: next < 1 || next > count, onclick: () => app.go({ step: next }, "push") }, words);
-  return h("div.walk", {}, to(step - 1, t("← back", "← 上一步")), to(step + 1, t("next →", "下一步 →")));
+    const to = (next: number, words: string) =>
+        h(
+            "button.chip",
+            {
+                type: "button",
+                disabled: next < 1 || next > count,
+                onclick: () => app.go({ step: next }, "push"),
+            },
+            words,
+        );
+    return h(
+        "div.walk",
+        {},
+        to(step - 1, t("← back", "← 上一步")),
+        to(step + 1, t("next →", "下一步 →")),
+    );
 }
 
 function mount(stage: HTMLElement, app: App): Mounted {
-  const all = chapters(app), top = h("div"), knobs = h("div.controls");
-  const words = h("div.chapter"), picture = h("div.panel.idea"), flaw = h("p.flaw"),
-    bottom = h("div");
-  const work = new Work(app, { pictures: [picture, flaw] });
-  let standing: Chapter | undefined;
-  stage.append(top, words, knobs, picture, flaw, bottom);
+    const all = chapters(app),
+        top = h("div"),
+        knobs = h("div.controls");
+    const words = h("div.chapter"),
+        picture = h("div.panel.idea"),
+        flaw = h("p.flaw"),
+        bottom = h("div");
+    const work = new Work(app, { pictures: [picture, flaw] });
+    let standing: Chapter | undefined;
+    stage.append(top, words, knobs, picture, flaw, bottom);
 
-  function show(chapter: Chapter, step: number): void {
-    standing?.leave?.();
-    standing = chapter;
-    top.replaceChildren(steps(app, all, step));
-    words.replaceChildren(h("h2", {}, chapter.title), h("p", {}, chapter.idea));
-    picture.replaceChildren(chapter.element);
-    bottom.replaceChildren(walk(app, all.length, step));
-    flaw.replaceChildren();
-  }
+    function show(chapter: Chapter, step: number): void {
+        standing?.leave?.();
+        standing = chapter;
+        top.replaceChildren(steps(app, all, step));
+        words.replaceChildren(h("h2", {}, chapter.title), h("p", {}, chapter.idea));
+        picture.replaceChildren(chapter.element);
+        bottom.replaceChildren(walk(app, all.length, step));
+        flaw.replaceChildren();
+    }
 
-  function update(): void {
-    const { step, length } = chosen(app, all.length), chapter = all[step - 1];
-    if (standing !== chapter) show(chapter, step);
-    renew(knobs, () => [
-      of("length", slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true,
-        value: Math.min(length, chapter.most), show: whole, change: (length) =>
-          app.go({ length }) })),
-      ...chapter.controls?.() ?? []]);
-    const asks = chapter.asks(Math.min(length, chapter.most));
-    app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET"
-      ? ["png", "svg", "npy"] : ["npy"] }]);
-    work.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string,
-      Tensor>>(ask, signal))),
-      (answers) => flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))));
-  }
-  update();
-  return {
-    update,
-    leave() {
-      work.stop();
-      standing?.leave?.();
-    },
-  };
+    function update(): void {
+        const { step, length } = chosen(app, all.length),
+            chapter = all[step - 1];
+        if (standing !== chapter) show(chapter, step);
+        renew(knobs, () => [
+            of(
+                "length",
+                slider({
+                    label: t("length", "长度"),
+                    min: 2,
+                    max: chapter.most,
+                    log: true,
+                    value: Math.min(length, chapter.most),
+                    show: whole,
+                    change: (length) => app.go({ length }),
+                }),
+            ),
+            ...(chapter.controls?.() ?? []),
+        ]);
+        const asks = chapter.asks(Math.min(length, chapter.most));
+        app.shows([
+            {
+                title: chapter.name,
+                ask: asks[0],
+                formats: asks[0].method === "GET" ? ["png", "svg", "npy"] : ["npy"],
+            },
+        ]);
+        work.run(
+            (signal) =>
+                Promise.all(
+                    asks.map((ask: Ask) => app.api.ask<Record<string, Tensor>>(ask, signal)),
+                ),
+            (answers) =>
+                flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))),
+        );
+    }
+    update();
+    return {
+        update,
+        leave() {
+            work.stop();
+            standing?.leave?.();
+        },
+    };
 }
 
 export const story: View = {
-  name: "story",
-  door: "understand",
-  accepts: () => ({ step: [1, 6, 1], length: [2, 4096, 1], frequency: [.05, 2] }),
-  title: () => t("Six steps to a turning vector", "六步走到旋转"),
-  lead: () =>
-    t("Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
-    "注意力本身不知道词的位置。下面是逐步演进的编码方法，每一步都修补前一步的缺陷。"),
-  mount,
+    name: "story",
+    door: "understand",
+    accepts: () => ({ step: [1, 6, 1], length: [2, 4096, 1], frequency: [0.05, 2] }),
+    title: () => t("Six steps to a turning vector", "六步走到旋转"),
+    lead: () =>
+        t(
+            "Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
+            "注意力本身不知道词的位置。下面是逐步演进的编码方法，每一步都修补前一步的缺陷。",
+        ),
+    mount,
 };
-

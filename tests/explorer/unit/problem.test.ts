@@ -10,48 +10,57 @@ import { told } from "../../../explorer/src/kit/problem";
 declare const ROOT: string;
 
 interface Problem {
-  code: string;
-  detail: string;
-  errors?: { parameter?: string; pointer?: string; detail: string }[];
+    code: string;
+    detail: string;
+    errors?: { parameter?: string; pointer?: string; detail: string }[];
 }
 
-const problems: Problem[] = readFileSync(`${ROOT}/tests/recorded/answers.jsonl`, "utf8").split("\n")
-  .flatMap((line) => line.includes("application/problem+json") ? [JSON.parse(line)] : [])
-  .flatMap(({ text }) => text?.startsWith("{") ? [JSON.parse(text)] : [])
-  .filter(({ status }) => [400, 413, 422, 503].includes(status));
+const problems: Problem[] = readFileSync(`${ROOT}/tests/recorded/answers.jsonl`, "utf8")
+    .split("\n")
+    .flatMap((line) => (line.includes("application/problem+json") ? [JSON.parse(line)] : []))
+    .flatMap(({ text }) => (text?.startsWith("{") ? [JSON.parse(text)] : []))
+    .filter(({ status }) => [400, 413, 422, 503].includes(status));
 
 /** Words of those who send requests. */
-const REQUESTS = new RegExp([
-  "/v1|/openapi|\\b(GET|POST|PUT|DELETE|HEAD|HTTP)\\b|\\b[Pp]arameters?\\b|JSON pointer",
-  "\\bheaders\\b|\\bheader [A-Z]|media type|in (a|the) query|\\bbody\\b|format=|--[a-z]",
-  'Content-|Tensor-|\\{"',
-].join("|"));
+const REQUESTS = new RegExp(
+    [
+        "/v1|/openapi|\\b(GET|POST|PUT|DELETE|HEAD|HTTP)\\b|\\b[Pp]arameters?\\b|JSON pointer",
+        "\\bheaders\\b|\\bheader [A-Z]|media type|in (a|the) query|\\bbody\\b|format=|--[a-z]",
+        'Content-|Tensor-|\\{"',
+    ].join("|"),
+);
 
 test("there are refusals to look at", () => assert.ok(problems.length > 200));
 
 test("no sentence has words of HTTP, and each says something", () => {
-  const wrong = problems.flatMap((problem) => {
-    const { title, mistakes } = told(new PosencError(422, problem), "http://h");
-    return [title, ...mistakes.map(({ words }) => words)]
-      .filter((words) => words.length < 8 || REQUESTS.test(words));
-  });
-  assert.deepEqual([...new Set(wrong)], []);
+    const wrong = problems.flatMap((problem) => {
+        const { title, mistakes } = told(new PosencError(422, problem), "http://h");
+        return [title, ...mistakes.map(({ words }) => words)].filter(
+            (words) => words.length < 8 || REQUESTS.test(words),
+        );
+    });
+    assert.deepEqual([...new Set(wrong)], []);
 });
 
 test("each mistake has its field", () => {
-  for (const problem of problems.filter(({ errors }) => errors)) {
-    const { mistakes } = told(new PosencError(422, problem), "http://h");
-    assert.deepEqual(mistakes.map(({ field, key }) => key ?? field),
-      problem.errors!.map(({ parameter, pointer }) => pointer?.slice(1).replace(/\//g, ".")
-        ?? parameter));
-  }
+    for (const problem of problems.filter(({ errors }) => errors)) {
+        const { mistakes } = told(new PosencError(422, problem), "http://h");
+        assert.deepEqual(
+            mistakes.map(({ field, key }) => key ?? field),
+            problem.errors!.map(
+                ({ parameter, pointer }) => pointer?.slice(1).replace(/\//g, ".") ?? parameter,
+            ),
+        );
+    }
 });
 
 test("a server that is gone is told apart from a refusal and from a fault of the page", () => {
-  const gone = told(new TypeError("Failed to fetch"), "http://h:1");
-  assert.ok(gone.again && gone.mistakes[0].words.includes("http://h:1"));
-  assert.ok(!gone.mistakes[0].words.includes("fetch"));
-  assert.notEqual(told(new Error("broke off"), null).title, gone.title);
-  assert.ok(told(new PosencError(503, { code: "busy", detail: "later" }), "http://h").again);
-  assert.ok(!told(new PosencError(422, { code: "out-of-range", detail: "low" }), "http://h").again);
+    const gone = told(new TypeError("Failed to fetch"), "http://h:1");
+    assert.ok(gone.again && gone.mistakes[0].words.includes("http://h:1"));
+    assert.ok(!gone.mistakes[0].words.includes("fetch"));
+    assert.notEqual(told(new Error("broke off"), null).title, gone.title);
+    assert.ok(told(new PosencError(503, { code: "busy", detail: "later" }), "http://h").again);
+    assert.ok(
+        !told(new PosencError(422, { code: "out-of-range", detail: "low" }), "http://h").again,
+    );
 });

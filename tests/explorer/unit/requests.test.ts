@@ -13,45 +13,60 @@ import type { App } from "../../../explorer/src/view";
 const app = { api: { origin: "http://h:1/base" } } as App;
 
 test("parameters are written once, and those that are absent not at all", () => {
-  assert.equal(query("/v1/x", { a: 1, b: "", c: undefined, d: "1,2", e: false, f: 0 }),
-    "/v1/x?a=1&d=1,2&e=false&f=0");
-  assert.equal(query("/v1/x", {}), "/v1/x");
-  assert.equal(linked("/v1/x?a=1&b=2", { b: 3, a: undefined }).target, "/v1/x?b=3");
+    assert.equal(
+        query("/v1/x", { a: 1, b: "", c: undefined, d: "1,2", e: false, f: 0 }),
+        "/v1/x?a=1&d=1,2&e=false&f=0",
+    );
+    assert.equal(query("/v1/x", {}), "/v1/x");
+    assert.equal(linked("/v1/x?a=1&b=2", { b: 3, a: undefined }).target, "/v1/x?b=3");
 });
 
 test("a request as curl and as Python has its parameters", () => {
-  const ask = get("/v1/encodings/rope/table", { dim: 8, cache: true, rope_type: "o'k" });
-  assert.equal(curl(app, ask, true),
-    `curl 'http://h:1/base/v1/encodings/rope/table?dim=8&cache=true&rope_type=o%27k'`);
-  assert.ok(python(app, ask)
-    .includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`));
-  assert.equal(quoted("it's"), `'it'\\''s'`);
+    const ask = get("/v1/encodings/rope/table", { dim: 8, cache: true, rope_type: "o'k" });
+    assert.equal(
+        curl(app, ask, true),
+        `curl 'http://h:1/base/v1/encodings/rope/table?dim=8&cache=true&rope_type=o%27k'`,
+    );
+    assert.ok(
+        python(app, ask).includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`),
+    );
+    assert.equal(quoted("it's"), `'it'\\''s'`);
 });
 
 test("a config is the same with and without its white space", () => {
-  const config = { a: [1, 2, [3]], "b c": "x  y\n\"", d: { e: null } };
-  assert.deepEqual(JSON.parse(pretty(config)), config);
-  assert.equal(dense(pretty(config)), JSON.stringify(config));
+    const config = { a: [1, 2, [3]], "b c": 'x  y\n"', d: { e: null } };
+    assert.deepEqual(JSON.parse(pretty(config)), config);
+    assert.equal(dense(pretty(config)), JSON.stringify(config));
 });
 
 test("a config without layers is of one kind", () => {
-  assert.equal(kinds({ encoding: null, unused: [], warnings: [] } as Config).length, 1);
-  const layers = [{ layers: [0], encoding: null }, { layers: [1], encoding: null }];
-  assert.deepEqual(kinds({ layers } as Config), layers);
+    assert.equal(kinds({ encoding: null, unused: [], warnings: [] } as Config).length, 1);
+    const layers = [
+        { layers: [0], encoding: null },
+        { layers: [1], encoding: null },
+    ];
+    assert.deepEqual(kinds({ layers } as Config), layers);
 });
 
 test("what a table should be may be written in several ways", () => {
-  const wanted = "encoding=rope&base=500000&rope_type=yarn";
-  for (const text of ["rope base 500000 rope_type yarn", "rope base=500000 rope_type=yarn",
-    "encoding=rope&base=500000&rope_type=yarn", "rope, base: 500000, rope_type: yarn"])
-    assert.deepEqual([...new URLSearchParams(meant(text))].sort(),
-      [...new URLSearchParams(wanted)].sort(), text);
+    const wanted = "encoding=rope&base=500000&rope_type=yarn";
+    for (const text of [
+        "rope base 500000 rope_type yarn",
+        "rope base=500000 rope_type=yarn",
+        "encoding=rope&base=500000&rope_type=yarn",
+        "rope, base: 500000, rope_type: yarn",
+    ])
+        assert.deepEqual(
+            [...new URLSearchParams(meant(text))].sort(),
+            [...new URLSearchParams(wanted)].sort(),
+            text,
+        );
 });
 
 test("a sentence is cut into words, Chinese into characters, and shuffled", () => {
-  assert.deepEqual(tokens("the dog  ran"), ["the", "dog", "ran"]);
-  assert.deepEqual(tokens("狗咬 man"), ["狗", "咬", "man"]);
-  assert.equal(tokens("").length, 1);
-  const words = tokens("a b c d e f");
-  assert.deepEqual(tokens(shuffled(words)).sort(), words);
+    assert.deepEqual(tokens("the dog  ran"), ["the", "dog", "ran"]);
+    assert.deepEqual(tokens("狗咬 man"), ["狗", "咬", "man"]);
+    assert.equal(tokens("").length, 1);
+    const words = tokens("a b c d e f");
+    assert.deepEqual(tokens(shuffled(words)).sort(), words);
 });

@@ -6,61 +6,76 @@ import { scaleOf, ticksOf } from "../../../explorer/src/kit/scales";
 import { random } from "./random";
 
 const close = (one: number, other: number, share = 1e-9) =>
-  assert.ok(Math.abs(one - other) <= share * Math.max(1, Math.abs(one), Math.abs(other)),
-    `${one} and ${other}`);
+    assert.ok(
+        Math.abs(one - other) <= share * Math.max(1, Math.abs(one), Math.abs(other)),
+        `${one} and ${other}`,
+    );
 
 function lists(seed: number, log: boolean): number[][] {
-  const next = random(seed);
-  return Array.from({ length: 3 }, () => Array.from({ length: 20 }, () =>
-    log ? 10 ** (next() * 12 - 6) : (next() - .5) * 10 ** (next() * 8)));
+    const next = random(seed);
+    return Array.from({ length: 3 }, () =>
+        Array.from({ length: 20 }, () =>
+            log ? 10 ** (next() * 12 - 6) : (next() - 0.5) * 10 ** (next() * 8),
+        ),
+    );
 }
 
-for (const log of [false, true]) for (const roomy of [false, true])
-  test(`values are at their share of the axis (log ${log}, roomy ${roomy})`, () => {
-    for (let seed = 1; seed < 60; seed++) {
-      const all = lists(seed, log), scale = scaleOf(all, log, [40, 400], undefined, roomy);
-      const way = (value: number) => log ? Math.log10(value) : value;
-      const [low, high] = [scale.low, scale.high].map(way), sorted = all.flat().sort((a, b) =>
-        a - b);
-      assert.ok(scale.low <= sorted[0] * (1 + 1e-12) || scale.low <= sorted[0]);
-      assert.ok(scale.high >= sorted.at(-1)!);
-      if (!roomy) close(scale.at(sorted[0]), 40), close(scale.at(sorted.at(-1)!), 400);
-      for (const value of sorted) {
-        close(scale.at(value), 40 + 360 * (way(value) - low) / (high - low), 1e-6);
-        close(scale.from(scale.at(value)), value, 1e-6);
-      }
-    }
-  });
+for (const log of [false, true])
+    for (const roomy of [false, true])
+        test(`values are at their share of the axis (log ${log}, roomy ${roomy})`, () => {
+            for (let seed = 1; seed < 60; seed++) {
+                const all = lists(seed, log),
+                    scale = scaleOf(all, log, [40, 400], undefined, roomy);
+                const way = (value: number) => (log ? Math.log10(value) : value);
+                const [low, high] = [scale.low, scale.high].map(way),
+                    sorted = all.flat().sort((a, b) => a - b);
+                assert.ok(scale.low <= sorted[0] * (1 + 1e-12) || scale.low <= sorted[0]);
+                assert.ok(scale.high >= sorted.at(-1)!);
+                if (!roomy) (close(scale.at(sorted[0]), 40), close(scale.at(sorted.at(-1)!), 400));
+                for (const value of sorted) {
+                    close(scale.at(value), 40 + (360 * (way(value) - low)) / (high - low), 1e-6);
+                    close(scale.from(scale.at(value)), value, 1e-6);
+                }
+            }
+        });
 
 test("an axis may run upwards, which is downwards in pixels", () => {
-  const scale = scaleOf([[0, 10]], false, [300, 20]);
-  assert.deepEqual([scale.at(0), scale.at(5), scale.at(10)], [300, 160, 20]);
+    const scale = scaleOf([[0, 10]], false, [300, 20]);
+    assert.deepEqual([scale.at(0), scale.at(5), scale.at(10)], [300, 160, 20]);
 });
 
 test("what has no place on a logarithmic axis is drawn nowhere, and moves nothing else", () => {
-  const values = [1e-3, .1, 10], none = [0, -1, -0, NaN, Infinity, -Infinity];
-  const plain = scaleOf([values], true, [0, 100]);
-  const mixed = scaleOf([[...none, ...values, ...none]], true, [0, 100]);
-  for (const value of values) assert.equal(mixed.at(value), plain.at(value));
-  for (const value of [0, -0, -1, NaN, -Infinity]) assert.ok(Number.isNaN(mixed.at(value)));
-  assert.ok(Number.isFinite(scaleOf([[0, 0]], true, [0, 100]).at(1)));
+    const values = [1e-3, 0.1, 10],
+        none = [0, -1, -0, NaN, Infinity, -Infinity];
+    const plain = scaleOf([values], true, [0, 100]);
+    const mixed = scaleOf([[...none, ...values, ...none]], true, [0, 100]);
+    for (const value of values) assert.equal(mixed.at(value), plain.at(value));
+    for (const value of [0, -0, -1, NaN, -Infinity]) assert.ok(Number.isNaN(mixed.at(value)));
+    assert.ok(Number.isFinite(scaleOf([[0, 0]], true, [0, 100]).at(1)));
 });
 
 test("a range that is given is the range", () => {
-  const scale = scaleOf([[0, 1000]], false, [0, 10], [-.5, 1.5], true);
-  assert.deepEqual([scale.low, scale.high, scale.at(.5)], [-.5, 1.5, 5]);
+    const scale = scaleOf([[0, 1000]], false, [0, 10], [-0.5, 1.5], true);
+    assert.deepEqual([scale.low, scale.high, scale.at(0.5)], [-0.5, 1.5, 5]);
 });
 
 for (const log of [false, true])
-  test(`ticks are round, inside, in order and apart (log ${log})`, () => {
-    for (let seed = 1; seed < 200; seed++) {
-      const scale = scaleOf(lists(seed, log), log, [0, 600]), ticks = ticksOf(scale, 60);
-      assert.ok(ticks.length >= 1);
-      ticks.forEach((tick, i) => {
-        const pixel = scale.at(tick);
-        assert.ok(pixel >= -1e-6 && pixel <= 600 + 1e-6, `${tick} of ${scale.low}..${scale.high}`);
-        if (i) assert.ok(pixel - scale.at(ticks[i - 1]) > 59.9);
-        assert.ok(tick.toExponential().split("e")[0].replace(/[-.]/g, "").length < 6, `${tick}`);
-      });
-    }
-  });
+    test(`ticks are round, inside, in order and apart (log ${log})`, () => {
+        for (let seed = 1; seed < 200; seed++) {
+            const scale = scaleOf(lists(seed, log), log, [0, 600]),
+                ticks = ticksOf(scale, 60);
+            assert.ok(ticks.length >= 1);
+            ticks.forEach((tick, i) => {
+                const pixel = scale.at(tick);
+                assert.ok(
+                    pixel >= -1e-6 && pixel <= 600 + 1e-6,
+                    `${tick} of ${scale.low}..${scale.high}`,
+                );
+                if (i) assert.ok(pixel - scale.at(ticks[i - 1]) > 59.9);
+                assert.ok(
+                    tick.toExponential().split("e")[0].replace(/[-.]/g, "").length < 6,
+                    `${tick}`,
+                );
+            });
+        }
+    });

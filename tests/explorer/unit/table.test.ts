@@ -10,95 +10,148 @@ import { place, wave } from "../../../explorer/src/views/table/words";
 import { random } from "./random";
 
 const source = (operation: string, more: Partial<Source> = {}): Source => ({
-  entry: { name: "sinusoidal" } as Entry, operation: { name: operation } as Source["operation"],
-  params: {}, most: 9, ...more });
-const request = (cut: boolean) => ({ cut } as Request);
+    entry: { name: "sinusoidal" } as Entry,
+    operation: { name: operation } as Source["operation"],
+    params: {},
+    most: 9,
+    ...more,
+});
+const request = (cut: boolean) => ({ cut }) as Request;
 
 /** A value that says where it is. */
-const tensor = (...shape: number[]) => ({ dtype: "f32", shape, data: Float32Array.from(
-  { length: shape.reduce((a, b) => a * b) }, (_, i) => i) });
+const tensor = (...shape: number[]) => ({
+    dtype: "f32",
+    shape,
+    data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => i),
+});
 
 test("a picture has the rows and columns that are seen, row by row", () => {
-  const next = random(11);
-  for (let i = 0; i < 200; i++) {
-    const height = 1 + Math.floor(next() * 12), width = 1 + Math.floor(next() * 9);
-    const part = (count: number): Span => {
-      const from = Math.floor(next() * count);
-      return [from, from + 1 + Math.floor(next() * (count - from))];
-    };
-    const rows = part(height), columns = part(width);
-    const all = picture(source("table", { rows: height }), request(true),
-      { table: tensor(height, width) as never }, rows, columns, 0);
-    assert.deepEqual([all.rows, all.columns], [rows[1] - rows[0], columns[1] - columns[0]]);
-    assert.deepEqual([all.down, all.across], [rows, columns]);
-    for (let row = 0; row < all.rows; row++) for (let column = 0; column < all.columns; column++)
-      assert.equal(all.layers[0].values[row * all.columns + column],
-        (rows[0] + row) * width + columns[0] + column);
-  }
+    const next = random(11);
+    for (let i = 0; i < 200; i++) {
+        const height = 1 + Math.floor(next() * 12),
+            width = 1 + Math.floor(next() * 9);
+        const part = (count: number): Span => {
+            const from = Math.floor(next() * count);
+            return [from, from + 1 + Math.floor(next() * (count - from))];
+        };
+        const rows = part(height),
+            columns = part(width);
+        const all = picture(
+            source("table", { rows: height }),
+            request(true),
+            { table: tensor(height, width) as never },
+            rows,
+            columns,
+            0,
+        );
+        assert.deepEqual([all.rows, all.columns], [rows[1] - rows[0], columns[1] - columns[0]]);
+        assert.deepEqual([all.down, all.across], [rows, columns]);
+        for (let row = 0; row < all.rows; row++)
+            for (let column = 0; column < all.columns; column++)
+                assert.equal(
+                    all.layers[0].values[row * all.columns + column],
+                    (rows[0] + row) * width + columns[0] + column,
+                );
+    }
 });
 
 test("of a bias one head is seen, and each of them is another", () => {
-  for (let head = 0; head < 3; head++) {
-    const all = picture(source("bias", { rows: 2, columns: 4 }), request(false),
-      { bias: tensor(3, 2, 4) as never }, null, null, head);
-    assert.deepEqual([all.heads, all.rows, all.columns], [3, 2, 4]);
-    assert.deepEqual([...all.layers[0].values as Float32Array],
-      Array.from({ length: 8 }, (_, i) => head * 8 + i));
-  }
+    for (let head = 0; head < 3; head++) {
+        const all = picture(
+            source("bias", { rows: 2, columns: 4 }),
+            request(false),
+            { bias: tensor(3, 2, 4) as never },
+            null,
+            null,
+            head,
+        );
+        assert.deepEqual([all.heads, all.rows, all.columns], [3, 2, 4]);
+        assert.deepEqual(
+            [...(all.layers[0].values as Float32Array)],
+            Array.from({ length: 8 }, (_, i) => head * 8 + i),
+        );
+    }
 });
 
 test("bytes stand for numbers", () => {
-  const answer = { scale: .5, offset: -2, tensors: { table: { shape: [1, 3],
-    base64: btoa("\x00\x04\xff") } } };
-  const all = picture(source("table"), request(false), answer, null, null, 0);
-  assert.deepEqual([...all.layers[0].values as Float32Array], [-2, 0, 125.5]);
+    const answer = {
+        scale: 0.5,
+        offset: -2,
+        tensors: { table: { shape: [1, 3], base64: btoa("\x00\x04\xff") } },
+    };
+    const all = picture(source("table"), request(false), answer, null, null, 0);
+    assert.deepEqual([...(all.layers[0].values as Float32Array)], [-2, 0, 125.5]);
 });
 
 test("ends of colours hold every number, alike on both sides of zero", () => {
-  const of = (values: number[], signed = false) =>
-    ends({ layers: [{ name: "", values }] } as never, signed);
-  assert.deepEqual(of([-.2, .9]), [-1, 1]);
-  assert.deepEqual(of([-7, 2]), [-7, 7]);
-  assert.deepEqual(of([.1, .9]), [0, 1]);
-  assert.deepEqual(of([3, 9]), [3, 9]);
-  assert.deepEqual(of([-9, -3]), [-9, -3]);
-  assert.deepEqual(of([.1, .9], true), [-1, 1]);
-  assert.deepEqual(of([-Infinity, -3, -1, NaN]), [-3, -1], "masked");
-  assert.deepEqual(of([-Infinity, -Infinity]), [0, 1]);
+    const of = (values: number[], signed = false) =>
+        ends({ layers: [{ name: "", values }] } as never, signed);
+    assert.deepEqual(of([-0.2, 0.9]), [-1, 1]);
+    assert.deepEqual(of([-7, 2]), [-7, 7]);
+    assert.deepEqual(of([0.1, 0.9]), [0, 1]);
+    assert.deepEqual(of([3, 9]), [3, 9]);
+    assert.deepEqual(of([-9, -3]), [-9, -3]);
+    assert.deepEqual(of([0.1, 0.9], true), [-1, 1]);
+    assert.deepEqual(of([-Infinity, -3, -1, NaN]), [-3, -1], "masked");
+    assert.deepEqual(of([-Infinity, -Infinity]), [0, 1]);
 });
 
 test("cells stand for parts that cover the whole, each of them once at least", () => {
-  for (const [count, rows] of [[100, 7], [512, 512], [5, 5], [1000, 333]]) {
-    const seen = { picture: { down: [3, 3 + count], across: [0, 1], rows, columns: 1 } } as Seen;
-    let last = 3;
-    for (let row = 0; row < rows; row++) {
-      const at = cell(seen, row, 0);
-      assert.ok(at.down[0] <= last && at.down[1] > at.down[0]);
-      assert.equal(isMany(at), at.down[1] - at.down[0] > 1);
-      last = at.down[1];
+    for (const [count, rows] of [
+        [100, 7],
+        [512, 512],
+        [5, 5],
+        [1000, 333],
+    ]) {
+        const seen = {
+            picture: { down: [3, 3 + count], across: [0, 1], rows, columns: 1 },
+        } as Seen;
+        let last = 3;
+        for (let row = 0; row < rows; row++) {
+            const at = cell(seen, row, 0);
+            assert.ok(at.down[0] <= last && at.down[1] > at.down[0]);
+            assert.equal(isMany(at), at.down[1] - at.down[0] > 1);
+            last = at.down[1];
+        }
+        assert.equal(last, 3 + count);
     }
-    assert.equal(last, 3 + count);
-  }
 });
 
 test("rows stand at their positions", () => {
-  const params = { start: "10", step: "2", length: "5", query_start: "7",
-    max_relative_position: "3" };
-  const named = (name: string, operation = "table") => source(operation,
-    { params, entry: { name } as Entry });
-  assert.equal(place(named("sinusoidal"), 3), 16);
-  assert.equal(place(named("transformer-xl"), 0), 4);
-  assert.equal(place(named("shaw"), 0), -3);
-  assert.equal(place(named("alibi", "bias"), 2), 9);
+    const params = {
+        start: "10",
+        step: "2",
+        length: "5",
+        query_start: "7",
+        max_relative_position: "3",
+    };
+    const named = (name: string, operation = "table") =>
+        source(operation, { params, entry: { name } as Entry });
+    assert.equal(place(named("sinusoidal"), 3), 16);
+    assert.equal(place(named("transformer-xl"), 0), 4);
+    assert.equal(place(named("shaw"), 0), -3);
+    assert.equal(place(named("alibi", "bias"), 2), 9);
 });
 
 test("a column of an interleaved or concatenated table is the sine or cosine of its pair", () => {
-  const of = (layout: string, column: number) => wave(source("table",
-    { params: { dim: "8", layout } }), "table", column);
-  assert.deepEqual([0, 1, 6, 7].map((one) => of("interleaved", one)), [
-    { fn: "sin", pair: 0 }, { fn: "cos", pair: 0 }, { fn: "sin", pair: 3 },
-    { fn: "cos", pair: 3 }]);
-  assert.deepEqual([0, 3, 4, 7].map((one) => of("concatenated", one)), [
-    { fn: "sin", pair: 0 }, { fn: "sin", pair: 3 }, { fn: "cos", pair: 0 },
-    { fn: "cos", pair: 3 }]);
+    const of = (layout: string, column: number) =>
+        wave(source("table", { params: { dim: "8", layout } }), "table", column);
+    assert.deepEqual(
+        [0, 1, 6, 7].map((one) => of("interleaved", one)),
+        [
+            { fn: "sin", pair: 0 },
+            { fn: "cos", pair: 0 },
+            { fn: "sin", pair: 3 },
+            { fn: "cos", pair: 3 },
+        ],
+    );
+    assert.deepEqual(
+        [0, 3, 4, 7].map((one) => of("concatenated", one)),
+        [
+            { fn: "sin", pair: 0 },
+            { fn: "sin", pair: 3 },
+            { fn: "cos", pair: 0 },
+            { fn: "cos", pair: 3 },
+        ],
+    );
 });

@@ -7,6 +7,7 @@
 The functions of this module work inside of the process. ``posenc.connect(url)`` has the same
 against a server, ``posenc.connect_async(url)`` for asyncio, and ``posenc.Local(threads=1)`` a
 service of its own settings. docs/python.md has more."""
+
 from __future__ import annotations
 
 from ._arrays import BF16
@@ -14,14 +15,49 @@ from ._clients import AsyncRemote, Local, Remote, connect, connect_async
 from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply, Report, Tensors
 
 __version__ = "0.1.0"
-__all__ = ["BF16", "AsyncRemote", "ConnectionFailed", "EncodingWarning", "Local", "Refused",
-           "Remote", "Reply", "Report", "Tensors", "attention", "bias", "compare", "config",
-           "connect", "connect_async", "diagnose", "diagnose_positions", "embedding", "encodings",
-           "frequencies", "layout", "positions", "request", "rotate", "rotate_in_place", "table",
-           "view"]
+__all__ = [
+    "BF16",
+    "AsyncRemote",
+    "ConnectionFailed",
+    "EncodingWarning",
+    "Local",
+    "Refused",
+    "Remote",
+    "Reply",
+    "Report",
+    "Tensors",
+    "attention",
+    "bias",
+    "compare",
+    "config",
+    "connect",
+    "connect_async",
+    "diagnose",
+    "diagnose_positions",
+    "embedding",
+    "encodings",
+    "frequencies",
+    "layout",
+    "positions",
+    "request",
+    "rotate",
+    "rotate_in_place",
+    "table",
+    "view",
+]
 
-for _public in (BF16, AsyncRemote, ConnectionFailed, EncodingWarning, Local, Refused, Remote, Reply,
-                Report, Tensors):
+for _public in (
+    BF16,
+    AsyncRemote,
+    ConnectionFailed,
+    EncodingWarning,
+    Local,
+    Refused,
+    Remote,
+    Reply,
+    Report,
+    Tensors,
+):
     _public.__module__ = __name__  # where people look for them
 
 _local = Local()

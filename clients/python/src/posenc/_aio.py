@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A server for asyncio, by httpx, which is an extra: ``pip install posenc[async]``."""
+
 from __future__ import annotations
 
 import asyncio
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 class AsyncConnections:
     def __init__(self, origin: Origin, timeout: float, retries: int) -> None:
         import httpx
+
         self.origin, self._retries, self._timeout = origin, retries, timeout
         self._client: httpx.AsyncClient = httpx.AsyncClient(
-            base_url=origin.url, timeout=timeout, trust_env=False)
+            base_url=origin.url, timeout=timeout, trust_env=False
+        )
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -36,19 +39,26 @@ class AsyncConnections:
 
     async def _send(self, request: Request) -> Reply:
         import httpx
+
         headers = {"Accept-Encoding": "identity", **self.origin.headers(request)}
         try:
             response = await self._client.request(
-                request.method, self.origin.base + request.target, headers=headers,
-                content=_sent(request) if request.body else None)
+                request.method,
+                self.origin.base + request.target,
+                headers=headers,
+                content=_sent(request) if request.body else None,
+            )
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise self.origin.refused(error) from error
         except httpx.TimeoutException as error:
             raise self.origin.late(self._timeout) from error
         except httpx.TransportError as error:
             raise self.origin.broken(error) from error
-        return Reply(response.status_code, response.headers,
-                     (np.frombuffer(bytearray(response.content), np.uint8),))
+        return Reply(
+            response.status_code,
+            response.headers,
+            (np.frombuffer(bytearray(response.content), np.uint8),),
+        )
 
 
 async def _sent(request: Request) -> AsyncIterator[bytes]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Arrays on their way to a body and back: NumPy's, those of any library with DLPack, bfloat16, and
 safetensors as pieces that are not copied together."""
+
 from __future__ import annotations
 
 import base64
@@ -49,8 +50,16 @@ def _bf16_type() -> np.dtype[Any] | None:
 
 
 # The service's names of element types, as safetensors spells them.
-_CODES = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "u32": "<u4",
-          "bool": "|b1", "u8": "|u1"}
+_CODES = {
+    "f64": "<f8",
+    "f32": "<f4",
+    "f16": "<f2",
+    "i64": "<i8",
+    "i32": "<i4",
+    "u32": "<u4",
+    "bool": "|b1",
+    "u8": "|u1",
+}
 _NAMES = {np.dtype(code): name for name, code in _CODES.items()}
 _BF16 = _bf16_type()
 
@@ -62,8 +71,10 @@ def dtype_name(array: Array) -> str:
         return name
     if isinstance(array, BF16) or _BF16 is not None and array.dtype == _BF16:
         return "bf16"
-    raise TypeError(f"elements of {array.dtype} are not taken; there are "
-                    f"{', '.join(_CODES)} and bf16 (ml_dtypes, or bits viewed as posenc.BF16)")
+    raise TypeError(
+        f"elements of {array.dtype} are not taken; there are "
+        f"{', '.join(_CODES)} and bf16 (ml_dtypes, or bits viewed as posenc.BF16)"
+    )
 
 
 def shaped(memory: NDArray[np.uint8], dtype: str, shape: Sequence[int]) -> Array:
@@ -75,15 +86,23 @@ def shaped(memory: NDArray[np.uint8], dtype: str, shape: Sequence[int]) -> Array
 
 # ---- from other libraries ------------------------------------------------------------------------
 
+
 class _DLTensor(ctypes.Structure):
     """The tensor at the beginning of a capsule of DLPack before version 1, which is what a library
     hands out that is not asked for a newer one."""
 
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
-                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 _BFLOAT = 4  # kDLBfloat
@@ -96,10 +115,14 @@ class _Lent:
         shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
         self.capsule = capsule
         self.__array_interface__ = {
-            "version": 3, "typestr": "<u2", "shape": shape,
+            "version": 3,
+            "typestr": "<u2",
+            "shape": shape,
             "data": ((tensor.data or 0) + tensor.byte_offset, True),
             "strides": tuple(2 * tensor.strides[i] for i in range(tensor.ndim))
-            if tensor.strides else None}
+            if tensor.strides
+            else None,
+        }
 
 
 def _bf16_lent(value: HasDLPack) -> Array:
@@ -110,8 +133,10 @@ def _bf16_lent(value: HasDLPack) -> Array:
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     tensor = _DLTensor.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
     if tensor.device_type != 1 or (tensor.code, tensor.bits, tensor.lanes) != (_BFLOAT, 16, 1):
-        raise TypeError("a tensor must lie in the memory of the CPU and have elements of "
-                        f"{', '.join(_CODES)} or bf16")
+        raise TypeError(
+            "a tensor must lie in the memory of the CPU and have elements of "
+            f"{', '.join(_CODES)} or bf16"
+        )
     return as_bf16(np.asarray(_Lent(capsule, tensor)))
 
 
@@ -157,25 +182,39 @@ def check_in_place(arrays: Sequence[Any]) -> None:
     ValueError for arrays that share memory."""
     for array in arrays:
         if isinstance(array, np.ma.MaskedArray):
-            raise TypeError("a masked array is not rotated in place, for its masked elements would "
-                            "be rotated too; pass its .data")
-        if not (isinstance(array, np.ndarray) and array.flags.writeable
-                and array.flags.c_contiguous and array.flags.aligned):
-            raise TypeError("an array that is rotated in place is a NumPy array whose rows lie "
-                            "one behind the other, aligned, and can be written to")
-    spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes, at)
-                   for at, array in enumerate(arrays) if array.nbytes)
+            raise TypeError(
+                "a masked array is not rotated in place, for its masked elements would "
+                "be rotated too; pass its .data"
+            )
+        if not (
+            isinstance(array, np.ndarray)
+            and array.flags.writeable
+            and array.flags.c_contiguous
+            and array.flags.aligned
+        ):
+            raise TypeError(
+                "an array that is rotated in place is a NumPy array whose rows lie "
+                "one behind the other, aligned, and can be written to"
+            )
+    spans = sorted(
+        (array.ctypes.data, array.ctypes.data + array.nbytes, at)
+        for at, array in enumerate(arrays)
+        if array.nbytes
+    )
     for (_, end, one), (begin, _, other) in zip(spans, spans[1:]):
         if begin < end:
             first, second = sorted((one, other))
-            raise ValueError(f"arrays {first + 1} and {second + 1} share memory, which would be "
-                             "rotated twice")
+            raise ValueError(
+                f"arrays {first + 1} and {second + 1} share memory, which would be rotated twice"
+            )
 
 
 # ---- bodies --------------------------------------------------------------------------------------
 
-def safetensors_pieces(tensors: Mapping[str, Array], parameters: Mapping[str, str]
-                       ) -> tuple[Buffer, ...]:
+
+def safetensors_pieces(
+    tensors: Mapping[str, Array], parameters: Mapping[str, str]
+) -> tuple[Buffer, ...]:
     """A safetensors file: its header, then each array's own memory."""
     header: dict[str, Any] = {}
     if parameters:
@@ -183,8 +222,11 @@ def safetensors_pieces(tensors: Mapping[str, Array], parameters: Mapping[str, st
     end = 0
     for name, array in tensors.items():
         begin, end = end, end + array.nbytes
-        header[name] = {"dtype": dtype_name(array).upper(), "shape": array.shape,
-                        "data_offsets": (begin, end)}
+        header[name] = {
+            "dtype": dtype_name(array).upper(),
+            "shape": array.shape,
+            "data_offsets": (begin, end),
+        }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return (len(text).to_bytes(8, "little") + text, *map(bytes_of, tensors.values()))
@@ -207,8 +249,11 @@ def safetensors_arrays(parts: Sequence[NDArray[np.uint8]]) -> Iterator[tuple[str
 
 def json_tensor(array: Array) -> dict[str, Any]:
     """A tensor inside of a JSON body."""
-    return {"dtype": dtype_name(array), "shape": array.shape,
-            "base64": base64.b64encode(bytes_of(array)).decode()}
+    return {
+        "dtype": dtype_name(array),
+        "shape": array.shape,
+        "base64": base64.b64encode(bytes_of(array)).decode(),
+    }
 
 
 def json_arrays(tensors: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Three ways to a service: inside of the process, over HTTP, and over HTTP for asyncio."""
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
@@ -57,8 +58,14 @@ class Local(Client):
     def __repr__(self) -> str:
         return f"Local({', '.join(f'{name}={value!r}' for name, value in self._arguments.items())})"
 
-    def rotate_in_place(self, encoding: Encoding | None = None, /, *arrays: Any,
-                        config: Config | None = None, **parameters: Any) -> None:
+    def rotate_in_place(
+        self,
+        encoding: Encoding | None = None,
+        /,
+        *arrays: Any,
+        config: Config | None = None,
+        **parameters: Any,
+    ) -> None:
         """Like `rotate`, in the arrays' own memory: NumPy arrays that can be written to (of torch:
         ``tensor.numpy()``), contiguous in C order. Positions are `start` and `step`, or not too
         many to stand in a URL. All arrays are rotated or none: refusals, errors and the
@@ -72,16 +79,18 @@ class Local(Client):
         array([0.5403023 , 0.        , 0.84147096, 0.        ], dtype=float32)
         """
         if config is not None:
-            told = {key: parameters.pop(key) for key in ("layer_type", "strict")
-                    if key in parameters}
+            told = {
+                key: parameters.pop(key) for key in ("layer_type", "strict") if key in parameters
+            }
             found = _requests.only_encoding(self.config(config, **told))
             encoding, parameters = encoding or found["name"], {**found, **parameters}
             parameters.pop("name")
         check_in_place(arrays)
         given = {"encoding": encoding, **parameters}
         requests = [_requests.rotation_in_place(array, given) for array in arrays]
-        begun = [self._service.begin_in_place(request, array)
-                 for request, array in zip(requests, arrays)]
+        begun = [
+            self._service.begin_in_place(request, array) for request, array in zip(requests, arrays)
+        ]
         for rotation in begun:
             checked(rotation.reply())
         for rotation in begun:
@@ -139,8 +148,14 @@ class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Rep
         await self.close()
 
 
-def connect(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4,
-            progress: Progress = None) -> Remote:
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    timeout: float = 300,
+    retries: int = 4,
+    progress: Progress = None,
+) -> Remote:
     """A server at "http://host:port", or below a path there, with all functions of this module.
 
     The first request connects; posenc.ConnectionFailed names the URL where no server answers.
@@ -153,7 +168,8 @@ def connect(url: str, *, token: str | None = None, timeout: float = 300, retries
     return Remote(Connections(Origin(url, token), timeout, retries, progress))
 
 
-def connect_async(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4
-                  ) -> AsyncRemote:
+def connect_async(
+    url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4
+) -> AsyncRemote:
     """Like `connect`, for asyncio; needs httpx (``pip install posenc[async]``)."""
     return AsyncRemote(AsyncConnections(Origin(url, token), timeout, retries))

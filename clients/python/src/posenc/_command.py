@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command `posenc`: a program beside the library, which takes this process's place."""
+
 import os
 import sys
 from pathlib import Path

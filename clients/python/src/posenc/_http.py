@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A server, by the standard library's HTTP. Connections are kept open; a request that is refused
 with 503 and Retry-After is sent again."""
+
 from __future__ import annotations
 
 import http.client
@@ -72,7 +73,7 @@ def pieces(body: tuple[Buffer, ...]) -> Iterator[memoryview]:
     for part in body:
         view = memoryview(part)
         for begin in range(0, len(view), PIECE):
-            yield view[begin:begin + PIECE]
+            yield view[begin : begin + PIECE]
 
 
 def retry_after(status: int, value: str | None) -> float | None:
@@ -84,12 +85,14 @@ def retry_after(status: int, value: str | None) -> float | None:
 
 # ---- progress ------------------------------------------------------------------------------------
 
+
 def _nothing(what: str, done: int, whole: int | None) -> None:
     """Nobody watches."""
 
 
 def _bars() -> Callable[[str, int, int | None], None]:
     from tqdm import tqdm
+
     bars: dict[str, Any] = {}
 
     def show(what: str, done: int, whole: int | None) -> None:
@@ -118,6 +121,7 @@ def watcher(progress: Progress, size: int | None) -> Callable[[str, int, int | N
 
 
 # ---- connections ---------------------------------------------------------------------------------
+
 
 class Connections:
     """Idle connections are in a list; each thread takes one for each request."""
@@ -181,9 +185,12 @@ class Connections:
 
     def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
         try:
-            connection.request(request.method, self.origin.base + request.target,
-                               self._watched(request) if request.body else None,
-                               self.origin.headers(request))
+            connection.request(
+                request.method,
+                self.origin.base + request.target,
+                self._watched(request) if request.body else None,
+                self.origin.headers(request),
+            )
         except (BrokenPipeError, ConnectionResetError):
             pass  # refused while it was sent: the answer says why, if there is one
         response = connection.getresponse()
@@ -211,7 +218,7 @@ class Connections:
         tell, done = watcher(self._progress, whole), 0
         body = np.empty(whole, np.uint8)
         while done < whole:
-            count = response.readinto(body[done:done + PIECE].data)
+            count = response.readinto(body[done : done + PIECE].data)
             if not count:
                 raise http.client.IncompleteRead(body[:done].tobytes(), whole - done)
             done += count

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The service inside this process: libposenc-service by ctypes (include/posenc/service.h)."""
+
 from __future__ import annotations
 
 import contextlib
@@ -38,20 +39,37 @@ class _Pair(ctypes.Structure):
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("settings", POINTER(_Pair)), ("count", c_size_t),
-                ("log", c_void_p), ("context", c_void_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("settings", POINTER(_Pair)),
+        ("count", c_size_t),
+        ("log", c_void_p),
+        ("context", c_void_p),
+    ]
 
 
 class _Head(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("method", c_char_p), ("target", c_char_p),
-                ("fields", POINTER(_Pair)), ("fields_count", c_size_t),
-                ("body_length", c_uint64), ("deadline", c_uint64)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("method", c_char_p),
+        ("target", c_char_p),
+        ("fields", POINTER(_Pair)),
+        ("fields_count", c_size_t),
+        ("body_length", c_uint64),
+        ("deadline", c_uint64),
+    ]
 
 
 class _Response(ctypes.Structure):
-    _fields_ = [("status", c_int), ("problem", c_char_p), ("fields", POINTER(_Pair)),
-                ("fields_count", c_size_t), ("length", c_uint64), ("has_body", c_bool),
-                ("in_place", c_bool)]
+    _fields_ = [
+        ("status", c_int),
+        ("problem", c_char_p),
+        ("fields", POINTER(_Pair)),
+        ("fields_count", c_size_t),
+        ("length", c_uint64),
+        ("has_body", c_bool),
+        ("in_place", c_bool),
+    ]
 
 
 _CALLS: dict[str, tuple[Any, list[Any]]] = {
@@ -81,8 +99,9 @@ def library() -> ctypes.CDLL:
 
 @functools.lru_cache(64)
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> Any:
-    return (_Pair * len(pairs))(*[_Pair(name.encode("latin-1"), value.encode("latin-1"))
-                                  for name, value in pairs])
+    return (_Pair * len(pairs))(
+        *[_Pair(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
+    )
 
 
 def _failure(error: _Error) -> Exception:
@@ -107,6 +126,7 @@ class _Answered:
     @contextlib.contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
         """An answer that is not whole by then breaks off."""
+
         def end() -> None:
             self.timed_out = True
             self.call.pe_request_cancel(self.handle)
@@ -133,8 +153,10 @@ class _Answered:
 
     def items(self) -> list[tuple[str, str]]:
         told = self.response.contents
-        return [(field.name.decode(), field.value.decode("latin-1"))
-                for field in told.fields[:told.fields_count]]
+        return [
+            (field.name.decode(), field.value.decode("latin-1"))
+            for field in told.fields[: told.fields_count]
+        ]
 
     def check(self, status: int) -> None:
         if status and self.timed_out:
@@ -152,8 +174,12 @@ class _Answered:
         """The library's memory as an array that keeps this alive."""
         if not size:
             return np.empty(0, np.uint8)
-        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,),
-                                    "data": (at, False)}
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (size,),
+            "data": (at, False),
+        }
         return np.asarray(self)
 
     def copy(self, at: int | None, size: int) -> NDArray[np.uint8]:
@@ -208,8 +234,13 @@ class Service:
     ``Service(threads=1, tables="/var/lib/tables")``. Any number of threads may use it."""
 
     # Memory is the process's own, as NumPy's: limits that guard a server from strangers are far.
-    OWN = {"memory_budget": "1TiB", "body_max": "1TiB", "json_body_max": "1TiB",
-            "json_elements_max": str(2**40), "json_values_max": str(2**30)}
+    OWN = {
+        "memory_budget": "1TiB",
+        "body_max": "1TiB",
+        "json_body_max": "1TiB",
+        "json_elements_max": str(2**40),
+        "json_values_max": str(2**30),
+    }
 
     def __init__(self, *, timeout: float | None = None, **settings: Any) -> None:
         self._settings = {**self.OWN, **settings}
@@ -222,9 +253,13 @@ class Service:
     def _start(self) -> c_void_p:
         with self._lock:
             if self._pointer is None:
-                pairs = _pairs(tuple((name.replace("_", "-"), text(value))
-                                     for name, value in self._settings.items()
-                                     if value is not None))
+                pairs = _pairs(
+                    tuple(
+                        (name.replace("_", "-"), text(value))
+                        for name, value in self._settings.items()
+                        if value is not None
+                    )
+                )
                 error, pointer = _Error(), c_void_p()
                 options = _Options(ctypes.sizeof(_Options), pairs, len(pairs))
                 if library().pe_service_new(byref(pointer), byref(options), byref(error)):
@@ -252,8 +287,15 @@ class Service:
         pointer = self._pointer or self._start()
         fields = _pairs(request.fields)
         deadline = time.monotonic_ns() + int(self._timeout * 1e9) if self._timeout else 0
-        head = _Head(ctypes.sizeof(_Head), request.method.encode(), request.target.encode(),
-                     fields, len(fields), length, deadline)
+        head = _Head(
+            ctypes.sizeof(_Head),
+            request.method.encode(),
+            request.target.encode(),
+            fields,
+            len(fields),
+            length,
+            deadline,
+        )
         error, handle = _Error(), c_void_p()
         if library().pe_request_new(byref(handle), pointer, byref(head), byref(error)):
             raise _failure(error)
@@ -290,8 +332,10 @@ class InPlace:
         if self._status >= 400:
             return Reply(self._status, answered, answered.body(True))
         if self._array.nbytes and not answered.response.contents.in_place:
-            raise TypeError("this rotation cannot be made in place: its answer has another format "
-                            "or dtype, or is computed in a wider one; rotate() makes a new array")
+            raise TypeError(
+                "this rotation cannot be made in place: its answer has another format "
+                "or dtype, or is computed in a wider one; rotate() makes a new array"
+            )
         return Reply(self._status, answered, ())
 
     def run(self) -> None:

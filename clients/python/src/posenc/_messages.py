@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A request and its reply as values, the same for every way on which they travel."""
+
 from __future__ import annotations
 
 import itertools
@@ -143,8 +144,13 @@ class Tensors(tuple[Array, ...]):
     info: dict[str, Any]
     """Everything else in the answer, such as `attention_factor`."""
 
-    def __new__(cls, arrays: Iterable[tuple[str, Array]], encoding: Mapping[str, Any] | None = None,
-                warned: Iterable[str] = (), info: Mapping[str, Any] | None = None) -> Tensors:
+    def __new__(
+        cls,
+        arrays: Iterable[tuple[str, Array]],
+        encoding: Mapping[str, Any] | None = None,
+        warned: Iterable[str] = (),
+        info: Mapping[str, Any] | None = None,
+    ) -> Tensors:
         named = dict(arrays)
         made = super().__new__(cls, named.values())
         made.names = tuple(named)
@@ -179,8 +185,9 @@ class Tensors(tuple[Array, ...]):
         return dict(zip(self.names, self))
 
     def __repr__(self) -> str:
-        arrays = ", ".join(f"{name}: {array.dtype}{list(array.shape)}"
-                           for name, array in zip(self.names, self))
+        arrays = ", ".join(
+            f"{name}: {array.dtype}{list(array.shape)}" for name, array in zip(self.names, self)
+        )
         return f"Tensors({arrays})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,8 +206,10 @@ class _Short(reprlib.Repr):
         """In the order of the answer, which reprlib sorts."""
         if level <= 0 and x:
             return "{...}"
-        shown = [f"{key!r}: {self.repr1(value, level - 1)}"
-                 for key, value in itertools.islice(x.items(), self.maxdict)]
+        shown = [
+            f"{key!r}: {self.repr1(value, level - 1)}"
+            for key, value in itertools.islice(x.items(), self.maxdict)
+        ]
         return "{" + ", ".join(shown + ["..."] * (len(x) > self.maxdict)) + "}"
 
 
@@ -232,6 +241,7 @@ class Report(dict[str, Any]):
 
 # ---- reading a reply -----------------------------------------------------------------------------
 
+
 def checked(reply: Reply) -> Reply:
     """The reply, where it is none of a refusal."""
     if reply.status < 400:
@@ -258,12 +268,18 @@ def tensors_of(reply: Reply) -> Tensors:
     """Arrays over the body's memory where that is possible; says what the answer warns of."""
     if checked(reply).media_type == JSON:
         told: dict[str, Any] = reply.json()
-        made = Tensors(_arrays.json_arrays(told.pop("tensors", {})), told.pop("encoding", None),
-                       told.pop("warnings", ()), told)
+        made = Tensors(
+            _arrays.json_arrays(told.pop("tensors", {})),
+            told.pop("encoding", None),
+            told.pop("warnings", ()),
+            told,
+        )
     else:
-        made = Tensors(_arrays.safetensors_arrays(reply.parts),
-                       _field_json(reply, "Encoding-Parameters"),
-                       _field_json(reply, "Encoding-Warnings") or ())
+        made = Tensors(
+            _arrays.safetensors_arrays(reply.parts),
+            _field_json(reply, "Encoding-Parameters"),
+            _field_json(reply, "Encoding-Warnings") or (),
+        )
     for text in made.warnings:
         warnings.warn(text, EncodingWarning, stacklevel=_caller_level())
     return made

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Arguments of Python as requests: a parameter is a text in the query or a value in JSON, an array
 is a tensor of the body."""
+
 from __future__ import annotations
 
 import json
@@ -60,8 +61,10 @@ def config_text(config: Config) -> str:
     if isinstance(config, (str, os.PathLike)):
         path = Path(config)
         if gguf_head(config) is not None:
-            raise ValueError(f"{path} is a GGUF file, which goes to posenc.config and to views; "
-                             "here give the encoding that posenc.config reads from it")
+            raise ValueError(
+                f"{path} is a GGUF file, which goes to posenc.config and to views; "
+                "here give the encoding that posenc.config reads from it"
+            )
         return (path / "config.json" if path.is_dir() else path).read_text(encoding="utf-8")
     return json_text(config.to_dict() if isinstance(config, HasToDict) else config)
 
@@ -142,16 +145,25 @@ def _json_body(parameters: Mapping[str, Any], tensors: Mapping[str, Array]) -> b
     return f'{{"config":{parameters["config"]}{comma}{body[1:]}'.encode()
 
 
-def _post(target: str, parameters: Mapping[str, Any], tensors: Mapping[str, Array], accept: str
-          ) -> Request:
+def _post(
+    target: str, parameters: Mapping[str, Any], tensors: Mapping[str, Array], accept: str
+) -> Request:
     """Arrays lie in a safetensors body as they are; where a parameter has no form as a text, all
     is JSON."""
     flat = _flat(parameters) if tensors else None
     if flat is None:
-        return Request("POST", target, (("Content-Type", JSON), ("Accept", accept)),
-                       (_json_body(parameters, tensors),))
-    return Request("POST", target, (("Content-Type", SAFETENSORS), ("Accept", accept)),
-                   _arrays.safetensors_pieces(tensors, flat))
+        return Request(
+            "POST",
+            target,
+            (("Content-Type", JSON), ("Accept", accept)),
+            (_json_body(parameters, tensors),),
+        )
+    return Request(
+        "POST",
+        target,
+        (("Content-Type", SAFETENSORS), ("Accept", accept)),
+        _arrays.safetensors_pieces(tensors, flat),
+    )
 
 
 def _dtype_name(dtype: Any) -> str:
@@ -178,8 +190,11 @@ def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
     """A view: GET, or POST where something does not fit a URL."""
     parameters = told(arguments)
-    tensors = {key: _arrays.as_array(parameters.pop(key)) for key in ("table", "weights")
-               if _arrays.is_array(parameters.get(key))}
+    tensors = {
+        key: _arrays.as_array(parameters.pop(key))
+        for key in ("table", "weights")
+        if _arrays.is_array(parameters.get(key))
+    }
     if isinstance(name, Mapping):
         parameters["encoding"] = name
         name = str(name.get("name", ""))
@@ -194,12 +209,16 @@ def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
     return _post(path if accept != JSON else f"{path}?{_BASE64}", parameters, tensors, accept)
 
 
-def function(path: str, tensors: Collection[str], arguments: Mapping[str, Any], *,
-             report: bool = False) -> Request:
+def function(
+    path: str, tensors: Collection[str], arguments: Mapping[str, Any], *, report: bool = False
+) -> Request:
     """A function of posted tensors: arguments of these names, and all others that are arrays."""
     parameters = told(arguments)
-    arrays = {name: _arrays.as_array(parameters.pop(name)) for name in list(parameters)
-              if name in tensors or _arrays.is_array(parameters[name])}
+    arrays = {
+        name: _arrays.as_array(parameters.pop(name))
+        for name in list(parameters)
+        if name in tensors or _arrays.is_array(parameters[name])
+    }
     if report:
         return _post(path, parameters, arrays, JSON)
     return _post(path, _spread(parameters), arrays, SAFETENSORS)
@@ -222,8 +241,10 @@ def named_values(value: Any) -> dict[str, Any]:
     if isinstance(value, Tensors):
         found = {name: value[name] for name in value.names if name in DIAGNOSED}
         if not found:
-            raise TypeError(f"an answer of {', '.join(value.names)} has nothing to diagnose: "
-                            f"{', '.join(DIAGNOSED)}")
+            raise TypeError(
+                f"an answer of {', '.join(value.names)} has nothing to diagnose: "
+                f"{', '.join(DIAGNOSED)}"
+            )
         return found
     if isinstance(value, Mapping):
         return dict(value)
@@ -235,9 +256,16 @@ def named_values(value: Any) -> dict[str, Any]:
 def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
     """Raw bytes, whose parameters stand in the query and which are rotated where they lie."""
     shape = ",".join(map(str, array.shape))
-    return Request("POST", f"/v1/rotation?{_query(_spread(told(arguments)))}",
-                   (("Content-Type", RAW), ("Accept", RAW), ("Tensor-Shape", shape),
-                    ("Tensor-Dtype", _arrays.dtype_name(array))))
+    return Request(
+        "POST",
+        f"/v1/rotation?{_query(_spread(told(arguments)))}",
+        (
+            ("Content-Type", RAW),
+            ("Accept", RAW),
+            ("Tensor-Shape", shape),
+            ("Tensor-Dtype", _arrays.dtype_name(array)),
+        ),
+    )
 
 
 def _one_array(side: Any) -> Any:
@@ -253,8 +281,9 @@ def _one_array(side: Any) -> Any:
 def comparison(a: Any, b: Any, arguments: Mapping[str, Any]) -> Request:
     """Two sides: an encoding, a config as a mapping, or an array."""
     sides = {"a": _one_array(a), "b": _one_array(b)}
-    arrays = {name: _arrays.as_array(side) for name, side in sides.items()
-              if _arrays.is_array(side)}
+    arrays = {
+        name: _arrays.as_array(side) for name, side in sides.items() if _arrays.is_array(side)
+    }
     named = {name: f"tensor:{name}" if name in arrays else side for name, side in sides.items()}
     return _post("/v1/comparison", named | told(arguments), arrays, JSON)
 
@@ -264,17 +293,26 @@ def config(given: Config, arguments: Mapping[str, Any]) -> Request:
     if head is None:
         return _post("/v1/config", told({"config": given, **arguments}), {}, JSON)
     query = _query(told(arguments))
-    return Request("POST", "/v1/config" + (f"?{query}" if query else ""),
-                   (("Content-Type", _GGUF), ("Accept", JSON)), (head,))
+    return Request(
+        "POST",
+        "/v1/config" + (f"?{query}" if query else ""),
+        (("Content-Type", _GGUF), ("Accept", JSON)),
+        (head,),
+    )
 
 
 def only_encoding(report: Mapping[str, Any]) -> Mapping[str, Any]:
     """The encoding of all layers that have positions; of a config whose layers differ, none."""
-    others = [row for row in report.get("layers", ())
-              if row["encoding"] and row["encoding"] != report["encoding"]]
+    others = [
+        row
+        for row in report.get("layers", ())
+        if row["encoding"] and row["encoding"] != report["encoding"]
+    ]
     if others:
-        raise ValueError("layer_type is required, the layers of this config differ: " +
-                         ", ".join(row.get("layer_type", "?") for row in report["layers"]))
+        raise ValueError(
+            "layer_type is required, the layers of this config differ: "
+            + ", ".join(row.get("layer_type", "?") for row in report["layers"])
+        )
     encoding: Mapping[str, Any] = report["encoding"]
     return encoding
 

@@ -4,59 +4,89 @@
 
 import type { Candidate } from "./report";
 
-const WIDE = "用 float32 或更高精度", ROUNDED = "只舍入 cos 和 sin";
+const WIDE = "用 float32 或更高精度",
+    ROUNDED = "只舍入 cos 和 sin";
 const FACTOR = "cos 和 sin 乘的注意力因子";
 
 const BUGS: Record<string, [string, string?]> = {
-  "base-ignored": ["频率用的是默认 base", "计算 inv_freq 时传入 base（rope_theta）"],
-  "config-ignored": ["config 没有生效：频率用的是默认 base，也没有缩放",
-    "计算 inv_freq 时传入 base（rope_theta）和缩放参数（rope_scaling、rope_parameters）"],
-  "scaling-missing": ["缩放没有生效：频率只由 base 得出", "应用 rope_type 及其参数（rope_scaling、rope_parameters）"],
-  "scaling-wrong": ["频率的缩放方式与此 rope_type 和倍数不符", "用所要求的 rope_type，倍数只乘一次"],
-  "wrong-width": ["频率的宽度与实际旋转的部分不符",
-    "按 rotary_dim 计算 inv_freq，只旋转这一部分"],
-  "attention-factor-missing": ["cos 和 sin 没有乘注意力因子", "cos 和 sin 乘以注意力因子"],
-  "attention-factor-twice": ["cos 和 sin 乘了两次注意力因子", "只乘一次；移动已缓存的键时不再乘"],
-  "attention-factor-wrong": [`${FACTOR}只由倍数得出，不是所要求的`,
-    "读取 attention_factor 或 mscale、mscale_all_dim"],
-  "inv-freq-truncated": ["频率在乘以位置之前被截断为 bf16", `inv_freq ${WIDE}，${ROUNDED}`],
-  "off-by-one-position": ["每一行都错开一个位置", "两边从同一个位置（0 或 1）开始"],
-  "half-minus-one-divisor": ["指数是 k / (half − 1)，最后的频率成了 1 / base",
-    "除以宽度的一半；tensor2tensor、fairseq 的表是 spacing=endpoint"],
-  "rotated-backwards": ["正弦的符号相反：每一对都朝反方向转"],
-  "cos-sin-swapped": ["cos 和 sin 的位置互换了", "两边用同一顺序"],
-  "layout-swapped": ["维度对的排列不同：half 与 interleaved", "权重和旋转用同一种排列"],
-  "columns-swapped": ["正弦列与余弦列的顺序不同", "两边用同一种列顺序"],
-  "float32-angle": ["角度误差与 float32 在这些位置上的误差相当", "位置 × 频率用 float64 或精确计算"],
+    "base-ignored": ["频率用的是默认 base", "计算 inv_freq 时传入 base（rope_theta）"],
+    "config-ignored": [
+        "config 没有生效：频率用的是默认 base，也没有缩放",
+        "计算 inv_freq 时传入 base（rope_theta）和缩放参数（rope_scaling、rope_parameters）",
+    ],
+    "scaling-missing": [
+        "缩放没有生效：频率只由 base 得出",
+        "应用 rope_type 及其参数（rope_scaling、rope_parameters）",
+    ],
+    "scaling-wrong": [
+        "频率的缩放方式与此 rope_type 和倍数不符",
+        "用所要求的 rope_type，倍数只乘一次",
+    ],
+    "wrong-width": [
+        "频率的宽度与实际旋转的部分不符",
+        "按 rotary_dim 计算 inv_freq，只旋转这一部分",
+    ],
+    "attention-factor-missing": ["cos 和 sin 没有乘注意力因子", "cos 和 sin 乘以注意力因子"],
+    "attention-factor-twice": ["cos 和 sin 乘了两次注意力因子", "只乘一次；移动已缓存的键时不再乘"],
+    "attention-factor-wrong": [
+        `${FACTOR}只由倍数得出，不是所要求的`,
+        "读取 attention_factor 或 mscale、mscale_all_dim",
+    ],
+    "inv-freq-truncated": ["频率在乘以位置之前被截断为 bf16", `inv_freq ${WIDE}，${ROUNDED}`],
+    "off-by-one-position": ["每一行都错开一个位置", "两边从同一个位置（0 或 1）开始"],
+    "half-minus-one-divisor": [
+        "指数是 k / (half − 1)，最后的频率成了 1 / base",
+        "除以宽度的一半；tensor2tensor、fairseq 的表是 spacing=endpoint",
+    ],
+    "rotated-backwards": ["正弦的符号相反：每一对都朝反方向转"],
+    "cos-sin-swapped": ["cos 和 sin 的位置互换了", "两边用同一顺序"],
+    "layout-swapped": ["维度对的排列不同：half 与 interleaved", "权重和旋转用同一种排列"],
+    "columns-swapped": ["正弦列与余弦列的顺序不同", "两边用同一种列顺序"],
+    "float32-angle": [
+        "角度误差与 float32 在这些位置上的误差相当",
+        "位置 × 频率用 float64 或精确计算",
+    ],
 };
 
 /** Sentences of the API that name no mistake, by how they begin. */
 const SENTENCES: [string, string][] = [
-  ["near,", "接近，但差异超出舍入或噪声"], ["far away", "相差很大，无法解释"],
-  ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"],
-  ["what was posted, but", "差异与 f16 的噪声相当"],
-  ["every value", "检查过的每个值都只差舍入（包括 float32 的角度）"],
-  ["no positions", "没有给出位置：各行按 0、1、2 … 处理"],
+    ["near,", "接近，但差异超出舍入或噪声"],
+    ["far away", "相差很大，无法解释"],
+    ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"],
+    ["what was posted, but", "差异与 f16 的噪声相当"],
+    ["every value", "检查过的每个值都只差舍入（包括 float32 的角度）"],
+    ["no positions", "没有给出位置：各行按 0、1、2 … 处理"],
 ];
 
 export const said = (words: string): string =>
-  SENTENCES.find(([begin]) => words.startsWith(begin))?.[1] ??
-  words.replace(/^consistent with/, "相符：").replace(/\(usual: ([^)]*)\)/g, "（通常为 $1）")
-    .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）");
+    SENTENCES.find(([begin]) => words.startsWith(begin))?.[1] ??
+    words
+        .replace(/^consistent with/, "相符：")
+        .replace(/\(usual: ([^)]*)\)/g, "（通常为 $1）")
+        .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）");
 
 /** Of bf16 and f16, which several mistakes are made in. */
 function rounded(code: string): [string, string] | undefined {
-  const [, what, dtype] = /^(inv-freq|positions|angles)-(b?f16)$/.exec(code) ?? [];
-  return what ? ({
-    "inv-freq": [`频率在乘以位置之前被舍入为 ${dtype}`, `inv_freq ${WIDE}，${ROUNDED}`],
-    positions: [`位置被舍入为 ${dtype}，${dtype === "bf16" ? 256 : 2048} 以上没有奇数`,
-      `位置保持整数，${WIDE}相乘`],
-    angles: [`位置 × 频率用 ${dtype} 计算`, `角度${WIDE}，${ROUNDED}`],
-  } as Record<string, [string, string]>)[what] : undefined;
+    const [, what, dtype] = /^(inv-freq|positions|angles)-(b?f16)$/.exec(code) ?? [];
+    return what
+        ? (
+              {
+                  "inv-freq": [
+                      `频率在乘以位置之前被舍入为 ${dtype}`,
+                      `inv_freq ${WIDE}，${ROUNDED}`,
+                  ],
+                  positions: [
+                      `位置被舍入为 ${dtype}，${dtype === "bf16" ? 256 : 2048} 以上没有奇数`,
+                      `位置保持整数，${WIDE}相乘`,
+                  ],
+                  angles: [`位置 × 频率用 ${dtype} 计算`, `角度${WIDE}，${ROUNDED}`],
+              } as Record<string, [string, string]>
+          )[what]
+        : undefined;
 }
 
 /** Cause and remedy of what fits; what is not known stays as the API says it. */
 export function chinese({ bug, fits, explanation, fix }: Candidate): [string, string | null] {
-  const [why, how] = bug && fits && (BUGS[bug] ?? rounded(bug)) || [said(explanation)];
-  return [why, how ?? fix];
+    const [why, how] = (bug && fits && (BUGS[bug] ?? rounded(bug))) || [said(explanation)];
+    return [why, how ?? fix];
 }

@@ -4,9 +4,7 @@
 import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
 import { of, slider, type Slider } from "../../kit/controls";
-import {
-  configAsk, layerFaults, LONGEST, modelAccepts, source, turnsAsk,
-} from "../../kit/model";
+import { configAsk, layerFaults, LONGEST, modelAccepts, source, turnsAsk } from "../../kit/model";
 import { Work } from "../../kit/work";
 import { whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
@@ -25,107 +23,155 @@ import "../../style/extension.css";
 const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
 
 class Extension implements Mounted {
-  private work: Work;
-  private box;
-  private said = h("div.verdict");
-  private layers = h("div");
-  private parameters = h("section");
-  private context: Slider;
-  private turning = h("div.turning");
-  private magnitudes = h("div");
-  private pairs;
-  private schemes;
-  private biases;
-  private notes = h("div");
-  private answer;
+    private work: Work;
+    private box;
+    private said = h("div.verdict");
+    private layers = h("div");
+    private parameters = h("section");
+    private context: Slider;
+    private turning = h("div.turning");
+    private magnitudes = h("div");
+    private pairs;
+    private schemes;
+    private biases;
+    private notes = h("div");
+    private answer;
 
-  constructor(stage: HTMLElement, private app: App) {
-    this.box = configBox(app, 7);
-    this.biases = biases(app);
-    this.pairs = pairs(app);
-    this.schemes = schemes(app);
-    this.context = of("context", slider({
-      label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
-      change: (context) => app.go({ context }),
-    }));
-    this.turning.append(h("div.controls", {}, this.context), this.magnitudes, this.pairs.element);
-    this.answer = h("div.panel.answer", {}, this.said, this.layers, this.turning,
-      this.biases.element, this.parameters, this.schemes.element, this.notes);
-    this.work = new Work(app, {
-      pictures: [this.said, this.layers, this.magnitudes, this.pairs.element, this.biases.element,
-        this.schemes.element, this.notes],
-      waiting: [this.answer],
-      failed: () => this.failed(),
-      shows: (_, mistakes) => this.box.places(mistakes),
-    });
-    stage.append(this.box.element, hub(), this.answer);
-    this.update();
-  }
+    constructor(
+        stage: HTMLElement,
+        private app: App,
+    ) {
+        this.box = configBox(app, 7);
+        this.biases = biases(app);
+        this.pairs = pairs(app);
+        this.schemes = schemes(app);
+        this.context = of(
+            "context",
+            slider({
+                label: t("context", "上下文"),
+                min: 16,
+                max: LONGEST,
+                log: true,
+                value: CONTEXT,
+                show: whole,
+                change: (context) => app.go({ context }),
+            }),
+        );
+        this.turning.append(
+            h("div.controls", {}, this.context),
+            this.magnitudes,
+            this.pairs.element,
+        );
+        this.answer = h(
+            "div.panel.answer",
+            {},
+            this.said,
+            this.layers,
+            this.turning,
+            this.biases.element,
+            this.parameters,
+            this.schemes.element,
+            this.notes,
+        );
+        this.work = new Work(app, {
+            pictures: [
+                this.said,
+                this.layers,
+                this.magnitudes,
+                this.pairs.element,
+                this.biases.element,
+                this.schemes.element,
+                this.notes,
+            ],
+            waiting: [this.answer],
+            failed: () => this.failed(),
+            shows: (_, mistakes) => this.box.places(mistakes),
+        });
+        stage.append(this.box.element, hub(), this.answer);
+        this.update();
+    }
 
-  update(): void {
-    this.box.update();
-    this.work.run(async (signal) => {
-      const got = await read(this.app, signal);
-      return got && { ...got, jumped: await jump(this.app, got.kind, signal) };
-    }, (got) => got ? this.draw(got) : this.nothing());
-  }
+    update(): void {
+        this.box.update();
+        this.work.run(
+            async (signal) => {
+                const got = await read(this.app, signal);
+                return got && { ...got, jumped: await jump(this.app, got.kind, signal) };
+            },
+            (got) => (got ? this.draw(got) : this.nothing()),
+        );
+    }
 
-  /** The link names a file that is not here. */
-  private nothing(): void {
-    this.answer.hidden = true;
-    this.app.shows([]);
-  }
+    /** The link names a file that is not here. */
+    private nothing(): void {
+        this.answer.hidden = true;
+        this.app.shows([]);
+    }
 
-  private draw(got: Read & { jumped: Jump | null }): void {
-    const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
-    const find = (key: string) => this.box.find(key);
-    app.report(this, layerFaults(app, config));
-    this.answer.hidden = false;
-    this.said.replaceChildren(now ? verdict(name, config, kind, now, got.never, context)
-      : other(name, config));
-    const strip = layers(app, config, kind);
-    this.layers.replaceChildren(...strip ? [strip] : []);
-    this.parameters.replaceChildren(h("h2", {}, t("Every parameter, and where it comes from",
-      "每个参数及其来源")),
-      parameters(app, kind, find));
-    this.notes.replaceChildren(notes(config));
-    this.turning.hidden = !now;
-    const scaled = !!now && SCALED.includes(kind.encoding!.name);
-    this.schemes.element.hidden = !scaled;
-    this.biases.draw(now ? null : kind);
-    const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
-    if (!now || !before) return app.shows([asked]);
-    this.context.move(context);
-    this.magnitudes.replaceChildren(magnitudes(kind, now, got.jumped));
-    this.pairs.draw(now, before, context);
-    if (scaled) this.schemes.draw(kind, context);
-    app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context),
-      formats: ["svg", "safetensors"] }]);
-  }
+    private draw(got: Read & { jumped: Jump | null }): void {
+        const { app } = this,
+            { config, kind, context, now, before } = got,
+            { name } = source(app);
+        const find = (key: string) => this.box.find(key);
+        app.report(this, layerFaults(app, config));
+        this.answer.hidden = false;
+        this.said.replaceChildren(
+            now ? verdict(name, config, kind, now, got.never, context) : other(name, config),
+        );
+        const strip = layers(app, config, kind);
+        this.layers.replaceChildren(...(strip ? [strip] : []));
+        this.parameters.replaceChildren(
+            h("h2", {}, t("Every parameter, and where it comes from", "每个参数及其来源")),
+            parameters(app, kind, find),
+        );
+        this.notes.replaceChildren(notes(config));
+        this.turning.hidden = !now;
+        const scaled = !!now && SCALED.includes(kind.encoding!.name);
+        this.schemes.element.hidden = !scaled;
+        this.biases.draw(now ? null : kind);
+        const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
+        if (!now || !before) return app.shows([asked]);
+        this.context.move(context);
+        this.magnitudes.replaceChildren(magnitudes(kind, now, got.jumped));
+        this.pairs.draw(now, before, context);
+        if (scaled) this.schemes.draw(kind, context);
+        app.shows([
+            asked,
+            {
+                title: t("wavelengths", "波长"),
+                ask: turnsAsk(kind, context),
+                formats: ["svg", "safetensors"],
+            },
+        ]);
+    }
 
-  /** Nothing of the model before stays; what can be changed does. */
-  private failed(): void {
-    this.answer.hidden = false;
-    this.parameters.replaceChildren(...[beside(this.app)].filter((one) => one !== null));
-    this.app.shows([{ title: "config", ask: configAsk(this.app, source(this.app)), formats: [] }]);
-  }
+    /** Nothing of the model before stays; what can be changed does. */
+    private failed(): void {
+        this.answer.hidden = false;
+        this.parameters.replaceChildren(...[beside(this.app)].filter((one) => one !== null));
+        this.app.shows([
+            { title: "config", ask: configAsk(this.app, source(this.app)), formats: [] },
+        ]);
+    }
 
-  leave(): void {
-    this.work.stop();
-    this.pairs.leave();
-    this.schemes.leave();
-    this.biases.leave();
-  }
+    leave(): void {
+        this.work.stop();
+        this.pairs.leave();
+        this.schemes.leave();
+        this.biases.leave();
+    }
 }
 
 export const extension: View = {
-  name: "extension",
-  door: "inspect",
-  title: () => t("What a config does to each pair", "一份 config 对每个维度对做了什么"),
-  lead: () =>
-    t("Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
-    "每个参数的来源，每个维度对相对上下文的波长，以及其他拉伸方式。"),
-  accepts: modelAccepts,
-  passes: true,
-  mount: (stage, app) => new Extension(stage, app),
+    name: "extension",
+    door: "inspect",
+    title: () => t("What a config does to each pair", "一份 config 对每个维度对做了什么"),
+    lead: () =>
+        t(
+            "Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
+            "每个参数的来源，每个维度对相对上下文的波长，以及其他拉伸方式。",
+        ),
+    accepts: modelAccepts,
+    passes: true,
+    mount: (stage, app) => new Extension(stage, app),
 };

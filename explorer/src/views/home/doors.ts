@@ -5,18 +5,39 @@ import type { App } from "../../view";
 import { t } from "../../words";
 
 export function doors(app: App): HTMLElement {
-  const all: [string, string, string][] = [
-    ["story", t("Understand", "理解"),
-      t("Why positions need a code, in six steps, and what rotary does.",
-      "六步看懂位置为什么需要编码，旋转编码又做了什么。")],
-    ["extension", t("Inspect", "查看"),
-      t("Your config.json: every parameter, every pair, each way of scaling.",
-      "你的 config.json：每个参数、每个维度对、各种缩放方式。")],
-    ["diagnosis", t("Debug", "排错"),
-      t("Drop cos and sin, or q before and after: the mistake by its name.",
-      "拖入 cos 和 sin，或旋转前后的 q：指出错在哪里。")],
-  ];
-  return h("nav.doors", { "aria-label": t("ways on", "下一步") },
-    ...all.filter(([view]) => app.has(view)).map(([view, name, words]) =>
-      h("a", { href: app.link({ view }) }, h("b", {}, `${name} →`), h("span", {}, words))));
+    const all: [string, string, string][] = [
+        [
+            "story",
+            t("Understand", "理解"),
+            t(
+                "Why positions need a code, in six steps, and what rotary does.",
+                "六步看懂位置为什么需要编码，旋转编码又做了什么。",
+            ),
+        ],
+        [
+            "extension",
+            t("Inspect", "查看"),
+            t(
+                "Your config.json: every parameter, every pair, each way of scaling.",
+                "你的 config.json：每个参数、每个维度对、各种缩放方式。",
+            ),
+        ],
+        [
+            "diagnosis",
+            t("Debug", "排错"),
+            t(
+                "Drop cos and sin, or q before and after: the mistake by its name.",
+                "拖入 cos 和 sin，或旋转前后的 q：指出错在哪里。",
+            ),
+        ],
+    ];
+    return h(
+        "nav.doors",
+        { "aria-label": t("ways on", "下一步") },
+        ...all
+            .filter(([view]) => app.has(view))
+            .map(([view, name, words]) =>
+                h("a", { href: app.link({ view }) }, h("b", {}, `${name} →`), h("span", {}, words)),
+            ),
+    );
 }
