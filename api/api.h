@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/status.h"
 #include "posenc/posenc.h"
+#include "posenc/status.h"
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
@@ -78,8 +78,7 @@ struct api_settings {
 };
 
 /* The settings' strings are copied. */
-enum api_status api_new(struct api **api, const struct api_settings *settings,
-                        struct api_error *err);
+enum pe_status api_new(struct api **api, const struct api_settings *settings, struct pe_error *err);
 void api_free(struct api *api);
 
 /* Gives the service its threads later than api_new, once; requests that have begun may do without.
@@ -193,8 +192,7 @@ void api_intake_cancel(struct api_intake *intake);
 void api_intake_free(struct api_intake *intake);
 
 /* A refusal that the server words itself (framing, deadlines); `head` NULL where none was read. */
-struct api_response *api_refuse(struct api *api, const struct api_head *head,
-                                struct api_error *err);
+struct api_response *api_refuse(struct api *api, const struct api_head *head, struct pe_error *err);
 
 /* begin, feed and finish in one call, for tests and fuzzing: the whole body is at hand. */
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

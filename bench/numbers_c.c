@@ -30,8 +30,8 @@ bool posencd_parse(const char *body, size_t size, float *out)
                                   .arena = api_arena_new(memory_kept()),
                                   .body = (unsigned char *)body,
                                   .body_size = size};
-    struct api_error err = {0};
-    const bool right = api_reader_json.read(&request, &err) == API_OK &&
+    struct pe_error err = {0};
+    const bool right = api_reader_json.read(&request, &err) == PE_OK &&
                        request.tensors[0].tensor.rank == 2 &&
                        request.tensors[0].tensor.shape[1] == COLUMNS;
 
@@ -63,7 +63,7 @@ bool posencd_scan(const char *text, size_t size, float *out)
                                .out = (unsigned char *)out,
                                .room = COUNT};
 
-    return api_json_run_read(&run, PE_F32) == API_OK && run.count == COUNT;
+    return api_json_run_read(&run, PE_F32) == PE_OK && run.count == COUNT;
 }
 
 static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
@@ -89,8 +89,8 @@ bool posencd_print(const float *floats, char *out, size_t room)
     struct api_arena *arena = api_arena_new(memory_kept());
     struct api_request request = {.arena = arena};
     struct api_response response = {.arena = arena};
-    struct api_error err = {0};
-    bool right = api_format_json.render(&request, &result, &response, &err) == API_OK &&
+    struct pe_error err = {0};
+    bool right = api_format_json.render(&request, &result, &response, &err) == PE_OK &&
                  response.body.block_size <= room;
 
     for (size_t i = 0; right && i < response.body.blocks; i++)

@@ -132,15 +132,15 @@ static enum MHD_Result field_visit(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-static enum api_status length_read(const struct walk *walk, uint64_t *length, struct api_error *err)
+static enum pe_status length_read(const struct walk *walk, uint64_t *length, struct pe_error *err)
 {
     const size_t digits = strspn(walk->length, "0123456789");
 
     if (digits == 0 || walk->length[digits] != '\0' || digits > 19)
-        return api_fail(err, API_MALFORMED, "header:Content-Length",
-                        "Content-Length must be a whole number of bytes");
+        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
+                       "Content-Length must be a whole number of bytes");
     *length = strtoull(walk->length, NULL, 10);
-    return API_OK;
+    return PE_OK;
 }
 
 /* A name or an address, and perhaps a port (RFC 3986, section 3.2.2): no user in front of an @, and
@@ -168,46 +168,46 @@ static bool is_host(const char *text)
     return *text == '\0';
 }
 
-static enum api_status fields_judge(struct walk *walk, const struct api_head *head,
-                                    struct api_error *err)
+static enum pe_status fields_judge(struct walk *walk, const struct api_head *head,
+                                   struct pe_error *err)
 {
     const size_t uri = strlen(head->path) + (head->query ? strlen(head->query) : 0);
 
     if (walk->bad_name || walk->bad_value)
-        return api_fail(err, API_MALFORMED, "",
-                        "a header field has a character that must not stand there");
+        return pe_fail(err, PE_MALFORMED, "",
+                       "a header field has a character that must not stand there");
     if (!text_is_whole(&walk->text))
-        return api_fail(err, API_MALFORMED, "",
-                        "a line of the head is no name, colon and value, or does not end in CR LF");
+        return pe_fail(err, PE_MALFORMED, "",
+                       "a line of the head is no name, colon and value, or does not end in CR LF");
     if (walk->count > SRV_FIELDS_MAX)
-        return api_fail(err, API_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
-                        SRV_FIELDS_MAX);
+        return pe_fail(err, PE_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
+                       SRV_FIELDS_MAX);
     if (uri + walk->size > SRV_HEAD_MAX)
-        return api_fail(err, API_TOO_MANY_FIELDS, "",
-                        "the URI and the header fields have at most %d bytes together, each field "
-                        "counted as %d more than its text",
-                        SRV_HEAD_MAX, SRV_FIELD_SIZE);
-    return API_OK;
+        return pe_fail(err, PE_TOO_MANY_FIELDS, "",
+                       "the URI and the header fields have at most %d bytes together, each field "
+                       "counted as %d more than its text",
+                       SRV_HEAD_MAX, SRV_FIELD_SIZE);
+    return PE_OK;
 }
 
 /* The Host field of a request must be right even where the target has the host (RFC 9112, 3.2.2),
  * which is used instead. */
-static enum api_status host_judge(const struct walk *walk, const char *version, const char *target,
-                                  struct api_error *err)
+static enum pe_status host_judge(const struct walk *walk, const char *version, const char *target,
+                                 struct pe_error *err)
 {
     if (walk->hosts > 1 || (walk->hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
-        return api_fail(err, API_MALFORMED, "header:Host", "there must be one Host field, got %zu",
-                        walk->hosts);
+        return pe_fail(err, PE_MALFORMED, "header:Host", "there must be one Host field, got %zu",
+                       walk->hosts);
     if (walk->hosts == 1 && !is_host(walk->host))
-        return api_fail(err, API_MALFORMED, "header:Host",
-                        "a Host is a name or an address and perhaps a port, got '%.80s'",
-                        walk->host);
+        return pe_fail(err, PE_MALFORMED, "header:Host",
+                       "a Host is a name or an address and perhaps a port, got '%.80s'",
+                       walk->host);
     if (target && (!*target || *target == ':' || !is_host(target)))
-        return api_fail(err, API_MALFORMED, "",
-                        "an absolute target has a name or an address and perhaps a port, got "
-                        "'%.80s'",
-                        target);
-    return API_OK;
+        return pe_fail(err, PE_MALFORMED, "",
+                       "an absolute target has a name or an address and perhaps a port, got "
+                       "'%.80s'",
+                       target);
+    return PE_OK;
 }
 
 /* There is room for one field more than a head may have. */
@@ -221,9 +221,9 @@ static void host_set(struct api_head *head, struct api_field *fields, const char
     fields[head->fields_count++] = (struct api_field){"Host", host};
 }
 
-enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
-                                 const char *version, const char *host, struct api_field *fields,
-                                 struct api_head *head, struct api_error *err)
+enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+                                const char *version, const char *host, struct api_field *fields,
+                                struct api_head *head, struct pe_error *err)
 {
     struct walk walk = {.fields = fields, .text = text_begin(connection, method, version)};
 
@@ -232,20 +232,20 @@ enum api_status srv_framing_read(struct MHD_Connection *connection, const char *
     head->fields_count = walk.count < SRV_FIELDS_MAX ? walk.count : SRV_FIELDS_MAX;
     head->content_length = 0;
     if (fields_judge(&walk, head, err) || host_judge(&walk, version, host, err))
-        return api_failed(err);
+        return err->status;
     if (host)
         host_set(head, fields, host);
     if (walk.lengths > 1 || walk.codings > 1 || (walk.lengths && walk.codings))
-        return api_fail(err, API_MALFORMED,
-                        walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
-                        "the length of the body is given more than once");
+        return pe_fail(err, PE_MALFORMED,
+                       walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
+                       "the length of the body is given more than once");
     if (walk.codings && strcmp(version, "HTTP/1.1") != 0)
-        return api_fail(err, API_MALFORMED, "header:Transfer-Encoding",
-                        "%s has no transfer codings", version);
+        return pe_fail(err, PE_MALFORMED, "header:Transfer-Encoding", "%s has no transfer codings",
+                       version);
     if (walk.codings && strcasecmp(walk.coding, "chunked") != 0)
-        return api_fail(err, API_NOT_IMPLEMENTED, "header:Transfer-Encoding",
-                        "the only transfer coding here is chunked, got '%.60s'", walk.coding);
+        return pe_fail(err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding",
+                       "the only transfer coding here is chunked, got '%.60s'", walk.coding);
     if (walk.codings)
         head->content_length = API_LENGTH_UNKNOWN;
-    return walk.lengths ? length_read(&walk, &head->content_length, err) : API_OK;
+    return walk.lengths ? length_read(&walk, &head->content_length, err) : PE_OK;
 }

@@ -57,12 +57,12 @@ const char *srv_target_cut(struct srv_request *request)
 
 void srv_uri_refuse(struct srv_request *request)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
-    api_fail(&err, API_URI_TOO_LONG, "",
-             "a path and its query have at most %d bytes here, got %zu; a POST takes parameters in "
-             "its body",
-             SRV_URI_MAX, strlen(request->uri));
+    pe_fail(&err, PE_URI_TOO_LONG, "",
+            "a path and its query have at most %d bytes here, got %zu; a POST takes parameters in "
+            "its body",
+            SRV_URI_MAX, strlen(request->uri));
     request->uri[SRV_URI_MAX] = '\0';
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
@@ -70,15 +70,15 @@ void srv_uri_refuse(struct srv_request *request)
 
 void srv_memory_refuse(struct srv_request *request)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
-    api_fail(&err, API_BUSY, "",
-             "other requests hold the memory that this one needs; try again soon");
+    pe_fail(&err, PE_BUSY, "",
+            "other requests hold the memory that this one needs; try again soon");
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }
 
-struct api_response *srv_refuse(struct srv_request *request, struct api_error *err)
+struct api_response *srv_refuse(struct srv_request *request, struct pe_error *err)
 {
     static const char *const repeated[] = {"X-Request-Id", "Origin"};
     struct api_field fields[2];

@@ -46,7 +46,7 @@ static void hosts_list(const struct srv_config *config, char *out, size_t size)
         snprintf(out, size, "%s", more);
 }
 
-static bool api_start(struct srv *srv, struct api_error *err)
+static bool api_start(struct srv *srv, struct pe_error *err)
 {
     const struct srv_config *config = &srv->config;
     char *flags = srv_config_json(config), hosts[1024];
@@ -65,7 +65,7 @@ static bool api_start(struct srv *srv, struct api_error *err)
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
     free(flags);
-    return api_failed(err) == API_OK;
+    return err->status == PE_OK;
 }
 
 /* Descriptors for the start and for each loop (libuv's epolls, pipes and wake-ups, the HTTP
@@ -123,7 +123,7 @@ static bool loops_start(struct srv *srv, char *message, size_t size)
 
 static bool srv_start(struct srv *srv, char *message, size_t size)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     srv->log_off = strcmp(srv->config.log_format, "off") == 0;
     srv->log_json = strcmp(srv->config.log_format, "json") == 0 ||
@@ -134,9 +134,9 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     srv->metrics = srv_metrics_new();
     srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, svc_settings_threads(&srv->config.service), true, &err.core) ||
+        pe_pool_new(&srv->pool, svc_settings_threads(&srv->config.service), true, &err) ||
         !api_start(srv, &err)) {
-        snprintf(message, size, "%s", api_failed(&err) ? err.detail : "memory is short");
+        snprintf(message, size, "%s", err.status ? err.detail : "memory is short");
         return false;
     }
     return loops_start(srv, message, size) && memory_suffices(message, size);

@@ -143,13 +143,12 @@ void srv_response_drop(struct srv_request *request)
 /* Memory for sending is short: a refusal needs next to none. */
 static enum MHD_Result no_room(struct srv_request *request)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     if (request->response->body.kind == API_BYTES)
         return MHD_NO;
     srv_response_drop(request);
-    api_fail(&err, API_BUSY, "",
-             "other requests hold the memory that this answer needs; try again");
+    pe_fail(&err, PE_BUSY, "", "other requests hold the memory that this answer needs; try again");
     request->response = srv_refuse(request, &err);
     return srv_reply(request, false);
 }

@@ -84,12 +84,12 @@ static bool queue_enter(struct srv *srv, bool take)
 static void queue_refuse(struct srv_request *request)
 {
     struct srv *srv = request->loop->srv;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     api_intake_free(request->intake);
     request->intake = NULL;
-    api_fail(&err, API_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
-             (unsigned long long)srv->config.queue_max);
+    pe_fail(&err, PE_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
+            (unsigned long long)srv->config.queue_max);
     request->response = srv_refuse(request, &err);
 }
 
@@ -100,7 +100,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
 {
     struct api *api = request->loop->srv->api;
     struct api_field fields[SRV_FIELDS_MAX + 1];
-    struct api_error err = {0};
+    struct pe_error err = {0};
     const char *host = srv_target_cut(request);
     struct api_head head = {
         .method = method,
@@ -115,7 +115,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     request->state = REQUEST_BODY;
     if (srv_framing_read(request->connection, method, version, host, fields, &head, &err)) {
         request->response = srv_refuse(request, &err);
-        if (err.status != API_TOO_MANY_FIELDS)
+        if (err.status != PE_TOO_MANY_FIELDS)
             return srv_reply(request, true);
         linger_allow(request);
         srv_reply_raw(request); /* the library may have no memory left for an answer */
@@ -169,13 +169,13 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
 void srv_request_late(struct srv_request *request)
 {
     struct srv_loop *loop = request->loop;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     if (request->response)
         api_response_free(request->response);
-    api_fail(&err, API_TIMED_OUT, "",
-             "the body came at less than %llu bytes a second, the value of --body-rate-min",
-             (unsigned long long)loop->srv->config.body_rate_min);
+    pe_fail(&err, PE_TIMED_OUT, "",
+            "the body came at less than %llu bytes a second, the value of --body-rate-min",
+            (unsigned long long)loop->srv->config.body_rate_min);
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }
@@ -327,7 +327,7 @@ static enum MHD_Result work_start(struct srv_request *request)
     return MHD_YES;
 }
 
-static void work_refuse(struct srv_request *request, struct api_error *err)
+static void work_refuse(struct srv_request *request, struct pe_error *err)
 {
     srv_response_drop(request);
     api_intake_free(request->intake);
@@ -337,16 +337,16 @@ static void work_refuse(struct srv_request *request, struct api_error *err)
 
 static enum MHD_Result work_end(struct srv_request *request)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     timeout_set(request, 0);
     if (atomic_load(&request->abandoned)) {
         if (!request->timed_out)
             return MHD_NO;
-        api_fail(&err, API_BUSY, "", "the answer was not begun within --request-timeout");
+        pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
         work_refuse(request, &err);
     } else if (atomic_load(&request->failed)) {
-        api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+        pe_fail(&err, PE_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
     } else if (request->in_buffer) {
         api_response_made(request->response);

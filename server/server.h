@@ -252,7 +252,7 @@ const char *srv_target_cut(struct srv_request *request);
 void srv_memory_refuse(struct srv_request *request);
 /* A refusal that the server words itself, with the id of the request and what a page of another
  * origin needs to read it. On the loop, at any time before the request completes. */
-struct api_response *srv_refuse(struct srv_request *request, struct api_error *err);
+struct api_response *srv_refuse(struct srv_request *request, struct pe_error *err);
 void srv_trace_copy(struct srv_request *request, const struct api_head *head);
 bool srv_expects_continue(const struct api_head *head);
 /* The library sends no 100 for this request, which has no body. */
@@ -265,12 +265,12 @@ void srv_expectation_drop(const struct api_head *head);
  * (docs/internals/http-library.md). method and version as the library gave them; host: that of the
  * target, which takes the place of the Host field, or NULL. fields has room for SRV_FIELDS_MAX and
  * one.
- * API_TOO_MANY_FIELDS: the library may have no memory left to answer with. */
+ * PE_TOO_MANY_FIELDS: the library may have no memory left to answer with. */
 enum { SRV_FIELDS_MAX = 128 };
 
-enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
-                                 const char *version, const char *host, struct api_field *fields,
-                                 struct api_head *head, struct api_error *err);
+enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+                                const char *version, const char *host, struct api_field *fields,
+                                struct api_head *head, struct pe_error *err);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 

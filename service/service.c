@@ -96,16 +96,16 @@ static enum pe_status api_start(struct pe_service *service, const struct svc_set
 {
     char *flags = svc_flags_json(settings, svc_flags, SVC_FLAGS);
     struct api_settings to = {.host = {.context = service}, .flags_json = flags};
-    struct api_error failed = {0};
+    struct pe_error failed = {0};
 
     svc_settings_give(settings, &to);
     if (service->log)
         to.host.log = log_tell;
     api_new(&service->api, &to, &failed);
     free(flags);
-    if (api_failed(&failed) == API_OK)
+    if (failed.status == PE_OK)
         return PE_OK;
-    return svc_fail(err, api_failed(&failed) == API_OUT_OF_MEMORY ? PE_OUT_OF_MEMORY : PE_INTERNAL,
+    return svc_fail(err, failed.status == PE_OUT_OF_MEMORY ? PE_OUT_OF_MEMORY : PE_INTERNAL,
                     failed.where, failed.detail);
 }
 

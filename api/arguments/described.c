@@ -6,8 +6,8 @@
 #include "api/memory/json_memory.h"
 #include "api/request/describe.h"
 
-enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                    const struct pe_scheme *scheme, struct api_error *err)
+enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                   const struct pe_scheme *scheme, struct pe_error *err)
 {
     json_t *encoding = api_scheme_json(scheme), *warnings = json_array();
 
@@ -16,11 +16,11 @@ enum api_status api_result_describe(const struct api_request *request, struct ap
     if (api_json_keep(request->arena, warnings))
         result->warnings = warnings;
     if (!result->encoding || !result->warnings)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_scheme_warnings(scheme, warnings);
     if (request->config)
         json_array_extend(warnings, request->config->warnings);
-    return API_OK;
+    return PE_OK;
 }
 
 void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,

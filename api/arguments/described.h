@@ -5,8 +5,8 @@
 #include "api/response/result.h"
 
 /* Sets result->encoding and warnings from a scheme, freed with the arena. */
-enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                    const struct pe_scheme *scheme, struct api_error *err);
+enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                   const struct pe_scheme *scheme, struct pe_error *err);
 
 /* Warns, after the description, of positions beyond the sequence that a scheme is meant for. */
 void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,

@@ -42,7 +42,7 @@ static bool is_rope_type(const char *fold)
     return is;
 }
 
-static enum api_status names_tell(const char *name, struct api_error *err)
+static enum pe_status names_tell(const char *name, struct pe_error *err)
 {
     const struct pe_encoding *encoding;
     struct api_nearest nearest = {.word = name};
@@ -57,16 +57,16 @@ static enum api_status names_tell(const char *name, struct api_error *err)
                                      used > 0 ? ", " : "", known);
     }
     if (nearest.count > 0)
-        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
-                        api_nearest_print(&nearest, text, sizeof(text)));
+        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
+                       api_nearest_print(&nearest, text, sizeof(text)));
     if (used < sizeof(names))
-        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.40s'; there are %s", name,
-                        names);
-    return api_fail(err, API_NOT_FOUND, "",
-                    "there is no encoding '%.40s'; GET /v1/encodings lists all", name);
+        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.40s'; there are %s", name,
+                       names);
+    return pe_fail(err, PE_NOT_FOUND, "",
+                   "there is no encoding '%.40s'; GET /v1/encodings lists all", name);
 }
 
-enum api_status api_encoding_unknown(const char *name, struct api_error *err)
+enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
 {
     char fold[48];
     size_t size = 0;
@@ -77,9 +77,9 @@ enum api_status api_encoding_unknown(const char *name, struct api_error *err)
     fold[size] = '\0';
     says = elsewhere_says(fold);
     if (says)
-        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'; %s", name, says);
+        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'; %s", name, says);
     if (is_rope_type(fold))
-        return api_fail(err, API_NOT_FOUND, "",
-                        "there is no encoding '%.60s'; it is rope with rope_type=%s", name, fold);
+        return pe_fail(err, PE_NOT_FOUND, "",
+                       "there is no encoding '%.60s'; it is rope with rope_type=%s", name, fold);
     return names_tell(name, err);
 }

@@ -2,9 +2,9 @@
 #ifndef API_ARGUMENTS_ELSEWHERE_H
 #define API_ARGUMENTS_ELSEWHERE_H
 
-#include "api/status.h"
+#include "posenc/status.h"
 
-/* Fails with API_NOT_FOUND and what the encoding is called here, the names most like it, or all. */
-enum api_status api_encoding_unknown(const char *name, struct api_error *err);
+/* Fails with PE_NOT_FOUND and what the encoding is called here, the names most like it, or all. */
+enum pe_status api_encoding_unknown(const char *name, struct pe_error *err);
 
 #endif

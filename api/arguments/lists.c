@@ -19,12 +19,12 @@ struct source {
     struct api_request *request;
     const char *name;
     struct api_numbers *numbers;
-    struct api_error *err;
+    struct pe_error *err;
 };
 
-static enum api_status fail(const struct source *source, enum api_status status, const char *what)
+static enum pe_status fail(const struct source *source, enum pe_status status, const char *what)
 {
-    return api_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
+    return pe_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
 }
 
 static double *room_take(const struct source *source, size_t count)
@@ -36,27 +36,27 @@ static double *room_take(const struct source *source, size_t count)
                : NULL;
 }
 
-static enum api_status range_check(const struct source *source)
+static enum pe_status range_check(const struct source *source)
 {
     const struct api_numbers *numbers = source->numbers;
     const size_t count = numbers->planes * numbers->rows * numbers->columns;
 
     for (size_t i = 0; i < count; i++)
         if (!(fabs(numbers->values[i]) <= NUMBER_MAX)) /* its last digits may be rounded away */
-            return api_fail(source->err, API_OUT_OF_RANGE, numbers->where,
-                            "%s must be within +-(2^53 - 1), got %.4g at index %zu", source->name,
-                            numbers->values[i], i);
-    return API_OK;
+            return pe_fail(source->err, PE_OUT_OF_RANGE, numbers->where,
+                           "%s must be within +-(2^53 - 1), got %.4g at index %zu", source->name,
+                           numbers->values[i], i);
+    return PE_OK;
 }
 
 /* `shape` has `rank` sizes, at most three. */
-static enum api_status numbers_set(const struct source *source, unsigned rank, const size_t *shape,
-                                   const double *values)
+static enum pe_status numbers_set(const struct source *source, unsigned rank, const size_t *shape,
+                                  const double *values)
 {
     struct api_numbers *numbers = source->numbers;
 
     if (!values)
-        return fail(source, API_OUT_OF_MEMORY, "finds no memory");
+        return fail(source, PE_OUT_OF_MEMORY, "finds no memory");
     numbers->given = true;
     numbers->rank = rank;
     numbers->planes = rank > 2 ? shape[rank - 3] : 1;
@@ -68,7 +68,7 @@ static enum api_status numbers_set(const struct source *source, unsigned rank, c
 
 /* ---- a tensor ------------------------------------------------------------------------------- */
 
-static enum api_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
+static enum pe_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
 {
     const struct pe_tensor *from = &tensor->tensor;
     size_t count;
@@ -76,12 +76,12 @@ static enum api_status tensor_numbers(const struct source *source, const struct 
 
     source->numbers->where = api_arena_print(source->request->arena, "tensor:%.80s", tensor->name);
     if (!source->numbers->where)
-        return api_fail(source->err, API_OUT_OF_MEMORY, "", "no memory for %s", source->name);
+        return pe_fail(source->err, PE_OUT_OF_MEMORY, "", "no memory for %s", source->name);
     source->numbers->tensor = tensor->name;
     if (from->dtype == PE_F16 || from->dtype == PE_BF16 || from->dtype == PE_BOOL)
-        return fail(source, API_INVALID, "as a tensor must be i32, i64, u32, u8, f32 or f64");
+        return fail(source, PE_INVALID, "as a tensor must be i32, i64, u32, u8, f32 or f64");
     if (from->rank > RANK_MAX)
-        return fail(source, API_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
+        return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
     pe_shape_elements(from->shape, from->rank, &count);
     values = room_take(source, count);
     if (values)
@@ -89,14 +89,14 @@ static enum api_status tensor_numbers(const struct source *source, const struct 
     return numbers_set(source, from->rank, from->shape, values);
 }
 
-static enum api_status tensor_named(const struct source *source, const char *name)
+static enum pe_status tensor_named(const struct source *source, const char *name)
 {
     const struct api_tensor *tensor = api_request_tensor(source->request, name);
 
     if (!tensor)
-        return api_fail(source->err, API_MISSING, source->numbers->where,
-                        "%s names the tensor '%.60s', which is not in the request", source->name,
-                        name);
+        return pe_fail(source->err, PE_MISSING, source->numbers->where,
+                       "%s names the tensor '%.60s', which is not in the request", source->name,
+                       name);
     return tensor_numbers(source, tensor);
 }
 
@@ -112,32 +112,32 @@ static unsigned shape_read(const json_t *array, size_t *shape)
     return rank;
 }
 
-static enum api_status elements_read(const struct source *source, const json_t *json, unsigned rank,
-                                     const size_t *shape, double **out)
+static enum pe_status elements_read(const struct source *source, const json_t *json, unsigned rank,
+                                    const size_t *shape, double **out)
 {
     if (rank == 0 && !json_is_number(json))
-        return fail(source, API_INVALID, "must have numbers only, all lists of one depth");
+        return fail(source, PE_INVALID, "must have numbers only, all lists of one depth");
     if (rank == 0) {
         *(*out)++ = json_number_value(json);
-        return API_OK;
+        return PE_OK;
     }
     if (!json_is_array(json) || json_array_size(json) != shape[0])
-        return fail(source, API_SHAPE_MISMATCH, "must have rows of one length");
+        return fail(source, PE_SHAPE_MISMATCH, "must have rows of one length");
     for (size_t i = 0; i < shape[0]; i++)
         if (elements_read(source, json_array_get(json, i), rank - 1, shape + 1, out))
-            return api_failed(source->err);
-    return API_OK;
+            return source->err->status;
+    return PE_OK;
 }
 
 /* A long one, which is in memory already. */
-static enum api_status long_numbers(const struct source *source, const struct pe_tensor *list)
+static enum pe_status long_numbers(const struct source *source, const struct pe_tensor *list)
 {
     if (list->rank > RANK_MAX)
-        return fail(source, API_SHAPE_MISMATCH, "has lists too deep");
+        return fail(source, PE_SHAPE_MISMATCH, "has lists too deep");
     return numbers_set(source, list->rank, list->shape, list->data);
 }
 
-static enum api_status array_numbers(const struct source *source, const json_t *array)
+static enum pe_status array_numbers(const struct source *source, const json_t *array)
 {
     size_t shape[RANK_MAX], count;
     const unsigned rank = shape_read(array, shape);
@@ -145,11 +145,11 @@ static enum api_status array_numbers(const struct source *source, const json_t *
     double *at = values;
 
     if (values && elements_read(source, array, rank, shape, &at))
-        return api_failed(source->err);
+        return source->err->status;
     return numbers_set(source, rank, shape, values);
 }
 
-static enum api_status scalar_numbers(const struct source *source, double number)
+static enum pe_status scalar_numbers(const struct source *source, double number)
 {
     double *values = room_take(source, 1);
 
@@ -160,7 +160,7 @@ static enum api_status scalar_numbers(const struct source *source, double number
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static enum api_status list_numbers(const struct source *source, const struct pe_value *list)
+static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
 {
     const bool flat = list->rows == 0;
     const size_t rows = flat ? 1 : list->rows, shape[] = {rows, list->list_count / rows};
@@ -170,13 +170,13 @@ static enum api_status list_numbers(const struct source *source, const struct pe
 
 /* Elements that a list of the request may have: more than the longest tensor has places and ends of
  * places, no tensor has a use for. Lists without a tensor are what the answer is made of. */
-static enum api_status range_judge(const struct source *source, const struct pe_value *range)
+static enum pe_status range_judge(const struct source *source, const struct pe_value *range)
 {
     const struct api_request *request = source->request;
     size_t most = 0;
 
     if (range->list_count <= RANGE_JUDGED)
-        return API_OK;
+        return PE_OK;
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct pe_tensor *tensor = &request->tensors[i].tensor;
         size_t count = 1;
@@ -188,27 +188,27 @@ static enum api_status range_judge(const struct source *source, const struct pe_
     if (request->tensors_count == 0)
         return api_format_elements_check(request, range->list_count, source->err);
     if (range->list_count <= most + 1)
-        return API_OK;
-    return api_fail(source->err, API_SHAPE_MISMATCH, source->numbers->where,
-                    "%s has %zu entries, the longest tensor has %zu elements", source->name,
-                    range->list_count, most);
+        return PE_OK;
+    return pe_fail(source->err, PE_SHAPE_MISMATCH, source->numbers->where,
+                   "%s has %zu entries, the longest tensor has %zu elements", source->name,
+                   range->list_count, most);
 }
 
 /* Ranges are written out: numbers are read in any order. */
-static enum api_status range_numbers(const struct source *source, const struct pe_value *range)
+static enum pe_status range_numbers(const struct source *source, const struct pe_value *range)
 {
     const size_t rows = range->rows, columns = range->list_count / (rows > 0 ? rows : 1);
     const size_t shape[] = {rows, columns};
     size_t size;
 
     if (range_judge(source, range))
-        return api_failed(source->err);
+        return source->err->status;
     double *values = pe_size_multiply(range->list_count, sizeof(*values), &size)
                          ? (double *)(void *)api_arena_room(source->request->arena, size)
                          : NULL;
 
-    if (values && pe_value_expand(range, values, source->request->work, &source->err->core))
-        return api_failed(source->err);
+    if (values && pe_value_expand(range, values, source->request->work, source->err))
+        return source->err->status;
     return numbers_set(source,
                        rows > 0      ? 2
                        : columns > 1 ? 1
@@ -218,7 +218,7 @@ static enum api_status range_numbers(const struct source *source, const struct p
 
 /* "tensor:NAME", one number, or ranges; rows of them between semicolons. The arena takes over the
  * list that they are made into. */
-static enum api_status text_numbers(const struct source *source, const char *text)
+static enum pe_status text_numbers(const struct source *source, const char *text)
 {
     const struct pe_param param = {.name = source->name,
                                    .type = PE_RANGES,
@@ -232,19 +232,19 @@ static enum api_status text_numbers(const struct source *source, const char *tex
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
     params.work = source->request->work;
-    if (pe_params_set_text(&params, 0, text, &source->err->core) == PE_OK && value->range) {
+    if (pe_params_set_text(&params, 0, text, source->err) == PE_OK && value->range) {
         range_numbers(source, value);
-    } else if (!api_failed(source->err)) {
+    } else if (!source->err->status) {
         value->lent = api_arena_defer(source->request->arena, free, value->list);
         if (!value->lent)
-            fail(source, API_OUT_OF_MEMORY, "finds no memory");
+            fail(source, PE_OUT_OF_MEMORY, "finds no memory");
         else if (value->list_count == 1 && value->rows == 0)
             numbers_set(source, 0, NULL, value->list);
         else
             list_numbers(source, value);
     }
     pe_params_free(&params);
-    return api_failed(source->err);
+    return source->err->status;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static const char *pair_value(const struct api_pair *pairs, size_t count, const 
     return NULL;
 }
 
-static enum api_status json_numbers(const struct source *source, json_t *json)
+static enum pe_status json_numbers(const struct source *source, json_t *json)
 {
     if (json_is_string(json))
         return text_numbers(source, json_string_value(json));
@@ -269,14 +269,14 @@ static enum api_status json_numbers(const struct source *source, json_t *json)
         return scalar_numbers(source, json_number_value(json));
     if (json_is_object(json)) {
         source->numbers->object = json;
-        return API_OK;
+        return PE_OK;
     }
-    return fail(source, API_INVALID,
+    return fail(source, PE_INVALID,
                 "must be a number, a list, a list of lists, or \"tensor:NAME\"");
 }
 
-enum api_status api_numbers_read(struct api_request *request, const char *name,
-                                 struct api_numbers *numbers, struct api_error *err)
+enum pe_status api_numbers_read(struct api_request *request, const char *name,
+                                struct api_numbers *numbers, struct pe_error *err)
 {
     const char *query = pair_value(request->query, request->query_count, name);
     const char *metadata = pair_value(request->metadata, request->metadata_count, name);
@@ -288,16 +288,16 @@ enum api_status api_numbers_read(struct api_request *request, const char *name,
     *numbers = (struct api_numbers){
         .where = api_arena_print(request->arena, json ? "pointer:/%s" : "parameter:%s", name)};
     if (!numbers->where)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", name);
     if ((query != NULL) + (metadata != NULL) + (json != NULL) > 1)
-        return fail(&source, API_CONFLICT, "is given twice");
+        return fail(&source, PE_CONFLICT, "is given twice");
     snprintf(named, sizeof(named), "tensor:%s", name);
     const char *text = query ? query : metadata ? metadata : json_string_value(json);
     if (tensor && (text || json) && !(text && strcmp(text, named) == 0))
-        return fail(&source, API_CONFLICT, "is given twice: as a parameter and as a tensor");
+        return fail(&source, PE_CONFLICT, "is given twice: as a parameter and as a tensor");
     if (tensor)
         return tensor_numbers(&source, tensor);
     if (query || metadata)
         return text_numbers(&source, text);
-    return json ? json_numbers(&source, json) : API_OK;
+    return json ? json_numbers(&source, json) : PE_OK;
 }

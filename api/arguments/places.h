@@ -23,12 +23,12 @@ bool api_places_hold(const struct api_places *places, const char *tensor);
 
 /* Reads positions, start, step, delta and cu_seqlens. One way must be given (but for from_zero),
  * and no two. */
-enum api_status api_places_read(struct api_request *request, struct pe_params *params,
-                                struct api_places *places, struct api_error *err);
+enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
+                               struct api_places *places, struct pe_error *err);
 
 /* The places of one tensor's tokens; `name` is for the error. */
-enum api_status api_places_fit(struct api_request *request, const struct api_places *places,
-                               const struct pe_axes *axes, const char *name,
-                               struct pe_positions *positions, struct api_error *err);
+enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
+                              const struct pe_axes *axes, const char *name,
+                              struct pe_positions *positions, struct pe_error *err);
 
 #endif

@@ -27,9 +27,9 @@ static const struct pe_encoding *alike_find(const char *name)
     return NULL;
 }
 
-enum api_status api_encoding_named(struct api_request *request, const char *name,
-                                   const struct pe_encoding **encoding, const char **stored,
-                                   struct api_error *err)
+enum pe_status api_encoding_named(struct api_request *request, const char *name,
+                                  const struct pe_encoding **encoding, const char **stored,
+                                  struct pe_error *err)
 {
     *stored = NULL;
     *encoding = pe_encoding_find(name);
@@ -40,7 +40,7 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
     if (!*encoding)
         *encoding = alike_find(name);
     if (*encoding || api_store_absent(api_store_of(request), name, err))
-        return api_failed(err);
+        return err->status;
     return api_encoding_unknown(name, err);
 }
 
@@ -64,13 +64,12 @@ bool api_stored_is_named(const struct api_request *request)
     return false;
 }
 
-enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
-                                    struct api_error *err)
+enum pe_status api_stored_name_set(struct pe_params *params, const char *stored,
+                                   struct pe_error *err)
 {
     if (!stored)
-        return API_OK;
-    return api_core(err, pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored,
-                                            &err->core));
+        return PE_OK;
+    return pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored, err);
 }
 
 bool api_table_is_posted(const struct pe_params *params, const char *tensor)
@@ -82,23 +81,22 @@ bool api_table_is_posted(const struct pe_params *params, const char *tensor)
            strcmp(text + strlen(posted), tensor) == 0;
 }
 
-static enum api_status posted_give(struct api_request *request, struct pe_scheme *scheme,
-                                   const char *name, struct api_error *err)
+static enum pe_status posted_give(struct api_request *request, struct pe_scheme *scheme,
+                                  const char *name, struct pe_error *err)
 {
     const struct api_tensor *tensor = api_request_tensor(request, name);
     char where[sizeof(err->where)];
 
     if (pe_param_given(pe_scheme_params(scheme), "version"))
-        return api_fail(err, API_CONFLICT, "parameter:version",
-                        "version is that of a stored table, and %.60s is posted", name);
+        return pe_fail(err, PE_CONFLICT, "parameter:version",
+                       "version is that of a stored table, and %.60s is posted", name);
     if (!tensor)
-        return api_fail(err, API_MISSING, "parameter:table",
-                        "table names the tensor '%.60s', which is not in the request", name);
+        return pe_fail(err, PE_MISSING, "parameter:table",
+                       "table names the tensor '%.60s', which is not in the request", name);
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return pe_table_check(&tensor->tensor, where, request->work, &err->core)
-               ? api_failed(err)
-               : api_core(err, pe_scheme_give(scheme, "table", &tensor->tensor, request->work,
-                                              &err->core));
+    return pe_table_check(&tensor->tensor, where, request->work, err)
+               ? err->status
+               : pe_scheme_give(scheme, "table", &tensor->tensor, request->work, err);
 }
 
 static void table_release(void *table)
@@ -106,18 +104,18 @@ static void table_release(void *table)
     api_stored_table_drop(table);
 }
 
-static enum api_status stored_take(struct api_request *request, const char *name, uint64_t version,
-                                   const struct api_stored_table **table, struct api_error *err)
+static enum pe_status stored_take(struct api_request *request, const char *name, uint64_t version,
+                                  const struct api_stored_table **table, struct pe_error *err)
 {
     if (api_store_take(api_store_of(request), name, version, table, err))
-        return api_failed(err);
+        return err->status;
     if (!api_arena_defer(request->arena, table_release, (void *)*table))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
-    return API_OK;
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+    return PE_OK;
 }
 
-enum api_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
-                               const struct api_stored_table **table, struct api_error *err)
+enum pe_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
+                              const struct api_stored_table **table, struct pe_error *err)
 {
     const struct pe_params *params = pe_scheme_params(scheme);
     const char *name;
@@ -125,42 +123,42 @@ enum api_status api_table_give(struct api_request *request, struct pe_scheme *sc
 
     *table = NULL;
     if (!pe_encoding_has(pe_scheme_encoding(scheme), PE_KIND_LEARNED))
-        return API_OK;
+        return PE_OK;
     name = pe_param_text(params, "table");
     if (strncmp(name, posted, strlen(posted)) == 0)
         return posted_give(request, scheme, name + strlen(posted), err);
     version = pe_param_value(params, "version");
     if (stored_take(request, name, version->present ? (uint64_t)version->number : 0, table, err) ||
-        pe_scheme_give(scheme, "table", &(*table)->tensor, request->work, &err->core) ||
-        pe_scheme_resolve(scheme, "version", (double)(*table)->version, &err->core))
-        return api_failed(err);
-    return API_OK;
+        pe_scheme_give(scheme, "table", &(*table)->tensor, request->work, err) ||
+        pe_scheme_resolve(scheme, "version", (double)(*table)->version, err))
+        return err->status;
+    return PE_OK;
 }
 
 /* ---- tables= -------------------------------------------------------------------------------- */
 
-static enum api_status lend(struct api_request *request, const char *tensor, const char *name,
-                            struct api_tensor *out, struct api_error *err)
+static enum pe_status lend(struct api_request *request, const char *tensor, const char *name,
+                           struct api_tensor *out, struct pe_error *err)
 {
     const struct api_stored_table *table;
 
     if (api_request_tensor(request, tensor))
-        return api_fail(err, API_CONFLICT, "parameter:tables",
-                        "tensor %.40s is posted, and tables names a stored one", tensor);
+        return pe_fail(err, PE_CONFLICT, "parameter:tables",
+                       "tensor %.40s is posted, and tables names a stored one", tensor);
     if (stored_take(request, name, 0, &table, err))
-        return api_failed(err);
+        return err->status;
     out->name = tensor;
     out->tensor = table->tensor;
     out->tensor.data = api_arena_room(request->arena, table->size);
     if (!out->tensor.data)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %.64s", name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %.64s", name);
     memcpy(out->tensor.data, table->tensor.data, table->size);
     request->tensors_count++;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Functions may work on their tensors in place: each gets a copy of its own. */
-enum api_status api_tables_lend(struct api_request *request, struct api_error *err)
+enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err)
 {
     const size_t most = request->settings->limits.tensors_max;
     struct api_tensor *tensors;
@@ -169,27 +167,27 @@ enum api_status api_tables_lend(struct api_request *request, struct api_error *e
     char *rest;
 
     if (api_request_scalar(request, "tables", &text, err) || !text)
-        return api_failed(err);
+        return err->status;
     for (const char *at = text; *at; at++)
         count += *at == ',';
     if (count > most || request->tensors_count > most - count)
-        return api_fail(err, API_TOO_LARGE, "parameter:tables",
-                        "a request has at most %zu tensors, the value of --tensors-max", most);
+        return pe_fail(err, PE_TOO_LARGE, "parameter:tables",
+                       "a request has at most %zu tensors, the value of --tensors-max", most);
     tensors = api_arena_take(request->arena, (request->tensors_count + count) * sizeof(*tensors));
     rest = api_arena_copy(request->arena, text);
     if (!tensors || !rest)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tables");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tables");
     if (request->tensors_count > 0)
         memcpy(tensors, request->tensors, request->tensors_count * sizeof(*tensors));
     request->tensors = tensors;
     for (char *pair; (pair = strsep(&rest, ","));) {
         char *name = strchr(pair, ':');
         if (!name || name == pair)
-            return api_fail(err, API_INVALID, "parameter:tables",
-                            "tables must be TENSOR:NAME, separated by commas; got '%.60s'", pair);
+            return pe_fail(err, PE_INVALID, "parameter:tables",
+                           "tables must be TENSOR:NAME, separated by commas; got '%.60s'", pair);
         *name++ = '\0';
         if (lend(request, pair, name, &tensors[request->tensors_count], err))
-            return api_failed(err);
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }

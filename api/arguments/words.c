@@ -10,42 +10,42 @@
 #include "api/response/etag.h"
 
 /* "a,b" of a query or of metadata. */
-static enum api_status text_split(struct api_request *request, const char *text, json_t **list,
-                                  struct api_error *err)
+static enum pe_status text_split(struct api_request *request, const char *text, json_t **list,
+                                 struct pe_error *err)
 {
     json_t *found = json_array();
 
     *list = NULL;
     if (!api_json_keep(request->arena, found))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
     while (*text) {
         const size_t length = strcspn(text, ",");
         json_array_append_new(found, json_stringn(text, length));
         text += length + (text[length] != '\0');
     }
     *list = found;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_tokens_read(struct api_request *request, const json_t **list,
-                                struct api_error *err)
+enum pe_status api_tokens_read(struct api_request *request, const json_t **list,
+                               struct pe_error *err)
 {
     json_t *json = json_object_get(request->json, "tokens");
     const char *text = api_request_text(request, "tokens");
 
     *list = NULL;
     if (!json && !text)
-        return API_OK;
+        return PE_OK;
     if (!json && text_split(request, text, &json, err))
-        return api_failed(err);
+        return err->status;
     for (size_t i = 0; i < json_array_size(json); i++)
         if (!json_is_string(json_array_get(json, i)))
-            return api_fail(err, API_INVALID, "pointer:/tokens", "token %zu is not a string", i);
+            return pe_fail(err, PE_INVALID, "pointer:/tokens", "token %zu is not a string", i);
     if (json_array_size(json) == 0)
-        return api_fail(err, API_INVALID, "pointer:/tokens",
-                        "tokens must be a list of strings, one at least");
+        return pe_fail(err, PE_INVALID, "pointer:/tokens",
+                       "tokens must be a list of strings, one at least");
     *list = json;
-    return API_OK;
+    return PE_OK;
 }
 
 /* splitmix64: every state gives another number, and neighbours have nothing in common. */
@@ -79,8 +79,8 @@ struct api_tensor api_tokens_tensor(const json_t *list, size_t dim)
         .tensor = {.dtype = PE_F32, .rank = 3, .shape = {1, json_array_size(list), dim}}};
 }
 
-enum api_status api_tokens_fill(struct api_request *request, const json_t *list, uint64_t seed,
-                                struct api_tensor *tensor, struct api_error *err)
+enum pe_status api_tokens_fill(struct api_request *request, const json_t *list, uint64_t seed,
+                               struct api_tensor *tensor, struct pe_error *err)
 {
     const size_t count = tensor->tensor.shape[1], dim = tensor->tensor.shape[2];
     float *data = NULL;
@@ -90,10 +90,9 @@ enum api_status api_tokens_fill(struct api_request *request, const json_t *list,
         pe_size_multiply(size + 1, sizeof(*data), &size))
         data = (float *)(void *)api_arena_room(request->arena, size);
     if (!data)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the vectors of %zu tokens",
-                        count);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the vectors of %zu tokens", count);
     for (size_t i = 0; i < count; i++)
         vector_fill(data + i * dim, dim, json_string_value(json_array_get(list, i)), seed);
     tensor->tensor.data = data;
-    return API_OK;
+    return PE_OK;
 }

@@ -46,8 +46,8 @@ static bool field_read(const char *field, const struct api_coding **coding)
     return false;
 }
 
-enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
-                                struct api_error *err)
+enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                               struct pe_error *err)
 {
     const char *field = NULL;
 
@@ -57,12 +57,12 @@ enum api_status api_coding_find(const struct api_head *head, const struct api_co
             continue;
         /* Two fields of this name are a list of two codings (RFC 9110, 5.3). */
         if (field || !field_read(head->fields[i].value, coding))
-            return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Encoding",
-                            "a body has one coding of %s; got '%.40s'", api_codings_text,
-                            head->fields[i].value);
+            return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
+                           "a body has one coding of %s; got '%.40s'", api_codings_text,
+                           head->fields[i].value);
         field = head->fields[i].value;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */

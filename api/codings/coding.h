@@ -38,8 +38,8 @@ struct api_coding {
 
     /* A decoder, its memory charged to the work as it is taken; NULL: no memory. */
     void *(*decode_open)(struct pe_work *work);
-    /* Decodes until input or output is used up. API_MALFORMED, API_OUT_OF_MEMORY. */
-    enum api_status (*decode)(void *decoder, struct api_flow *flow, struct api_error *err);
+    /* Decodes until input or output is used up. PE_MALFORMED, PE_OUT_OF_MEMORY. */
+    enum pe_status (*decode)(void *decoder, struct api_flow *flow, struct pe_error *err);
     /* May the body end here? */
     bool (*decode_ended)(const void *decoder);
     void (*decode_close)(void *decoder);
@@ -69,10 +69,10 @@ struct api_coding {
 extern const struct api_coding *const api_codings[]; /* ends with NULL */
 extern const char api_codings_text[];                /* "zstd, gzip, ..., identity" */
 
-/* The coding of a body by its Content-Encoding; *coding NULL: none. API_UNKNOWN_FORMAT for one that
+/* The coding of a body by its Content-Encoding; *coding NULL: none. PE_UNKNOWN_FORMAT for one that
  * is not in the list, and for more than one. */
-enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
-                                struct api_error *err);
+enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                               struct pe_error *err);
 
 /* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
  * *plain_refused: and that is not acceptable. field NULL: there is none. */

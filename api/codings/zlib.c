@@ -68,16 +68,15 @@ static void decode_close(void *handle)
     api_decoder_give(decoder->work, decoder);
 }
 
-static enum api_status corrupt(const struct decoder *decoder, const char *why,
-                               struct api_error *err)
+static enum pe_status corrupt(const struct decoder *decoder, const char *why, struct pe_error *err)
 {
-    return api_fail(err, API_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
-                    decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
+    return pe_fail(err, PE_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
+                   decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
 }
 
 /* One call of inflate; its counters have 32 bits, so a call takes 1 GiB at most. */
-static enum api_status inflate_step(struct decoder *decoder, struct api_flow *flow,
-                                    struct api_error *err)
+static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flow,
+                                   struct pe_error *err)
 {
     enum { STEP_MAX = 1 << 30 };
     z_stream *stream = &decoder->stream;
@@ -96,16 +95,16 @@ static enum api_status inflate_step(struct decoder *decoder, struct api_flow *fl
     flow->out_size -= out - stream->avail_out;
     decoder->ended = result == Z_STREAM_END;
     if (result == Z_MEM_ERROR)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
     if (result == Z_NEED_DICT)
         return corrupt(decoder, "it needs a dictionary", err);
     /* Z_BUF_ERROR is no error: input or output was empty. */
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
-               ? API_OK
+               ? PE_OK
                : corrupt(decoder, stream->msg, err);
 }
 
-static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
+static enum pe_status decode(void *handle, struct api_flow *flow, struct pe_error *err)
 {
     struct decoder *decoder = handle;
     size_t before;
@@ -119,12 +118,12 @@ static enum api_status decode(void *handle, struct api_flow *flow, struct api_er
             decoder->ended = false;
         }
         if (decoder->ended)
-            return API_OK;
+            return PE_OK;
         before = flow->in_size + flow->out_size;
         if (inflate_step(decoder, flow, err))
-            return api_failed(err);
+            return err->status;
     } while (flow->in_size > 0 && flow->out_size > 0 && flow->in_size + flow->out_size < before);
-    return API_OK;
+    return PE_OK;
 }
 
 /* Do these two bytes begin zlib's format: method 8, a window of at most 32 KiB, both together a
@@ -135,7 +134,7 @@ static bool is_zlib(unsigned char first, unsigned char second)
     return (first & 15) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
 }
 
-static enum api_status deflate_decode(void *handle, struct api_flow *flow, struct api_error *err)
+static enum pe_status deflate_decode(void *handle, struct api_flow *flow, struct pe_error *err)
 {
     struct decoder *decoder = handle;
     struct api_flow first = {&decoder->first, 1, flow->out, flow->out_size};
@@ -148,13 +147,13 @@ static enum api_status deflate_decode(void *handle, struct api_flow *flow, struc
         decoder->has_first = true;
     }
     if (flow->in_size == 0)
-        return API_OK;
+        return PE_OK;
     decoder->begun = true;
     if (!is_zlib(decoder->first, *flow->in))
         inflateReset2(&decoder->stream, -WINDOW_BITS);
     /* The first byte alone makes no output in either format. */
     if (decode(decoder, &first, err))
-        return api_failed(err);
+        return err->status;
     return decode(decoder, flow, err);
 }
 

@@ -59,19 +59,18 @@ static void *decode_open(struct pe_work *work)
     return decoder;
 }
 
-static enum api_status refuse(size_t result, struct api_error *err)
+static enum pe_status refuse(size_t result, struct pe_error *err)
 {
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
     case ZSTD_error_frameParameter_windowTooLarge:
-        return api_fail(
-            err, API_MALFORMED, "header:Content-Encoding",
-            "the window of a body in zstd has at most 8 MiB; compress it without --long "
-            "and --ultra");
+        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
+                       "the window of a body in zstd has at most 8 MiB; compress it without --long "
+                       "and --ultra");
     default:
-        return api_fail(err, API_MALFORMED, "header:Content-Encoding",
-                        "the body is no valid zstd: %s", ZSTD_getErrorName(result));
+        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
+                       "the body is no valid zstd: %s", ZSTD_getErrorName(result));
     }
 }
 
@@ -93,7 +92,7 @@ static bool head_add(struct decoder *decoder, unsigned char byte)
            !(byte & RESERVED);
 }
 
-static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
+static enum pe_status decode(void *handle, struct api_flow *flow, struct pe_error *err)
 {
     struct decoder *decoder = handle;
     ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
@@ -102,14 +101,14 @@ static enum api_status decode(void *handle, struct api_flow *flow, struct api_er
 
     /* Between two frames a call without input would begin the next one. */
     if (decoder->ended && in.size == 0)
-        return API_OK;
+        return PE_OK;
     do {
         const size_t read = in.pos;
         before = in.pos + out.pos;
         in.size = head_is_whole(decoder) || read == flow->in_size ? flow->in_size : read + 1;
         if (!head_is_whole(decoder) && read < flow->in_size && !head_add(decoder, flow->in[read]))
-            return api_fail(err, API_MALFORMED, "header:Content-Encoding",
-                            "the body is no valid zstd: its header has a reserved bit");
+            return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
+                           "the body is no valid zstd: its header has a reserved bit");
         result = ZSTD_decompressStream(decoder->stream, &out, &in);
         if (ZSTD_isError(result))
             return refuse(result, err);
@@ -122,7 +121,7 @@ static enum api_status decode(void *handle, struct api_flow *flow, struct api_er
     flow->in_size -= in.pos;
     flow->out += out.pos;
     flow->out_size -= out.pos;
-    return API_OK;
+    return PE_OK;
 }
 
 static bool decode_ended(const void *decoder)

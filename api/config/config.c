@@ -58,7 +58,7 @@ static bool is_bare_config(const json_t *json)
                                                "max_position_embeddings", "yarn", NULL});
 }
 
-static json_t *text_parse(struct api_request *request, const char *text, struct api_error *err)
+static json_t *text_parse(struct api_request *request, const char *text, struct pe_error *err)
 {
     json_t *json =
         api_json_parse_limited(text, strlen(text), "parameter:config",
@@ -66,11 +66,11 @@ static json_t *text_parse(struct api_request *request, const char *text, struct 
 
     if (json && !json_is_object(json)) {
         json_decref(json);
-        api_fail(err, API_INVALID, "parameter:config", "config must be a JSON object");
+        pe_fail(err, PE_INVALID, "parameter:config", "config must be a JSON object");
         return NULL;
     }
     if (json && !api_json_keep_whole(request->arena, json)) {
-        api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
         return NULL;
     }
     return json;
@@ -83,8 +83,8 @@ static bool is_gguf(const struct api_request *request)
 }
 
 /* *json stays NULL where there is no config in JSON. */
-static enum api_status source_find(struct api_request *request, bool is_about_config, json_t **json,
-                                   const char **pointer, struct api_error *err)
+static enum pe_status source_find(struct api_request *request, bool is_about_config, json_t **json,
+                                  const char **pointer, struct pe_error *err)
 {
     json_t *inner = json_object_get(request->json, "config");
     const char *text = api_request_text(request, "config");
@@ -95,35 +95,35 @@ static enum api_status source_find(struct api_request *request, bool is_about_co
     *json = NULL;
     *pointer = NULL;
     if (inner && !json_is_object(inner) && !json_is_string(inner))
-        return api_fail(err, API_INVALID, "pointer:/config",
-                        "config must be an object, or the text of one");
+        return pe_fail(err, PE_INVALID, "pointer:/config",
+                       "config must be an object, or the text of one");
     if ((text && json_is_object(inner)) || (whole && (text || inner)))
-        return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
+        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
     if (whole || json_is_object(inner)) {
         *json = whole ? request->json : inner;
         *pointer = whole ? "" : "/config";
         if (whole)
             request->json = NULL; /* the arena owns it */
-        return API_OK;
+        return PE_OK;
     }
     if (text && !(*json = text_parse(request, text, err)))
-        return api_failed(err);
-    return API_OK;
+        return err->status;
+    return PE_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum api_status strict_read(struct api_request *request, bool *strict, struct api_error *err)
+static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
 {
     const char *text;
 
     if (api_request_scalar(request, "strict", &text, err))
-        return api_failed(err);
+        return err->status;
     *strict = text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
     if (!text || *strict || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
-        return API_OK;
-    return api_fail(err, API_INVALID, "parameter:strict",
-                    "strict must be true or false, got '%.40s'", text);
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:strict", "strict must be true or false, got '%.40s'",
+                   text);
 }
 
 /* The default of strict, which may be given everywhere. */
@@ -133,7 +133,7 @@ static bool is_false(const char *text)
 }
 
 /* Without a config its companions mean nothing. */
-static enum api_status alone_check(const struct api_request *request, struct api_error *err)
+static enum pe_status alone_check(const struct api_request *request, struct pe_error *err)
 {
     char where[sizeof(err->where)];
     const char *text;
@@ -141,15 +141,15 @@ static enum api_status alone_check(const struct api_request *request, struct api
     for (const char *const *name = (const char *const[]){"layer_type", "strict", NULL}; *name;
          name++) {
         if (api_request_scalar(request, *name, &text, err))
-            return api_failed(err);
+            return err->status;
         if (!text || (strcmp(*name, "strict") == 0 && is_false(text)))
             continue;
         snprintf(where, sizeof(where), "parameter:%s", *name);
-        return api_fail(err, API_CONFLICT, where,
-                        "%s is about a config, and there is none; give config, or leave it out",
-                        *name);
+        return pe_fail(err, PE_CONFLICT, where,
+                       "%s is about a config, and there is none; give config, or leave it out",
+                       *name);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 static void values_release(void *values)
@@ -162,97 +162,96 @@ static void reading_release(void *reading)
     pe_config_reading_free(reading);
 }
 
-enum api_status api_config_read(struct api_request *request, struct api_config *config,
-                                const char *layer_type, bool strict, struct api_error *err)
+enum pe_status api_config_read(struct api_request *request, struct api_config *config,
+                               const char *layer_type, bool strict, struct pe_error *err)
 {
     config->strict = strict;
-    if (pe_config_read(&config->reading, config->values, layer_type, strict, &err->core))
+    if (pe_config_read(&config->reading, config->values, layer_type, strict, err))
         return api_config_failed(config, err);
     if (!api_arena_defer(request->arena, reading_release, config->reading))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     config->name = pe_config_encoding(config->reading);
     api_config_tell(config);
-    return API_OK;
+    return PE_OK;
 }
 
 /* Takes in the values: of a GGUF file where json is NULL. */
-static enum api_status values_feed(struct api_request *request, struct api_config *config,
-                                   json_t *json, struct api_error *err)
+static enum pe_status values_feed(struct api_request *request, struct api_config *config,
+                                  json_t *json, struct pe_error *err)
 {
     if (json)
-        return api_core(err, api_config_feed(pe_config_top(config->values), json, &err->core));
-    if (pe_config_set_gguf(config->values, request->body, request->body_size, &err->core) ==
-        PE_INVALID) {
-        const struct pe_error inner = err->core;
-        *err = (struct api_error){0};
-        return api_fail(err, API_MALFORMED, "", "%s", inner.detail);
+        return api_config_feed(pe_config_top(config->values), json, err);
+    if (pe_config_set_gguf(config->values, request->body, request->body_size, err) == PE_INVALID) {
+        const struct pe_error inner = *err;
+        *err = (struct pe_error){0};
+        return pe_fail(err, PE_MALFORMED, "", "%s", inner.detail);
     }
-    return api_failed(err);
+    return err->status;
 }
 
-enum api_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
-                                struct api_config **out, struct api_error *err)
+enum pe_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
+                               struct api_config **out, struct pe_error *err)
 {
     struct api_config *config = api_arena_take(request->arena, sizeof(*config));
 
     if (!config)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     *config = (struct api_config){.top = json, .pointer = pointer, .warnings = json_array()};
     if (!api_json_keep(request->arena, config->warnings))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
-    if (pe_config_new(&config->values, request->work, &err->core))
-        return api_failed(err);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    if (pe_config_new(&config->values, request->work, err))
+        return err->status;
     if (!api_arena_defer(request->arena, values_release, config->values))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     *out = config;
     return values_feed(request, config, json, err);
 }
 
-enum api_status api_config_find(struct api_request *request, bool is_about_config,
-                                struct api_config **out, const char **layer_type, bool *strict,
-                                struct api_error *err)
+enum pe_status api_config_find(struct api_request *request, bool is_about_config,
+                               struct api_config **out, const char **layer_type, bool *strict,
+                               struct pe_error *err)
 {
     const char *pointer;
     json_t *json;
 
     *out = NULL;
     if (source_find(request, is_about_config, &json, &pointer, err))
-        return api_failed(err);
+        return err->status;
     if (!json && !is_gguf(request))
         return alone_check(request, err);
     if (json && is_gguf(request))
-        return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
+        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
     if (strict_read(request, strict, err) ||
         api_request_scalar(request, "layer_type", layer_type, err))
-        return api_failed(err);
+        return err->status;
     return api_config_make(request, json, pointer, out, err);
 }
 
-enum api_status api_config_open(struct api_request *request, struct api_error *err)
+enum pe_status api_config_open(struct api_request *request, struct pe_error *err)
 {
     struct api_config *config;
     const char *layer_type;
     bool strict;
 
     if (api_config_find(request, false, &config, &layer_type, &strict, err))
-        return api_failed(err);
+        return err->status;
     if (config && api_config_read(request, config, layer_type, strict, err))
-        return api_failed(err);
+        return err->status;
     request->config = config;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status member_fail(struct api_error *err, const char *key, const char *inner,
-                                   const char *detail)
+static enum pe_status member_fail(struct pe_error *err, const char *key, const char *inner,
+                                  const char *detail)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "pointer:/%.60s/%s", key, inner);
-    return api_fail(err, API_INVALID, where, "%s", detail);
+    return pe_fail(err, PE_INVALID, where, "%s", detail);
 }
 
-enum api_status api_config_open_at(struct api_request *request, const char *key,
-                                   struct api_config **config, struct api_error *err)
+enum pe_status api_config_open_at(struct api_request *request, const char *key,
+                                  struct api_config **config, struct pe_error *err)
 {
     json_t *member = json_object_get(request->json, key),
            *inner = json_object_get(member, "config");
@@ -263,7 +262,7 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
 
     *config = NULL;
     if (!inner && !whole)
-        return API_OK;
+        return PE_OK;
     if (!whole && !json_is_object(inner))
         return member_fail(err, key, "config", "config must be an object");
     if (!whole && layer && !json_is_string(layer))
@@ -274,67 +273,67 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
     return api_config_make(request, whole ? member : inner, pointer, config, err) ||
                    api_config_read(request, *config, whole ? NULL : json_string_value(layer),
                                    !whole && json_is_true(strict), err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
 /* ---- the encoding ---------------------------------------------------------------------------- */
 
-enum api_status api_config_encoding(const struct api_config *config,
-                                    const struct pe_encoding **encoding, struct api_error *err)
+enum pe_status api_config_encoding(const struct api_config *config,
+                                   const struct pe_encoding **encoding, struct pe_error *err)
 {
     *encoding = pe_encoding_find(config->name);
     if (*encoding)
-        return API_OK;
-    return api_fail(err, API_UNSUPPORTED, "parameter:config",
-                    "the config describes %s, which this version does not offer", config->name);
+        return PE_OK;
+    return pe_fail(err, PE_UNSUPPORTED, "parameter:config",
+                   "the config describes %s, which this version does not offer", config->name);
 }
 
-static enum api_status encoding_check(const struct api_config *config,
-                                      const struct pe_encoding *encoding, struct api_error *err)
+static enum pe_status encoding_check(const struct api_config *config,
+                                     const struct pe_encoding *encoding, struct pe_error *err)
 {
     const char *name = pe_encoding_info(encoding)->name;
 
     if (strcmp(name, config->name) == 0)
-        return API_OK;
-    return api_fail(err, API_CONFLICT, "parameter:config", "the config describes %s, not %s",
-                    config->name, name);
+        return PE_OK;
+    return pe_fail(err, PE_CONFLICT, "parameter:config", "the config describes %s, not %s",
+                   config->name, name);
 }
 
-enum api_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
-                                struct pe_params *params, struct api_error *err)
+enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
+                               struct pe_params *params, struct pe_error *err)
 {
     if (!config)
-        return API_OK;
+        return PE_OK;
     if (encoding_check(config, encoding, err))
-        return api_failed(err);
-    if (pe_config_fill(config->reading, params, &err->core))
+        return err->status;
+    if (pe_config_fill(config->reading, params, err))
         return api_config_failed(config, err);
     api_config_tell(config);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_scheme_open(struct api_config *config, const struct pe_encoding *encoding,
-                                struct pe_params *params, struct pe_work *work,
-                                struct pe_scheme **scheme, struct api_error *err)
+enum pe_status api_scheme_open(struct api_config *config, const struct pe_encoding *encoding,
+                               struct pe_params *params, struct pe_work *work,
+                               struct pe_scheme **scheme, struct pe_error *err)
 {
     if (!config)
-        return api_core(err, pe_scheme_open(scheme, encoding, params, work, &err->core));
+        return pe_scheme_open(scheme, encoding, params, work, err);
     if (encoding_check(config, encoding, err))
-        return api_failed(err);
-    if (pe_config_scheme(scheme, config->reading, params, &err->core))
+        return err->status;
+    if (pe_config_scheme(scheme, config->reading, params, err))
         return api_config_failed(config, err);
     api_config_tell(config);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
-                                  struct api_error *err)
+enum pe_status api_config_layout(const struct api_config *config, struct pe_params *params,
+                                 struct pe_error *err)
 {
     const char *layout = config ? pe_config_layout(config->reading) : NULL;
     const int index = pe_params_find(params, "layout");
 
     if (!layout || index < 0 || params->values[index].given)
-        return API_OK;
-    return api_core(err, pe_params_set_text(params, (size_t)index, layout, &err->core));
+        return PE_OK;
+    return pe_params_set_text(params, (size_t)index, layout, err);
 }

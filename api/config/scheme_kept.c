@@ -79,31 +79,31 @@ static void key_make(struct api_key *key, const struct pe_scheme *scheme)
     }
 }
 
-static enum api_status no_memory(struct api_error *err)
+static enum pe_status no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the frequencies");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the frequencies");
 }
 
-enum api_status api_scheme_find(struct api_request *request, struct pe_scheme **scheme,
-                                struct api_scheme_keep *keep, struct api_error *err)
+enum pe_status api_scheme_find(struct api_request *request, struct pe_scheme **scheme,
+                               struct api_scheme_keep *keep, struct pe_error *err)
 {
     struct api_cached *cached;
     struct api_key key;
 
     *keep = (struct api_scheme_keep){0};
     if (request->config || pe_scheme_work(*scheme) < WORTH_WORK)
-        return API_OK;
+        return PE_OK;
     key_make(&key, *scheme);
     if (key.overflow)
-        return API_OK;
+        return PE_OK;
     cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
     if (!cached)
-        return api_key_copy(&key, request->arena, &keep->key) ? API_OK : no_memory(err);
+        return api_key_copy(&key, request->arena, &keep->key) ? PE_OK : no_memory(err);
     pe_scheme_free(*scheme);
     *scheme = pe_scheme_share(cached->value);
     keep->found = true;
     api_cache_drop(request->api->cache, cached);
-    return API_OK;
+    return PE_OK;
 }
 
 static void scheme_release(void *scheme)
@@ -111,17 +111,17 @@ static void scheme_release(void *scheme)
     pe_scheme_free(scheme);
 }
 
-enum api_status api_scheme_prepare(struct api_request *request, struct pe_scheme *scheme,
-                                   const struct api_scheme_keep *keep, struct api_error *err)
+enum pe_status api_scheme_prepare(struct api_request *request, struct pe_scheme *scheme,
+                                  const struct api_scheme_keep *keep, struct pe_error *err)
 {
     const uint64_t before = pe_work_memory(request->work);
     struct api_cached *cached;
     uint64_t size;
 
-    if (pe_scheme_prepare(scheme, request->work, &err->core))
-        return api_failed(err);
+    if (pe_scheme_prepare(scheme, request->work, err))
+        return err->status;
     if (keep->key.size == 0)
-        return API_OK;
+        return PE_OK;
     /* Charged once more for the cache, because it may live longer than this request, whose own
      * charge ends with it. Where there is no room it is not kept. */
     size = pe_work_memory(request->work) - before + STRUCTS_SIZE;
@@ -131,5 +131,5 @@ enum api_status api_scheme_prepare(struct api_request *request, struct pe_scheme
         api_cache_drop(request->api->cache, cached);
     else
         pe_scheme_free(scheme);
-    return API_OK;
+    return PE_OK;
 }

@@ -34,10 +34,10 @@ struct api_scheme_keep {
 
 /* Puts a kept scheme in the place of one that was opened alike and is the caller's to free; such a
  * one has no tensors that were given. Of a request with a config none is kept. */
-enum api_status api_scheme_find(struct api_request *request, struct pe_scheme **scheme,
-                                struct api_scheme_keep *keep, struct api_error *err);
+enum pe_status api_scheme_find(struct api_request *request, struct pe_scheme **scheme,
+                               struct api_scheme_keep *keep, struct pe_error *err);
 /* Prepares the scheme, and keeps it where the cache has room. */
-enum api_status api_scheme_prepare(struct api_request *request, struct pe_scheme *scheme,
-                                   const struct api_scheme_keep *keep, struct api_error *err);
+enum pe_status api_scheme_prepare(struct api_request *request, struct pe_scheme *scheme,
+                                  const struct api_scheme_keep *keep, struct pe_error *err);
 
 #endif

@@ -18,19 +18,18 @@ static void pointer_print(char *where, size_t size, const char *pointer, const c
     where[used] = '\0';
 }
 
-enum api_status api_config_failed(const struct api_config *config, struct api_error *err)
+enum pe_status api_config_failed(const struct api_config *config, struct pe_error *err)
 {
     static const char key[] = "key:";
-    char path[sizeof(err->core.where)];
-    const bool at_key = strncmp(err->core.where, key, sizeof(key) - 1) == 0;
+    char path[sizeof(err->where)];
+    const bool at_key = strncmp(err->where, key, sizeof(key) - 1) == 0;
 
-    memcpy(path, err->core.where, sizeof(path));
+    memcpy(path, err->where, sizeof(path));
     if (at_key && config->pointer)
-        pointer_print(err->core.where, sizeof(err->core.where), config->pointer,
-                      path + sizeof(key) - 1);
+        pointer_print(err->where, sizeof(err->where), config->pointer, path + sizeof(key) - 1);
     else if (at_key || strcmp(path, "config") == 0)
-        snprintf(err->core.where, sizeof(err->core.where), "parameter:config");
-    return api_failed(err);
+        snprintf(err->where, sizeof(err->where), "parameter:config");
+    return err->status;
 }
 
 void api_config_tell(struct api_config *config)
@@ -87,18 +86,17 @@ json_t *api_config_unused(const struct api_config *config)
     return list;
 }
 
-enum api_status api_config_weights(struct api_config *config, json_t *encoding,
-                                   struct api_error *err)
+enum pe_status api_config_weights(struct api_config *config, json_t *encoding, struct pe_error *err)
 {
     int64_t size;
 
     for (const char *const *name = (const char *const[]){"length", "dim", NULL}; *name; name++) {
-        if (pe_config_size(config->reading, *name, &size, &err->core))
+        if (pe_config_size(config->reading, *name, &size, err))
             return api_config_failed(config, err);
         json_object_set_new(encoding, *name, json_integer(size));
     }
     api_config_tell(config);
-    return API_OK;
+    return PE_OK;
 }
 
 void api_config_hash(const struct api_config *config, struct api_hash *hash)

@@ -23,66 +23,66 @@ static const char *usual_type(const struct api_config *config)
     return pe_config_layer_type(config->values, 0) ? usual->layer_type : NULL;
 }
 
-static enum api_status whole_read(struct api_request *request, struct api_config *config,
-                                  bool strict, struct api_error *err)
+static enum pe_status whole_read(struct api_request *request, struct api_config *config,
+                                 bool strict, struct pe_error *err)
 {
     const char *meant;
 
-    if (pe_config_kinds_new(&config->kinds, config->values, &err->core))
+    if (pe_config_kinds_new(&config->kinds, config->values, err))
         return api_config_failed(config, err);
     if (!api_arena_defer(request->arena, kinds_release, config->kinds))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     meant = usual_type(config);
     if (api_config_read(request, config, meant, strict, err))
-        return api_failed(err);
+        return err->status;
     if (pe_config_layer_type(config->values, 1))
         json_array_append_new(
             config->warnings,
             json_sprintf("the layers of this config differ: `encoding` is that of %s, `layers` has "
                          "all of them; functions take layer_type",
                          meant));
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_config_open_whole(struct api_request *request, struct api_error *err)
+enum pe_status api_config_open_whole(struct api_request *request, struct pe_error *err)
 {
     struct api_config *config;
     const char *layer_type;
     bool strict;
 
     if (api_config_find(request, true, &config, &layer_type, &strict, err))
-        return api_failed(err);
+        return err->status;
     if (config && (layer_type ? api_config_read(request, config, layer_type, strict, err)
                               : whole_read(request, config, strict, err)))
-        return api_failed(err);
+        return err->status;
     request->config = config;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_config_of_layer(struct api_request *request, const struct api_config *config,
-                                    const char *layer_type, struct api_config **out,
-                                    struct api_error *err)
+enum pe_status api_config_of_layer(struct api_request *request, const struct api_config *config,
+                                   const char *layer_type, struct api_config **out,
+                                   struct pe_error *err)
 {
     struct api_config *other = api_arena_take(request->arena, sizeof(*other));
 
     if (!other)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     *other = (struct api_config){.top = config->top,
                                  .pointer = config->pointer,
                                  .values = config->values,
                                  .warnings = json_array()};
     if (!api_json_keep(request->arena, other->warnings))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     *out = other;
     return api_config_read(request, other, layer_type, config->strict, err);
 }
 
-enum api_status api_config_of_part(struct api_request *request, json_t *part,
-                                   struct api_config **out, struct api_error *err)
+enum pe_status api_config_of_part(struct api_request *request, json_t *part,
+                                  struct api_config **out, struct pe_error *err)
 {
     return api_config_make(request, part, NULL, out, err) || whole_read(request, *out, false, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -142,14 +142,14 @@ static void norm_put(json_t *object, const struct pe_qk_norm *norm)
     json_object_set_new(object, "qk_norm", told);
 }
 
-enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
-                                       double dim, json_t **out, struct api_error *err)
+enum pe_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
+                                      double dim, json_t **out, struct pe_error *err)
 {
     struct pe_attention_traits traits = {.size = sizeof(traits)};
     const struct pe_config_source *source;
     json_t *provenance;
 
-    if (pe_config_kind_traits(config->reading, kind, &traits, &err->core))
+    if (pe_config_kind_traits(config->reading, kind, &traits, err))
         return api_config_failed(config, err);
     *out = json_object();
     provenance = json_object();
@@ -163,7 +163,7 @@ enum api_status api_config_traits_told(struct api_config *config, const struct p
         json_object_set(*out, "provenance", provenance);
     json_decref(provenance);
     api_config_tell(config);
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- for attention --------------------------------------------------------------------------- */
@@ -182,8 +182,8 @@ static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
 }
 
 /* Layers of one type that have several windows. */
-static enum api_status windows_warn(struct api_config *config, const struct pe_config_kind *kind,
-                                    int64_t window, struct api_error *err)
+static enum pe_status windows_warn(struct api_config *config, const struct pe_config_kind *kind,
+                                   int64_t window, struct pe_error *err)
 {
     const struct pe_config_kind *other;
     json_t *warning;
@@ -193,17 +193,17 @@ static enum api_status windows_warn(struct api_config *config, const struct pe_c
             strcmp(other->layer_type, kind->layer_type) == 0)
             break;
     if (!other)
-        return API_OK;
+        return PE_OK;
     warning = json_sprintf("layers of type %s have several windows, which /v1/config tells: this "
                            "is the one of layer %d, %" JSON_INTEGER_FORMAT,
                            kind->layer_type, (int)kind->layers[0], (json_int_t)window);
     return json_array_append_new(config->warnings, warning)
-               ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config")
-               : API_OK;
+               ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config")
+               : PE_OK;
 }
 
-static enum api_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
-                                 struct api_error *err)
+static enum pe_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
+                                struct pe_error *err)
 {
     const struct pe_config_kind *other;
     json_t *warning;
@@ -212,35 +212,34 @@ static enum api_status kind_warn(struct api_config *config, const struct pe_conf
         if (other != kind && other->attends && other->layer_type && kind->layer_type)
             break;
     if (!other)
-        return API_OK;
+        return PE_OK;
     warning = json_sprintf("attention is that of layers of type %s; others are of type %s: give "
                            "layer_type",
                            kind->layer_type, other->layer_type);
     return json_array_append_new(config->warnings, warning)
-               ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config")
-               : API_OK;
+               ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config")
+               : PE_OK;
 }
 
-enum api_status api_config_attention(struct api_request *request, struct api_config *config,
-                                     bool still, bool scale_given,
-                                     struct pe_attention_traits *traits, struct api_error *err)
+enum pe_status api_config_attention(struct api_request *request, struct api_config *config,
+                                    bool still, bool scale_given,
+                                    struct pe_attention_traits *traits, struct pe_error *err)
 {
     const char *layer_type = pe_config_layer_meant(config->reading);
     const struct pe_config_kind *kind;
 
-    if (pe_config_kinds_new(&config->kinds, config->values, &err->core))
+    if (pe_config_kinds_new(&config->kinds, config->values, err))
         return api_config_failed(config, err);
     if (!api_arena_defer(request->arena, kinds_release, config->kinds))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     kind = kind_of(config->kinds, layer_type, still);
-    if (pe_config_kind_traits(config->reading, kind, traits, &err->core) ||
-        pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1,
-                            &err->core))
+    if (pe_config_kind_traits(config->reading, kind, traits, err) ||
+        pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1, err))
         return api_config_failed(config, err);
     api_config_tell(config);
     if (windows_warn(config, kind, traits->window, err))
-        return api_failed(err);
-    return layer_type ? API_OK : kind_warn(config, kind, err);
+        return err->status;
+    return layer_type ? PE_OK : kind_warn(config, kind, err);
 }
 
 /* ---- engines --------------------------------------------------------------------------------- */

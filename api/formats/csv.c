@@ -51,8 +51,8 @@ static bool fits_beside(const struct pe_output *output, const struct pe_output *
            lines_of(output) == lines_of(first);
 }
 
-static enum api_status sizes_check(const struct api_result *result, size_t outputs,
-                                   struct api_error *err)
+static enum pe_status sizes_check(const struct api_result *result, size_t outputs,
+                                  struct pe_error *err)
 {
     size_t columns = 0;
 
@@ -61,36 +61,36 @@ static enum api_status sizes_check(const struct api_result *result, size_t outpu
         if (columns_of(output) > LINE_MAX_ELEMENTS ||
             (is_vector(output) && output->row_elements > LINE_MAX_ELEMENTS) ||
             (columns += columns_of(output)) > LINE_MAX_ELEMENTS)
-            return api_fail(err, API_TOO_LARGE, "",
-                            "%s would be too large for csv, which has up to %d columns, and so "
-                            "many lines where they hold vectors; ask for format=npy, safetensors "
-                            "or raw",
-                            output->name, LINE_MAX_ELEMENTS);
+            return pe_fail(err, PE_TOO_LARGE, "",
+                           "%s would be too large for csv, which has up to %d columns, and so "
+                           "many lines where they hold vectors; ask for format=npy, safetensors "
+                           "or raw",
+                           output->name, LINE_MAX_ELEMENTS);
     }
-    return columns > 0 ? API_OK
-                       : api_fail(err, API_NOT_ACCEPTABLE, "",
-                                  "csv has lines of columns, and there are no columns; ask for "
-                                  "another format");
+    return columns > 0 ? PE_OK
+                       : pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                                 "csv has lines of columns, and there are no columns; ask for "
+                                 "another format");
 }
 
 /* Outputs that go with the first one are left out where they do not fit beside it. */
-static enum api_status check(const struct api_result *result, struct api_error *err)
+static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     const struct pe_output *first = &result->outputs[0];
     size_t beside = 1;
 
     if (first->rank > 2)
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "csv holds up to two dimensions and %s has %u; ask for format=npy, "
-                        "safetensors or raw",
-                        first->name, first->rank);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "csv holds up to two dimensions and %s has %u; ask for format=npy, "
+                       "safetensors or raw",
+                       first->name, first->rank);
     while (beside < result->outputs_count && fits_beside(&result->outputs[beside], first))
         beside++;
     if (beside < result->outputs_count && !result->first_leads)
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "csv holds matrices of as many rows side by side, or vectors of one "
-                        "length, and %s does not fit beside %s; ask for format=safetensors",
-                        result->outputs[beside].name, first->name);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "csv holds matrices of as many rows side by side, or vectors of one "
+                       "length, and %s does not fit beside %s; ask for format=safetensors",
+                       result->outputs[beside].name, first->name);
     return sizes_check(result, beside, err);
 }
 
@@ -247,8 +247,8 @@ static struct measure measure(const struct api_result *result)
     return measured;
 }
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     struct measure measured;
@@ -258,7 +258,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     others_leave(result);
     prefix = header_print(request->arena, result, &prefix_size);
     if (!state || !prefix)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     measured = measure(result);
     state->result = result;
     state->lines = lines_of(&result->outputs[0]);
@@ -275,7 +275,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .fill = csv_block_fill,
         .state = state,
     };
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_format api_format_csv = {

@@ -18,16 +18,16 @@ const struct api_format *api_format_find(const char *name)
     return NULL;
 }
 
-enum api_status api_format_elements_check(const struct api_request *request, uint64_t elements,
-                                          struct api_error *err)
+enum pe_status api_format_elements_check(const struct api_request *request, uint64_t elements,
+                                         struct pe_error *err)
 {
     const uint64_t most = request->settings->limits.json_elements_max;
     const struct api_format *format = request->format;
 
     if (elements <= most || format->binary)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "",
-                    "a %s answer has at most %llu elements, the value of "
-                    "--json-elements-max; ask for format=npy, safetensors or raw",
-                    format == &api_format_json ? "JSON" : format->name, (unsigned long long)most);
+        return PE_OK;
+    return pe_fail(err, PE_TOO_LARGE, "",
+                   "a %s answer has at most %llu elements, the value of "
+                   "--json-elements-max; ask for format=npy, safetensors or raw",
+                   format == &api_format_json ? "JSON" : format->name, (unsigned long long)most);
 }

@@ -13,8 +13,8 @@
 extern const struct api_format *const api_formats[];        /* ends with NULL */
 const struct api_format *api_format_find(const char *name); /* NULL: there is none */
 
-/* May an answer of tensors in the format of the request have so many elements? API_TOO_LARGE. */
-enum api_status api_format_elements_check(const struct api_request *request, uint64_t elements,
-                                          struct api_error *err);
+/* May an answer of tensors in the format of the request have so many elements? PE_TOO_LARGE. */
+enum pe_status api_format_elements_check(const struct api_request *request, uint64_t elements,
+                                         struct pe_error *err);
 
 #endif

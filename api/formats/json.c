@@ -262,26 +262,26 @@ static void room_grow(struct state *state, size_t index, size_t *bytes_room)
         *bytes_room = bytes;
 }
 
-static enum api_status check(const struct api_result *result, struct api_error *err)
+static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         if (output->row_elements > ROW_ELEMENTS_MAX || empty_room(output) > API_BLOCK_SIZE)
-            return api_fail(err, API_TOO_LARGE, "",
-                            "a row of %s would be too wide for JSON; ask for format=npy, "
-                            "safetensors or raw",
-                            output->name);
+            return pe_fail(err, PE_TOO_LARGE, "",
+                           "a row of %s would be too wide for JSON; ask for format=npy, "
+                           "safetensors or raw",
+                           output->name);
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status no_memory(struct api_error *err)
+static enum pe_status no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     char *prefix = prefix_print(request->arena, result);
@@ -319,7 +319,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .fill = json_block_fill,
         .state = state,
     };
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_format api_format_json = {

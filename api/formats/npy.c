@@ -29,18 +29,18 @@ static const char *descr(const struct pe_output *output)
     return output->dtype == PE_F32 ? "<c8" : output->dtype == PE_F64 ? "<c16" : NULL;
 }
 
-static enum api_status check(const struct api_result *result, struct api_error *err)
+static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     if (result->outputs_count != 1 && !stacks(result) && !result->first_leads)
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "npy holds one tensor and the answer has %zu; ask for format=safetensors",
-                        result->outputs_count);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "npy holds one tensor and the answer has %zu; ask for format=safetensors",
+                       result->outputs_count);
     if (!descr(&result->outputs[0]))
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "npy has no %s%s; ask for format=safetensors or another dtype",
-                        result->outputs[0].is_complex ? "complex " : "",
-                        pe_dtype_info(result->outputs[0].dtype)->name);
-    return API_OK;
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "npy has no %s%s; ask for format=safetensors or another dtype",
+                       result->outputs[0].is_complex ? "complex " : "",
+                       pe_dtype_info(result->outputs[0].dtype)->name);
+    return PE_OK;
 }
 
 /* A bias as npy is wanted for itself; a warning says that its slopes are left out. */
@@ -57,8 +57,8 @@ static void others_leave(struct api_result *result)
     result->outputs_count = 1;
 }
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     const struct pe_output *output = &result->outputs[0];
     char shape[PE_RANK_MAX * 22 + 8] = "", dict[2 * HEADER_SIZE];
@@ -81,7 +81,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     size = (PREAMBLE_SIZE + used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     header = api_arena_take(request->arena, size);
     if (!header)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = (unsigned char)((size - PREAMBLE_SIZE) & 0xff);
     header[9] = (unsigned char)((size - PREAMBLE_SIZE) >> 8);

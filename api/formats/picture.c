@@ -8,9 +8,9 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     return 0;
 }
 
-enum api_status api_picture_render(struct api_request *request, struct api_result *result,
-                                   struct api_response *response, struct api_canvas *canvas,
-                                   struct api_error *err)
+enum pe_status api_picture_render(struct api_request *request, struct api_result *result,
+                                  struct api_response *response, struct api_canvas *canvas,
+                                  struct pe_error *err)
 {
     size_t size;
     char *bytes;
@@ -21,16 +21,16 @@ enum api_status api_picture_render(struct api_request *request, struct api_resul
                                        .fill = block_fill,
                                        .cheap = true};
     if (response->head_only)
-        return API_OK;
+        return PE_OK;
     if (api_plot_draw(request, result, canvas, err)) {
         api_text_free(&canvas->out);
-        return api_failed(err);
+        return err->status;
     }
     size = canvas->out.size;
     bytes = api_text_take(&canvas->out, request->arena);
     if (!bytes)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     response->body.prefix = (unsigned char *)bytes;
     response->body.prefix_size = size;
-    return API_OK;
+    return PE_OK;
 }

@@ -2,8 +2,8 @@
 #include "api/formats/formats.h"
 #include "api/formats/picture.h"
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     struct api_canvas canvas = api_pixel_canvas(request->arena, result->plot->scale);
 

@@ -6,8 +6,8 @@
 #include "api/response/respond.h"
 
 /* The headers have one dtype and shape a tensor, separated by ';' where there are several. */
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     const char *dtypes = "", *shapes = "";
 
@@ -25,7 +25,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
                                      shape[axis]);
     }
     if (!dtypes || !shapes)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_response_header(response, "Tensor-Dtype", dtypes);
     api_response_header(response, "Tensor-Shape", shapes);
     return api_blocks_render(request, result, NULL, 0, response, err);

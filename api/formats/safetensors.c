@@ -90,8 +90,8 @@ static json_t *header_make(const struct api_request *request, const struct api_r
     return header;
 }
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     static const char blanks[] = "        ";
     struct api_text text = {0};
@@ -101,7 +101,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     size_t size;
 
     if (!header)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_text_add(&text, blanks, 8);
     api_text_json(&text, header, false);
     json_decref(header);
@@ -109,7 +109,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     size = text.size;
     prefix = (unsigned char *)api_text_take(&text, request->arena);
     if (!prefix)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     length = size - 8;
     for (size_t i = 0; i < 8; i++)
         prefix[i] = (unsigned char)(length >> (8 * i));

@@ -73,8 +73,8 @@ static void lists_put(struct api_text *page, struct api_request *request)
     api_text_put(page, "</ul>\n");
 }
 
-static enum api_status index_page(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status index_page(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     struct api_text page = {0};
 
@@ -85,25 +85,25 @@ static enum api_status index_page(struct api_request *request, struct api_result
     return api_page_end(&page, request, result, err);
 }
 
-static enum api_status index_open(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status index_open(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
     if (request->page && api_explorer_is_here(request->settings))
         return index_page(request, result, err); /* whose query is what it shows */
     if (api_bind(request, NULL, 0, "", err))
-        return api_failed(err);
-    return request->page ? index_page(request, result, err) : API_OK;
+        return err->status;
+    return request->page ? index_page(request, result, err) : PE_OK;
 }
 
-static enum api_status index_make(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status index_make(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     if (!request->page)
         result->report = json_pack("{ss ss ss so}", "name", "posenc", "version", pe_version(),
                                    "description", description, "links", links_make(request));
-    return api_failed(err);
+    return err->status;
 }
 
 const struct api_handler api_handler_index_page = {index_open, index_make};
@@ -184,8 +184,8 @@ static json_t *encodings_make(void)
     return names;
 }
 
-static enum api_status about_open(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status about_open(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     result->kind = API_REPORT;
     result->tagged = true;
@@ -193,14 +193,14 @@ static enum api_status about_open(struct api_request *request, struct api_result
     return api_bind(request, NULL, 0, "", err);
 }
 
-static enum api_status about_make(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status about_make(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     const char *flags = request->settings->flags_json;
     json_t *parsed = NULL;
 
     if (flags && !(parsed = api_json_parse(flags, strlen(flags), "", err)))
-        return api_failed(err);
+        return err->status;
     result->report =
         json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
                   "revision", request->api->revision, "isa", pe_isa_name(), "limits",
@@ -208,7 +208,7 @@ static enum api_status about_make(struct api_request *request, struct api_result
                   "encodings", encodings_make(), "links", links_make(request));
     if (parsed)
         json_object_set_new(result->report, "flags", parsed);
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_about = {about_open, about_make};

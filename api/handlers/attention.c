@@ -44,7 +44,7 @@ static size_t rows_together(const struct pe_output *output)
 }
 
 /* The shapes that x will be projected to; the tensors themselves are made when all is checked. */
-static enum api_status absolute_shape(struct state *state, double *work, struct api_error *err)
+static enum pe_status absolute_shape(struct state *state, double *work, struct pe_error *err)
 {
     const struct attention_absolute *absolute = &state->asked.absolute;
     struct pe_attention_spec *spec = &state->asked.spec;
@@ -52,9 +52,9 @@ static enum api_status absolute_shape(struct state *state, double *work, struct 
 
     *work = 0;
     if (!state->asked.is_absolute)
-        return API_OK;
+        return PE_OK;
     if (attention_absolute_check(absolute, needs_values, work, err))
-        return api_failed(err);
+        return err->status;
     spec->q = (struct pe_tensor){absolute->x.dtype,
                                  4,
                                  {absolute->x.shape[0], absolute->heads, absolute->x.shape[1],
@@ -63,34 +63,34 @@ static enum api_status absolute_shape(struct state *state, double *work, struct 
     spec->k = spec->q;
     spec->v = needs_values ? spec->q : spec->v;
     spec->v.shape[3] = needs_values ? absolute->w_v.shape[0] / absolute->heads : 0;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status scheme_open(struct state *state, struct api_error *err)
+static enum pe_status scheme_open(struct state *state, struct pe_error *err)
 {
     if (!state->asked.encoding && state->asked.weights.rank)
-        return api_fail(err, API_CONFLICT, "tensor:weights",
-                        "weights belong to an encoding of buckets such as t5, not to none");
+        return pe_fail(err, PE_CONFLICT, "tensor:weights",
+                       "weights belong to an encoding of buckets such as t5, not to none");
     if (!state->asked.encoding)
-        return API_OK;
+        return PE_OK;
     if (pe_attention_infer(state->asked.encoding, &state->asked.encoding_params, &state->asked.spec,
-                           &err->core) ||
+                           err) ||
         api_scheme_open(state->asked.request->config, state->asked.encoding,
                         &state->asked.encoding_params, state->asked.request->work, &state->scheme,
                         err) ||
         (state->asked.weights.rank &&
          pe_scheme_give(state->scheme, "weights", &state->asked.weights, state->asked.request->work,
-                        &err->core)))
-        return api_failed(err);
+                        err)))
+        return err->status;
     state->asked.spec.scheme = state->scheme;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status outputs_open(struct state *state, struct api_result *result,
-                                    struct api_error *err)
+static enum pe_status outputs_open(struct state *state, struct api_result *result,
+                                   struct pe_error *err)
 {
-    if (pe_attention_shape(&state->asked.spec, state->outputs, sizeof(*state->outputs), &err->core))
-        return api_failed(err);
+    if (pe_attention_shape(&state->asked.spec, state->outputs, sizeof(*state->outputs), err))
+        return err->status;
     result->outputs = state->outputs;
     result->outputs_count = state->asked.splits ? ATTENTION_COMPONENTS : 1;
     for (size_t i = 0; state->asked.splits && i < ATTENTION_COMPONENTS; i++) {
@@ -98,7 +98,7 @@ static enum api_status outputs_open(struct state *state, struct api_result *resu
         state->outputs[i].name = attention_components[i];
     }
     result->rows_together = rows_together(state->outputs);
-    return API_OK;
+    return PE_OK;
 }
 
 /* Is a mask of numbers made of 0 and 1, some of them 1? A million elements are looked at. */
@@ -126,19 +126,19 @@ static bool is_of_flags(const struct pe_tensor *mask)
     return any;
 }
 
-static enum api_status result_describe(const struct state *state, struct api_result *result,
-                                       struct api_error *err)
+static enum pe_status result_describe(const struct state *state, struct api_result *result,
+                                      struct pe_error *err)
 {
     if (api_function_describe(
             state->asked.request, result, state->scheme,
             state->asked.rotates ? api_layout_name(state->asked.spec.layout) : NULL, err))
-        return api_failed(err);
+        return err->status;
     if (state->asked.is_absolute &&
         json_object_set_new(result->encoding, "name", json_string(state->asked.other)))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     result->attention = attention_asked_json(&state->asked);
     if (!api_json_keep(state->asked.request->arena, (json_t *)result->attention))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     if (is_of_flags(&state->asked.spec.mask))
         json_array_append_new(
             result->warnings,
@@ -148,19 +148,19 @@ static enum api_status result_describe(const struct state *state, struct api_res
         api_result_warn_beyond(
             result, state->scheme,
             &(struct pe_positions){.step = 1, .count = state->asked.spec.k.shape[2]});
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static enum api_status attention_open(struct api_request *request, struct api_result *result,
-                                      struct api_error *err)
+static enum pe_status attention_open(struct api_request *request, struct api_result *result,
+                                     struct pe_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
     double projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
     state->asked.request = request;
     if (attention_asked_read(&state->asked, err) ||
         api_answer_apply(request, &state->asked.answer_params, result, err) ||
@@ -169,7 +169,7 @@ static enum api_status attention_open(struct api_request *request, struct api_re
         attention_positions_read(&state->asked, state->scheme ? pe_scheme_axes(state->scheme) : 0,
                                  err) ||
         outputs_open(state, result, err))
-        return api_failed(err);
+        return err->status;
     result->fill = attention_rows_fill;
     result->work = projections + (state->scheme ? pe_scheme_work(state->scheme) : 0);
     result->advice = "send fewer queries or keys at once";
@@ -181,27 +181,27 @@ static enum api_status attention_open(struct api_request *request, struct api_re
     return result_describe(state, result, err);
 }
 
-static enum api_status attention_prepare(struct api_request *request, struct api_result *result,
-                                         struct api_error *err)
+static enum pe_status attention_prepare(struct api_request *request, struct api_result *result,
+                                        struct pe_error *err)
 {
     struct pe_attention_spec specs[ATTENTION_COMPONENTS];
     struct state *state = result->state;
 
-    if (state->scheme && pe_scheme_prepare(state->scheme, request->work, &err->core))
-        return api_failed(err);
+    if (state->scheme && pe_scheme_prepare(state->scheme, request->work, err))
+        return err->status;
     if (state->asked.is_absolute && !state->asked.splits &&
         attention_absolute_project(request, &state->asked.absolute, &state->asked.spec, err))
-        return api_failed(err);
+        return err->status;
     for (size_t i = 0; i < result->outputs_count; i++)
         specs[i] = state->asked.spec;
     if (state->asked.splits &&
         attention_absolute_split(request, &state->asked.absolute, specs, err))
-        return api_failed(err);
+        return err->status;
     for (; state->made < result->outputs_count; state->made++)
         if (pe_attention_new(&state->attentions[state->made], &specs[state->made],
-                             api_pool(request->api), request->work, &err->core))
-            return api_failed(err);
-    return API_OK;
+                             api_pool(request->api), request->work, err))
+            return err->status;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_attention = {attention_open, attention_prepare};

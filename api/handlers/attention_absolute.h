@@ -19,18 +19,18 @@ extern const char *const attention_components[ATTENTION_COMPONENTS];
 
 /* Do the shapes fit? Then *work is how many nanoseconds the
  * projections take. Errors name "tensor:NAME". */
-enum api_status attention_absolute_check(const struct attention_absolute *absolute,
-                                         bool needs_values, double *work, struct api_error *err);
+enum pe_status attention_absolute_check(const struct attention_absolute *absolute,
+                                        bool needs_values, double *work, struct pe_error *err);
 
 /* spec->q, k and, where values are needed, v: projections of x + p, [b, heads, s, d]. */
-enum api_status attention_absolute_project(struct api_request *request,
-                                           struct attention_absolute *absolute,
-                                           struct pe_attention_spec *spec, struct api_error *err);
+enum pe_status attention_absolute_project(struct api_request *request,
+                                          struct attention_absolute *absolute,
+                                          struct pe_attention_spec *spec, struct pe_error *err);
 
 /* One spec for each of attention_components: x or p as queries with x or p as keys. */
-enum api_status attention_absolute_split(struct api_request *request,
-                                         struct attention_absolute *absolute,
-                                         struct pe_attention_spec specs[ATTENTION_COMPONENTS],
-                                         struct api_error *err);
+enum pe_status attention_absolute_split(struct api_request *request,
+                                        struct attention_absolute *absolute,
+                                        struct pe_attention_spec specs[ATTENTION_COMPONENTS],
+                                        struct pe_error *err);
 
 #endif

@@ -92,22 +92,21 @@ static const char later[] = "dtype";
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static enum api_status config_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status config_read(struct attention_asked *asked, struct pe_error *err)
 {
     struct api_config *config = asked->request->config;
 
     if (config && asked->is_absolute)
-        return api_fail(err, API_CONFLICT, "parameter:config",
-                        "config tells an encoding, and the encoding %s was asked for",
-                        asked->other);
+        return pe_fail(err, PE_CONFLICT, "parameter:config",
+                       "config tells an encoding, and the encoding %s was asked for", asked->other);
     if (config && asked->encoding &&
         api_config_fill(config, asked->encoding, &asked->encoding_params, err))
-        return api_failed(err);
-    return asked->rotates ? api_config_layout(config, &asked->params, err) : API_OK;
+        return err->status;
+    return asked->rotates ? api_config_layout(config, &asked->params, err) : PE_OK;
 }
 
 /* heads and components belong to absolute. */
-static enum api_status absolute_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status absolute_read(struct attention_asked *asked, struct pe_error *err)
 {
     const struct pe_value *heads = pe_param_value(&asked->params, "heads");
     const unsigned output = (unsigned)pe_param_number(&asked->params, "outputs");
@@ -116,32 +115,32 @@ static enum api_status absolute_read(struct attention_asked *asked, struct api_e
     asked->spec.output = asked->splits ? PE_ATTENTION_SCORES : (enum pe_attention_output)output;
     asked->absolute.heads = heads->present ? (size_t)heads->number : 1;
     if (asked->is_absolute || (!asked->splits && !heads->given))
-        return API_OK;
-    return api_fail(err, API_CONFLICT, asked->splits ? "parameter:outputs" : "parameter:heads",
-                    asked->splits ? "components are those of the encoding absolute"
-                                  : "heads is a parameter of the encoding absolute; elsewhere the "
-                                    "tensors tell it");
+        return PE_OK;
+    return pe_fail(err, PE_CONFLICT, asked->splits ? "parameter:outputs" : "parameter:heads",
+                   asked->splits ? "components are those of the encoding absolute"
+                                 : "heads is a parameter of the encoding absolute; elsewhere the "
+                                   "tensors tell it");
 }
 
-static enum api_status layout_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status layout_read(struct attention_asked *asked, struct pe_error *err)
 {
     const struct pe_value *layout = pe_param_value(&asked->params, "layout");
 
     if (asked->rotates && !layout->present)
-        return api_fail(err, API_MISSING, "parameter:layout",
-                        "layout is required with %s: " API_LAYOUT_DOC,
-                        pe_encoding_info(asked->encoding)->name);
+        return pe_fail(err, PE_MISSING, "parameter:layout",
+                       "layout is required with %s: " API_LAYOUT_DOC,
+                       pe_encoding_info(asked->encoding)->name);
     if (layout->present && !asked->rotates)
-        return api_fail(err, API_CONFLICT, "parameter:layout",
-                        "layout is that of rotated pairs, and nothing is rotated here; leave it "
-                        "out");
+        return pe_fail(err, PE_CONFLICT, "parameter:layout",
+                       "layout is that of rotated pairs, and nothing is rotated here; leave it "
+                       "out");
     asked->spec.layout = layout->present ? (enum pe_layout)layout->number : PE_LAYOUT_HALF;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static enum api_status window_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status window_read(struct attention_asked *asked, struct pe_error *err)
 {
     const double window = attention_number(asked, "window", 0),
                  left = attention_number(asked, "window_left", -1);
@@ -149,46 +148,46 @@ static enum api_status window_read(struct attention_asked *asked, struct api_err
     struct pe_attention_spec *spec = &asked->spec;
 
     if (window > 0 && (left >= 0 || right >= 0))
-        return api_fail(err, API_CONFLICT, "parameter:window",
-                        "window says both sides; leave out window_left and window_right");
+        return pe_fail(err, PE_CONFLICT, "parameter:window",
+                       "window says both sides; leave out window_left and window_right");
     spec->has_window = window > 0 || left >= 0 || right >= 0;
     spec->window_left = (int64_t)(window > 0 ? window - 1 : left);
     spec->window_right = (int64_t)(window > 0 ? window - 1 : right);
     spec->chunk = (uint64_t)attention_number(asked, "chunk", 0);
     spec->softcap = attention_number(asked, "softcap", 0);
     spec->bias_before_scale = attention_number(asked, "bias_before_scale", 0) != 0;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status temperature_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status temperature_read(struct attention_asked *asked, struct pe_error *err)
 {
     const double strength = attention_number(asked, "temperature_strength", 0);
     const double length = attention_number(asked, "temperature_length", 0);
     const double offset = attention_number(asked, "temperature_offset", 1);
 
     if (strength == 0 && (length > 0 || offset != 1))
-        return api_fail(err, API_MISSING, "parameter:temperature_strength",
-                        "%s is of a temperature, which needs temperature_strength",
-                        length > 0 ? "temperature_length" : "temperature_offset");
+        return pe_fail(err, PE_MISSING, "parameter:temperature_strength",
+                       "%s is of a temperature, which needs temperature_strength",
+                       length > 0 ? "temperature_length" : "temperature_offset");
     if (strength != 0 && length == 0)
-        return api_fail(err, API_MISSING, "parameter:temperature_length",
-                        "temperature_strength needs temperature_length");
+        return pe_fail(err, PE_MISSING, "parameter:temperature_length",
+                       "temperature_strength needs temperature_length");
     if (strength != 0)
         asked->spec.temperature = (struct pe_temperature){strength, length, offset};
-    return API_OK;
+    return PE_OK;
 }
 
 /* `instead`: what is given where they would be {"start": ...}. */
-static enum api_status numbers_read(struct attention_asked *asked, const char *name,
-                                    const char *instead, struct api_numbers *numbers,
-                                    struct api_error *err)
+static enum pe_status numbers_read(struct attention_asked *asked, const char *name,
+                                   const char *instead, struct api_numbers *numbers,
+                                   struct pe_error *err)
 {
     if (api_numbers_read(asked->request, name, numbers, err))
-        return api_failed(err);
+        return err->status;
     if (numbers->object)
-        return api_fail(err, API_INVALID, numbers->where,
-                        "%s of attention must be a list or \"tensor:NAME\"%s", name, instead);
-    return API_OK;
+        return pe_fail(err, PE_INVALID, numbers->where,
+                       "%s of attention must be a list or \"tensor:NAME\"%s", name, instead);
+    return PE_OK;
 }
 
 static struct pe_tensor list_of(const struct api_numbers *numbers)
@@ -202,7 +201,7 @@ static struct pe_tensor list_of(const struct api_numbers *numbers)
         (void *)(uintptr_t)numbers->values};
 }
 
-static enum api_status lists_read(struct attention_asked *asked, struct api_error *err)
+static enum pe_status lists_read(struct attention_asked *asked, struct pe_error *err)
 {
     if (numbers_read(
             asked, "positions",
@@ -213,13 +212,13 @@ static enum api_status lists_read(struct attention_asked *asked, struct api_erro
                      &asked->key_positions, err) ||
         numbers_read(asked, "cu_seqlens", "", &asked->ends, err) ||
         numbers_read(asked, "cu_seqlens_k", "", &asked->key_ends, err))
-        return api_failed(err);
+        return err->status;
     asked->spec.cu_seqlens = list_of(&asked->ends);
     asked->spec.cu_seqlens_k = list_of(&asked->key_ends);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status attention_asked_read(struct attention_asked *asked, struct api_error *err)
+enum pe_status attention_asked_read(struct attention_asked *asked, struct pe_error *err)
 {
     /* The encoding's first: a layout of its own is not that of rotated pairs. */
     struct pe_params *sets[] = {&asked->encoding_params, &asked->params, &asked->answer_params};
@@ -230,18 +229,18 @@ enum api_status attention_asked_read(struct attention_asked *asked, struct api_e
     if (api_function_start(request, later, err) || api_config_open(request, err) ||
         api_function_encoding(request, &asked->other, &asked->encoding, &asked->encoding_params,
                               &asked->params, err))
-        return api_failed(err);
+        return err->status;
     asked->is_absolute = asked->other && strcmp(asked->other, "absolute") == 0;
     asked->rotates = asked->encoding && pe_encoding_has(asked->encoding, PE_KIND_ROTARY);
     if (api_bind(request, sets, 3, own, err) || config_read(asked, err) ||
-        pe_params_finish(&asked->params, &err->core) || layout_read(asked, err))
-        return api_failed(err);
+        pe_params_finish(&asked->params, err) || layout_read(asked, err))
+        return err->status;
     asked->spec.size = sizeof(asked->spec);
     asked->spec.causal = pe_param_number(&asked->params, "causal") != 0;
     asked->spec.scale = pe_param_number(&asked->params, "scale");
     asked->spec.query_start = pe_param_number(&asked->params, "query_start");
     return window_read(asked, err) || temperature_read(asked, err) || lists_read(asked, err) ||
                    absolute_read(asked, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }

@@ -31,16 +31,16 @@ static inline double attention_number(const struct attention_asked *asked, const
 }
 
 /* The parameters. */
-enum api_status attention_asked_read(struct attention_asked *asked, struct api_error *err);
+enum pe_status attention_asked_read(struct attention_asked *asked, struct pe_error *err);
 /* The tensors. */
-enum api_status attention_tensors_read(struct attention_asked *asked, struct api_error *err);
+enum pe_status attention_tensors_read(struct attention_asked *asked, struct pe_error *err);
 /* Positions, once it is known how many coordinates they have. */
-enum api_status attention_positions_read(struct attention_asked *asked, size_t axes_count,
-                                         struct api_error *err);
+enum pe_status attention_positions_read(struct attention_asked *asked, size_t axes_count,
+                                        struct pe_error *err);
 
 /* Fills what the request leaves open from what the config says of the model's attention, and warns
  * of what is not applied; no config: nothing. q's shape is known. */
-enum api_status attention_config_apply(struct attention_asked *asked, struct api_error *err);
+enum pe_status attention_config_apply(struct attention_asked *asked, struct pe_error *err);
 
 /* {"accumulation": "f32", "scale": 0.125, ...}: what was done beside the encoding. NULL: no memory.
  */

@@ -92,17 +92,17 @@ static void norm_apply(struct attention_asked *asked, const struct pe_attention_
         spec->norm_offset = norm->weight == PE_QK_WEIGHT_FROM_1 ? 1 : 0;
 }
 
-enum api_status attention_config_apply(struct attention_asked *asked, struct api_error *err)
+enum pe_status attention_config_apply(struct attention_asked *asked, struct pe_error *err)
 {
     struct pe_attention_traits traits = {.size = sizeof(traits)};
     struct api_config *config = asked->request->config;
     struct pe_attention_spec *spec = &asked->spec;
 
     if (!config)
-        return API_OK;
+        return PE_OK;
     if (api_config_attention(asked->request, config, !asked->encoding, !is_open(asked, "scale"),
                              &traits, err))
-        return api_failed(err);
+        return err->status;
     scale_apply(asked, &traits);
     window_apply(asked, &traits);
     if (traits.temperature.strength != 0 && is_open(asked, "temperature_strength"))
@@ -115,7 +115,7 @@ enum api_status attention_config_apply(struct attention_asked *asked, struct api
     if (traits.sinks && spec->sinks.rank == 0)
         warn(asked, "the model's heads have sinks, which are not applied, for the tensor sinks is "
                     "not posted");
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- what was done --------------------------------------------------------------------------- */

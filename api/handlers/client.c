@@ -4,8 +4,8 @@
 
 API_EMBED(api_client_js_text, "clients/js/client.js")
 
-static enum api_status client_open(struct api_request *request, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status client_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
 {
     struct api_hash hash;
 
@@ -17,7 +17,7 @@ static enum api_status client_open(struct api_request *request, struct api_resul
     api_hash_start(&hash);
     api_hash_bytes(&hash, result->bytes, result->size);
     result->etag = api_hash_etag(&hash, request->arena);
-    return result->etag ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return result->etag ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
 const struct api_handler api_handler_client_js = {client_open, NULL};

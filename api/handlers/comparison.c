@@ -141,7 +141,7 @@ static bool maxima_take(struct comparison_state *state, struct pe_maxima *maxima
     return maxima->abs && maxima->ulp;
 }
 
-static enum api_status rooms_take(struct comparison_state *state, struct api_error *err)
+static enum pe_status rooms_take(struct comparison_state *state, struct pe_error *err)
 {
     const struct pe_output *output = state->sides[0].outputs;
     const size_t columns = output->row_elements;
@@ -162,20 +162,20 @@ static enum api_status rooms_take(struct comparison_state *state, struct api_err
         took = maxima_take(state, &state->by_pair, columns);
     if (took && (pe_param_number(&state->params, "per_position") != 0 || state->heads.rank > 0))
         took = maxima_take(state, &state->by_row, output->rows);
-    return took ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
+    return took ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
 }
 
-static enum api_status compare(struct comparison_state *state, struct api_error *err)
+static enum pe_status compare(struct comparison_state *state, struct pe_error *err)
 {
     const double tolerance = pe_param_number(&state->params, "tolerance");
 
     for (size_t i = 0; i < 2; i++)
         if (state->sides[i].scheme &&
-            pe_scheme_prepare(state->sides[i].scheme, state->request->work, &err->core))
-            return api_failed(err);
+            pe_scheme_prepare(state->sides[i].scheme, state->request->work, err))
+            return err->status;
     if (comparison_tolerance_prepare(state, err) ||
         (state->rotated.source && comparison_rotated_prepare(state, err)) || rooms_take(state, err))
-        return api_failed(err);
+        return err->status;
     state->job = (struct pe_job){
         .run = stripe_run, .blocks = COMPARISON_STRIPES, .work = state->request->work};
     for (state->output = 0; state->output < state->sides[0].outputs_count; state->output++) {
@@ -191,15 +191,15 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
             }
         }
         if (!pe_pool_run(api_pool(state->request->api), &state->job))
-            return api_core(err, pe_work_check(state->request->work, &err->core));
+            return pe_work_check(state->request->work, err);
         for (size_t i = 0; i < COMPARISON_STRIPES; i++)
             if (state->stripes[i].err.status) {
-                err->core = state->stripes[i].err;
-                return api_failed(err);
+                *err = state->stripes[i].err;
+                return err->status;
             }
         stripes_join(state);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ static bool is_taken(const struct comparison_state *state, const char *name)
 }
 
 /* Positions that are said must be those of the rows, where no encoding has looked at them. */
-static enum api_status places_match(const struct comparison_state *state, struct api_error *err)
+static enum pe_status places_match(const struct comparison_state *state, struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     const struct pe_value *length = pe_param_value(&state->params, "length");
@@ -232,32 +232,32 @@ static enum api_status places_match(const struct comparison_state *state, struct
 
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
-        return API_OK;
-    return api_fail(
-        err, API_SHAPE_MISMATCH, list->given ? "parameter:positions" : "parameter:length",
-        "%s says %.0f positions, the tables have %zu rows", list->given ? "positions" : "length",
-        list->given ? (double)list->list_count : length->number, rows);
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, list->given ? "parameter:positions" : "parameter:length",
+                   "%s says %.0f positions, the tables have %zu rows",
+                   list->given ? "positions" : "length",
+                   list->given ? (double)list->list_count : length->number, rows);
 }
 
-static enum api_status sides_match(const struct comparison_state *state, struct api_error *err)
+static enum pe_status sides_match(const struct comparison_state *state, struct pe_error *err)
 {
     const struct api_side *a = &state->sides[0], *b = &state->sides[1];
     const struct pe_output *x = a->outputs, *y = b->outputs;
 
     if (a->outputs_count != b->outputs_count)
-        return api_fail(err, API_SHAPE_MISMATCH, "parameter:b",
-                        "a has %zu tables and b has %zu; cos and sin are stacked as [2, n, w], or "
-                        "part=cos (or sin) asks for one of them",
-                        a->outputs_count, b->outputs_count);
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
+                       "a has %zu tables and b has %zu; cos and sin are stacked as [2, n, w], or "
+                       "part=cos (or sin) asks for one of them",
+                       a->outputs_count, b->outputs_count);
     if (x->rows == y->rows && x->row_elements == y->row_elements)
-        return state->rotated.source ? API_OK : places_match(state, err);
-    return api_fail(err, API_SHAPE_MISMATCH, "parameter:b",
-                    "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
-                    x->rows, x->row_elements, y->rows, y->row_elements);
+        return state->rotated.source ? PE_OK : places_match(state, err);
+    return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
+                   "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
+                   x->rows, x->row_elements, y->rows, y->row_elements);
 }
 
 /* A grid that no side has a use for is a mistake. */
-static enum api_status grids_check(const struct comparison_state *state, struct api_error *err)
+static enum pe_status grids_check(const struct comparison_state *state, struct pe_error *err)
 {
     const struct api_side *a = &state->sides[0], *b = &state->sides[1];
 
@@ -269,13 +269,13 @@ static enum api_status grids_check(const struct comparison_state *state, struct 
             pe_params_find(&b->view_params, name) >= 0)
             continue;
         snprintf(where, sizeof(where), "parameter:%s", name);
-        return api_fail(err, API_CONFLICT, where, "neither table has a %s; leave it out", name);
+        return pe_fail(err, PE_CONFLICT, where, "neither table has a %s; leave it out", name);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* The parameters of a rotation's tokens are those of api_places. */
-static enum api_status params_read(struct comparison_state *state, struct api_error *err)
+static enum pe_status params_read(struct comparison_state *state, struct pe_error *err)
 {
     struct comparison_rotated *rotated = &state->rotated;
     struct pe_params *sets[] = {&state->params, &state->answer_params, &rotated->places_params};
@@ -292,21 +292,21 @@ static enum api_status params_read(struct comparison_state *state, struct api_er
     return api_bind(state->request, sets, rotates ? 3 : 2, rotates ? own_rotated : own, err) ||
                    (rotates &&
                     api_places_read(state->request, &rotated->places_params, &rotated->places, err))
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
-static enum api_status sides_read(struct comparison_state *state, struct api_error *err)
+static enum pe_status sides_read(struct comparison_state *state, struct pe_error *err)
 {
     struct api_request *request = state->request;
 
     api_made_forget(request);
     if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err))
-        return api_failed(err);
+        return err->status;
     comparison_rotated_find(state);
     if (params_read(state, err))
-        return api_failed(err);
+        return err->status;
     for (size_t i = 0; i < request->tensors_count; i++)
         if (&request->tensors[i] != state->rotated.source &&
             !api_places_hold(&state->rotated.places, request->tensors[i].name) &&
@@ -314,28 +314,28 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
             !api_side_holds(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
-            return api_fail(err, API_CONFLICT, "parameter:tensors",
-                            "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
-                            request->tensors[i].name, request->tensors[i].name);
+            return pe_fail(err, PE_CONFLICT, "parameter:tensors",
+                           "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
+                           request->tensors[i].name, request->tensors[i].name);
     if (api_request_dtype(request, false, dtype_default(state), &state->dtype, err) ||
-        pe_params_finish(&state->params, &err->core) ||
+        pe_params_finish(&state->params, err) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
-        return api_failed(err);
+        return err->status;
     /* Tensors first: what the other side needs may be read off them. */
     for (size_t i = 0; i < 2; i++)
         if (state->sides[i].tensor && api_side_open(request, &state->sides[i], NULL, NULL, 0, err))
-            return api_failed(err);
+            return err->status;
     for (size_t i = 0; i < 2; i++)
         if (!state->sides[i].tensor && !state->rotated.source &&
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
-            return api_failed(err);
+            return err->status;
     if (state->rotated.source && comparison_rotated_open(state, err))
-        return api_failed(err);
+        return err->status;
     return grids_check(state, err) || sides_match(state, err) ||
                    comparison_heads_read(state, err) ||
                    (state->rotated.source && comparison_rotated_places(state, err))
-               ? api_failed(err)
+               ? err->status
                : comparison_tolerance_open(state, err);
 }
 
@@ -355,16 +355,16 @@ static void cost_tell(const struct comparison_state *state, struct api_result *r
         result->work += api_side_work(&state->sides[i]);
 }
 
-static enum api_status comparison_open(struct api_request *request, struct api_result *result,
-                                       struct api_error *err)
+static enum pe_status comparison_open(struct api_request *request, struct api_result *result,
+                                      struct pe_error *err)
 {
     struct comparison_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
     if (sides_read(state, err))
-        return api_failed(err);
+        return err->status;
     result->kind = API_REPORT;
     result->cache_control = "no-store";
     result->operation = "comparison";
@@ -375,19 +375,19 @@ static enum api_status comparison_open(struct api_request *request, struct api_r
         if (state->sides[i].encoding)
             api_result_widths(result, &state->sides[i].params);
     cost_tell(state, result);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status comparison_prepare(struct api_request *request, struct api_result *result,
-                                          struct api_error *err)
+static enum pe_status comparison_prepare(struct api_request *request, struct api_result *result,
+                                         struct pe_error *err)
 {
     struct comparison_state *state = result->state;
 
     (void)request;
     if (compare(state, err))
-        return api_failed(err);
+        return err->status;
     result->report = comparison_report(state);
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_comparison = {comparison_open, comparison_prepare};

@@ -8,7 +8,7 @@
 
 enum { RANK_MIN = 4 };
 
-enum api_status comparison_heads_read(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_heads_read(struct comparison_state *state, struct pe_error *err)
 {
     const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
     const struct pe_value *value = pe_param_value(&state->params, "axes");
@@ -16,13 +16,13 @@ enum api_status comparison_heads_read(struct comparison_state *state, struct api
     const bool deep_a = a && a->tensor.rank >= RANK_MIN, deep_b = b && b->tensor.rank >= RANK_MIN;
 
     if (!deep_a && !deep_b && value->given && !is_flat)
-        return api_fail(err, API_CONFLICT, "parameter:axes",
-                        "axes are those of two posted tensors of rank 4 to 6; leave them out");
+        return pe_fail(err, PE_CONFLICT, "parameter:axes",
+                       "axes are those of two posted tensors of rank 4 to 6; leave them out");
     if (!deep_a && !deep_b)
-        return API_OK;
+        return PE_OK;
     if (!deep_a || !deep_b || a->tensor.rank != b->tensor.rank ||
         memcmp(a->tensor.shape, b->tensor.shape, a->tensor.rank * sizeof(*a->tensor.shape)) != 0)
-        return api_fail(err, API_SHAPE_MISMATCH, "parameter:b", "a and b have different shapes");
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b", "a and b have different shapes");
     return kv_axes_read(&state->heads, &a->tensor, value->given ? value->text : NULL, err);
 }
 

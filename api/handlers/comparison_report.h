@@ -66,7 +66,7 @@ struct comparison_state {
 };
 
 /* Reads the axes, where both sides are tensors of rank 4 or more. */
-enum api_status comparison_heads_read(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_heads_read(struct comparison_state *state, struct pe_error *err);
 /* {"axes": "lkh", "shape": [...], "max_abs": [...], "max_ulp": [...]}: the largest differences of
  * each layer, of keys and of values, and of each head; the caller's. */
 json_t *comparison_heads_json(const struct comparison_state *state);
@@ -78,9 +78,9 @@ size_t comparison_pair(const struct comparison_state *state, size_t column);
 /* ---- tolerances (comparison_tolerance.c) ---------------------------------------------------- */
 
 /* Which side is judged by the other, if a tolerance is asked for. */
-enum api_status comparison_tolerance_open(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_tolerance_open(struct comparison_state *state, struct pe_error *err);
 /* Once the schemes are prepared. */
-enum api_status comparison_tolerance_prepare(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_tolerance_prepare(struct comparison_state *state, struct pe_error *err);
 /* Nanoseconds of an element. */
 double comparison_tolerance_work(const struct comparison_state *state);
 /* Rows [begin, begin + rows) of a stripe. */
@@ -101,11 +101,11 @@ json_t *comparison_intervals_json(const struct comparison_state *state);
 /* Finds the tensor that the other side is the rotation of, by its name; else nothing is set. */
 void comparison_rotated_find(struct comparison_state *state);
 /* Opens the encoding's side, once the other is open and the dtype is known. */
-enum api_status comparison_rotated_open(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_rotated_open(struct comparison_state *state, struct pe_error *err);
 /* Where the tokens stand, once the axes are read. */
-enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_rotated_places(struct comparison_state *state, struct pe_error *err);
 /* Rotates the source, once the scheme is prepared. */
-enum api_status comparison_rotated_prepare(struct comparison_state *state, struct api_error *err);
+enum pe_status comparison_rotated_prepare(struct comparison_state *state, struct pe_error *err);
 void comparison_rotated_judge(const struct comparison_state *state,
                               struct comparison_stripe *stripe, size_t begin, size_t rows);
 double comparison_rotated_position(const struct comparison_state *state, size_t row);

@@ -47,7 +47,7 @@ void comparison_rotated_find(struct comparison_state *state)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-static enum api_status tensors_check(const struct comparison_state *state, struct api_error *err)
+static enum pe_status tensors_check(const struct comparison_state *state, struct pe_error *err)
 {
     const struct pe_tensor *from = &state->rotated.source->tensor,
                            *to = &state->sides[1 - state->rotated.side].tensor->tensor;
@@ -55,32 +55,32 @@ static enum api_status tensors_check(const struct comparison_state *state, struc
 
     snprintf(where, sizeof(where), "tensor:%.80s", state->rotated.source->name);
     if (!pe_dtype_is_float(from->dtype))
-        return api_fail(err, API_UNSUPPORTED, where, "%.60s must be floating point; got %s",
-                        state->rotated.source->name, pe_dtype_info(from->dtype)->name);
+        return pe_fail(err, PE_UNSUPPORTED, where, "%.60s must be floating point; got %s",
+                       state->rotated.source->name, pe_dtype_info(from->dtype)->name);
     if (from->rank != to->rank || from->rank < 2 || from->shape[from->rank - 1] == 0 ||
         memcmp(from->shape, to->shape, from->rank * sizeof(*from->shape)) != 0)
-        return api_fail(err, API_SHAPE_MISMATCH, where,
-                        "%.60s and its rotation have one shape, of rank 2 to 6 (axes, of four bhsd "
-                        "if absent)",
-                        state->rotated.source->name);
-    return API_OK;
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%.60s and its rotation have one shape, of rank 2 to 6 (axes, of four bhsd "
+                       "if absent)",
+                       state->rotated.source->name);
+    return PE_OK;
 }
 
 /* Axes of a cache: those before b, as layers are, are slabs of their own, because each batch row
  * may have positions of its own. */
-static enum api_status cache_axes_read(struct comparison_rotated *rotated, const char *letters,
-                                       struct api_error *err)
+static enum pe_status cache_axes_read(struct comparison_rotated *rotated, const char *letters,
+                                      struct pe_error *err)
 {
     const struct pe_tensor *tensor = &rotated->source->tensor;
     const char *s, *b;
     struct kv_axes axes;
 
     if (kv_axes_read(&axes, tensor, letters, err))
-        return api_failed(err);
+        return err->status;
     s = strchr(axes.letters, 's');
     b = strchr(axes.letters, 'b');
     if (!s)
-        return api_fail(err, API_INVALID, "parameter:axes", "axes of a rotation have an s");
+        return pe_fail(err, PE_INVALID, "parameter:axes", "axes of a rotation have an s");
     rotated->axes = (struct pe_axes){1, 1, kv_axes_count(&axes, 's'), 1, axes.shape[axes.rank - 1]};
     for (const char *at = axes.letters; at < axes.letters + axes.rank - 1; at++) {
         size_t *part = at > s                 ? &rotated->axes.heads_inner
@@ -90,10 +90,10 @@ static enum api_status cache_axes_read(struct comparison_rotated *rotated, const
             part = &rotated->axes.batch;
         *part *= at == s ? 1 : axes.shape[at - axes.letters];
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status axes_read(struct comparison_state *state, struct api_error *err)
+static enum pe_status axes_read(struct comparison_state *state, struct pe_error *err)
 {
     struct comparison_rotated *rotated = &state->rotated;
     const struct pe_params *params = &state->sides[rotated->side].params;
@@ -104,31 +104,29 @@ static enum api_status axes_read(struct comparison_state *state, struct api_erro
     rotated->slabs = 1;
     return tensor->rank > 3
                ? cache_axes_read(rotated, letters, err)
-               : api_core(err, pe_axes_parse(&rotated->axes, letters, tensor,
-                                             pe_param_given(params, "dim")
-                                                 ? (size_t)pe_param_number(params, "dim")
-                                                 : 0,
-                                             &err->core));
+               : pe_axes_parse(
+                     &rotated->axes, letters, tensor,
+                     pe_param_given(params, "dim") ? (size_t)pe_param_number(params, "dim") : 0,
+                     err);
 }
 
 /* The encoding's side has the shape of the tensor, whose data come later. */
-enum api_status comparison_rotated_open(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_rotated_open(struct comparison_state *state, struct pe_error *err)
 {
     struct comparison_rotated *rotated = &state->rotated;
     struct api_side *side = &state->sides[rotated->side];
     const struct pe_value *layout = pe_param_value(&side->layout, "layout");
 
     if (tensors_check(state, err))
-        return api_failed(err);
+        return err->status;
     if (!layout->present)
-        return api_fail(err, API_MISSING, "parameter:layout",
-                        "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
+        return pe_fail(err, PE_MISSING, "parameter:layout",
+                       "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
     if (axes_read(state, err) ||
-        api_core(err, pe_params_infer(&side->params, "dim", (double)rotated->axes.head_dim,
-                                      &err->core)) ||
+        pe_params_infer(&side->params, "dim", (double)rotated->axes.head_dim, err) ||
         api_scheme_open(side->config, side->encoding, &side->params, state->request->work,
                         &side->scheme, err))
-        return api_failed(err);
+        return err->status;
     rotated->layout = (enum pe_layout)layout->number;
     rotated->pairs = pe_scheme_rotary_dim(side->scheme) / 2;
     rotated->made = *rotated->source;
@@ -138,7 +136,7 @@ enum api_status comparison_rotated_open(struct comparison_state *state, struct a
 }
 
 /* Once the scheme is open, which tells how many coordinates a position has. */
-enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_rotated_places(struct comparison_state *state, struct pe_error *err)
 {
     struct comparison_rotated *rotated = &state->rotated;
     const struct pe_scheme *scheme = state->sides[rotated->side].scheme;
@@ -148,14 +146,14 @@ enum api_status comparison_rotated_places(struct comparison_state *state, struct
     rotated->places.axes_count = pe_scheme_axes(scheme);
     if (api_places_fit(state->request, &rotated->places, &rotated->axes, name, &rotated->positions,
                        err))
-        return api_failed(err);
+        return err->status;
     rotated->is_key = strcmp(name, "k") == 0;
     if (!pe_scheme_scales(scheme) || rotated->is_key || strcmp(name, "q") == 0)
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return api_fail(err, API_INVALID, where,
-                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
-                    pe_encoding_info(pe_scheme_encoding(scheme))->name, name);
+    return pe_fail(err, PE_INVALID, where,
+                   "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                   pe_encoding_info(pe_scheme_encoding(scheme))->name, name);
 }
 
 /* The token of an element, in memory order of all slabs. */
@@ -196,9 +194,9 @@ static void source_read(const struct pe_tensor *from, char *to, enum pe_dtype dt
     }
 }
 
-static enum api_status tokens_rotate(const struct comparison_state *state,
-                                     const struct pe_rotation *rotation, char *to,
-                                     struct api_error *err)
+static enum pe_status tokens_rotate(const struct comparison_state *state,
+                                    const struct pe_rotation *rotation, char *to,
+                                    struct pe_error *err)
 {
     enum { TOKENS = 256 };
     const struct comparison_rotated *rotated = &state->rotated;
@@ -212,13 +210,13 @@ static enum api_status tokens_rotate(const struct comparison_state *state,
             const size_t end = tokens - at < TOKENS ? tokens : at + TOKENS;
             source_read(&rotated->source->tensor, to, state->dtype, (i * tokens + at) * token,
                         (end - at) * token);
-            if (pe_rotate(rotation, to + i * slab, axes, at, end, state->request->work, &err->core))
-                return api_failed(err);
+            if (pe_rotate(rotation, to + i * slab, axes, at, end, state->request->work, err))
+                return err->status;
         }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status comparison_rotated_prepare(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_rotated_prepare(struct comparison_state *state, struct pe_error *err)
 {
     struct comparison_rotated *rotated = &state->rotated;
     const struct pe_rotation_spec spec = {.size = sizeof(spec),
@@ -234,13 +232,13 @@ enum api_status comparison_rotated_prepare(struct comparison_state *state, struc
     rotated->made.tensor.data =
         api_arena_take(state->request->arena, count * pe_dtype_info(state->dtype)->size + 1);
     if (!rotated->made.tensor.data)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
     if (pe_rotation_new(&rotation, &spec, state->dtype, api_pool(state->request->api),
-                        state->request->work, &err->core))
-        return api_failed(err);
+                        state->request->work, err))
+        return err->status;
     tokens_rotate(state, rotation, rotated->made.tensor.data, err);
     pe_rotation_free(rotation);
-    return api_failed(err);
+    return err->status;
 }
 
 /* ---- tolerance ------------------------------------------------------------------------------- */

@@ -26,43 +26,42 @@ double comparison_tolerance_work(const struct comparison_state *state)
     return is_asked(state) ? INTERVAL_WORK : 0;
 }
 
-enum api_status comparison_tolerance_open(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_tolerance_open(struct comparison_state *state, struct pe_error *err)
 {
     const bool each = pe_param_number(&state->params, "per_element") != 0;
     const struct api_side *a = &state->sides[0], *b = &state->sides[1];
 
     if (!is_asked(state))
-        return !each ? API_OK
-                     : api_fail(err, API_CONFLICT, "parameter:per_element",
-                                "per_element tells intervals of tolerance_of, which is not given");
+        return !each ? PE_OK
+                     : pe_fail(err, PE_CONFLICT, "parameter:per_element",
+                               "per_element tells intervals of tolerance_of, which is not given");
     if (a->tensor && b->tensor && !state->rotated.source)
-        return api_fail(err, API_CONFLICT, "parameter:tolerance_of",
-                        "a tolerance is around an encoding's real numbers; one of a and b must be "
-                        "an encoding, the other one is judged");
+        return pe_fail(err, PE_CONFLICT, "parameter:tolerance_of",
+                       "a tolerance is around an encoding's real numbers; one of a and b must be "
+                       "an encoding, the other one is judged");
     if (each && elements_of(state) > INTERVALS_MAX)
-        return api_fail(err, API_TOO_LARGE, "parameter:per_element",
-                        "intervals of at most %d elements are told, these are %zu; ask for fewer "
-                        "positions, or part=cos",
-                        INTERVALS_MAX, elements_of(state));
+        return pe_fail(err, PE_TOO_LARGE, "parameter:per_element",
+                       "intervals of at most %d elements are told, these are %zu; ask for fewer "
+                       "positions, or part=cos",
+                       INTERVALS_MAX, elements_of(state));
     state->judged = a->tensor && !a->scheme ? 0 : 1;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status comparison_tolerance_prepare(struct comparison_state *state, struct api_error *err)
+enum pe_status comparison_tolerance_prepare(struct comparison_state *state, struct pe_error *err)
 {
     const double asked = pe_param_number(&state->params, "tolerance_of");
 
     if (!is_asked(state))
-        return API_OK;
+        return PE_OK;
     if (pe_param_number(&state->params, "per_element") != 0) {
         state->intervals = api_arena_take(state->request->arena,
                                           (elements_of(state) + 1) * sizeof(*state->intervals));
         if (!state->intervals)
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for intervals");
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for intervals");
     }
-    return api_core(err,
-                    pe_tolerance_new(&state->tolerance, state->sides[1 - state->judged].scheme,
-                                     (enum pe_path)(asked - 1), state->request->work, &err->core));
+    return pe_tolerance_new(&state->tolerance, state->sides[1 - state->judged].scheme,
+                            (enum pe_path)(asked - 1), state->request->work, err);
 }
 
 /* Of a rotation, whose element is rounded several times: the part of the way to the interval's end.

@@ -74,38 +74,38 @@ static json_t *own_answer(struct api_request *request, const struct state *state
 /* ---- what is asked -------------------------------------------------------------------------- */
 
 /* An encoding beside the config of weights is what was told of them before, or a mistake. */
-static enum api_status weights_again(const struct api_request *request, const struct state *state,
-                                     struct api_error *err)
+static enum pe_status weights_again(const struct api_request *request, const struct state *state,
+                                    struct pe_error *err)
 {
     json_t *posted = json_object_get(request->json, "encoding"), *value;
     const char *key, *name = request->config->name;
 
     if (json_is_string(posted) && json_equal(posted, json_object_get(state->weights, "name")))
-        return API_OK;
+        return PE_OK;
     if (!json_is_object(posted))
-        return api_fail(err, API_CONFLICT, "pointer:/encoding", "the config describes %s", name);
+        return pe_fail(err, PE_CONFLICT, "pointer:/encoding", "the config describes %s", name);
     json_object_foreach(
         posted, key,
         value) if (!json_equal(value,
                                json_object_get(
                                    state->weights,
-                                   key))) return api_fail(err, API_CONFLICT, "pointer:/encoding",
-                                                          "the config tells another %.40s of %s",
-                                                          key, name);
-    return API_OK;
+                                   key))) return pe_fail(err, PE_CONFLICT, "pointer:/encoding",
+                                                         "the config tells another %.40s of %s",
+                                                         key, name);
+    return PE_OK;
 }
 
 /* Weights have a size, and nothing else to compute with. */
-static enum api_status weights_open(struct api_request *request, struct state *state,
-                                    struct api_error *err)
+static enum pe_status weights_open(struct api_request *request, struct state *state,
+                                   struct pe_error *err)
 {
     const bool again = api_encoding_is_posted(request);
 
     state->weights = json_pack("{ss}", "name", request->config->name);
     if (api_bind(request, NULL, 0, again ? "encoding " API_CONFIG_OWN : API_CONFIG_OWN, err) ||
         api_config_weights(request->config, state->weights, err))
-        return api_failed(err);
-    return again ? weights_again(request, state, err) : API_OK;
+        return err->status;
+    return again ? weights_again(request, state, err) : PE_OK;
 }
 
 /* Is the encoding of the body a table of weights, told by its size and nothing else? */
@@ -120,8 +120,8 @@ static bool is_size_of_weights(const json_t *posted)
 }
 
 /* An encoding without a config, as answers tell it. */
-static enum api_status own_open(struct api_request *request, struct state *state,
-                                struct api_error *err)
+static enum pe_status own_open(struct api_request *request, struct state *state,
+                               struct pe_error *err)
 {
     static const struct pe_param layouts[] = {
         {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC}};
@@ -136,7 +136,7 @@ static enum api_status own_open(struct api_request *request, struct state *state
     pe_params_init(&state->layout, layouts, 1);
     return api_function_encoding(request, NULL, &encoding, &state->params, &state->layout, err) ||
                    api_bind(request, sets, 1, "encoding", err)
-               ? api_failed(err)
+               ? err->status
                : api_scheme_open(NULL, encoding, &state->params, request->work, &state->scheme,
                                  err);
 }
@@ -147,20 +147,20 @@ static json_t *weights_answer(json_t *weights)
                      "request", "dim", "request", "unused", "warnings", "links");
 }
 
-static enum api_status scheme_open(struct api_request *request, struct state *state,
-                                   struct api_error *err)
+static enum pe_status scheme_open(struct api_request *request, struct state *state,
+                                  struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->params};
     const bool again = api_encoding_is_posted(request);
     const struct pe_encoding *encoding;
 
     if (api_config_encoding(request->config, &encoding, err))
-        return api_failed(err);
+        return err->status;
     pe_params_init(&state->params, pe_encoding_info(encoding)->params,
                    pe_encoding_info(encoding)->params_count);
     return api_bind(request, sets, 1, again ? "encoding " API_CONFIG_OWN : API_CONFIG_OWN, err) ||
                    (again && api_encoding_again(request, encoding, NULL, &state->params, err))
-               ? api_failed(err)
+               ? err->status
                : api_scheme_open(request->config, encoding, &state->params, request->work,
                                  &state->scheme, err);
 }
@@ -175,24 +175,24 @@ static double kinds_work(const struct api_config *config)
     return count > 1 ? (double)(count - 1) * pe_config_read_work(config->values) : 0;
 }
 
-static enum api_status config_open(struct api_request *request, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status config_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
     result->kind = API_REPORT;
     result->cache_control = "no-store";
     if (api_config_open_whole(request, err))
-        return api_failed(err);
+        return err->status;
     if (!request->config && api_encoding_is_posted(request))
         return own_open(request, state, err);
     if (!request->config) {
-        api_fail(err, API_MISSING, "parameter:config",
-                 "config is required: post a config.json, or {\"config\": {...}}");
+        pe_fail(err, PE_MISSING, "parameter:config",
+                "config is required: post a config.json, or {\"config\": {...}}");
         return api_mistake_note(request, "config", err)
-                   ? api_failed(err)
+                   ? err->status
                    : api_bind(request, NULL, 0, API_CONFIG_OWN, err);
     }
     result->work = request->config->kinds ? kinds_work(request->config) : 0;
@@ -200,8 +200,8 @@ static enum api_status config_open(struct api_request *request, struct api_resul
                                                           : scheme_open(request, state, err);
 }
 
-static enum api_status config_tell(struct api_request *request, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status config_tell(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
 {
     struct state *state = result->state;
     struct api_config *config = request->config;
@@ -209,7 +209,7 @@ static enum api_status config_tell(struct api_request *request, struct api_resul
     if (!config) {
         result->report =
             state->scheme ? own_answer(request, state) : weights_answer(state->weights);
-        return api_failed(err);
+        return err->status;
     }
     for (size_t i = 0; state->scheme && pe_scheme_warning(state->scheme, i); i++)
         json_array_append_new(config->warnings, json_string(pe_scheme_warning(state->scheme, i)));
@@ -218,7 +218,7 @@ static enum api_status config_tell(struct api_request *request, struct api_resul
                                        api_config_links(request, state->scheme))
                          : answer_make(config, json_incref(state->weights), json_object());
     return result->report ? api_config_whole_put(request, &state->params, result->report, err)
-                          : api_failed(err);
+                          : err->status;
 }
 
 const struct api_handler api_handler_config = {config_open, config_tell};

@@ -12,8 +12,8 @@
 /* ---- one reading ----------------------------------------------------------------------------- */
 
 /* Hands values that the request gave on to another reading. */
-static enum api_status given_copy(const struct api_config *config, const struct pe_params *from,
-                                  struct pe_params *to, struct api_error *err)
+static enum pe_status given_copy(const struct api_config *config, const struct pe_params *from,
+                                 struct pe_params *to, struct pe_error *err)
 {
     const struct pe_config_source *source;
 
@@ -22,10 +22,10 @@ static enum api_status given_copy(const struct api_config *config, const struct 
                   index = pe_params_find(to, source->param);
         if (source->from != PE_CONFIG_GIVEN || at < 0 || index < 0)
             continue;
-        if (pe_params_set_value(to, (size_t)index, &from->list[at], &from->values[at], &err->core))
-            return api_failed(err);
+        if (pe_params_set_value(to, (size_t)index, &from->list[at], &from->values[at], err))
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 static void encoding_put(const struct api_config *config, json_t *encoding, json_t *links,
@@ -40,72 +40,72 @@ static void encoding_put(const struct api_config *config, json_t *encoding, json
     json_object_set_new(row, "links", links);
 }
 
-static enum api_status scheme_put(struct api_request *request, struct api_config *config,
-                                  struct pe_params *params, json_t *row, struct api_error *err)
+static enum pe_status scheme_put(struct api_request *request, struct api_config *config,
+                                 struct pe_params *params, json_t *row, struct pe_error *err)
 {
     const struct pe_encoding *encoding;
     struct pe_scheme *scheme;
 
     if (api_config_encoding(config, &encoding, err) ||
         api_scheme_open(config, encoding, params, request->work, &scheme, err))
-        return api_failed(err);
+        return err->status;
     api_scheme_warnings(scheme, config->warnings);
     encoding_put(config, api_scheme_json(scheme), api_config_links(request, scheme), row);
     pe_scheme_free(scheme);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status weights_put(struct api_config *config, json_t *row, struct api_error *err)
+static enum pe_status weights_put(struct api_config *config, json_t *row, struct pe_error *err)
 {
     json_t *encoding = json_pack("{ss}", "name", config->name);
 
     if (api_config_weights(config, encoding, err)) {
         json_decref(encoding);
-        return api_failed(err);
+        return err->status;
     }
     encoding_put(config, encoding, json_object(), row);
-    return API_OK;
+    return PE_OK;
 }
 
 /* params: those of the request; NULL: it gave none. */
-static enum api_status reading_put(struct api_request *request, struct api_config *config,
-                                   const struct pe_params *params, json_t *row,
-                                   struct api_error *err)
+static enum pe_status reading_put(struct api_request *request, struct api_config *config,
+                                  const struct pe_params *params, json_t *row, struct pe_error *err)
 {
     const struct pe_encoding *encoding;
     struct pe_params own = {0};
-    enum api_status status;
+    enum pe_status status;
 
     if (pe_config_is_weights(config->reading))
         return weights_put(config, row, err);
     if (api_config_encoding(config, &encoding, err))
-        return api_failed(err);
+        return err->status;
     pe_params_init(&own, pe_encoding_info(encoding)->params,
                    pe_encoding_info(encoding)->params_count);
     status = (params && given_copy(request->config, params, &own, err)) ||
                      scheme_put(request, config, &own, row, err)
-                 ? api_failed(err)
-                 : API_OK;
+                 ? err->status
+                 : PE_OK;
     pe_params_free(&own);
     return status;
 }
 
 /* Memory that is short, and work that has ended, are failures of the request and no reasons. */
-static bool is_failure(const struct api_error *err)
+static bool is_failure(const struct pe_error *err)
 {
-    return err->status == API_OUT_OF_MEMORY || err->status == API_INTERNAL ||
-           err->status == API_BUSY || (err->status == API_TOO_LARGE && !*err->where);
+    return err->status == PE_OUT_OF_MEMORY || err->status == PE_INTERNAL ||
+           err->status == PE_CANCELLED || err->status == PE_BUSY ||
+           (err->status == PE_TOO_LARGE && !*err->where);
 }
 
 /* Says why there is no encoding. */
-static enum api_status reason_put(json_t *row, struct api_error *err)
+static enum pe_status reason_put(json_t *row, struct pe_error *err)
 {
     if (is_failure(err))
-        return api_failed(err);
+        return err->status;
     json_object_set_new(row, "encoding", json_null());
     json_object_set_new(row, "reason", json_string(err->detail));
-    *err = (struct api_error){0};
-    return API_OK;
+    *err = (struct pe_error){0};
+    return PE_OK;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -152,26 +152,26 @@ static bool is_usual(const struct api_config *config, const struct pe_config_kin
 }
 
 /* Layers of another type are read anew. *config is left as it is where there is nothing to read. */
-static enum api_status kind_read(struct api_request *request, const struct pe_config_kind *kind,
-                                 const struct pe_params *params, struct api_config **config,
-                                 json_t *answer, json_t *row, struct api_error *err)
+static enum pe_status kind_read(struct api_request *request, const struct pe_config_kind *kind,
+                                const struct pe_params *params, struct api_config **config,
+                                json_t *answer, json_t *row, struct pe_error *err)
 {
     struct api_config *own = NULL;
 
     if (!kind->turns) {
         json_object_set_new(row, "encoding", json_null());
-        return API_OK;
+        return PE_OK;
     }
     if (is_usual(request->config, kind) || !kind->layer_type) {
         share_put(answer, row);
-        return API_OK;
+        return PE_OK;
     }
     if (api_config_of_layer(request, request->config, kind->layer_type, &own, err) ||
         reading_put(request, own, params, row, err))
         return reason_put(row, err);
     *config = own;
     warnings_put(request->config, own, row);
-    return API_OK;
+    return PE_OK;
 }
 
 /* The width of a head where the encoding tells it; 0: it does not. */
@@ -190,9 +190,9 @@ static double width_of(const json_t *answer, const json_t *row)
                : 0;
 }
 
-static enum api_status kind_put(struct api_request *request, const struct pe_config_kind *kind,
-                                const struct pe_params *params, json_t *answer, json_t *row,
-                                struct api_error *err)
+static enum pe_status kind_put(struct api_request *request, const struct pe_config_kind *kind,
+                               const struct pe_params *params, json_t *answer, json_t *row,
+                               struct pe_error *err)
 {
     struct api_config *config = request->config;
     json_t *traits = NULL;
@@ -204,18 +204,18 @@ static enum api_status kind_put(struct api_request *request, const struct pe_con
     if (!kind->attends) {
         json_object_set_new(row, "encoding", json_null());
         json_object_set_new(row, "attention", json_null());
-        return API_OK;
+        return PE_OK;
     }
     if (kind_read(request, kind, params, &config, answer, row, err) ||
         api_config_traits_told(config, kind, width_of(answer, row), &traits, err))
-        return api_failed(err);
+        return err->status;
     json_object_set_new(row, "attention", traits);
     pe_config_read_by(request->config->reading, config->reading);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status layers_put(struct api_request *request, const struct pe_params *params,
-                                  json_t *answer, struct api_error *err)
+static enum pe_status layers_put(struct api_request *request, const struct pe_params *params,
+                                 json_t *answer, struct pe_error *err)
 {
     const struct pe_config_kind *kind;
     json_t *list = json_array();
@@ -225,11 +225,11 @@ static enum api_status layers_put(struct api_request *request, const struct pe_p
         json_t *row = json_object();
         json_array_append_new(list, row);
         if (kind_put(request, kind, params, answer, row, err))
-            return api_failed(err);
+            return err->status;
         if (is_usual(request->config, kind))
             json_object_set(answer, "attention", json_object_get(row, "attention"));
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- towers ---------------------------------------------------------------------------------- */
@@ -237,29 +237,29 @@ static enum api_status layers_put(struct api_request *request, const struct pe_p
 /* The files of most models name their tower as the whole is named, or not at all, and its class
  * goes by the whole: qwen2_5_vl has a qwen2_5_vl_vision. A tower without such a class is not known;
  * it must not be read as the text of the model, nor by its keys alone. */
-static enum api_status tower_of_whole(struct api_request *request, const char *part, json_t *config,
-                                      struct api_config **read, struct api_error *err)
+static enum pe_status tower_of_whole(struct api_request *request, const char *part, json_t *config,
+                                     struct api_config **read, struct pe_error *err)
 {
     const char *whole = json_string_value(json_object_get(request->config->top, "model_type"));
     json_t *named = json_copy(config);
-    enum api_status status = API_UNSUPPORTED;
+    enum pe_status status = PE_UNSUPPORTED;
 
     if (!api_json_keep(request->arena, named))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a part of the config");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a part of the config");
     json_object_set_new(named, "model_type", json_sprintf("%s_vision", whole ? whole : ""));
     if (whole && strncmp(part, "vision", 6) == 0)
         status = api_config_of_part(request, named, read, err);
     if (is_failure(err) ||
-        (status == API_OK && strcmp(pe_config_encoding((*read)->reading), "rope-2d") == 0))
+        (status == PE_OK && strcmp(pe_config_encoding((*read)->reading), "rope-2d") == 0))
         return status;
-    *err = (struct api_error){0};
-    return api_fail(err, API_UNSUPPORTED, "parameter:config",
-                    "nothing tells its positions: it has no model_type of its own, and none is "
-                    "known for a tower of this model");
+    *err = (struct pe_error){0};
+    return pe_fail(err, PE_UNSUPPORTED, "parameter:config",
+                   "nothing tells its positions: it has no model_type of its own, and none is "
+                   "known for a tower of this model");
 }
 
-static enum api_status tower_read(struct api_request *request, const char *part, json_t *config,
-                                  json_t *row, struct api_error *err)
+static enum pe_status tower_read(struct api_request *request, const char *part, json_t *config,
+                                 json_t *row, struct pe_error *err)
 {
     const json_t *type = json_object_get(config, "model_type");
     const bool own = json_is_string(type) &&
@@ -269,20 +269,20 @@ static enum api_status tower_read(struct api_request *request, const char *part,
     if ((own ? api_config_of_part(request, config, &read, err)
              : tower_of_whole(request, part, config, &read, err)) ||
         reading_put(request, read, NULL, row, err))
-        return api_failed(err);
+        return err->status;
     if (json_array_size(read->warnings) > 0)
         json_object_set(row, "warnings", read->warnings);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status tower_put(struct api_request *request, const char *part, json_t *config,
-                                 json_t *list, struct api_error *err)
+static enum pe_status tower_put(struct api_request *request, const char *part, json_t *config,
+                                json_t *list, struct pe_error *err)
 {
     json_t *row =
         json_pack("{ss sO*}", "part", part, "model_type", json_object_get(config, "model_type"));
 
     json_array_append_new(list, row);
-    return tower_read(request, part, config, row, err) ? reason_put(row, err) : API_OK;
+    return tower_read(request, part, config, row, err) ? reason_put(row, err) : PE_OK;
 }
 
 /* Is an object of a config a model beside the one about text? */
@@ -301,8 +301,8 @@ static bool is_tower(const char *key, const json_t *value)
 }
 
 /* Parts that have parts of their own are walked too: Qwen 2.5 Omni's thinker_config. */
-static enum api_status towers_put(struct api_request *request, json_t *config, const char *text,
-                                  json_t *list, struct api_error *err)
+static enum pe_status towers_put(struct api_request *request, json_t *config, const char *text,
+                                 json_t *list, struct pe_error *err)
 {
     const char *key;
     json_t *value;
@@ -314,17 +314,17 @@ static enum api_status towers_put(struct api_request *request, json_t *config, c
             strncmp(text, key, size) == 0 && (text[size] == '.' || text[size] == '\0');
         if (on_the_way && text[size] == '.' &&
             towers_put(request, value, text + size + 1, list, err))
-            return api_failed(err);
+            return err->status;
         if (!on_the_way && is_tower(key, value) && tower_put(request, key, value, list, err))
-            return api_failed(err);
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-enum api_status api_config_whole_put(struct api_request *request, const struct pe_params *params,
-                                     json_t *answer, struct api_error *err)
+enum pe_status api_config_whole_put(struct api_request *request, const struct pe_params *params,
+                                    json_t *answer, struct pe_error *err)
 {
     struct api_config *config = request->config;
     const struct pe_config_kind kind = {
@@ -335,20 +335,20 @@ enum api_status api_config_whole_put(struct api_request *request, const struct p
         json_object_set_new(answer, "readers", readers);
     if (!config->kinds) {
         if (api_config_traits_told(config, &kind, width_of(answer, answer), &traits, err))
-            return api_failed(err);
+            return err->status;
         json_object_set_new(answer, "attention", traits);
         json_object_set_new(answer, "unused", api_config_unused(config));
-        return API_OK;
+        return PE_OK;
     }
     towers = json_array();
     if (layers_put(request, params, answer, err) ||
         towers_put(request, config->top, pe_config_text_part(config->reading), towers, err)) {
         json_decref(towers);
-        return api_failed(err);
+        return err->status;
     }
     if (json_array_size(towers) > 0)
         json_object_set(answer, "towers", towers);
     json_decref(towers);
     json_object_set_new(answer, "unused", api_config_unused(config));
-    return API_OK;
+    return PE_OK;
 }

@@ -6,7 +6,7 @@
 
 /* Adds to the answer about a config what it says beside the encoding: "attention", and, where it
  * was read as a whole, "layers" and "towers". params: with the values that the request gave. */
-enum api_status api_config_whole_put(struct api_request *request, const struct pe_params *params,
-                                     json_t *answer, struct api_error *err);
+enum pe_status api_config_whole_put(struct api_request *request, const struct pe_params *params,
+                                    json_t *answer, struct pe_error *err);
 
 #endif

@@ -25,7 +25,7 @@ static bool are_asked(const struct diagnosis_state *state, const struct pe_tenso
            (letters && (strchr(letters, 'l') || strchr(letters, 'k')));
 }
 
-static enum api_status shapes_check(const struct diagnosis_heads *heads, struct api_error *err)
+static enum pe_status shapes_check(const struct diagnosis_heads *heads, struct pe_error *err)
 {
     const struct pe_tensor *before = &heads->before->tensor, *after = &heads->after->tensor;
 
@@ -33,30 +33,30 @@ static enum api_status shapes_check(const struct diagnosis_heads *heads, struct 
         memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
         return api_readings_refuse("q_rotated", "of the shape of q", err);
     if (kv_axes_count(&heads->axes, 'k') > 2)
-        return api_fail(err, API_SHAPE_MISMATCH, "tensor:q",
-                        "axis k has keys and, behind them, values; it has %zu entries",
-                        kv_axes_count(&heads->axes, 'k'));
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
+                       "axis k has keys and, behind them, values; it has %zu entries",
+                       kv_axes_count(&heads->axes, 'k'));
     for (unsigned i = 0; i < before->rank; i++)
         if (before->shape[i] == 0)
             return api_readings_refuse("q", "of one token and one head at least", err);
     return before->shape[before->rank - 1] < 2
                ? api_readings_refuse("q", "of heads of two elements at least", err)
-               : API_OK;
+               : PE_OK;
 }
 
 /* Where heads are not told one by one, axes are those of a rotation. */
-static enum api_status axes_check(const char *letters, struct api_error *err)
+static enum pe_status axes_check(const char *letters, struct pe_error *err)
 {
     static const char known[] = "bhsd,bshd,thd,shd,hsd,bsd,sd";
 
     if (!letters || api_names_have(known, ",", letters, strlen(letters)))
-        return API_OK;
-    return api_fail(err, API_INVALID, "parameter:axes",
-                    "axes must be one of %s, or a letter an axis beside per_head, got \"%.32s\"",
-                    known, letters);
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:axes",
+                   "axes must be one of %s, or a letter an axis beside per_head, got \"%.32s\"",
+                   known, letters);
 }
 
-enum api_status diagnosis_heads_open(struct diagnosis_state *state, struct api_error *err)
+enum pe_status diagnosis_heads_open(struct diagnosis_state *state, struct pe_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->params, "axes");
     const char *letters = axes->given ? axes->text : NULL;
@@ -68,16 +68,16 @@ enum api_status diagnosis_heads_open(struct diagnosis_state *state, struct api_e
     if (!heads->before || !heads->after)
         return pe_param_number(&state->params, "per_head") == 0
                    ? axes_check(letters, err)
-                   : api_fail(err, API_CONFLICT, "parameter:per_head",
-                              "q and q_rotated have heads; leave it out for anything else");
+                   : pe_fail(err, PE_CONFLICT, "parameter:per_head",
+                             "q and q_rotated have heads; leave it out for anything else");
     if (!are_asked(state, &heads->before->tensor, letters))
         return axes_check(letters, err);
     if (kv_axes_read(&heads->axes, &heads->before->tensor, letters, err) ||
         shapes_check(heads, err))
-        return api_failed(err);
+        return err->status;
     heads->tokens = kv_axes_count(&heads->axes, 's');
     heads->count = kv_axes_total(&heads->axes, KV_BATCH);
-    return API_OK;
+    return PE_OK;
 }
 
 double diagnosis_heads_work(const struct diagnosis_state *state)
@@ -112,15 +112,15 @@ static void cell_go(const struct diagnosis_heads *heads, size_t index, struct ap
 }
 
 /* Of values: whether they stayed as they were. */
-static enum api_status value_judge(struct diagnosis_heads *heads, size_t index,
-                                   struct diagnosis_stripe *stripe)
+static enum pe_status value_judge(struct diagnosis_heads *heads, size_t index,
+                                  struct diagnosis_stripe *stripe)
 {
     struct diagnosis_cell *cell = &heads->cells[index];
     const struct pe_positions *all = &stripe->cell.places->all;
 
     if (api_cell_compare(&stripe->cell, heads->tokens, heads->state->request->work, &cell->bad,
                          &stripe->err))
-        return api_failed(&stripe->err);
+        return stripe->err.status;
     if (cell->bad.count > 0) {
         cell->bad.position = all->values ? all->values[cell->bad.row]
                                          : all->start + all->step * (double)cell->bad.row;
@@ -128,12 +128,12 @@ static enum api_status value_judge(struct diagnosis_heads *heads, size_t index,
     }
     cell->verdict = cell->bad.count > 0 ? PE_VERDICT_UNKNOWN : PE_VERDICT_MATCH;
     cell->is = cell->bad.count > 0 ? CELL_UNKNOWN : CELL_HELD;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Against the newest explanation. */
-static enum api_status key_hold(struct diagnosis_heads *heads, size_t index,
-                                struct diagnosis_stripe *stripe)
+static enum pe_status key_hold(struct diagnosis_heads *heads, size_t index,
+                               struct diagnosis_stripe *stripe)
 {
     const struct diagnosis_state *state = heads->state;
     const int newest = (int)heads->explanations_count - 1;
@@ -145,27 +145,26 @@ static enum api_status key_hold(struct diagnosis_heads *heads, size_t index,
     struct pe_sample sample;
 
     if (api_cell_look(&state->readings, &stripe->cell, &stripe->err))
-        return api_failed(&stripe->err);
+        return stripe->err.status;
     if (api_cell_is_empty(&stripe->cell)) {
         cell->is = CELL_UNKNOWN;
-        return API_OK;
+        return PE_OK;
     }
     if (api_cell_changes_behind(&stripe->cell, 2 * like->pairs))
-        return API_OK;
+        return PE_OK;
     api_cell_read(&state->readings, &stripe->cell, strcmp(like->layout, "half") == 0, like->pairs,
                   &stripe->room, &tokens, &sample);
-    if (pe_diagnosis_hold(by->diagnosis, &sample, NULL, state->request->work, &held,
-                          &stripe->err.core))
-        return api_failed(&stripe->err);
+    if (pe_diagnosis_hold(by->diagnosis, &sample, NULL, state->request->work, &held, &stripe->err))
+        return stripe->err.status;
     if (held.fits || newest == 0)
         cell->max_abs = held.max_abs;
     if (!held.fits)
-        return API_OK;
+        return PE_OK;
     cell->is = CELL_HELD;
     cell->explanation = newest;
     cell->verdict = held.verdict;
     cell->bad = held.bad;
-    return API_OK;
+    return PE_OK;
 }
 
 static void stripe_run(struct pe_job *job, size_t index)
@@ -177,7 +176,7 @@ static void stripe_run(struct pe_job *job, size_t index)
         if (heads->cells[i].is != CELL_WAITS)
             continue;
         cell_go(heads, i, &stripe->cell);
-        if (pe_work_check(heads->job.work, &stripe->err.core))
+        if (pe_work_check(heads->job.work, &stripe->err))
             return;
         if (is_value(heads, i) ? value_judge(heads, i, stripe) : key_hold(heads, i, stripe))
             return;
@@ -186,9 +185,9 @@ static void stripe_run(struct pe_job *job, size_t index)
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-static enum api_status samples_read(struct diagnosis_heads *heads, const struct api_cell *cell,
-                                    size_t width, struct diagnosis_explanation *by,
-                                    struct api_error *err)
+static enum pe_status samples_read(struct diagnosis_heads *heads, const struct api_cell *cell,
+                                   size_t width, struct diagnosis_explanation *by,
+                                   struct pe_error *err)
 {
     const struct diagnosis_state *state = heads->state;
     const char *expected = state->layout;
@@ -201,17 +200,17 @@ static enum api_status samples_read(struct diagnosis_heads *heads, const struct 
         if (width == 2 && (half ? expected && strcmp(expected, "half") != 0 : by->count > 0))
             continue;
         if (api_cell_room_take(&state->readings, cell->head_dim, &room, err))
-            return api_failed(err);
+            return err->status;
         api_cell_read(&state->readings, cell, half, width / 2, &room, &by->tokens[by->count],
                       &by->samples[by->count]);
         by->count++;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Diagnoses a cell that none of the others' explanations explains. */
-static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index,
-                                     struct api_error *err)
+static enum pe_status cell_diagnose(struct diagnosis_heads *heads, size_t index,
+                                    struct pe_error *err)
 {
     const struct diagnosis_state *state = heads->state;
     struct diagnosis_explanation *by = &heads->explanations[heads->explanations_count];
@@ -221,21 +220,20 @@ static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index
     size_t width;
 
     cell_go(heads, index, posted);
-    if (pe_work_check(state->request->work, &err->core) ||
-        api_cell_look(&state->readings, posted, err))
-        return api_failed(err);
+    if (pe_work_check(state->request->work, err) || api_cell_look(&state->readings, posted, err))
+        return err->status;
     cell->is = CELL_UNKNOWN;
     width = api_cell_is_empty(posted) ? 0 : api_cell_width(posted, state->scheme);
     if (width == 0)
-        return API_OK;
+        return PE_OK;
     if (samples_read(heads, posted, width, by, err) ||
         pe_diagnose(&by->diagnosis, state->scheme, by->samples, by->count,
-                    api_pool(state->request->api), state->request->work, &err->core))
-        return api_failed(err);
+                    api_pool(state->request->api), state->request->work, err))
+        return err->status;
     if (!pe_diagnosis_finding(by->diagnosis, 0)) {
         pe_diagnosis_free(by->diagnosis);
         *by = (struct diagnosis_explanation){0};
-        return API_OK;
+        return PE_OK;
     }
     bad = pe_diagnosis_bad_rows(by->diagnosis);
     by->cell = index;
@@ -244,28 +242,28 @@ static enum api_status cell_diagnose(struct diagnosis_heads *heads, size_t index
     cell->verdict = pe_diagnosis_verdict(by->diagnosis);
     cell->max_abs = pe_diagnosis_finding(by->diagnosis, 0)->max_abs;
     cell->bad = bad ? *bad : (struct pe_bad_rows){0};
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status heads_run(struct diagnosis_heads *heads, struct api_error *err)
+static enum pe_status heads_run(struct diagnosis_heads *heads, struct pe_error *err)
 {
     struct api_request *request = heads->state->request;
 
     heads->job =
         (struct pe_job){.run = stripe_run, .blocks = DIAGNOSIS_STRIPES, .work = request->work};
     if (!pe_pool_run(api_pool(request->api), &heads->job))
-        return api_core(err, pe_work_check(request->work, &err->core));
+        return pe_work_check(request->work, err);
     for (size_t i = 0; i < DIAGNOSIS_STRIPES; i++)
-        if (api_failed(&heads->stripes[i].err)) {
+        if (heads->stripes[i].err.status) {
             *err = heads->stripes[i].err;
-            return api_failed(err);
+            return err->status;
         }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static enum api_status rooms_take(struct diagnosis_heads *heads, struct api_error *err)
+static enum pe_status rooms_take(struct diagnosis_heads *heads, struct pe_error *err)
 {
     const struct api_readings *readings = &heads->state->readings;
     struct api_arena *arena = heads->state->request->arena;
@@ -284,9 +282,9 @@ static enum api_status rooms_take(struct diagnosis_heads *heads, struct api_erro
             (struct api_cell){.before = heads->before, .after = heads->after, .head_dim = head_dim};
         if (api_cell_take(readings, &stripe->cell, err) ||
             api_cell_room_take(readings, head_dim, &stripe->room, err))
-            return api_failed(err);
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Is a cell of the same layer, batch row or head as one that was diagnosed and is unknown? Then it
@@ -308,8 +306,8 @@ static bool is_beside_unknown(const struct diagnosis_heads *heads, size_t cell)
 }
 
 /* Diagnoses the cells that wait, one after another, each held against the others at once. */
-static enum api_status cells_diagnose(struct diagnosis_heads *heads, bool beside_unknown,
-                                      struct api_error *err)
+static enum pe_status cells_diagnose(struct diagnosis_heads *heads, bool beside_unknown,
+                                     struct pe_error *err)
 {
     for (size_t i = 0; i < heads->count; i++) {
         const size_t before = heads->explanations_count;
@@ -320,12 +318,12 @@ static enum api_status cells_diagnose(struct diagnosis_heads *heads, bool beside
             continue;
         if (cell_diagnose(heads, i, err) ||
             (heads->explanations_count > before && heads_run(heads, err)))
-            return api_failed(err);
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_error *err)
+enum pe_status diagnosis_heads_make(struct diagnosis_state *state, struct pe_error *err)
 {
     struct diagnosis_heads *heads = &state->heads;
     const struct pe_tensor *tensor = &heads->before->tensor;
@@ -337,9 +335,9 @@ enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_e
                            &heads->places, err) ||
         rooms_take(heads, err) || cells_diagnose(heads, false, err) ||
         cells_diagnose(heads, true, err))
-        return api_failed(err);
+        return err->status;
     /* Values, where no key was there to be held against anything. */
-    return heads->explanations_count > 0 ? API_OK : heads_run(heads, err);
+    return heads->explanations_count > 0 ? PE_OK : heads_run(heads, err);
 }
 
 void diagnosis_heads_release(struct diagnosis_heads *heads)

@@ -30,7 +30,7 @@ struct diagnosis_explanation {
 struct diagnosis_stripe {
     struct api_cell cell;
     struct api_cell_room room;
-    struct api_error err;
+    struct pe_error err;
 };
 
 /* A cache by layer and head. */
@@ -62,11 +62,11 @@ struct diagnosis_state {
 };
 
 /* Reads the axes of q, if it is to be looked at by layer and head. */
-enum api_status diagnosis_heads_open(struct diagnosis_state *state, struct api_error *err);
+enum pe_status diagnosis_heads_open(struct diagnosis_state *state, struct pe_error *err);
 /* Nanoseconds of one core that this takes, about. */
 double diagnosis_heads_work(const struct diagnosis_state *state);
 /* Diagnoses every cell. */
-enum api_status diagnosis_heads_make(struct diagnosis_state *state, struct api_error *err);
+enum pe_status diagnosis_heads_make(struct diagnosis_state *state, struct pe_error *err);
 void diagnosis_heads_release(struct diagnosis_heads *heads);
 
 /* The diagnosis that the report is about: of everything, or of the first cell that is no match.

@@ -126,7 +126,7 @@ static bool embedding_rows_fill(struct api_result *result, size_t output, size_t
 
 /* ---- what is posted ------------------------------------------------------------------------- */
 
-static enum api_status params_read(struct state *state, struct api_error *err)
+static enum pe_status params_read(struct state *state, struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->places_params,
                                 &state->answer_params};
@@ -138,27 +138,26 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     if (api_function_refuse(request, later, err) || api_config_open(request, err) ||
         api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
                               &state->params, err))
-        return api_failed(err);
+        return err->status;
     if (!pe_encoding_has(state->encoding, PE_KIND_ROWS))
-        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
-                        "%s has no row for each position that could join an embedding; an absolute "
-                        "encoding such as sinusoidal does",
-                        pe_encoding_info(state->encoding)->name);
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s has no row for each position that could join an embedding; an absolute "
+                       "encoding such as sinusoidal does",
+                       pe_encoding_info(state->encoding)->name);
     if (api_bind(request, sets, 4, own, err) ||
         api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||
-        pe_params_finish(&state->params, &err->core) ||
-        api_tokens_read(request, &state->tokens, err))
-        return api_failed(err);
+        pe_params_finish(&state->params, err) || api_tokens_read(request, &state->tokens, err))
+        return err->status;
     state->places.from_zero = state->tokens != NULL;
     state->merge = (enum pe_merge)pe_param_number(&state->params, "merge_mode");
     state->xscale = pe_param_number(&state->params, "xscale");
     if (state->merge != PE_MERGE_ADD && state->xscale != 1)
-        return api_fail(err, API_CONFLICT, "parameter:xscale",
-                        "xscale scales what is added to; leave it out with merge_mode mul and "
-                        "concat");
+        return pe_fail(err, PE_CONFLICT, "parameter:xscale",
+                       "xscale scales what is added to; leave it out with merge_mode mul and "
+                       "concat");
     if (!state->tokens && pe_param_number(&state->params, "seed") != 0)
-        return api_fail(err, API_CONFLICT, "parameter:seed",
-                        "seed makes vectors for tokens, and no tokens are given");
+        return pe_fail(err, PE_CONFLICT, "parameter:seed",
+                       "seed makes vectors for tokens, and no tokens are given");
     return api_places_read(request, &state->places_params, &state->places, err);
 }
 
@@ -178,23 +177,23 @@ static size_t others_count(const struct state *state)
     return count;
 }
 
-static enum api_status tokens_take(struct state *state, struct api_error *err)
+static enum pe_status tokens_take(struct state *state, struct pe_error *err)
 {
     const int dim = pe_params_find(&state->encoding_params, "dim");
 
     if (others_count(state) < state->request->tensors_count)
-        return api_fail(err, API_CONFLICT, "parameter:tokens",
-                        "tokens and a tensor x are given: only one of them can be embedded");
+        return pe_fail(err, PE_CONFLICT, "parameter:tokens",
+                       "tokens and a tensor x are given: only one of them can be embedded");
     if (dim < 0 || !state->encoding_params.values[dim].given)
-        return api_fail(err, API_MISSING, "parameter:dim",
-                        "dim, the width of the tokens' vectors, is required");
+        return pe_fail(err, PE_MISSING, "parameter:dim",
+                       "dim, the width of the tokens' vectors, is required");
     state->generated =
         api_tokens_tensor(state->tokens, (size_t)state->encoding_params.values[dim].number);
     state->x = &state->generated;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status tensor_take(struct state *state, struct api_error *err)
+static enum pe_status tensor_take(struct state *state, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
@@ -204,67 +203,64 @@ static enum api_status tensor_take(struct state *state, struct api_error *err)
         if (is_other(state, tensor->name))
             continue;
         if (state->x)
-            return api_fail(err, API_UNKNOWN_PARAMETER, where,
-                            "one tensor is embedded at a time, here are %.40s and %.40s",
-                            state->x->name, tensor->name);
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
+                           "one tensor is embedded at a time, here are %.40s and %.40s",
+                           state->x->name, tensor->name);
         if (!pe_dtype_is_float(tensor->tensor.dtype))
-            return api_fail(err, API_UNSUPPORTED, where,
-                            "%.60s is %s; embeddings are f64, f32, f16 or bf16", tensor->name,
-                            pe_dtype_info(tensor->tensor.dtype)->name);
+            return pe_fail(err, PE_UNSUPPORTED, where,
+                           "%.60s is %s; embeddings are f64, f32, f16 or bf16", tensor->name,
+                           pe_dtype_info(tensor->tensor.dtype)->name);
         if (tensor->tensor.rank < 2 || tensor->tensor.rank > 3)
-            return api_fail(err, API_SHAPE_MISMATCH, where,
-                            "embeddings are [s, d] or [b, s, d]; %.60s has rank %u", tensor->name,
-                            tensor->tensor.rank);
+            return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                           "embeddings are [s, d] or [b, s, d]; %.60s has rank %u", tensor->name,
+                           tensor->tensor.rank);
         if (tensor->tensor.shape[tensor->tensor.rank - 1] == 0)
-            return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
-                            tensor->name);
+            return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                           tensor->name);
         state->x = tensor;
     }
-    return state->x
-               ? API_OK
-               : api_fail(err, API_MISSING, "parameter:tensors",
-                          "embeddings x [b, s, d] in tensors are required, or tokens with dim");
+    return state->x ? PE_OK
+                    : pe_fail(err, PE_MISSING, "parameter:tensors",
+                              "embeddings x [b, s, d] in tensors are required, or tokens with dim");
 }
 
-static enum api_status x_take(struct state *state, struct api_error *err)
+static enum pe_status x_take(struct state *state, struct pe_error *err)
 {
     const struct pe_tensor *x;
     unsigned rank;
 
     if (state->tokens ? tokens_take(state, err) : tensor_take(state, err))
-        return api_failed(err);
+        return err->status;
     x = &state->x->tensor;
     rank = x->rank;
     state->axes =
         (struct pe_axes){rank == 3 ? x->shape[0] : 1, 1, x->shape[rank - 2], 1, x->shape[rank - 1]};
     if (api_request_dtype(state->request, false, x->dtype, &state->out, err))
-        return api_failed(err);
+        return err->status;
     state->arithmetic = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
-    return state->merge == PE_MERGE_CONCAT
-               ? API_OK
-               : api_core(err, pe_params_infer(&state->encoding_params, "dim",
-                                               (double)(state->axes.head_dim), &err->core));
+    return state->merge == PE_MERGE_CONCAT ? PE_OK
+                                           : pe_params_infer(&state->encoding_params, "dim",
+                                                             (double)(state->axes.head_dim), err);
 }
 
 /* ---- the encoding's rows -------------------------------------------------------------------- */
 
-static enum api_status number_hand(struct state *state, const char *name, double value,
-                                   double usual, struct api_error *err)
+static enum pe_status number_hand(struct state *state, const char *name, double value, double usual,
+                                  struct pe_error *err)
 {
     const int index = pe_params_find(&state->view_params, name);
 
     if (value == usual)
-        return API_OK;
+        return PE_OK;
     if (index < 0)
-        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
-                        "the table of %s is not made by %s of positions",
-                        pe_encoding_info(state->encoding)->name, name);
-    return api_core(err,
-                    pe_params_set_number(&state->view_params, (size_t)index, value, &err->core));
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "the table of %s is not made by %s of positions",
+                       pe_encoding_info(state->encoding)->name, name);
+    return pe_params_set_number(&state->view_params, (size_t)index, value, err);
 }
 
-static enum api_status positions_hand(struct state *state, const struct pe_positions *positions,
-                                      struct api_error *err)
+static enum pe_status positions_hand(struct state *state, const struct pe_positions *positions,
+                                     struct pe_error *err)
 {
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const int list = pe_params_find(&state->view_params, "positions");
@@ -274,17 +270,17 @@ static enum api_status positions_hand(struct state *state, const struct pe_posit
         return number_hand(state, "length", (double)positions->count, -1, err) ||
                        number_hand(state, "start", positions->start, 0, err) ||
                        number_hand(state, "step", positions->step, 1, err)
-                   ? api_failed(err)
-                   : API_OK;
+                   ? err->status
+                   : PE_OK;
     if (list < 0)
-        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
-                        "the table of %s is not made of positions",
-                        pe_encoding_info(state->encoding)->name);
-    return api_core(err, pe_params_set_list(&state->view_params, (size_t)list, positions->values,
-                                            state->table_rows, &err->core));
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "the table of %s is not made of positions",
+                       pe_encoding_info(state->encoding)->name);
+    return pe_params_set_list(&state->view_params, (size_t)list, positions->values,
+                              state->table_rows, err);
 }
 
-static enum api_status view_open(struct state *state, struct api_error *err)
+static enum pe_status view_open(struct state *state, struct pe_error *err)
 {
     const struct pe_view_type *type = pe_encoding_view(state->encoding, "table");
     const struct api_stored_table *stored;
@@ -292,24 +288,23 @@ static enum api_status view_open(struct state *state, struct api_error *err)
 
     if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,
                        err))
-        return api_failed(err);
+        return err->status;
     pe_params_init(&state->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
-    if (positions_hand(state, &positions, err) ||
-        pe_params_finish(&state->view_params, &err->core) ||
+    if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
         pe_view_new(&state->view, state->scheme, type, &state->view_params, state->arithmetic,
-                    state->request->work, &err->core))
-        return api_failed(err);
+                    state->request->work, err))
+        return err->status;
     state->width = pe_view_output(state->view, 0)->row_elements;
     if (state->merge != PE_MERGE_CONCAT && state->width != state->axes.head_dim)
-        return api_fail(err, API_SHAPE_MISMATCH, "parameter:dim",
-                        "rows of %s are %zu wide, those of %.60s %zu",
-                        pe_encoding_info(state->encoding)->name, state->width, state->x->name,
-                        state->axes.head_dim);
-    return API_OK;
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
+                       "rows of %s are %zu wide, those of %.60s %zu",
+                       pe_encoding_info(state->encoding)->name, state->width, state->x->name,
+                       state->axes.head_dim);
+    return PE_OK;
 }
 
 #define MERGE_WORK 0.4 /* nanoseconds of an element that is added or put beside, about */
@@ -340,35 +335,35 @@ static void result_set(struct state *state, struct api_result *result)
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static enum api_status embedding_open(struct api_request *request, struct api_result *result,
-                                      struct api_error *err)
+static enum pe_status embedding_open(struct api_request *request, struct api_result *result,
+                                     struct pe_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an embedding");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an embedding");
     state->request = request;
     if (params_read(state, err) || api_answer_apply(request, &state->answer_params, result, err) ||
         x_take(state, err))
-        return api_failed(err);
+        return err->status;
     if (state->tokens)
         api_result_widths(result, &state->encoding_params);
     if (view_open(state, err))
-        return api_failed(err);
+        return err->status;
     result_set(state, result);
     return api_function_describe(request, result, state->scheme, NULL, err);
 }
 
-static enum api_status embedding_prepare(struct api_request *request, struct api_result *result,
-                                         struct api_error *err)
+static enum pe_status embedding_prepare(struct api_request *request, struct api_result *result,
+                                        struct pe_error *err)
 {
     struct state *state = result->state;
 
     if (state->tokens &&
         api_tokens_fill(request, state->tokens, (uint64_t)pe_param_number(&state->params, "seed"),
                         &state->generated, err))
-        return api_failed(err);
-    return api_core(err, pe_scheme_prepare(state->scheme, request->work, &err->core));
+        return err->status;
+    return pe_scheme_prepare(state->scheme, request->work, err);
 }
 
 const struct api_handler api_handler_embedding = {embedding_open, embedding_prepare};

@@ -127,8 +127,8 @@ static bool family_exists(const char *family)
     return false;
 }
 
-static enum api_status list_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status list_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     const char *family = api_request_text(request, "family");
 
@@ -138,15 +138,15 @@ static enum api_status list_open(struct api_request *request, struct api_result 
     result->cache_control =
         api_store_has_folder(request->api->store) ? "no-cache" : "public, max-age=60";
     if (api_bind(request, NULL, 0, "family", err))
-        return api_failed(err);
+        return err->status;
     if (family && !family_exists(family))
-        return api_fail(err, API_INVALID, "parameter:family",
-                        "family must be absolute, rotary, bias or relative, got '%.40s'", family);
-    return API_OK;
+        return pe_fail(err, PE_INVALID, "parameter:family",
+                       "family must be absolute, rotary, bias or relative, got '%.40s'", family);
+    return PE_OK;
 }
 
-static enum api_status list_make(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status list_make(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     const char *family = api_request_text(request, "family");
     const struct pe_encoding *encoding;
@@ -155,7 +155,7 @@ static enum api_status list_make(struct api_request *request, struct api_result 
     if (api_store_has_folder(request->api->store) &&
         (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0) &&
         api_store_list_json(api_store_of(request), &tables, err))
-        return api_failed(err);
+        return err->status;
     entries = json_array();
     for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
         if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
@@ -163,14 +163,14 @@ static enum api_status list_make(struct api_request *request, struct api_result 
     result->report = json_pack("{so}", "encodings", entries);
     if (tables)
         json_object_set_new(result->report, "tables", tables);
-    return api_failed(err);
+    return err->status;
 }
 
 const struct api_handler api_handler_list_encodings = {list_open, list_make};
 
 /* The name of a stored table in ->state; NULL: an encoding. */
-static enum api_status show_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status show_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     const struct api_stored_table *table;
     const struct pe_encoding *encoding;
@@ -178,20 +178,20 @@ static enum api_status show_open(struct api_request *request, struct api_result 
 
     if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
         api_bind(request, NULL, 0, "", err))
-        return api_failed(err);
+        return err->status;
     if (!stored)
         request->name = pe_encoding_info(encoding)->name; /* it may have come in capitals */
     result->kind = API_REPORT;
     result->cache_control = stored ? "no-cache" : "public, max-age=60";
     result->tagged = !stored;
     if (!stored)
-        return API_OK;
+        return PE_OK;
     /* A damaged table has no tag, and is shown all the same. */
-    if (api_store_take(api_store_of(request), request->name, 0, &table, &(struct api_error){0}) ==
-        API_OK)
+    if (api_store_take(api_store_of(request), request->name, 0, &table, &(struct pe_error){0}) ==
+        PE_OK)
         result->etag = api_stored_table_etag(request, table);
     api_stored_table_drop(table);
-    return API_OK;
+    return PE_OK;
 }
 
 /* A stored table: what it is, and where its rows are. */
@@ -208,13 +208,13 @@ static json_t *stored_make(struct api_request *request)
     return entry;
 }
 
-static enum api_status show_make(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status show_make(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     const struct pe_encoding *encoding = pe_encoding_find(request->name);
 
     result->report = encoding ? entry_make(request, encoding) : stored_make(request);
-    return api_failed(err);
+    return err->status;
 }
 
 const struct api_handler api_handler_show_encoding = {show_open, show_make};

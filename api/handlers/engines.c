@@ -30,8 +30,8 @@ static bool is_there(struct api_request *request, const struct layout *layout)
 }
 
 /* cos and sin alone may be any table: only the parameter says that they are hf's. */
-static enum api_status cache_find(struct api_request *request, const struct pe_params *params,
-                                  int *cache, struct api_error *err)
+static enum pe_status cache_find(struct api_request *request, const struct pe_params *params,
+                                 int *cache, struct pe_error *err)
 {
     const struct pe_value *told = pe_param_value(params, "cache");
 
@@ -40,49 +40,48 @@ static enum api_status cache_find(struct api_request *request, const struct pe_p
         if (i == *cache || !is_there(request, &layouts[i]) || (i == API_ENGINE_HF && *cache < 0))
             continue;
         if (*cache >= 0)
-            return api_fail(err, API_CONFLICT, "parameter:cache",
-                            "the tensors are two caches, %s's and %s's; post one",
-                            layouts[*cache].name, layouts[i].name);
+            return pe_fail(err, PE_CONFLICT, "parameter:cache",
+                           "the tensors are two caches, %s's and %s's; post one",
+                           layouts[*cache].name, layouts[i].name);
         *cache = i;
     }
     if (*cache >= 0 && *cache != API_ENGINE_HF && is_there(request, &layouts[API_ENGINE_HF]))
-        return api_fail(err, API_CONFLICT, "parameter:cache",
-                        "cos and sin are posted beside %s; post one of them",
-                        layouts[*cache].tensors[0]);
-    return API_OK;
+        return pe_fail(err, PE_CONFLICT, "parameter:cache",
+                       "cos and sin are posted beside %s; post one of them",
+                       layouts[*cache].tensors[0]);
+    return PE_OK;
 }
 
 /* ---- its shape ------------------------------------------------------------------------------ */
 
-static enum api_status tensor_get(struct api_request *request, const struct layout *layout,
-                                  size_t index, const struct pe_tensor **tensor,
-                                  struct api_error *err)
+static enum pe_status tensor_get(struct api_request *request, const struct layout *layout,
+                                 size_t index, const struct pe_tensor **tensor,
+                                 struct pe_error *err)
 {
     const struct api_tensor *found = api_request_tensor(request, layout->tensors[index]);
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", layout->tensors[index]);
     if (!found)
-        return api_fail(err, API_MISSING, where, "a cache of %s has a tensor %s", layout->name,
-                        layout->tensors[index]);
+        return pe_fail(err, PE_MISSING, where, "a cache of %s has a tensor %s", layout->name,
+                       layout->tensors[index]);
     *tensor = &found->tensor;
     if (!pe_dtype_is_float(found->tensor.dtype))
-        return api_fail(err, API_UNSUPPORTED, where, "%s must be f64, f32, f16 or bf16",
-                        found->name);
+        return pe_fail(err, PE_UNSUPPORTED, where, "%s must be f64, f32, f16 or bf16", found->name);
     if (found->tensor.rank == layout->rank)
-        return API_OK;
-    return api_fail(err, API_SHAPE_MISMATCH, where, "%s has rank %u, that of %s has %u",
-                    found->name, found->tensor.rank, layout->name, layout->rank);
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has rank %u, that of %s has %u", found->name,
+                   found->tensor.rank, layout->name, layout->rank);
 }
 
-static enum api_status width_refuse(const struct layout *layout, const char *what,
-                                    struct api_error *err)
+static enum pe_status width_refuse(const struct layout *layout, const char *what,
+                                   struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", layout->tensors[0]);
-    return api_fail(err, API_SHAPE_MISMATCH, where, "%s of %s %s", layout->tensors[0], layout->name,
-                    what);
+    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s of %s %s", layout->tensors[0], layout->name,
+                   what);
 }
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
@@ -92,9 +91,9 @@ struct columns {
     size_t first, step;
 };
 
-static enum api_status part_copy(struct api_request *request, const struct pe_tensor *from,
-                                 struct columns columns, struct api_tensor *out,
-                                 struct api_error *err)
+static enum pe_status part_copy(struct api_request *request, const struct pe_tensor *from,
+                                struct columns columns, struct api_tensor *out,
+                                struct pe_error *err)
 {
     const size_t size = pe_dtype_info(from->dtype)->size;
     const size_t rows = out->tensor.shape[0], pairs = out->tensor.shape[1];
@@ -102,7 +101,7 @@ static enum api_status part_copy(struct api_request *request, const struct pe_te
     unsigned char *to = api_arena_room(request->arena, rows * pairs * size + 1);
 
     if (!to)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", out->name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", out->name);
     out->tensor.data = to;
     for (size_t row = 0; row < rows; row++) {
         const unsigned char *at =
@@ -112,7 +111,7 @@ static enum api_status part_copy(struct api_request *request, const struct pe_te
         if (columns.step == 1)
             memcpy(to + row * pairs * size, at, pairs * size);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Do both halves of every row have the same bytes? */
@@ -133,16 +132,16 @@ static struct api_tensor part_of(const char *name, const struct pe_tensor *like,
                                {.dtype = like->dtype, .rank = 2, .shape = {like->shape[0], pairs}}};
 }
 
-static enum api_status one_split(struct api_request *request, const struct layout *layout,
-                                 struct api_tensor *cos, struct api_tensor *sin,
-                                 struct api_error *err)
+static enum pe_status one_split(struct api_request *request, const struct layout *layout,
+                                struct api_tensor *cos, struct api_tensor *sin,
+                                struct pe_error *err)
 {
     const bool complex = layout->rank == 3;
     const struct pe_tensor *tensor;
     size_t pairs;
 
     if (tensor_get(request, layout, 0, &tensor, err))
-        return api_failed(err);
+        return err->status;
     if (complex && tensor->shape[2] != 2)
         return width_refuse(layout, "must be [n, d / 2, 2], real and imaginary parts", err);
     if (tensor->shape[1] == 0 || (!complex && tensor->shape[1] % 2 != 0))
@@ -153,24 +152,24 @@ static enum api_status one_split(struct api_request *request, const struct layou
     return part_copy(request, tensor, (struct columns){0, complex ? 2 : 1}, cos, err) ||
                    part_copy(request, tensor,
                              (struct columns){complex ? 1 : pairs, complex ? 2 : 1}, sin, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
-static enum api_status two_split(struct api_request *request, enum api_engine cache,
-                                 struct api_tensor *cos, struct api_tensor *sin,
-                                 struct api_error *err)
+static enum pe_status two_split(struct api_request *request, enum api_engine cache,
+                                struct api_tensor *cos, struct api_tensor *sin,
+                                struct pe_error *err)
 {
     const struct layout *layout = &layouts[cache];
     const struct pe_tensor *of_cos, *of_sin;
 
     if (tensor_get(request, layout, 0, &of_cos, err) ||
         tensor_get(request, layout, 1, &of_sin, err))
-        return api_failed(err);
+        return err->status;
     *cos = (struct api_tensor){"cos", *of_cos};
     *sin = (struct api_tensor){"sin", *of_sin};
     if (cache == API_ENGINE_ONNX)
-        return API_OK;
+        return PE_OK;
     if (of_cos->shape[1] % 2 != 0 || of_sin->shape[1] % 2 != 0 || !is_twice(of_cos) ||
         !is_twice(of_sin))
         return width_refuse(layout, "must have each row twice side by side", err);
@@ -178,13 +177,12 @@ static enum api_status two_split(struct api_request *request, enum api_engine ca
     *sin = part_of("sin", of_sin, of_sin->shape[1] / 2);
     return part_copy(request, of_cos, (struct columns){0, 1}, cos, err) ||
                    part_copy(request, of_sin, (struct columns){0, 1}, sin, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
-enum api_status api_engine_read(struct api_request *request, enum api_engine cache,
-                                struct api_tensor *cos, struct api_tensor *sin,
-                                struct api_error *err)
+enum pe_status api_engine_read(struct api_request *request, enum api_engine cache,
+                               struct api_tensor *cos, struct api_tensor *sin, struct pe_error *err)
 {
     return layouts[cache].tensors[1] ? two_split(request, cache, cos, sin, err)
                                      : one_split(request, &layouts[cache], cos, sin, err);
@@ -213,16 +211,16 @@ bool api_engine_holds(enum api_engine cache, const char *tensor)
     return strcmp(names[0], tensor) == 0 || (names[1] && strcmp(names[1], tensor) == 0);
 }
 
-enum api_status api_engine_factors_read(struct api_request *request, struct api_tensor *factors,
-                                        struct api_error *err)
+enum pe_status api_engine_factors_read(struct api_request *request, struct api_tensor *factors,
+                                       struct pe_error *err)
 {
     const struct layout *layout = &layouts[API_ENGINE_GGML];
     const struct pe_tensor *tensor;
 
     if (tensor_get(request, layout, 0, &tensor, err))
-        return api_failed(err);
+        return err->status;
     *factors = (struct api_tensor){layout->tensors[0], *tensor};
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- among the tensors ---------------------------------------------------------------------- */
@@ -239,8 +237,8 @@ static void tensor_drop(struct api_request *request, const char *name)
 }
 
 /* Puts cos and sin in the place of one tensor or two. */
-static enum api_status parts_put(struct api_request *request, const char *const names[2],
-                                 const struct api_tensor parts[2], struct api_error *err)
+static enum pe_status parts_put(struct api_request *request, const char *const names[2],
+                                const struct api_tensor parts[2], struct pe_error *err)
 {
     struct api_tensor *tensors;
 
@@ -248,16 +246,16 @@ static enum api_status parts_put(struct api_request *request, const char *const 
         tensor_drop(request, names[i]);
     tensors = api_arena_take(request->arena, (request->tensors_count + 2) * sizeof(*tensors));
     if (!tensors)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tensors");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tensors");
     if (request->tensors_count > 0)
         memcpy(tensors, request->tensors, request->tensors_count * sizeof(*tensors));
     memcpy(tensors + request->tensors_count, parts, 2 * sizeof(*parts));
     request->tensors = tensors;
     request->tensors_count += 2;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_engine_unstack(struct api_request *request, struct api_error *err)
+enum pe_status api_engine_unstack(struct api_request *request, struct pe_error *err)
 {
     static const char *const names[2] = {"table", NULL};
     const struct api_tensor *table = api_request_tensor(request, names[0]);
@@ -265,7 +263,7 @@ enum api_status api_engine_unstack(struct api_request *request, struct api_error
     size_t elements = 1;
 
     if (!table || table->tensor.rank < 3 || table->tensor.shape[0] != 2)
-        return API_OK;
+        return PE_OK;
     for (unsigned axis = 1; axis < table->tensor.rank; axis++)
         elements *= table->tensor.shape[axis];
     for (size_t i = 0; i < 2; i++) {
@@ -278,21 +276,21 @@ enum api_status api_engine_unstack(struct api_request *request, struct api_error
     return parts_put(request, names, parts, err);
 }
 
-enum api_status api_engine_split(struct api_request *request, const struct pe_params *params,
-                                 struct api_error *err)
+enum pe_status api_engine_split(struct api_request *request, const struct pe_params *params,
+                                struct pe_error *err)
 {
     struct api_tensor parts[2];
     int cache;
 
     if (cache_find(request, params, &cache, err) || cache < 0)
-        return api_failed(err);
+        return err->status;
     if (cache == API_ENGINE_GGML)
         return is_there(request, &layouts[cache])
-                   ? API_OK
-                   : api_fail(err, API_MISSING, "tensor:rope_freqs.weight",
-                              "a cache of ggml has a tensor rope_freqs.weight");
+                   ? PE_OK
+                   : pe_fail(err, PE_MISSING, "tensor:rope_freqs.weight",
+                             "a cache of ggml has a tensor rope_freqs.weight");
     if (api_engine_read(request, (enum api_engine)cache, &parts[0], &parts[1], err))
-        return api_failed(err);
+        return err->status;
     return parts_put(request, layouts[cache].tensors, parts, err);
 }
 
@@ -302,9 +300,9 @@ static const struct listed {
     const char *tensor, *param;
 } listed[] = {{"inv_freq", "inv_freq"}, {"rope_freqs.weight", "freq_factors"}};
 
-static enum api_status list_set(struct api_request *request, const struct listed *row,
-                                const struct pe_tensor *tensor, struct pe_params *params,
-                                struct api_error *err)
+static enum pe_status list_set(struct api_request *request, const struct listed *row,
+                               const struct pe_tensor *tensor, struct pe_params *params,
+                               struct pe_error *err)
 {
     const int type = pe_params_find(params, "rope_type"), list = pe_params_find(params, row->param);
     char where[sizeof(err->where)];
@@ -312,72 +310,70 @@ static enum api_status list_set(struct api_request *request, const struct listed
 
     snprintf(where, sizeof(where), "tensor:%s", row->tensor);
     if (type < 0 || list < 0)
-        return api_fail(err, API_CONFLICT, where, "the encoding has no %s", row->param);
+        return pe_fail(err, PE_CONFLICT, where, "the encoding has no %s", row->param);
     if (params->values[list].given)
-        return api_fail(err, API_CONFLICT, where,
-                        "%s is given twice: as a parameter and as a tensor", row->param);
+        return pe_fail(err, PE_CONFLICT, where, "%s is given twice: as a parameter and as a tensor",
+                       row->param);
     if (tensor->rank != 1 || !pe_dtype_is_float(tensor->dtype))
-        return api_fail(err, API_SHAPE_MISMATCH, where,
-                        "%s must be [pairs], of f64, f32, f16 or bf16", row->tensor);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s must be [pairs], of f64, f32, f16 or bf16", row->tensor);
     values =
         (double *)(void *)api_arena_room(request->arena, (tensor->shape[0] + 1) * sizeof(*values));
     if (!values)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", row->tensor);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", row->tensor);
     pe_to_f64(values, tensor->data, tensor->dtype, tensor->shape[0]);
-    if (!params->values[type].given &&
-        pe_params_set_text(params, (size_t)type, "custom", &err->core))
-        return api_failed(err);
-    return api_core(err,
-                    pe_params_set_list(params, (size_t)list, values, tensor->shape[0], &err->core));
+    if (!params->values[type].given && pe_params_set_text(params, (size_t)type, "custom", err))
+        return err->status;
+    return pe_params_set_list(params, (size_t)list, values, tensor->shape[0], err);
 }
 
-enum api_status api_engine_frequencies(struct api_request *request, struct pe_params *params,
-                                       struct api_error *err)
+enum pe_status api_engine_frequencies(struct api_request *request, struct pe_params *params,
+                                      struct pe_error *err)
 {
     for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++) {
         const struct api_tensor *tensor = api_request_tensor(request, listed[i].tensor);
         if (!tensor)
             continue;
         if (list_set(request, &listed[i], &tensor->tensor, params, err))
-            return api_failed(err);
+            return err->status;
         tensor_drop(request, listed[i].tensor);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- factors as a sample ----------------------------------------------------------------------
  */
 
-enum api_status api_engine_factors_open(struct api_request *request,
-                                        struct api_engine_factors *factors, struct api_error *err)
+enum pe_status api_engine_factors_open(struct api_request *request,
+                                       struct api_engine_factors *factors, struct pe_error *err)
 {
     static const char name[] = "rope_freqs.weight", where[] = "tensor:rope_freqs.weight";
     struct api_tensor *tensor = api_request_tensor(request, name);
 
     *factors = (struct api_engine_factors){0};
     if (!tensor)
-        return API_OK;
+        return PE_OK;
     if (api_request_tensor(request, "inv_freq"))
-        return api_fail(err, API_CONFLICT, where, "%s is posted beside inv_freq", name);
+        return pe_fail(err, PE_CONFLICT, where, "%s is posted beside inv_freq", name);
     if (tensor->tensor.rank != 1 || tensor->tensor.shape[0] == 0 ||
         !pe_dtype_is_float(tensor->tensor.dtype))
-        return api_fail(err, API_SHAPE_MISMATCH, where,
-                        "%s must be [pairs], of f64, f32, f16 or bf16", name);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s must be [pairs], of f64, f32, f16 or bf16", name);
     if (tensor->tensor.shape[0] > PE_SAMPLE_PAIRS_MAX)
-        return api_fail(err, API_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
-                        PE_SAMPLE_PAIRS_MAX, name, tensor->tensor.shape[0]);
+        return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                       PE_SAMPLE_PAIRS_MAX, name, tensor->tensor.shape[0]);
     factors->copy = tensor->tensor;
     factors->posted = &factors->copy;
     factors->inv_freq = tensor;
     tensor->name = "inv_freq";
     tensor->tensor.data = api_arena_room(request->arena, tensor->tensor.shape[0] * sizeof(double));
-    return tensor->tensor.data ? API_OK
-                               : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", name);
+    return tensor->tensor.data ? PE_OK
+                               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", name);
 }
 
 /* rope whose frequencies are those of the base, divided by the factors. */
-static enum api_status divided_open(struct api_request *request, const struct pe_tensor *posted,
-                                    double base, struct pe_scheme **scheme, struct api_error *err)
+static enum pe_status divided_open(struct api_request *request, const struct pe_tensor *posted,
+                                   double base, struct pe_scheme **scheme, struct pe_error *err)
 {
     const struct pe_encoding *rope = pe_encoding_find("rope");
     const size_t count = posted->shape[0];
@@ -385,24 +381,23 @@ static enum api_status divided_open(struct api_request *request, const struct pe
     struct pe_params params;
 
     if (!values)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the factors");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the factors");
     pe_to_f64(values, posted->data, posted->dtype, count);
     pe_params_init(&params, pe_encoding_info(rope)->params, pe_encoding_info(rope)->params_count);
-    if (pe_params_infer(&params, "dim", 2 * (double)count, &err->core) ||
-        pe_params_infer(&params, "base", base, &err->core) ||
-        pe_params_set_text(&params, (size_t)pe_params_find(&params, "rope_type"), "custom",
-                           &err->core) ||
+    if (pe_params_infer(&params, "dim", 2 * (double)count, err) ||
+        pe_params_infer(&params, "base", base, err) ||
+        pe_params_set_text(&params, (size_t)pe_params_find(&params, "rope_type"), "custom", err) ||
         pe_params_set_list(&params, (size_t)pe_params_find(&params, "freq_factors"), values, count,
-                           &err->core) ||
-        pe_scheme_open(scheme, rope, &params, request->work, &err->core))
+                           err) ||
+        pe_scheme_open(scheme, rope, &params, request->work, err))
         *scheme = NULL;
     pe_params_free(&params);
-    return api_failed(err);
+    return err->status;
 }
 
-enum api_status api_engine_factors_make(struct api_request *request,
-                                        const struct api_engine_factors *factors,
-                                        const struct pe_scheme *scheme, struct api_error *err)
+enum pe_status api_engine_factors_make(struct api_request *request,
+                                       const struct api_engine_factors *factors,
+                                       const struct pe_scheme *scheme, struct pe_error *err)
 {
     const struct pe_view_type *type = pe_encoding_view(pe_encoding_find("rope"), "frequencies");
     const double base = scheme ? pe_param_number(pe_scheme_params(scheme), "base") : NAN;
@@ -411,16 +406,16 @@ enum api_status api_engine_factors_make(struct api_request *request,
     struct pe_view *view = NULL;
 
     if (!factors->posted)
-        return API_OK;
+        return PE_OK;
     if (isnan(base))
-        return api_fail(err, API_MISSING, "parameter:encoding",
-                        "factors divide frequencies that encoding, or config, tells the base of");
-    if (divided_open(request, factors->posted, base, &divided, err) == API_OK &&
-        pe_scheme_prepare(divided, request->work, &err->core) == PE_OK &&
-        pe_view_new(&view, divided, type, &none, factors->posted->dtype, request->work,
-                    &err->core) == PE_OK)
-        pe_view_fill(view, 0, 0, 1, factors->inv_freq->tensor.data, request->work, &err->core);
+        return pe_fail(err, PE_MISSING, "parameter:encoding",
+                       "factors divide frequencies that encoding, or config, tells the base of");
+    if (divided_open(request, factors->posted, base, &divided, err) == PE_OK &&
+        pe_scheme_prepare(divided, request->work, err) == PE_OK &&
+        pe_view_new(&view, divided, type, &none, factors->posted->dtype, request->work, err) ==
+            PE_OK)
+        pe_view_fill(view, 0, 0, 1, factors->inv_freq->tensor.data, request->work, err);
     pe_view_free(view);
     pe_scheme_free(divided);
-    return api_failed(err);
+    return err->status;
 }

@@ -47,14 +47,14 @@ bool api_explorer_is_here(const struct api_settings *settings)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static enum api_status no_memory(struct api_error *err)
+static enum pe_status no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the page");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the page");
 }
 
 /* The bytes as they are, or as gzip where that may be: encoded once, when the project was built. */
-static enum api_status file_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status file_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     const struct api_file *file = request->file;
     const char *tag = request->api->file_tags[file - request->settings->files], *coding = NULL;
@@ -75,7 +75,7 @@ static enum api_status file_open(struct api_request *request, struct api_result 
     result->cache_control = cache_control;
     result->etag =
         api_arena_print(request->arena, "\"%s%s%s\"", tag, coding ? "-" : "", coding ? coding : "");
-    return result->etag ? API_OK : no_memory(err);
+    return result->etag ? PE_OK : no_memory(err);
 }
 
 const struct api_handler api_handler_explorer_file = {file_open, NULL};
@@ -119,9 +119,9 @@ static void places_put(struct api_text *page, const struct place *places, size_t
     api_text_put(page, at);
 }
 
-enum api_status api_explorer_page(struct api_request *request,
-                                  void (*lists_put)(struct api_text *, struct api_request *),
-                                  struct api_result *result, struct api_error *err)
+enum pe_status api_explorer_page(struct api_request *request,
+                                 void (*lists_put)(struct api_text *, struct api_request *),
+                                 struct api_result *result, struct pe_error *err)
 {
     const struct place places[] = {
         {"<!--preview-->", api_preview_put}, {"=\"./", base_put}, {"<!--lists-->", lists_put}};
@@ -144,5 +144,5 @@ enum api_status api_explorer_page(struct api_request *request,
     result->policy = policy;
     result->cache_control = cache_control;
     result->etag = api_hash_etag(&hash, request->arena);
-    return result->etag ? API_OK : no_memory(err);
+    return result->etag ? PE_OK : no_memory(err);
 }

@@ -23,10 +23,10 @@ enum { API_LAYOUT_ELEMENTS_MAX = 1 << 20 };
  * Each is called once. Between them the thread may change. `prepare` is left out where a body is
  * not wanted (304) or known without it (HEAD of tensors). Both return the status of err. */
 struct api_handler {
-    enum api_status (*open)(struct api_request *request, struct api_result *result,
-                            struct api_error *err);
-    enum api_status (*prepare)(struct api_request *request, struct api_result *result,
-                               struct api_error *err);
+    enum pe_status (*open)(struct api_request *request, struct api_result *result,
+                           struct pe_error *err);
+    enum pe_status (*prepare)(struct api_request *request, struct api_result *result,
+                              struct pe_error *err);
 };
 
 struct api_route {

@@ -5,9 +5,10 @@
 #include "api/handlers/handler.h"
 #include "api/numbers/text.h"
 #include "api/response/cors.h"
+#include "api/response/problem.h"
 
 /* A probe negotiates nothing and has no headers for pages of other origins. */
-static enum api_status probe_answer(struct api_result *result, const char *text)
+static enum pe_status probe_answer(struct api_result *result, const char *text)
 {
     result->kind = API_MEDIA;
     result->bare = true;
@@ -15,11 +16,11 @@ static enum api_status probe_answer(struct api_result *result, const char *text)
     result->media_type = "application/json";
     result->bytes = text;
     result->size = strlen(text);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status livez_open(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status livez_open(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     (void)request, (void)err;
     return probe_answer(result, "{\"status\":\"live\"}\n");
@@ -27,13 +28,13 @@ static enum api_status livez_open(struct api_request *request, struct api_result
 
 const struct api_handler api_handler_livez = {livez_open, NULL};
 
-static enum api_status readyz_open(struct api_request *request, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status readyz_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
 {
     const struct api_host *host = &request->settings->host;
 
     if (host->ready && !host->ready(host->context))
-        return api_fail(err, API_BUSY, "", "the server takes no new requests: it is about to end");
+        return pe_fail(err, PE_BUSY, "", "the server takes no new requests: it is about to end");
     return probe_answer(result, "{\"status\":\"ready\"}\n");
 }
 
@@ -48,9 +49,9 @@ static void problems_print(struct api_text *text, struct api *api)
 {
     api_text_put(text, "# HELP posenc_problems_total Problem documents sent, by code.\n"
                        "# TYPE posenc_problems_total counter\n");
-    for (int status = API_OK + 1; status < API_STATUSES; status++)
+    for (int status = PE_OK + 1; status < API_PROBLEMS; status++)
         api_text_print(text, "posenc_problems_total{code=\"%s\"} %" PRIu64 "\n",
-                       api_status_code(status),
+                       pe_status_code(status),
                        atomic_load_explicit(&api->problems[status], memory_order_relaxed));
     api_text_print(text,
                    "# HELP posenc_not_modified_total Views that the client had already.\n"
@@ -73,18 +74,18 @@ static void core_print(struct api_text *text, const struct api *api)
         pe_version(), api->revision, pe_isa_name(), pe_exact_undecided());
 }
 
-static enum api_status metrics_open(struct api_request *request, struct api_result *result,
-                                    struct api_error *err)
+static enum pe_status metrics_open(struct api_request *request, struct api_result *result,
+                                   struct pe_error *err)
 {
     (void)request;
     result->kind = API_MEDIA;
     result->cache_control = "no-store";
     result->media_type = "text/plain; version=0.0.4; charset=utf-8";
-    return api_failed(err);
+    return err->status;
 }
 
-static enum api_status metrics_make(struct api_request *request, struct api_result *result,
-                                    struct api_error *err)
+static enum pe_status metrics_make(struct api_request *request, struct api_result *result,
+                                   struct pe_error *err)
 {
     const struct api_host *host = &request->settings->host;
     struct api_text text = {0};
@@ -95,8 +96,7 @@ static enum api_status metrics_make(struct api_request *request, struct api_resu
     core_print(&text, request->api);
     result->size = text.size;
     result->bytes = api_text_take(&text, request->arena);
-    return result->bytes ? API_OK
-                         : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the metrics");
+    return result->bytes ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the metrics");
 }
 
 const struct api_handler api_handler_metrics = {metrics_open, metrics_make};

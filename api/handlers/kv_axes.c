@@ -7,15 +7,14 @@ static const char known[] = "lkbhsd";
 
 enum { RANK_USUAL = 4 };
 
-static enum api_status axes_fail(struct api_error *err, const char *what)
+static enum pe_status axes_fail(struct pe_error *err, const char *what)
 {
-    return api_fail(err, API_INVALID, "parameter:axes",
-                    "axes %s: a letter an axis, l, k, b, h, s, each once at most, and d last",
-                    what);
+    return pe_fail(err, PE_INVALID, "parameter:axes",
+                   "axes %s: a letter an axis, l, k, b, h, s, each once at most, and d last", what);
 }
 
-enum api_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tensor,
-                             const char *letters, struct api_error *err)
+enum pe_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tensor,
+                            const char *letters, struct pe_error *err)
 {
     static const char *const usual[] = {"bhsd", "lbhsd", known};
     const unsigned rank = tensor->rank;
@@ -23,7 +22,7 @@ enum api_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tenso
     if (rank >= sizeof(known))
         return axes_fail(err, "are six at most");
     if (!letters && rank < RANK_USUAL)
-        return api_fail(err, API_MISSING, "parameter:axes", "axes are required for rank %u", rank);
+        return pe_fail(err, PE_MISSING, "parameter:axes", "axes are required for rank %u", rank);
     letters = letters ? letters : usual[rank - RANK_USUAL];
     if (strlen(letters) != rank)
         return axes_fail(err, "have another number of letters than the tensors of axes");
@@ -34,7 +33,7 @@ enum api_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tenso
     axes->rank = rank;
     memcpy(axes->letters, letters, rank + 1);
     memcpy(axes->shape, tensor->shape, rank * sizeof(*axes->shape));
-    return API_OK;
+    return PE_OK;
 }
 
 size_t kv_axes_total(const struct kv_axes *axes, const char *among)

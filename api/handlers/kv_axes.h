@@ -14,8 +14,8 @@ struct kv_axes {
 };
 
 /* Axes of a tensor. `letters` NULL: the usual ones of its rank, lkbhsd, lbhsd or bhsd. */
-enum api_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tensor,
-                             const char *letters, struct api_error *err);
+enum pe_status kv_axes_read(struct kv_axes *axes, const struct pe_tensor *tensor,
+                            const char *letters, struct pe_error *err);
 
 /* Numbers that count through some of the axes, in the order that those have: of rows through all
  * but the last; of heads, each layer's by itself, of keys or of values; and of their batch rows. */

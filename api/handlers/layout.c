@@ -86,33 +86,32 @@ static size_t count_of(const struct state *state, const char *name)
 }
 
 /* The part of a head that is permuted; whatever is said of heads is checked here. */
-static enum api_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
-                                     struct api_error *err)
+static enum pe_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
+                                    struct pe_error *err)
 {
     const size_t given = count_of(state, "rotary_dim");
 
     *width = given ? given : head_dim;
     if (*width <= head_dim && *width % 2 == 0 && *width >= 2)
-        return API_OK;
+        return PE_OK;
     if (!given)
-        return api_fail(err, API_OUT_OF_RANGE, "parameter:head_dim",
-                        "head_dim must be even, at least 2; got %zu", head_dim);
-    return api_fail(err, API_OUT_OF_RANGE, "parameter:rotary_dim",
-                    "with head_dim %zu, rotary_dim must be even and from 2 to %zu; got %zu",
-                    head_dim, head_dim, given);
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:head_dim",
+                       "head_dim must be even, at least 2; got %zu", head_dim);
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:rotary_dim",
+                   "with head_dim %zu, rotary_dim must be even and from 2 to %zu; got %zu",
+                   head_dim, head_dim, given);
 }
 
-static enum api_status params_read(struct state *state, const struct pe_param *list, size_t count,
-                                   const char *own, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status params_read(struct state *state, const struct pe_param *list, size_t count,
+                                  const char *own, struct api_result *result, struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
 
     pe_params_init(&state->params, list, count);
     api_answer_params(state->request, &state->answer_params);
     api_made_forget(state->request);
-    if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, &err->core))
-        return api_failed(err);
+    if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, err))
+        return err->status;
     state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
     state->to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
     return api_answer_apply(state->request, &state->answer_params, result, err);
@@ -134,25 +133,25 @@ static bool permutation_fill(struct api_result *result, size_t output, size_t ro
     return true;
 }
 
-static enum api_status permutation_open(struct state *state, struct api_error *err)
+static enum pe_status permutation_open(struct state *state, struct pe_error *err)
 {
     state->head_dim = count_of(state, "head_dim");
     state->heads = (size_t)pe_param_number(&state->params, "heads");
     if (state->head_dim == 0)
-        return api_fail(err, API_MISSING, "parameter:head_dim", "head_dim is required");
+        return pe_fail(err, PE_MISSING, "parameter:head_dim", "head_dim is required");
     if (width_resolve(state, state->head_dim, &state->width, err))
-        return api_failed(err);
+        return err->status;
     if (state->heads > API_LAYOUT_ELEMENTS_MAX / state->head_dim)
-        return api_fail(err, API_OUT_OF_RANGE, "parameter:heads",
-                        "heads times head_dim is at most %d, got %zu times %zu",
-                        API_LAYOUT_ELEMENTS_MAX, state->heads, state->head_dim);
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:heads",
+                       "heads times head_dim is at most %d, got %zu times %zu",
+                       API_LAYOUT_ELEMENTS_MAX, state->heads, state->head_dim);
     state->outputs[0] = (struct pe_output){.name = "permutation",
                                            .dtype = PE_I64,
                                            .rank = 1,
                                            .shape = {state->heads * state->head_dim},
                                            .rows = 1,
                                            .row_elements = state->heads * state->head_dim};
-    return API_OK;
+    return PE_OK;
 }
 
 static const char *tag_make(const struct state *state)
@@ -187,17 +186,17 @@ static struct state *state_new(struct api_request *request, struct api_result *r
     return state->outputs && state->entries ? state : NULL;
 }
 
-static enum api_status table_open(struct api_request *request, struct api_result *result,
-                                  struct api_error *err)
+static enum pe_status table_open(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
 {
     struct state *state = state_new(request, result, 1);
 
     if (!state)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
     if (params_read(state, table_params, sizeof(table_params) / sizeof(table_params[0]), "", result,
                     err) ||
         permutation_open(state, err))
-        return api_failed(err);
+        return err->status;
     result->fill = permutation_fill;
     result->outputs_count = 1;
     result->dtype = PE_I64;
@@ -205,7 +204,7 @@ static enum api_status table_open(struct api_request *request, struct api_result
     result->cache_control = api_request_text(request, "revision")
                                 ? "public, max-age=31536000, immutable"
                                 : "public, max-age=3600";
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_layout_table = {table_open, NULL};
@@ -244,8 +243,8 @@ static bool layout_rows_fill(struct api_result *result, size_t output, size_t ro
 }
 
 /* How wide a head is, by what is said or by the shape. */
-static enum api_status head_resolve(const struct state *state, const struct api_tensor *tensor,
-                                    size_t length, size_t *head_dim, struct api_error *err)
+static enum pe_status head_resolve(const struct state *state, const struct api_tensor *tensor,
+                                   size_t length, size_t *head_dim, struct pe_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->params, "axes");
     const size_t given = count_of(state, "head_dim");
@@ -254,26 +253,26 @@ static enum api_status head_resolve(const struct state *state, const struct api_
 
     *head_dim = given;
     if (axes->given && state->kind != KIND_ACTIVATIONS)
-        return api_fail(err, API_CONFLICT, "parameter:axes",
-                        "axes are those of activations; leave them out with any other kind");
+        return pe_fail(err, PE_CONFLICT, "parameter:axes",
+                       "axes are those of activations; leave them out with any other kind");
     if (axes->given) {
         pe_choice_name(axes - state->params.values + state->params.list, (size_t)axes->number, name,
                        sizeof(name));
-        if (pe_axes_parse(&parsed, name, &tensor->tensor, given, &err->core))
-            return api_failed(err);
+        if (pe_axes_parse(&parsed, name, &tensor->tensor, given, err))
+            return err->status;
         *head_dim = parsed.head_dim;
     } else if (state->kind == KIND_TABLE && !given) {
         *head_dim = length;
     }
-    return *head_dim ? API_OK
-                     : api_fail(err, API_MISSING, "parameter:head_dim",
-                                "head_dim is required: axis d of %.60s holds any number of heads "
-                                "where kind is not table",
-                                tensor->name);
+    return *head_dim ? PE_OK
+                     : pe_fail(err, PE_MISSING, "parameter:head_dim",
+                               "head_dim is required: axis d of %.60s holds any number of heads "
+                               "where kind is not table",
+                               tensor->name);
 }
 
-static enum api_status entry_read(struct state *state, const struct api_tensor *tensor,
-                                  struct entry *entry, struct api_error *err)
+static enum pe_status entry_read(struct state *state, const struct api_tensor *tensor,
+                                 struct entry *entry, struct pe_error *err)
 {
     const struct pe_tensor *from = &tensor->tensor;
     char where[sizeof(err->where)];
@@ -281,24 +280,23 @@ static enum api_status entry_read(struct state *state, const struct api_tensor *
 
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (from->rank == 0)
-        return api_fail(err, API_SHAPE_MISMATCH, where, "%.60s has no axes", tensor->name);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "%.60s has no axes", tensor->name);
     if (from->shape[from->rank - 1] == 0)
-        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
-                        tensor->name);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
     axis = state->kind == KIND_PROJECTION_ROWS ? 0 : from->rank - 1;
     length = from->shape[axis];
     entry->tensor = tensor;
     entry->by_rows = axis + 1 < from->rank;
     if (head_resolve(state, tensor, length, &entry->head_dim, err) ||
         width_resolve(state, entry->head_dim, &entry->width, err))
-        return api_failed(err);
+        return err->status;
     if (length % entry->head_dim == 0 && (state->kind != KIND_TABLE || length == entry->head_dim))
-        return API_OK;
-    return api_fail(err, API_SHAPE_MISMATCH, where,
-                    state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
-                                              : "axis %zu of %.60s is %zu, no multiple of head_dim "
-                                                "%zu",
-                    axis, tensor->name, length, entry->head_dim);
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                   state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
+                                             : "axis %zu of %.60s is %zu, no multiple of head_dim "
+                                               "%zu",
+                   axis, tensor->name, length, entry->head_dim);
 }
 
 /* Nanoseconds of an element whose pair is put elsewhere, beside those of its head; of one that is
@@ -312,14 +310,14 @@ static double element_work(const struct entry *entry, size_t columns)
     return (size > 1 ? 0.1 + 0.12 * size : 1.6) + 8 / (double)entry->head_dim;
 }
 
-static enum api_status entries_read(struct state *state, struct api_error *err)
+static enum pe_status entries_read(struct state *state, struct pe_error *err)
 {
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         const struct pe_tensor *from = &tensor->tensor;
         struct pe_output *output = &state->outputs[i];
         if (entry_read(state, tensor, &state->entries[i], err))
-            return api_failed(err);
+            return err->status;
         *output = (struct pe_output){
             .name = tensor->name, .dtype = from->dtype, .rank = from->rank, .rows = 1};
         memcpy(output->shape, from->shape, from->rank * sizeof(*from->shape));
@@ -328,30 +326,30 @@ static enum api_status entries_read(struct state *state, struct api_error *err)
         for (unsigned axis = 0; axis + 1 < from->rank; axis++)
             output->rows *= from->shape[axis];
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status layout_open(struct api_request *request, struct api_result *result,
-                                   struct api_error *err)
+static enum pe_status layout_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
 {
     struct state *state;
 
     /* Stored tables are tensors of the request from here on, and counted. */
     if (api_function_start(request, "", err))
-        return api_failed(err);
+        return err->status;
     state = state_new(request, result, request->tensors_count);
     if (!state)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
     if (params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
                     "tensors tensor tables", result, err))
-        return api_failed(err);
+        return err->status;
     state->kind = (int)pe_param_number(&state->params, "kind");
     if (entries_read(state, err))
-        return api_failed(err);
+        return err->status;
     result->fill = layout_rows_fill;
     result->outputs_count = request->tensors_count;
     result->dtype = state->outputs[0].dtype;
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_layout = {layout_open, NULL};

@@ -7,18 +7,18 @@
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 
-static enum api_status widths_check(const struct api_request *request,
-                                    const struct api_result *result, struct api_error *err)
+static enum pe_status widths_check(const struct api_request *request,
+                                   const struct api_result *result, struct pe_error *err)
 {
     const double most = (double)request->settings->limits.dim_max;
 
     for (size_t i = 0; i < result->widths_count; i++) {
         const struct api_width *width = &result->widths[i];
         if (width->width > most)
-            return api_fail(err, API_TOO_LARGE, width->where,
-                            "%s is at most %.0f, the value of --dim-max", width->noun, most);
+            return pe_fail(err, PE_TOO_LARGE, width->where,
+                           "%s is at most %.0f, the value of --dim-max", width->noun, most);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 static double sending_work(const struct api_request *request, double bytes)
@@ -96,49 +96,48 @@ static const char *advice_of(const struct api_request *request, const struct api
 }
 
 /* Holds the foretold work, and that of the body so far, against --work-max. */
-static enum api_status work_check(const struct api_request *request,
-                                  const struct api_result *result, double foretold,
-                                  struct api_error *err)
+static enum pe_status work_check(const struct api_request *request, const struct api_result *result,
+                                 double foretold, struct pe_error *err)
 {
     const double most = (double)request->settings->limits.work_max;
     const double work = foretold + (double)pe_work_operations(request->work);
 
     if (work <= most)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "",
-                    "%s would take about %.3g s of one core, more than the %.3g s of --work-max; "
-                    "%s",
-                    result->subject ? result->subject : "the answer", work / 1e9, most / 1e9,
-                    advice_of(request, result));
+        return PE_OK;
+    return pe_fail(err, PE_TOO_LARGE, "",
+                   "%s would take about %.3g s of one core, more than the %.3g s of --work-max; "
+                   "%s",
+                   result->subject ? result->subject : "the answer", work / 1e9, most / 1e9,
+                   advice_of(request, result));
 }
 
-static enum api_status amounts_check(const struct api_request *request,
-                                     const struct api_result *result,
-                                     const struct api_amounts *amounts, struct api_error *err)
+static enum pe_status amounts_check(const struct api_request *request,
+                                    const struct api_result *result,
+                                    const struct api_amounts *amounts, struct pe_error *err)
 {
     const struct api_limits *limits = &request->settings->limits;
 
     if (amounts->bytes > limits->output_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the answer would have more than %llu bytes, the value of --output-max",
-                        (unsigned long long)limits->output_max);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the answer would have more than %llu bytes, the value of --output-max",
+                       (unsigned long long)limits->output_max);
     if (amounts->elements <= limits->json_elements_max || result->kind == API_MEDIA)
-        return API_OK;
+        return PE_OK;
     if (result->kind == API_REPORT)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "a %s reports on at most %llu elements, the value of --json-elements-max; "
-                        "compare fewer positions at once",
-                        result->operation, (unsigned long long)limits->json_elements_max);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "a %s reports on at most %llu elements, the value of --json-elements-max; "
+                       "compare fewer positions at once",
+                       result->operation, (unsigned long long)limits->json_elements_max);
     return api_format_elements_check(
         request, amounts->elements < UINT64_MAX ? (uint64_t)amounts->elements : UINT64_MAX, err);
 }
 
-enum api_status api_limits_check(const struct api_request *request, const struct api_result *result,
-                                 const struct api_amounts *amounts, bool counts_work,
-                                 struct api_error *err)
+enum pe_status api_limits_check(const struct api_request *request, const struct api_result *result,
+                                const struct api_amounts *amounts, bool counts_work,
+                                struct pe_error *err)
 {
     return widths_check(request, result, err) || amounts_check(request, result, amounts, err) ||
                    (counts_work && work_check(request, result, amounts->work, err))
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }

@@ -18,9 +18,9 @@ struct api_amounts api_amounts_of(const struct api_request *request,
 /* Adds the work of the rows that are sent, a share of all, and of writing them. */
 void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double share);
 
-/* counts_work: the work is held against --work-max too, with that done so far. API_TOO_LARGE. */
-enum api_status api_limits_check(const struct api_request *request, const struct api_result *result,
-                                 const struct api_amounts *amounts, bool counts_work,
-                                 struct api_error *err);
+/* counts_work: the work is held against --work-max too, with that done so far. PE_TOO_LARGE. */
+enum pe_status api_limits_check(const struct api_request *request, const struct api_result *result,
+                                const struct api_amounts *amounts, bool counts_work,
+                                struct pe_error *err);
 
 #endif

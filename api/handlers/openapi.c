@@ -25,9 +25,9 @@ void api_contract_tag(struct api *api)
     }
 }
 
-static enum api_status contract_answer(struct api_request *request, struct api_result *result,
-                                       const char *tag, const char *media_type, const char *text,
-                                       const char *end, struct api_error *err)
+static enum pe_status contract_answer(struct api_request *request, struct api_result *result,
+                                      const char *tag, const char *media_type, const char *text,
+                                      const char *end, struct pe_error *err)
 {
     const struct api_coding *coding = request->response_coding;
 
@@ -35,24 +35,24 @@ static enum api_status contract_answer(struct api_request *request, struct api_r
                                             coding->version())
                           : api_arena_print(request->arena, "\"%s\"", tag);
     if (!result->etag)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     result->kind = API_MEDIA;
     result->cache_control = "public, max-age=60";
     result->media_type = media_type;
     result->bytes = text;
     result->size = (size_t)(end - text);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status yaml_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status yaml_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     return contract_answer(request, result, request->api->contract_tags[0], "application/yaml",
                            api_openapi_yaml_text, api_openapi_yaml_text_end, err);
 }
 
-static enum api_status json_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status json_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     return contract_answer(request, result, request->api->contract_tags[1], "application/json",
                            api_openapi_json_text, api_openapi_json_text_end, err);

@@ -60,8 +60,8 @@ void api_page_begin(struct api_text *page, const char *title)
     api_page_put(page, "</style></head><body>\n<h1>%s</h1>\n", title);
 }
 
-enum api_status api_page_end(struct api_text *page, struct api_request *request,
-                             struct api_result *result, struct api_error *err)
+enum pe_status api_page_end(struct api_text *page, struct api_request *request,
+                            struct api_result *result, struct pe_error *err)
 {
     api_text_put(page, "</body></html>\n");
     result->kind = API_MEDIA;
@@ -70,5 +70,5 @@ enum api_status api_page_end(struct api_text *page, struct api_request *request,
                      "frame-ancestors 'none'";
     result->size = page->size;
     result->bytes = api_text_take(page, request->arena);
-    return result->bytes ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the page");
+    return result->bytes ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the page");
 }

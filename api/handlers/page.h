@@ -16,8 +16,8 @@ void api_page_put(struct api_text *page, const char *markup, const char *text);
 /* The head and the first heading. */
 void api_page_begin(struct api_text *page, const char *title);
 
-/* Ends the page and makes it the result. API_OUT_OF_MEMORY, for any part of it. */
-enum api_status api_page_end(struct api_text *page, struct api_request *request,
-                             struct api_result *result, struct api_error *err);
+/* Ends the page and makes it the result. PE_OUT_OF_MEMORY, for any part of it. */
+enum pe_status api_page_end(struct api_text *page, struct api_request *request,
+                            struct api_result *result, struct pe_error *err);
 
 #endif

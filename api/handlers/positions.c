@@ -65,8 +65,8 @@ static void outputs_set(struct state *state, struct api_result *result)
     result->work = pe_ids_work(spec);
 }
 
-static enum api_status ids_make(struct api_request *request, struct state *state,
-                                struct api_error *err)
+static enum pe_status ids_make(struct api_request *request, struct state *state,
+                               struct pe_error *err)
 {
     const struct pe_ids_spec *spec = &state->asked.spec;
     const size_t shape[] = {spec->model.axes, spec->rows, spec->count, sizeof(*state->ids)};
@@ -76,8 +76,8 @@ static enum api_status ids_make(struct api_request *request, struct state *state
         state->ids = api_arena_take(request->arena, size);
     state->deltas = api_arena_take(request->arena, (spec->rows + 1) * sizeof(*state->deltas));
     if (!state->ids || !state->deltas)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the ids");
-    return api_core(err, pe_ids_fill(spec, state->ids, state->deltas, request->work, &err->core));
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the ids");
+    return pe_ids_fill(spec, state->ids, state->deltas, request->work, err);
 }
 
 /* ---- a diagnosis ----------------------------------------------------------------------------- */
@@ -99,16 +99,16 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-static enum api_status ids_diagnose(struct api_request *request, struct state *state,
-                                    struct api_result *result, struct api_error *err)
+static enum pe_status ids_diagnose(struct api_request *request, struct state *state,
+                                   struct api_result *result, struct pe_error *err)
 {
     const struct api_positions_asked *asked = &state->asked;
     const struct pe_ids_slip_info *slip;
     struct pe_ids_finding finding;
 
     if (pe_ids_diagnose(&finding, &asked->spec, asked->posted, asked->posted_axes, request->work,
-                        &err->core))
-        return api_failed(err);
+                        err))
+        return err->status;
     slip = finding.slip;
     result->report = json_pack("{ss so so so sI sI so s[]}", "verdict",
                                finding.unequal == 0 ? "match"
@@ -119,22 +119,22 @@ static enum api_status ids_diagnose(struct api_request *request, struct state *s
                                text_or_null(slip ? slip->fix : NULL), "compared",
                                (json_int_t)finding.compared, "unequal", (json_int_t)finding.unequal,
                                "first", first_json(&asked->spec, &finding), "warnings");
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static enum api_status positions_open(struct api_request *request, struct api_result *result,
-                                      struct api_error *err)
+static enum pe_status positions_open(struct api_request *request, struct api_result *result,
+                                     struct pe_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for positions");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for positions");
     api_answer_params(request, &state->answer_params);
     if (api_positions_asked_read(request, &state->asked, &state->answer_params, err) ||
         api_answer_apply(request, &state->answer_params, result, err))
-        return api_failed(err);
+        return err->status;
     result->operation = result->file_stem = "positions";
     result->dtype = PE_I64;
     result->subject = "the positions";
@@ -143,18 +143,18 @@ static enum api_status positions_open(struct api_request *request, struct api_re
         outputs_set(state, result);
         result->warnings = json_array();
         return api_json_keep(request->arena, result->warnings)
-                   ? API_OK
-                   : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+                   ? PE_OK
+                   : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     }
     result->kind = API_REPORT;
     result->file_stem = NULL;
     result->cache_control = "no-store";
     result->work = pe_ids_diagnosis_work(&state->asked.spec);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status positions_prepare(struct api_request *request, struct api_result *result,
-                                         struct api_error *err)
+static enum pe_status positions_prepare(struct api_request *request, struct api_result *result,
+                                        struct pe_error *err)
 {
     struct state *state = result->state;
 

@@ -98,35 +98,35 @@ const struct pe_value *api_positions_value(const struct api_positions_reading *r
     return pe_param_value(&reading->asked->params, name);
 }
 
-enum api_status api_positions_no_memory(const struct api_positions_reading *reading)
+enum pe_status api_positions_no_memory(const struct api_positions_reading *reading)
 {
-    return api_fail(reading->err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
+    return pe_fail(reading->err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static enum api_status lists_read(struct api_positions_reading *reading)
+static enum pe_status lists_read(struct api_positions_reading *reading)
 {
     for (int i = 0; i < API_POSITIONS_LISTS; i++) {
         struct api_numbers *numbers = &reading->lists[i];
         if (api_numbers_read(reading->request, api_positions_names[i], numbers, reading->err))
-            return api_failed(reading->err);
+            return reading->err->status;
         if (numbers->object)
-            return api_fail(reading->err, API_INVALID, numbers->where, "%s is a list of numbers",
-                            api_positions_names[i]);
+            return pe_fail(reading->err, PE_INVALID, numbers->where, "%s is a list of numbers",
+                           api_positions_names[i]);
         for (size_t at = 0;
              i != API_POSITIONS_SECONDS && at < (numbers->given ? api_positions_count(numbers) : 0);
              at++)
             if (numbers->values[at] != floor(numbers->values[at]))
-                return api_fail(reading->err, API_INVALID, numbers->where,
-                                "%s holds whole numbers, got %.17g", api_positions_names[i],
-                                numbers->values[at]);
+                return pe_fail(reading->err, PE_INVALID, numbers->where,
+                               "%s holds whole numbers, got %.17g", api_positions_names[i],
+                               numbers->values[at]);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* A tensor of another name would be left out without a word. */
-static enum api_status tensors_check(const struct api_positions_reading *reading)
+static enum pe_status tensors_check(const struct api_positions_reading *reading)
 {
     for (size_t i = 0; i < reading->request->tensors_count; i++) {
         const char *name = reading->request->tensors[i].name;
@@ -136,13 +136,12 @@ static enum api_status tensors_check(const struct api_positions_reading *reading
                 strcmp(name, api_positions_names[list]) == 0 ||
                 (reading->lists[list].tensor && strcmp(name, reading->lists[list].tensor) == 0);
         if (!known)
-            return api_fail(
-                reading->err, API_UNKNOWN_PARAMETER, "parameter:tensors",
-                "there is no use for a tensor '%.60s'; tensor=NAME names that of an npy "
-                "file or raw bytes: %s",
-                name, own + strlen("tensors tensor "));
+            return pe_fail(reading->err, PE_UNKNOWN_PARAMETER, "parameter:tensors",
+                           "there is no use for a tensor '%.60s'; tensor=NAME names that of an npy "
+                           "file or raw bytes: %s",
+                           name, own + strlen("tensors tensor "));
     }
-    return API_OK;
+    return PE_OK;
 }
 
 static int64_t *whole_copy(struct api_positions_reading *reading, const double *values,
@@ -155,24 +154,23 @@ static int64_t *whole_copy(struct api_positions_reading *reading, const double *
     return copy;
 }
 
-static enum api_status grids_read(struct api_positions_reading *reading,
-                                  enum api_positions_list list, const int64_t **grids,
-                                  size_t *count)
+static enum pe_status grids_read(struct api_positions_reading *reading,
+                                 enum api_positions_list list, const int64_t **grids, size_t *count)
 {
     const struct api_numbers *numbers = api_positions_list(reading, list);
 
     if (!numbers)
-        return API_OK;
+        return PE_OK;
     if (numbers->columns != 3 || numbers->planes != 1)
-        return api_fail(reading->err, API_SHAPE_MISMATCH, numbers->where,
-                        "%s is [count, 3]: time, height and width of each grid",
-                        api_positions_names[list]);
+        return pe_fail(reading->err, PE_SHAPE_MISMATCH, numbers->where,
+                       "%s is [count, 3]: time, height and width of each grid",
+                       api_positions_names[list]);
     *count = numbers->rows;
     *grids = whole_copy(reading, numbers->values, 3 * *count);
-    return *grids ? API_OK : api_positions_no_memory(reading);
+    return *grids ? PE_OK : api_positions_no_memory(reading);
 }
 
-static enum api_status vision_read(struct api_positions_reading *reading)
+static enum pe_status vision_read(struct api_positions_reading *reading)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct api_numbers *seconds = api_positions_list(reading, API_POSITIONS_SECONDS);
@@ -180,25 +178,25 @@ static enum api_status vision_read(struct api_positions_reading *reading)
 
     if (grids_read(reading, API_POSITIONS_IMAGES, &spec->images, &spec->images_count) ||
         grids_read(reading, API_POSITIONS_VIDEOS, &spec->videos, &spec->videos_count))
-        return api_failed(reading->err);
+        return reading->err->status;
     if (seconds && api_positions_count(seconds) != spec->videos_count)
-        return api_fail(reading->err, API_SHAPE_MISMATCH, seconds->where,
-                        "second_per_grid_ts has %zu numbers, there are %zu videos",
-                        api_positions_count(seconds), spec->videos_count);
+        return pe_fail(reading->err, PE_SHAPE_MISMATCH, seconds->where,
+                       "second_per_grid_ts has %zu numbers, there are %zu videos",
+                       api_positions_count(seconds), spec->videos_count);
     spec->seconds = seconds ? seconds->values : NULL;
     if (!bounds)
-        return API_OK;
+        return PE_OK;
     spec->bounds_count = api_positions_count(bounds);
     spec->bounds = whole_copy(reading, bounds->values, spec->bounds_count);
     if (spec->bounds_count < 2)
-        return api_fail(reading->err, API_INVALID, bounds->where,
-                        "cu_seqlens is 0, where each sequence ends, and so the number of tokens");
-    return spec->bounds ? API_OK : api_positions_no_memory(reading);
+        return pe_fail(reading->err, PE_INVALID, bounds->where,
+                       "cu_seqlens is 0, where each sequence ends, and so the number of tokens");
+    return spec->bounds ? PE_OK : api_positions_no_memory(reading);
 }
 
 /* ---- the model and the chunk ----------------------------------------------------------------- */
 
-static enum api_status model_unknown(const struct api_positions_reading *reading, const char *text)
+static enum pe_status model_unknown(const struct api_positions_reading *reading, const char *text)
 {
     char names[400] = "";
     size_t used = 0;
@@ -206,12 +204,12 @@ static enum api_status model_unknown(const struct api_positions_reading *reading
     for (size_t i = 0; pe_ids_model_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
                                  pe_ids_model_at(i)->name);
-    return api_fail(reading->err, API_INVALID, "parameter:model_type",
-                    "positions of '%.40s' are not known; known: %s", text, names);
+    return pe_fail(reading->err, PE_INVALID, "parameter:model_type",
+                   "positions of '%.40s' are not known; known: %s", text, names);
 }
 
 /* "Qwen2.5-VL" is qwen2_5_vl. */
-static enum api_status model_read(struct api_positions_reading *reading)
+static enum pe_status model_read(struct api_positions_reading *reading)
 {
     struct pe_ids_model *model = &reading->asked->spec.model;
     const char *text = api_positions_value(reading, "model_type")->text;
@@ -226,19 +224,19 @@ static enum api_status model_read(struct api_positions_reading *reading)
     for (size_t i = 0; text[i] && i + 1 < sizeof(name); i++)
         name[i] = text[i] == '.' ? '_' : api_letter_fold(text[i]);
     if (pe_ids_model_refused(name))
-        return api_fail(reading->err, API_UNSUPPORTED, "parameter:model_type",
-                        "positions of %s are not counted here: %s", name,
-                        pe_ids_model_refused(name));
+        return pe_fail(reading->err, PE_UNSUPPORTED, "parameter:model_type",
+                       "positions of %s are not counted here: %s", name,
+                       pe_ids_model_refused(name));
     if (!pe_ids_model_find(name))
         return model_unknown(reading, text);
     *model = *pe_ids_model_find(name);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (api_positions_value(reading, numbers[i].name)->given)
             *numbers[i].number = (unsigned)api_positions_value(reading, numbers[i].name)->number;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status chunk_read(struct api_positions_reading *reading)
+static enum pe_status chunk_read(struct api_positions_reading *reading)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct pe_value *length = api_positions_value(reading, "chunk_length");
@@ -246,40 +244,40 @@ static enum api_status chunk_read(struct api_positions_reading *reading)
 
     spec->start = (size_t)pe_param_number(&reading->asked->params, "chunk_start");
     if (!length->given && !posted && spec->start > spec->tokens)
-        return api_fail(reading->err, API_MISSING, "parameter:chunk_length",
-                        "chunk_length is required behind the last of %zu tokens", spec->tokens);
+        return pe_fail(reading->err, PE_MISSING, "parameter:chunk_length",
+                       "chunk_length is required behind the last of %zu tokens", spec->tokens);
     spec->count = length->given ? (size_t)length->number
                   : posted      ? posted->columns
                                 : spec->tokens - spec->start;
-    return API_OK;
+    return PE_OK;
 }
 
 /* [count], [rows, count], [3, count] of one row, [3, rows, count]; or four, the first of which are
  * those of text. */
-static enum api_status posted_read(struct api_positions_reading *reading)
+static enum pe_status posted_read(struct api_positions_reading *reading)
 {
     struct api_positions_asked *asked = reading->asked;
     const struct api_numbers *posted = api_positions_list(reading, API_POSITIONS_POSTED);
     const struct pe_ids_spec *spec = &asked->spec;
 
     if (!posted)
-        return API_OK;
+        return PE_OK;
     const bool by_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == 3;
     const size_t planes = by_axes ? 3 : posted->planes, rows = by_axes ? 1 : posted->rows;
     const size_t skipped = planes == 4 ? rows * posted->columns : 0;
     if (rows != spec->rows || posted->columns != spec->count)
-        return api_fail(reading->err, API_SHAPE_MISMATCH, posted->where,
-                        "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
-                        posted->columns, spec->rows, spec->count);
+        return pe_fail(reading->err, PE_SHAPE_MISMATCH, posted->where,
+                       "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
+                       posted->columns, spec->rows, spec->count);
     asked->posted_axes = planes == 4 ? 3 : (unsigned)planes;
     asked->posted =
         whole_copy(reading, posted->values + skipped, api_positions_count(posted) - skipped);
-    return asked->posted ? API_OK : api_positions_no_memory(reading);
+    return asked->posted ? PE_OK : api_positions_no_memory(reading);
 }
 
-enum api_status api_positions_asked_read(struct api_request *request,
-                                         struct api_positions_asked *asked,
-                                         struct pe_params *answer_params, struct api_error *err)
+enum pe_status api_positions_asked_read(struct api_request *request,
+                                        struct api_positions_asked *asked,
+                                        struct pe_params *answer_params, struct pe_error *err)
 {
     struct pe_params *sets[] = {&asked->params, answer_params};
     struct api_positions_reading reading = {.request = request, .asked = asked, .err = err};
@@ -288,11 +286,11 @@ enum api_status api_positions_asked_read(struct api_request *request,
     pe_params_init(&asked->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     if (!api_params_keep(request->arena, &asked->params))
         return api_positions_no_memory(&reading);
-    if (api_bind(request, sets, 2, own, err) || pe_params_finish(&asked->params, &err->core) ||
+    if (api_bind(request, sets, 2, own, err) || pe_params_finish(&asked->params, err) ||
         model_read(&reading) || lists_read(&reading) || tensors_check(&reading) ||
         vision_read(&reading) || api_positions_tokens_read(&reading) || chunk_read(&reading) ||
         posted_read(&reading))
-        return api_failed(err);
+        return err->status;
     asked->spec.by_largest = pe_param_number(&asked->params, "continues") == 1;
-    return API_OK;
+    return PE_OK;
 }

@@ -15,9 +15,9 @@ struct api_positions_asked {
 };
 
 /* Binds `answer_params` too. */
-enum api_status api_positions_asked_read(struct api_request *request,
-                                         struct api_positions_asked *asked,
-                                         struct pe_params *answer_params, struct api_error *err);
+enum pe_status api_positions_asked_read(struct api_request *request,
+                                        struct api_positions_asked *asked,
+                                        struct pe_params *answer_params, struct pe_error *err);
 
 /* ---- between positions_read.c and positions_tokens.c ----------------------------------------- */
 
@@ -43,7 +43,7 @@ struct api_positions_reading {
     struct api_request *request;
     struct api_positions_asked *asked;
     struct api_numbers lists[API_POSITIONS_LISTS];
-    struct api_error *err;
+    struct pe_error *err;
 };
 
 /* NULL: it was not posted. */
@@ -52,9 +52,9 @@ const struct api_numbers *api_positions_list(const struct api_positions_reading 
 const struct pe_value *api_positions_value(const struct api_positions_reading *reading,
                                            const char *name);
 size_t api_positions_count(const struct api_numbers *numbers);
-enum api_status api_positions_no_memory(const struct api_positions_reading *reading);
+enum pe_status api_positions_no_memory(const struct api_positions_reading *reading);
 
 /* Sets rows, tokens, kinds and mask of the spec, whose model, grids and bounds are set. */
-enum api_status api_positions_tokens_read(struct api_positions_reading *reading);
+enum pe_status api_positions_tokens_read(struct api_positions_reading *reading);
 
 #endif

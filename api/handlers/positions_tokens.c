@@ -6,18 +6,18 @@
 
 /* How many tokens there are, which of them are text, and which are padding. */
 
-static enum api_status size_set(struct api_positions_reading *reading, const char *name,
-                                const char *where, size_t rows, size_t tokens)
+static enum pe_status size_set(struct api_positions_reading *reading, const char *name,
+                               const char *where, size_t rows, size_t tokens)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
 
     if (spec->rows > 0 && (spec->rows != rows || spec->tokens != tokens))
-        return api_fail(reading->err, API_SHAPE_MISMATCH, where,
-                        "%s has %zu rows of %zu tokens, another list has %zu of %zu", name, rows,
-                        tokens, spec->rows, spec->tokens);
+        return pe_fail(reading->err, PE_SHAPE_MISMATCH, where,
+                       "%s has %zu rows of %zu tokens, another list has %zu of %zu", name, rows,
+                       tokens, spec->rows, spec->tokens);
     spec->rows = rows;
     spec->tokens = tokens;
-    return API_OK;
+    return PE_OK;
 }
 
 static unsigned char *flags_take(struct api_positions_reading *reading)
@@ -27,8 +27,8 @@ static unsigned char *flags_take(struct api_positions_reading *reading)
     return api_arena_take(reading->request->arena, spec->rows * spec->tokens + 1);
 }
 
-static enum api_status lengths_read(struct api_positions_reading *reading,
-                                    const struct api_numbers *lengths)
+static enum pe_status lengths_read(struct api_positions_reading *reading,
+                                   const struct api_numbers *lengths)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct pe_value *side = api_positions_value(reading, "padding_side");
@@ -38,30 +38,30 @@ static enum api_status lengths_read(struct api_positions_reading *reading,
 
     for (size_t i = 0; i < api_positions_count(lengths); i++) {
         if (lengths->values[i] < 0)
-            return api_fail(reading->err, API_OUT_OF_RANGE, lengths->where, "a length is negative");
+            return pe_fail(reading->err, PE_OUT_OF_RANGE, lengths->where, "a length is negative");
         most = fmax(most, lengths->values[i]);
         differ |= lengths->values[i] != lengths->values[0];
     }
     if (size_set(reading, "lengths", lengths->where, api_positions_count(lengths), (size_t)most) ||
         !differ)
-        return api_failed(reading->err);
+        return reading->err->status;
     if (!side->given)
-        return api_fail(reading->err, API_MISSING, "parameter:padding_side",
-                        "padding_side is required where lengths differ: left or right");
+        return pe_fail(reading->err, PE_MISSING, "parameter:padding_side",
+                       "padding_side is required where lengths differ: left or right");
     if (spec->kinds || spec->mask)
-        return api_fail(reading->err, API_CONFLICT, lengths->where,
-                        "lengths stands for attention_mask; leave one of them out");
+        return pe_fail(reading->err, PE_CONFLICT, lengths->where,
+                       "lengths stands for attention_mask; leave one of them out");
     spec->mask = mask = flags_take(reading);
     for (size_t row = 0; mask && row < spec->rows; row++) {
         const size_t length = (size_t)lengths->values[row];
         memset(mask + row * spec->tokens + (side->number == 0 ? spec->tokens - length : 0), 1,
                length);
     }
-    return mask ? API_OK : api_positions_no_memory(reading);
+    return mask ? PE_OK : api_positions_no_memory(reading);
 }
 
 /* Of lists of tokens, else of what else is there. */
-static enum api_status sizes_read(struct api_positions_reading *reading)
+static enum pe_status sizes_read(struct api_positions_reading *reading)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct pe_value *length = api_positions_value(reading, "length");
@@ -72,11 +72,11 @@ static enum api_status sizes_read(struct api_positions_reading *reading)
         const struct api_numbers *list = api_positions_list(reading, (enum api_positions_list)i);
         if (list && size_set(reading, api_positions_names[i], list->where,
                              list->planes * list->rows, list->columns))
-            return api_failed(reading->err);
+            return reading->err->status;
     }
     if (length->given && size_set(reading, "length", "parameter:length",
                                   spec->rows > 0 ? spec->rows : 1, (size_t)length->number))
-        return api_failed(reading->err);
+        return reading->err->status;
     if (lengths)
         return lengths_read(reading, lengths);
     if (spec->rows == 0 && spec->bounds_count > 0)
@@ -85,13 +85,13 @@ static enum api_status sizes_read(struct api_positions_reading *reading)
     if (spec->rows == 0 && posted && !api_positions_value(reading, "chunk_start")->given)
         return size_set(reading, "position_ids", posted->where,
                         posted->rank == 1 ? 1 : posted->rows, posted->columns);
-    return spec->rows > 0 ? API_OK
-                          : api_fail(reading->err, API_MISSING, "parameter:length",
-                                     "length is required (or lengths, input_ids, "
-                                     "mm_token_type_ids, attention_mask, cu_seqlens)");
+    return spec->rows > 0 ? PE_OK
+                          : pe_fail(reading->err, PE_MISSING, "parameter:length",
+                                    "length is required (or lengths, input_ids, "
+                                    "mm_token_type_ids, attention_mask, cu_seqlens)");
 }
 
-static enum api_status kinds_read(struct api_positions_reading *reading)
+static enum pe_status kinds_read(struct api_positions_reading *reading)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct api_numbers *given = api_positions_list(reading, API_POSITIONS_KINDS),
@@ -103,43 +103,42 @@ static enum api_status kinds_read(struct api_positions_reading *reading)
 
     if (!given && (!ids || (!image->given && !video->given)))
         return spec->images_count + spec->videos_count == 0 || spec->model.axes == 1
-                   ? API_OK
-                   : api_fail(reading->err, API_MISSING, "parameter:mm_token_type_ids",
-                              "mm_token_type_ids says which tokens are of images (1) and videos "
-                              "(2); or input_ids with image_token_id, video_token_id");
+                   ? PE_OK
+                   : pe_fail(reading->err, PE_MISSING, "parameter:mm_token_type_ids",
+                             "mm_token_type_ids says which tokens are of images (1) and videos "
+                             "(2); or input_ids with image_token_id, video_token_id");
     spec->kinds = kinds = flags_take(reading);
     if (!kinds)
         return api_positions_no_memory(reading);
     for (size_t i = 0; i < spec->rows * spec->tokens; i++) {
         const double value = list->values[i];
         if (given && !(value >= 0 && value <= PE_IDS_VIDEO))
-            return api_fail(reading->err, API_INVALID, given->where,
-                            "a token is 0 (text), 1 (image) or 2 (video), got %.17g", value);
+            return pe_fail(reading->err, PE_INVALID, given->where,
+                           "a token is 0 (text), 1 (image) or 2 (video), got %.17g", value);
         kinds[i] = (unsigned char)(given                                    ? value
                                    : image->given && value == image->number ? PE_IDS_IMAGE
                                    : video->given && value == video->number ? PE_IDS_VIDEO
                                                                             : PE_IDS_TEXT);
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status mask_read(struct api_positions_reading *reading)
+static enum pe_status mask_read(struct api_positions_reading *reading)
 {
     struct pe_ids_spec *spec = &reading->asked->spec;
     const struct api_numbers *given = api_positions_list(reading, API_POSITIONS_MASK);
     unsigned char *mask;
 
     if (!given)
-        return API_OK;
+        return PE_OK;
     spec->mask = mask = flags_take(reading);
     for (size_t i = 0; mask && i < spec->rows * spec->tokens; i++)
         mask[i] = given->values[i] != 0;
-    return mask ? API_OK : api_positions_no_memory(reading);
+    return mask ? PE_OK : api_positions_no_memory(reading);
 }
 
-enum api_status api_positions_tokens_read(struct api_positions_reading *reading)
+enum pe_status api_positions_tokens_read(struct api_positions_reading *reading)
 {
-    return sizes_read(reading) || mask_read(reading) || kinds_read(reading)
-               ? api_failed(reading->err)
-               : API_OK;
+    return sizes_read(reading) || mask_read(reading) || kinds_read(reading) ? reading->err->status
+                                                                            : PE_OK;
 }

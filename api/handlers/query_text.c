@@ -92,9 +92,9 @@ void api_query_text_pair(struct api_text *url, const char *name, const char *val
 /* A longer one is of no use to most clients. */
 enum { URL_MAX = 2000 };
 
-enum api_status api_query_text_url(struct api_request *request, const char *path,
-                                   const struct pe_params *const *sets, size_t count,
-                                   enum pe_dtype dtype, const char **out, struct api_error *err)
+enum pe_status api_query_text_url(struct api_request *request, const char *path,
+                                  const struct pe_params *const *sets, size_t count,
+                                  enum pe_dtype dtype, const char **out, struct pe_error *err)
 {
     struct api_text url = {0};
 
@@ -102,11 +102,11 @@ enum api_status api_query_text_url(struct api_request *request, const char *path
     for (size_t i = 0; i < count; i++)
         if (!api_query_text_put(&url, sets[i], URL_MAX)) {
             api_text_free(&url);
-            return API_OK;
+            return PE_OK;
         }
     if (dtype != PE_F32)
         api_query_text_pair(&url, "dtype", pe_dtype_info(dtype)->name);
     api_query_text_pair(&url, "format", request->format->name);
     *out = api_text_take(&url, request->arena);
-    return *out ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return *out ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
 }

@@ -18,8 +18,8 @@ void api_query_text_pair(struct api_text *url, const char *name, const char *val
 
 /* The URL whose GET is answered with the same body: a path, parameters that were given, dtype and
  * the format of the request. NULL: api_query_text_put was false. Fails where memory is short. */
-enum api_status api_query_text_url(struct api_request *request, const char *path,
-                                   const struct pe_params *const *sets, size_t count,
-                                   enum pe_dtype dtype, const char **out, struct api_error *err);
+enum pe_status api_query_text_url(struct api_request *request, const char *path,
+                                  const struct pe_params *const *sets, size_t count,
+                                  enum pe_dtype dtype, const char **out, struct pe_error *err);
 
 #endif

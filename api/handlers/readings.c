@@ -9,26 +9,26 @@
  * ELEMENTS_MAX elements; but ROWS_MIN at least. */
 enum { ROWS_MAX = 256, ROWS_MIN = 16, ELEMENTS_MAX = 1 << 14 };
 
-enum api_status api_readings_no_memory(struct api_error *err)
+enum pe_status api_readings_no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
 }
 
-enum api_status api_readings_refuse(const char *name, const char *expected, struct api_error *err)
+enum pe_status api_readings_refuse(const char *name, const char *expected, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", name);
-    return api_fail(err, API_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
+    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
 }
 
-static enum api_status pairs_refuse(const char *name, size_t pairs, struct api_error *err)
+static enum pe_status pairs_refuse(const char *name, size_t pairs, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", name);
-    return api_fail(err, API_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
-                    PE_SAMPLE_PAIRS_MAX, name, pairs);
+    return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                   PE_SAMPLE_PAIRS_MAX, name, pairs);
 }
 
 double *api_readings_room(const struct api_readings *readings, size_t count)
@@ -36,8 +36,8 @@ double *api_readings_room(const struct api_readings *readings, size_t count)
     return api_arena_take(readings->request->arena, (count + 1) * sizeof(double));
 }
 
-enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
-                                     size_t at, double *out, struct api_error *err)
+enum pe_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
+                                    size_t at, double *out, struct pe_error *err)
 {
     const enum pe_dtype dtype = tensor->tensor.dtype;
     struct api_grain *grain = &readings->grain;
@@ -46,14 +46,14 @@ enum api_status api_readings_element(struct api_readings *readings, const struct
     pe_to_f64(out, (const char *)tensor->tensor.data + at * pe_dtype_info(dtype)->size, dtype, 1);
     if (!isfinite(*out)) {
         snprintf(where, sizeof(where), "tensor:%s", tensor->name);
-        return api_fail(err, API_INVALID, where,
-                        "%s has an element that is not finite, at index %zu", tensor->name, at);
+        return pe_fail(err, PE_INVALID, where, "%s has an element that is not finite, at index %zu",
+                       tensor->name, at);
     }
     grain->told = grain->told || (*out != 0 && fabs(*out) != 1);
     for (int narrow = (int)dtype + 1; narrow <= PE_BF16; narrow++)
         grain->lost[narrow] =
             grain->lost[narrow] || pe_round_to(*out, (enum pe_dtype)narrow) != *out;
-    return API_OK;
+    return PE_OK;
 }
 
 enum pe_dtype api_readings_precision(const struct api_grain *grain, enum pe_dtype dtype)
@@ -115,8 +115,8 @@ static double position_of(const struct pe_positions *all, size_t axis, size_t ro
 }
 
 /* Positions of all batch rows, one behind the other, from those of each. */
-static enum api_status batch_expand(struct api_readings *readings, const struct api_sheet *sheet,
-                                    const struct pe_positions *of, struct api_error *err)
+static enum pe_status batch_expand(struct api_readings *readings, const struct api_sheet *sheet,
+                                   const struct pe_positions *of, struct pe_error *err)
 {
     const size_t axes = of->axes > 1 ? of->axes : 1, total = sheet->batch * sheet->sequence;
     double *values;
@@ -125,7 +125,7 @@ static enum api_status batch_expand(struct api_readings *readings, const struct 
     readings->all.count = total;
     readings->all.batch = 1;
     if (sheet->batch == 1 || of->batch == sheet->batch)
-        return API_OK;
+        return PE_OK;
     values = api_readings_room(readings, axes * total);
     if (!values)
         return api_readings_no_memory(err);
@@ -133,24 +133,24 @@ static enum api_status batch_expand(struct api_readings *readings, const struct 
         for (size_t row = 0; row < total; row++)
             values[axis * total + row] = position_of(of, axis, row % sheet->sequence);
     readings->all.values = values;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status positions_check(const struct pe_positions *all, struct api_error *err)
+static enum pe_status positions_check(const struct pe_positions *all, struct pe_error *err)
 {
     const size_t axes = all->axes > 1 ? all->axes : 1, count = axes * all->count;
 
     for (size_t i = 0; i < count; i = all->values || i + 1 == count ? i + 1 : count - 1)
         if (!(fabs(position_of(all, 0, i)) <= 0x1p53 - 1))
-            return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
-                            "positions must be within +-(2^53 - 1), got %.4g",
-                            position_of(all, 0, i));
-    return API_OK;
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                           "positions must be within +-(2^53 - 1), got %.4g",
+                           position_of(all, 0, i));
+    return PE_OK;
 }
 
 /* Which of `total` rows are looked at closely. */
-static enum api_status rows_choose(struct api_readings *readings, const char *name, size_t total,
-                                   size_t pairs, struct api_error *err)
+static enum pe_status rows_choose(struct api_readings *readings, const char *name, size_t total,
+                                  size_t pairs, struct pe_error *err)
 {
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
@@ -164,31 +164,30 @@ static enum api_status rows_choose(struct api_readings *readings, const char *na
         return api_readings_no_memory(err);
     for (size_t i = 0; i < readings->rows_count; i++)
         readings->rows[i] = row_of(i, readings->rows_count, total);
-    return API_OK;
+    return PE_OK;
 }
 
 /* The positions of the rows that are chosen, of those of all rows. */
-static enum api_status positions_choose(const struct api_readings *readings,
-                                        const struct pe_positions *all, const double **chosen,
-                                        struct api_error *err)
+static enum pe_status positions_choose(const struct api_readings *readings,
+                                       const struct pe_positions *all, const double **chosen,
+                                       struct pe_error *err)
 {
     const size_t count = (all->axes > 1 ? all->axes : 1) * readings->rows_count;
     double *positions;
 
     if (positions_check(all, err))
-        return api_failed(err);
+        return err->status;
     *chosen = positions = api_readings_room(readings, count);
     if (!positions)
         return api_readings_no_memory(err);
     for (size_t i = 0; i < count; i++)
         positions[i] =
             position_of(all, i / readings->rows_count, readings->rows[i % readings->rows_count]);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_readings_rows(struct api_readings *readings, const char *name,
-                                  const struct api_sheet *sheet, size_t pairs,
-                                  struct api_error *err)
+enum pe_status api_readings_rows(struct api_readings *readings, const char *name,
+                                 const struct api_sheet *sheet, size_t pairs, struct pe_error *err)
 {
     const struct pe_axes axes = {sheet->batch, 1, sheet->sequence, 1, 2 * pairs};
     struct pe_positions positions;
@@ -198,16 +197,16 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
                                   err) ||
                    batch_expand(readings, sheet, &positions, err) ||
                    positions_choose(readings, &readings->all, &readings->positions, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
 /* ---- batch rows, each by itself -------------------------------------------------------------- */
 
 /* The positions of one batch row of several. */
-static enum api_status batch_row_of(const struct api_readings *readings,
-                                    const struct pe_positions *of, size_t row,
-                                    struct pe_positions *its, struct api_error *err)
+static enum pe_status batch_row_of(const struct api_readings *readings,
+                                   const struct pe_positions *of, size_t row,
+                                   struct pe_positions *its, struct pe_error *err)
 {
     const size_t axes = of->axes > 1 ? of->axes : 1;
     double *values;
@@ -215,10 +214,10 @@ static enum api_status batch_row_of(const struct api_readings *readings,
     *its = *of;
     its->batch = 1;
     if (of->batch <= 1)
-        return API_OK;
+        return PE_OK;
     its->values = of->values + row * of->count;
     if (axes == 1)
-        return API_OK;
+        return PE_OK;
     values = api_readings_room(readings, axes * of->count);
     if (!values)
         return api_readings_no_memory(err);
@@ -226,12 +225,12 @@ static enum api_status batch_row_of(const struct api_readings *readings,
         memcpy(values + axis * of->count, of->values + (axis * of->batch + row) * of->count,
                of->count * sizeof(*values));
     its->values = values;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_readings_batch(struct api_readings *readings, const char *name,
-                                   const struct api_sheet *sheet, size_t pairs,
-                                   struct api_batch_places *batch, struct api_error *err)
+enum pe_status api_readings_batch(struct api_readings *readings, const char *name,
+                                  const struct api_sheet *sheet, size_t pairs,
+                                  struct api_batch_places *batch, struct pe_error *err)
 {
     /* One list of positions, or of the ends of sequences, is that of every batch row. */
     const bool is_one = readings->places->numbers.rank < 2;
@@ -240,7 +239,7 @@ enum api_status api_readings_batch(struct api_readings *readings, const char *na
 
     if (rows_choose(readings, name, sheet->sequence, pairs, err) ||
         api_places_fit(readings->request, readings->places, &axes, name, &all, err))
-        return api_failed(err);
+        return err->status;
     batch->count = all.batch > 1 ? all.batch : 1;
     batch->rows = (struct api_row_places *)(void *)api_arena_room(
         readings->request->arena, batch->count * sizeof(*batch->rows));
@@ -249,8 +248,8 @@ enum api_status api_readings_batch(struct api_readings *readings, const char *na
     for (size_t row = 0; row < batch->count; row++)
         if (batch_row_of(readings, &all, row, &batch->rows[row].all, err) ||
             positions_choose(readings, &batch->rows[row].all, &batch->rows[row].chosen, err))
-            return api_failed(err);
-    return API_OK;
+            return err->status;
+    return PE_OK;
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
@@ -292,9 +291,9 @@ static bool repeats(const struct pe_tensor *tensor, size_t rows, size_t width, b
     return differs && width % 2 == 0;
 }
 
-static enum api_status columns_read(struct api_readings *readings, struct pe_sample *reading,
-                                    bool is_sin, const struct api_tensor *tensor, size_t width,
-                                    struct api_columns columns, struct api_error *err)
+static enum pe_status columns_read(struct api_readings *readings, struct pe_sample *reading,
+                                   bool is_sin, const struct api_tensor *tensor, size_t width,
+                                   struct api_columns columns, struct pe_error *err)
 {
     const size_t pairs = reading->pairs;
     double *values = api_readings_room(readings, readings->rows_count * pairs);
@@ -308,16 +307,16 @@ static enum api_status columns_read(struct api_readings *readings, struct pe_sam
             api_readings_element(readings, tensor,
                                  row * width + columns.first + pair * columns.step, &values[i],
                                  err))
-            return api_failed(err);
+            return err->status;
     }
     *(is_sin ? &reading->sin : &reading->cos) = values;
     api_readings_all(readings, reading, is_sin, tensor, width, columns);
-    return API_OK;
+    return PE_OK;
 }
 
 /* One column a pair; or two, as both layouts keep them. */
-static enum api_status tables_read(struct api_readings *readings, const struct api_tensor *cos,
-                                   const struct api_tensor *sin, struct api_error *err)
+static enum pe_status tables_read(struct api_readings *readings, const struct api_tensor *cos,
+                                  const struct api_tensor *sin, struct pe_error *err)
 {
     const struct api_tensor *any = cos ? cos : sin;
     const size_t known = readings->expected ? pe_scheme_pairs(readings->expected) : 0;
@@ -343,17 +342,17 @@ static enum api_status tables_read(struct api_readings *readings, const struct a
             (struct api_columns){0, half || both ? 1 : 2, width / 2, half || both ? width / 2 : 1};
     }
     if (api_readings_rows(readings, any->name, &sheet, columns.count, err))
-        return api_failed(err);
+        return err->status;
     reading = api_readings_add(readings, layout, columns.count, any->tensor.dtype);
     return (cos && columns_read(readings, reading, false, cos, width, columns, err)) ||
                    (sin && columns_read(readings, reading, true, sin, width, columns, err))
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
 /* Real and imaginary parts side by side, [positions, pairs, 2]. */
-static enum api_status complex_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                    struct api_error *err)
+static enum pe_status complex_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                   struct pe_error *err)
 {
     struct pe_sample *reading;
     struct api_sheet sheet;
@@ -363,20 +362,20 @@ static enum api_status complex_read(struct api_readings *readings, const struct 
                                    err);
     const size_t pairs = sheet.width;
     if (api_readings_rows(readings, tensor->name, &sheet, pairs, err))
-        return api_failed(err);
+        return err->status;
     reading = api_readings_add(readings, NULL, pairs, tensor->tensor.dtype);
     return columns_read(readings, reading, false, tensor, 2 * pairs,
                         (struct api_columns){0, 2, pairs, 0}, err) ||
                    columns_read(readings, reading, true, tensor, 2 * pairs,
                                 (struct api_columns){1, 2, pairs, 0}, err)
-               ? api_failed(err)
-               : API_OK;
+               ? err->status
+               : PE_OK;
 }
 
 /* Sines and cosines in the four orders that are in use. An odd width is that of the next even one
  * without its last column, or that of the one before with a column of zeros. */
-static enum api_status absolute_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                     struct api_error *err)
+static enum pe_status absolute_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                    struct pe_error *err)
 {
     static const char *const layouts[] = {
         "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
@@ -392,7 +391,7 @@ static enum api_status absolute_read(struct api_readings *readings, const struct
                 ? width / 2
                 : (width + 1) / 2;
     if (api_readings_rows(readings, tensor->name, &sheet, pairs, err))
-        return api_failed(err);
+        return err->status;
     for (size_t way = 0; way < API_READINGS_MAX; way++) {
         const size_t step = way % 2 == 1 ? 1 : 2, second = way % 2 == 1 ? pairs : 1;
         const struct api_columns one = {0, step, pairs, 0},
@@ -404,13 +403,13 @@ static enum api_status absolute_read(struct api_readings *readings, const struct
         reading->absolute = true;
         if (columns_read(readings, reading, true, tensor, width, way < 2 ? one : two, err) ||
             columns_read(readings, reading, false, tensor, width, way < 2 ? two : one, err))
-            return api_failed(err);
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status frequencies_read(struct api_readings *readings,
-                                        const struct api_tensor *tensor, struct api_error *err)
+static enum pe_status frequencies_read(struct api_readings *readings,
+                                       const struct api_tensor *tensor, struct pe_error *err)
 {
     const size_t pairs = tensor->tensor.rank == 1 ? tensor->tensor.shape[0] : 0;
     double *values;
@@ -424,9 +423,9 @@ static enum api_status frequencies_read(struct api_readings *readings,
         return api_readings_no_memory(err);
     for (size_t i = 0; i < pairs; i++)
         if (api_readings_element(readings, tensor, i, &values[i], err))
-            return api_failed(err);
+            return err->status;
     api_readings_add(readings, NULL, pairs, tensor->tensor.dtype)->frequencies = values;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -455,7 +454,7 @@ size_t api_readings_dim(struct api_request *request)
                : 2 * sheet.width;
 }
 
-enum api_status api_readings_check(struct api_request *request, struct api_error *err)
+enum pe_status api_readings_check(struct api_request *request, struct pe_error *err)
 {
     static const char *const kinds[][2] = {
         {"cos", "sin"}, {"table"}, {"freqs_cis"}, {"inv_freq"}, {"q", "q_rotated"}};
@@ -465,13 +464,13 @@ enum api_status api_readings_check(struct api_request *request, struct api_error
         found += api_request_tensor(request, kinds[i][0]) ||
                  (kinds[i][1] && api_request_tensor(request, kinds[i][1]));
     if (found == 1)
-        return API_OK;
-    return api_fail(err, found ? API_CONFLICT : API_MISSING, "parameter:tensors",
-                    "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
-                    "inv_freq, or q with q_rotated");
+        return PE_OK;
+    return pe_fail(err, found ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
+                   "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
+                   "inv_freq, or q with q_rotated");
 }
 
-static enum api_status kind_read(struct api_readings *readings, struct api_error *err)
+static enum pe_status kind_read(struct api_readings *readings, struct pe_error *err)
 {
     struct api_request *request = readings->request;
     const struct api_tensor *cos = api_request_tensor(request, "cos");
@@ -491,12 +490,12 @@ static enum api_status kind_read(struct api_readings *readings, struct api_error
                                            api_request_tensor(request, "q_rotated"), err);
 }
 
-enum api_status api_readings_make(struct api_readings *readings, struct api_error *err)
+enum pe_status api_readings_make(struct api_readings *readings, struct pe_error *err)
 {
     if (kind_read(readings, err))
-        return api_failed(err);
+        return err->status;
     for (size_t i = 0; i < readings->count; i++)
         readings->list[i].precision =
             api_readings_precision(&readings->grain, readings->list[i].dtype);
-    return API_OK;
+    return PE_OK;
 }

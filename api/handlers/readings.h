@@ -84,12 +84,12 @@ struct api_readings {
     struct api_tokens tokens_of[API_READINGS_MAX];
 };
 
-/* Is one thing posted, and no more? API_MISSING, API_CONFLICT. */
-enum api_status api_readings_check(struct api_request *request, struct api_error *err);
+/* Is one thing posted, and no more? PE_MISSING, PE_CONFLICT. */
+enum pe_status api_readings_check(struct api_request *request, struct pe_error *err);
 
 /* Finds the tensors that it knows (cos, sin, freqs_cis, table, inv_freq, q and q_rotated) and reads
  * them; `expected` is not looked at any deeper than its widths. */
-enum api_status api_readings_make(struct api_readings *readings, struct api_error *err);
+enum pe_status api_readings_make(struct api_readings *readings, struct pe_error *err);
 
 /* The width of a head, or of a row, that is told by the tensors; 0: it is not. */
 size_t api_readings_dim(struct api_request *request);
@@ -100,8 +100,8 @@ size_t api_readings_rows_of(size_t total, size_t pairs);
 /* ---- among the files of readings ------------------------------------------------------------ */
 
 /* "tensor:NAME must be ...". */
-enum api_status api_readings_refuse(const char *name, const char *expected, struct api_error *err);
-enum api_status api_readings_no_memory(struct api_error *err);
+enum pe_status api_readings_refuse(const char *name, const char *expected, struct pe_error *err);
+enum pe_status api_readings_no_memory(struct pe_error *err);
 
 double *api_readings_room(const struct api_readings *readings, size_t count);
 
@@ -112,17 +112,16 @@ struct api_sheet {
 };
 
 /* Chooses the rows to look at, and finds their positions. */
-enum api_status api_readings_rows(struct api_readings *readings, const char *name,
-                                  const struct api_sheet *sheet, size_t pairs,
-                                  struct api_error *err);
+enum pe_status api_readings_rows(struct api_readings *readings, const char *name,
+                                 const struct api_sheet *sheet, size_t pairs, struct pe_error *err);
 /* The same of the rows of one batch row, with the positions of each. */
-enum api_status api_readings_batch(struct api_readings *readings, const char *name,
-                                   const struct api_sheet *sheet, size_t pairs,
-                                   struct api_batch_places *batch, struct api_error *err);
+enum pe_status api_readings_batch(struct api_readings *readings, const char *name,
+                                  const struct api_sheet *sheet, size_t pairs,
+                                  struct api_batch_places *batch, struct pe_error *err);
 
 /* One element, which must be finite; noted in the grain. */
-enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
-                                     size_t at, double *out, struct api_error *err);
+enum pe_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
+                                    size_t at, double *out, struct pe_error *err);
 
 /* The coarsest dtype that holds every value: that is how they were rounded, whatever dtype they are
  * in now. */
@@ -153,7 +152,7 @@ struct pe_sample *api_readings_add(struct api_readings *readings, const char *la
                                    enum pe_dtype dtype);
 
 /* q and q_rotated. */
-enum api_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
-                                     const struct api_tensor *after, struct api_error *err);
+enum pe_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
+                                    const struct api_tensor *after, struct pe_error *err);
 
 #endif

@@ -19,29 +19,29 @@ struct api_heads api_cell_heads(const struct kv_axes *axes, size_t cell)
     return heads;
 }
 
-enum api_status api_cell_room_take(const struct api_readings *readings, size_t head_dim,
-                                   struct api_cell_room *room, struct api_error *err)
+enum pe_status api_cell_room_take(const struct api_readings *readings, size_t head_dim,
+                                  struct api_cell_room *room, struct pe_error *err)
 {
     const size_t count = readings->rows_count * ((head_dim + 1) / 2);
 
     room->cos = api_readings_room(readings, count);
     room->sin = api_readings_room(readings, count);
     room->weight = api_readings_room(readings, count);
-    return room->cos && room->sin && room->weight ? API_OK : api_readings_no_memory(err);
+    return room->cos && room->sin && room->weight ? PE_OK : api_readings_no_memory(err);
 }
 
-enum api_status api_cell_take(const struct api_readings *readings, struct api_cell *cell,
-                              struct api_error *err)
+enum pe_status api_cell_take(const struct api_readings *readings, struct api_cell *cell,
+                             struct pe_error *err)
 {
     cell->changes = api_readings_room(readings, cell->head_dim);
     cell->squares = api_readings_room(readings, cell->head_dim);
-    return cell->changes && cell->squares ? API_OK : api_readings_no_memory(err);
+    return cell->changes && cell->squares ? PE_OK : api_readings_no_memory(err);
 }
 
 /* ---- the tokens that are chosen -------------------------------------------------------------- */
 
-enum api_status api_cell_look(const struct api_readings *readings, struct api_cell *cell,
-                              struct api_error *err)
+enum pe_status api_cell_look(const struct api_readings *readings, struct api_cell *cell,
+                             struct pe_error *err)
 {
     struct api_readings before = {.request = readings->request}, after = before;
 
@@ -53,13 +53,13 @@ enum api_status api_cell_look(const struct api_readings *readings, struct api_ce
             double x, y;
             if (api_readings_element(&before, cell->before, at + j, &x, err) ||
                 api_readings_element(&after, cell->after, at + j, &y, err))
-                return api_failed(err);
+                return err->status;
             cell->changes[j] += (y - x) * (y - x);
             cell->squares[j] += x * x;
         }
     }
     cell->grain = after.grain;
-    return API_OK;
+    return PE_OK;
 }
 
 bool api_cell_is_empty(const struct api_cell *cell)
@@ -175,19 +175,19 @@ static size_t apart_at(const struct api_cell *cell, size_t at, double *before, d
     return SIZE_MAX;
 }
 
-enum api_status api_cell_compare(const struct api_cell *cell, size_t tokens, struct pe_work *work,
-                                 struct pe_bad_rows *bad, struct api_error *err)
+enum pe_status api_cell_compare(const struct api_cell *cell, size_t tokens, struct pe_work *work,
+                                struct pe_bad_rows *bad, struct pe_error *err)
 {
     *bad = (struct pe_bad_rows){0};
     for (size_t token = 0; token < tokens; token++) {
         size_t column;
         double before = 0, after = 0;
-        if (token % PIECE == 0 && pe_work_check(work, &err->core))
-            return api_failed(err);
+        if (token % PIECE == 0 && pe_work_check(work, err))
+            return err->status;
         column = apart_at(cell, api_heads_element(&cell->heads, 0, token), &before, &after);
         if (column != SIZE_MAX && bad->count++ == 0)
             *bad = (struct pe_bad_rows){
                 .count = 1, .row = token, .pair = column, .seen = after, .predicted = before};
     }
-    return API_OK;
+    return PE_OK;
 }

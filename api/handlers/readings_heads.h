@@ -25,15 +25,15 @@ struct api_cell_room {
 struct api_heads api_cell_heads(const struct kv_axes *axes, size_t cell);
 
 /* Rooms of the arena of `readings`, whose rows are chosen. */
-enum api_status api_cell_room_take(const struct api_readings *readings, size_t head_dim,
-                                   struct api_cell_room *room, struct api_error *err);
-enum api_status api_cell_take(const struct api_readings *readings, struct api_cell *cell,
-                              struct api_error *err);
+enum pe_status api_cell_room_take(const struct api_readings *readings, size_t head_dim,
+                                  struct api_cell_room *room, struct pe_error *err);
+enum pe_status api_cell_take(const struct api_readings *readings, struct api_cell *cell,
+                             struct pe_error *err);
 
-/* Looks at the elements of the tokens that are chosen. API_INVALID: one is not finite. Any thread
+/* Looks at the elements of the tokens that are chosen. PE_INVALID: one is not finite. Any thread
  * for cells of its own. */
-enum api_status api_cell_look(const struct api_readings *readings, struct api_cell *cell,
-                              struct api_error *err);
+enum pe_status api_cell_look(const struct api_readings *readings, struct api_cell *cell,
+                             struct pe_error *err);
 /* Is there nothing but zeros? */
 bool api_cell_is_empty(const struct api_cell *cell);
 /* Does more than noise change behind a width? */
@@ -49,7 +49,7 @@ void api_cell_read(const struct api_readings *readings, const struct api_cell *c
 
 /* How many tokens have an element that is not the same before and after, of all of them, and the
  * first one: none of those that do not rotate has. Any thread. */
-enum api_status api_cell_compare(const struct api_cell *cell, size_t tokens, struct pe_work *work,
-                                 struct pe_bad_rows *bad, struct api_error *err);
+enum pe_status api_cell_compare(const struct api_cell *cell, size_t tokens, struct pe_work *work,
+                                struct pe_bad_rows *bad, struct pe_error *err);
 
 #endif

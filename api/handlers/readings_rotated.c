@@ -40,8 +40,8 @@ static struct api_heads heads_of(const struct pe_axes *axes)
 }
 
 /* Reads the tokens that were chosen, of any batch row. */
-static enum api_status tokens_read(struct api_readings *readings, struct before_after *pair,
-                                   struct api_error *err)
+static enum pe_status tokens_read(struct api_readings *readings, struct before_after *pair,
+                                  struct pe_error *err)
 {
     const struct pe_axes *axes = &pair->axes;
     const size_t all = axes->heads_outer * axes->heads_inner, d = axes->head_dim;
@@ -58,13 +58,13 @@ static enum api_status tokens_read(struct api_readings *readings, struct before_
         const struct api_grain grain = readings->grain;
         for (size_t j = 0; j < d; j++)
             if (api_readings_element(readings, pair->before, at + j, &pair->x[i * d + j], err))
-                return api_failed(err);
+                return err->status;
         readings->grain = grain; /* what rotated tells how it was rounded, not what went in */
         for (size_t j = 0; j < d; j++)
             if (api_readings_element(readings, pair->after, at + j, &pair->y[i * d + j], err))
-                return api_failed(err);
+                return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* The elements behind the last that any token changed pass through. */
@@ -115,8 +115,8 @@ static void turn_fit(const struct before_after *pair, size_t row, size_t first, 
     *sin = *weight > 0 ? imaginary / *weight : NAN;
 }
 
-static enum api_status layout_read(struct api_readings *readings, const struct before_after *pair,
-                                   bool half, struct api_error *err)
+static enum pe_status layout_read(struct api_readings *readings, const struct before_after *pair,
+                                  bool half, struct pe_error *err)
 {
     const size_t pairs = pair->width / 2, count = readings->rows_count * pairs;
     struct pe_sample *reading =
@@ -151,11 +151,11 @@ static enum api_status layout_read(struct api_readings *readings, const struct b
     reading->cos = cos;
     reading->sin = sin;
     reading->weight = weight;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status shapes_check(struct api_readings *readings, struct before_after *pair,
-                                    struct api_error *err)
+static enum pe_status shapes_check(struct api_readings *readings, struct before_after *pair,
+                                   struct pe_error *err)
 {
     const struct pe_tensor *before = &pair->before->tensor, *after = &pair->after->tensor;
     size_t elements;
@@ -164,30 +164,30 @@ static enum api_status shapes_check(struct api_readings *readings, struct before
         memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
         return api_readings_refuse("q_rotated", "of the shape of q", err);
     if (pe_axes_parse(&pair->axes, readings->axes, before,
-                      readings->expected ? pe_scheme_head_dim(readings->expected) : 0, &err->core))
-        return api_failed(err);
+                      readings->expected ? pe_scheme_head_dim(readings->expected) : 0, err))
+        return err->status;
     pe_shape_elements(before->shape, before->rank, &elements);
     return pair->axes.head_dim < 2 || elements == 0
                ? api_readings_refuse("q", "of one token and of heads of two elements at least", err)
-               : API_OK;
+               : PE_OK;
 }
 
-enum api_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
-                                     const struct api_tensor *after, struct api_error *err)
+enum pe_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
+                                    const struct api_tensor *after, struct pe_error *err)
 {
     struct before_after pair = {.before = before, .after = after};
     size_t seen, asked;
     double rms;
 
     if (!before || !after)
-        return api_fail(err, API_MISSING, before ? "tensor:q_rotated" : "tensor:q",
-                        "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
+        return pe_fail(err, PE_MISSING, before ? "tensor:q_rotated" : "tensor:q",
+                       "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
     if (shapes_check(readings, &pair, err) ||
         api_readings_rows(readings, before->name,
                           &(struct api_sheet){pair.axes.batch, pair.axes.sequence, 0},
                           (pair.axes.head_dim + 1) / 2, err) ||
         tokens_read(readings, &pair, err))
-        return api_failed(err);
+        return err->status;
     seen = width_measure(readings, &pair);
     asked = readings->expected ? pe_scheme_rotary_dim(readings->expected) : seen;
     pair.width = seen > asked && changes_behind(readings, &pair, asked, &rms) ? seen : asked;
@@ -198,7 +198,7 @@ enum api_status api_readings_rotated(struct api_readings *readings, const struct
     /* Of a single pair both layouts are one. */
     if ((pair.width > 2 || !readings->layout || strcmp(readings->layout, "half") == 0) &&
         layout_read(readings, &pair, true, err))
-        return api_failed(err);
+        return err->status;
     return pair.width > 2 || readings->count == 0 ? layout_read(readings, &pair, false, err)
-                                                  : API_OK;
+                                                  : PE_OK;
 }

@@ -76,24 +76,24 @@ static void beyond_warn(const struct rotation_state *state, struct api_result *r
             }
 }
 
-static enum api_status result_describe(const struct rotation_state *state,
-                                       struct api_result *result, struct api_error *err)
+static enum pe_status result_describe(const struct rotation_state *state, struct api_result *result,
+                                      struct pe_error *err)
 {
     if (api_function_describe(state->request, result, state->scheme,
                               api_layout_name(state->asked.spec.output_layout), err))
-        return api_failed(err);
+        return err->status;
     if (state->asked.from)
         warnings_join(state, result->warnings);
     beyond_warn(state, result);
     if (state->asked.spec.cos)
         json_array_append_new(result->warnings,
                               json_string("cos and sin were given: base and scaling took no part"));
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- before the work ------------------------------------------------------------------------- */
 
-static enum api_status schemes_open(struct rotation_state *state, struct api_error *err)
+static enum pe_status schemes_open(struct rotation_state *state, struct pe_error *err)
 {
     struct rotation_asked *asked = &state->asked;
 
@@ -101,22 +101,22 @@ static enum api_status schemes_open(struct rotation_state *state, struct api_err
                         state->request->work, &state->scheme, err) ||
         (asked->from && api_scheme_open(asked->from_config, asked->from, &asked->from_params,
                                         state->request->work, &state->from_scheme, err)))
-        return api_failed(err);
+        return err->status;
     asked->spec.scheme = state->scheme;
     asked->undo_spec.scheme = state->from_scheme;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status cos_check(const struct rotation_state *state, struct api_error *err)
+static enum pe_status cos_check(const struct rotation_state *state, struct pe_error *err)
 {
     const struct pe_tensor *cos = state->asked.spec.cos;
 
     if (!cos || pe_scheme_rotary_dim(state->scheme) == 2 * cos->shape[1])
-        return API_OK;
-    return api_fail(err, API_SHAPE_MISMATCH, "tensor:cos",
-                    "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
-                    cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
-                    pe_scheme_rotary_dim(state->scheme));
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
+                   "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
+                   cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
+                   pe_scheme_rotary_dim(state->scheme));
 }
 
 static void result_set(struct rotation_state *state, struct api_result *result)
@@ -131,35 +131,35 @@ static void result_set(struct rotation_state *state, struct api_result *result)
     result->dtype = state->entries[0].out;
 }
 
-static enum api_status rotation_open(struct api_request *request, struct api_result *result,
-                                     struct api_error *err)
+static enum pe_status rotation_open(struct api_request *request, struct api_result *result,
+                                    struct pe_error *err)
 {
     struct rotation_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
     state->request = request;
     if (rotation_asked_read(request, &state->asked, err) ||
         api_answer_apply(request, &state->asked.answer_params, result, err) ||
         rotation_tensors_read(state, err) || schemes_open(state, err) ||
         rotation_tensors_place(state, err) || cos_check(state, err) ||
         rotation_tensors_find(state, &result->at_hand, err))
-        return api_failed(err);
+        return err->status;
     result_set(state, result);
     return result_describe(state, result, err);
 }
 
-static enum api_status rotation_prepare(struct api_request *request, struct api_result *result,
-                                        struct api_error *err)
+static enum pe_status rotation_prepare(struct api_request *request, struct api_result *result,
+                                       struct pe_error *err)
 {
     struct rotation_state *state = result->state;
     bool in_place;
 
     (void)request;
     if (rotation_tensors_make(state, &in_place, err))
-        return api_failed(err);
+        return err->status;
     result->in_place = in_place ? state->in_place : NULL;
-    return API_OK;
+    return PE_OK;
 }
 
 bool api_rotation_again(struct api_request *request, const struct api_result *result,

@@ -17,7 +17,7 @@ struct rotation_asked {
     struct pe_rotation_spec spec, undo_spec; /* their schemes and positions come later */
 };
 
-enum api_status rotation_asked_read(struct api_request *request, struct rotation_asked *asked,
-                                    struct api_error *err);
+enum pe_status rotation_asked_read(struct api_request *request, struct rotation_asked *asked,
+                                   struct pe_error *err);
 
 #endif

@@ -45,24 +45,24 @@ static void rotation_release(void *rotation)
     pe_rotation_free(rotation);
 }
 
-static enum api_status no_memory(struct api_error *err)
+static enum pe_status no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
 }
 
 /* The rotation of a loan, which ends with the arena. */
-static enum api_status loan_use(struct api_request *request, struct api_cached *cached,
-                                struct api_rotation *out, struct api_error *err)
+static enum pe_status loan_use(struct api_request *request, struct api_cached *cached,
+                               struct api_rotation *out, struct pe_error *err)
 {
     if (!api_cache_lend(request->api->cache, cached, request->arena))
         return no_memory(err);
     out->made = cached->value;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
-                                  enum pe_dtype dtype, struct api_rotation *out,
-                                  struct api_error *err)
+enum pe_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
+                                 enum pe_dtype dtype, struct api_rotation *out,
+                                 struct pe_error *err)
 {
     struct api_cached *cached;
     struct api_key key;
@@ -70,16 +70,16 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
     *out = (struct api_rotation){0};
     key_make(&key, spec, dtype);
     if (key.overflow)
-        return API_OK;
+        return PE_OK;
     cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
     if (cached)
         return loan_use(request, cached, out, err);
-    return api_key_copy(&key, request->arena, &out->key) ? API_OK : no_memory(err);
+    return api_key_copy(&key, request->arena, &out->key) ? PE_OK : no_memory(err);
 }
 
-enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
-                                  const struct pe_rotation_spec *spec, enum pe_dtype dtype,
-                                  struct api_rotation *out, struct api_error *err)
+enum pe_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
+                                 const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                 struct api_rotation *out, struct pe_error *err)
 {
     struct api_cache *cache = request->api->cache;
     struct pe_rotation *rotation;
@@ -89,15 +89,14 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     cached = out->key.size > 0 ? api_cache_find(cache, out->key) : NULL;
     if (cached)
         return loan_use(request, cached, out, err);
-    if (!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core))
-        return api_failed(err);
+    if (!spec->cos && pe_scheme_prepare(scheme, request->work, err))
+        return err->status;
     const uint64_t before = pe_work_memory(request->work);
-    if (pe_rotation_new(&rotation, spec, dtype, api_pool(request->api), request->work, &err->core))
-        return api_failed(err);
+    if (pe_rotation_new(&rotation, spec, dtype, api_pool(request->api), request->work, err))
+        return err->status;
     if (out->key.size == 0) {
         out->made = rotation;
-        return api_arena_defer(request->arena, rotation_release, rotation) ? API_OK
-                                                                           : no_memory(err);
+        return api_arena_defer(request->arena, rotation_release, rotation) ? PE_OK : no_memory(err);
     }
     /* The cache takes over what the rotation was charged for: it may live longer than the work. */
     const uint64_t size = pe_work_memory(request->work) - before;

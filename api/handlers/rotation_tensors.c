@@ -16,8 +16,8 @@ static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
     return a == PE_F64 || b == PE_F64 ? PE_F64 : PE_F32;
 }
 
-static enum api_status entry_read(struct rotation_state *state, const struct api_tensor *tensor,
-                                  struct rotation_entry *entry, struct api_error *err)
+static enum pe_status entry_read(struct rotation_state *state, const struct api_tensor *tensor,
+                                 struct rotation_entry *entry, struct pe_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->asked.params, "axes");
     const struct pe_value *dim = pe_param_value(&state->asked.encoding_params, "dim");
@@ -25,33 +25,31 @@ static enum api_status entry_read(struct rotation_state *state, const struct api
 
     if (!pe_dtype_is_float(tensor->tensor.dtype)) {
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return api_fail(err, API_UNSUPPORTED, where, "%.60s must be floating point; got %s",
-                        tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
+        return pe_fail(err, PE_UNSUPPORTED, where, "%.60s must be floating point; got %s",
+                       tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
     }
     if (tensor->tensor.rank > 0 && tensor->tensor.shape[tensor->tensor.rank - 1] == 0) {
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
-                        tensor->name);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
     }
     if (axes->present)
         pe_choice_name(&state->asked.params.list[axes - state->asked.params.values],
                        (size_t)axes->number, name, sizeof(name));
     entry->tensor = tensor;
     if (pe_axes_parse(&entry->axes, axes->present ? name : NULL, &tensor->tensor,
-                      dim->given ? (size_t)dim->number : 0, &err->core) ||
-        api_core(err, pe_params_infer(&state->asked.encoding_params, "dim",
-                                      (double)(entry->axes.head_dim), &err->core)) ||
+                      dim->given ? (size_t)dim->number : 0, err) ||
+        pe_params_infer(&state->asked.encoding_params, "dim", (double)(entry->axes.head_dim),
+                        err) ||
         (state->asked.from &&
-         api_core(err, pe_params_infer(&state->asked.from_params, "dim",
-                                       (double)(entry->axes.head_dim), &err->core))) ||
+         pe_params_infer(&state->asked.from_params, "dim", (double)(entry->axes.head_dim), err)) ||
         api_request_dtype(state->request, false, tensor->tensor.dtype, &entry->out, err))
-        return api_failed(err);
+        return err->status;
     entry->arithmetic = wider(tensor->tensor.dtype, entry->out);
     /* Two rotations are rounded once. */
     if (state->asked.from && entry->arithmetic != PE_F64)
         entry->arithmetic = PE_F32;
     pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
-    return API_OK;
+    return PE_OK;
 }
 
 static void output_set(struct pe_output *output, struct rotation_entry *entry)
@@ -73,7 +71,7 @@ static bool is_table(const struct rotation_state *state, const struct api_tensor
 }
 
 /* Blocks of every tensor must hold whole tokens. */
-static enum api_status rows_group(struct rotation_state *state, struct api_error *err)
+static enum pe_status rows_group(struct rotation_state *state, struct pe_error *err)
 {
     size_t together = 1;
 
@@ -87,16 +85,16 @@ static enum api_status rows_group(struct rotation_state *state, struct api_error
         }
         if (rows > 0 &&
             (!pe_size_multiply(together / a, rows, &together) || together > ROWS_TOGETHER_MAX))
-            return api_fail(err, API_UNSUPPORTED, "",
-                            "the numbers of heads have no common multiple up to %d; send the "
-                            "tensors one by one",
-                            ROWS_TOGETHER_MAX);
+            return pe_fail(err, PE_UNSUPPORTED, "",
+                           "the numbers of heads have no common multiple up to %d; send the "
+                           "tensors one by one",
+                           ROWS_TOGETHER_MAX);
     }
     state->rows_together = together;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status rotation_tensors_read(struct rotation_state *state, struct api_error *err)
+enum pe_status rotation_tensors_read(struct rotation_state *state, struct pe_error *err)
 {
     struct api_request *request = state->request;
     const size_t room = request->tensors_count;
@@ -105,19 +103,19 @@ enum api_status rotation_tensors_read(struct rotation_state *state, struct api_e
     state->outputs = api_arena_take(request->arena, room * sizeof(*state->outputs));
     state->in_place = api_arena_take(request->arena, room * sizeof(*state->in_place));
     if (!state->entries || !state->outputs || !state->in_place)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct api_tensor *tensor = &request->tensors[i];
         struct rotation_entry *entry = &state->entries[state->count];
         if (api_places_hold(&state->asked.places, tensor->name) || is_table(state, tensor))
             continue;
         if (entry_read(state, tensor, entry, err))
-            return api_failed(err);
+            return err->status;
         output_set(&state->outputs[state->count++], entry);
     }
     return state->count > 0 ? rows_group(state, err)
-                            : api_fail(err, API_MISSING, "parameter:tensors",
-                                       "there is no tensor to rotate beside those that say how");
+                            : pe_fail(err, PE_MISSING, "parameter:tensors",
+                                      "there is no tensor to rotate beside those that say how");
 }
 
 /* The scheme that rotates queries and keys differently, if one does. */
@@ -131,8 +129,8 @@ static const struct pe_scheme *scheme_apart(const struct rotation_state *state)
 }
 
 /* The name of a tensor must tell queries from keys where a scheme treats them differently. */
-static enum api_status entry_side(const struct rotation_state *state, struct rotation_entry *entry,
-                                  struct api_error *err)
+static enum pe_status entry_side(const struct rotation_state *state, struct rotation_entry *entry,
+                                 struct pe_error *err)
 {
     const struct pe_scheme *apart = scheme_apart(state);
     const char *name = entry->tensor->name;
@@ -140,15 +138,15 @@ static enum api_status entry_side(const struct rotation_state *state, struct rot
 
     entry->spec.is_key = entry->undo_spec.is_key = apart && strcmp(name, "k") == 0;
     if (!apart || entry->spec.is_key || strcmp(name, "q") == 0)
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return api_fail(err, API_INVALID, where,
-                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
-                    pe_encoding_info(pe_scheme_encoding(apart))->name, name);
+    return pe_fail(err, PE_INVALID, where,
+                   "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                   pe_encoding_info(pe_scheme_encoding(apart))->name, name);
 }
 
 /* The scheme tells how many coordinates a position has. */
-enum api_status rotation_tensors_place(struct rotation_state *state, struct api_error *err)
+enum pe_status rotation_tensors_place(struct rotation_state *state, struct pe_error *err)
 {
     struct api_places *places = &state->asked.places;
 
@@ -162,32 +160,32 @@ enum api_status rotation_tensors_place(struct rotation_state *state, struct api_
         if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
                            &entry->spec.positions, err) ||
             entry_side(state, entry, err))
-            return api_failed(err);
+            return err->status;
         entry->undo_spec.positions = entry->spec.positions;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- what takes time ------------------------------------------------------------------------ */
 
-static enum api_status entry_widen(struct rotation_state *state, struct rotation_entry *entry,
-                                   struct api_error *err)
+static enum pe_status entry_widen(struct rotation_state *state, struct rotation_entry *entry,
+                                  struct pe_error *err)
 {
     const struct pe_tensor *tensor = &entry->tensor->tensor;
     size_t size;
 
     entry->data = tensor->data;
     if (entry->arithmetic == tensor->dtype)
-        return API_OK;
+        return PE_OK;
     if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->arithmetic)->size, &size) ||
         !(entry->data = api_arena_room(state->request->arena, size)))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to convert %.60s",
-                        entry->tensor->name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to convert %.60s",
+                       entry->tensor->name);
     if (entry->arithmetic == PE_F64)
         pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
     else
         pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
-    return API_OK;
+    return PE_OK;
 }
 
 /* Tensors of one dtype and the same tokens share cos and sin. */
@@ -203,8 +201,8 @@ static const struct rotation_entry *entry_like(const struct rotation_state *stat
     return NULL;
 }
 
-enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
-                                      struct api_error *err)
+enum pe_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
+                                     struct pe_error *err)
 {
     bool makes = false, undoes = false;
 
@@ -216,7 +214,7 @@ enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_han
                                                     entry->arithmetic, &entry->undo, err)) ||
             api_rotation_find(state->request, &entry->spec, entry->arithmetic, &entry->rotation,
                               err))
-            return api_failed(err);
+            return err->status;
         if (!entry->rotation.made)
             state->work += pe_rotation_work(&entry->spec, entry->arithmetic);
         if (state->asked.from && !entry->undo.made)
@@ -228,20 +226,20 @@ enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_han
     state->work += makes ? pe_scheme_work(state->scheme) : 0;
     state->work += undoes ? pe_scheme_work(state->from_scheme) : 0;
     *at_hand = !makes && !undoes;
-    return API_OK;
+    return PE_OK;
 }
 
 /* pe_rotate would refuse it too, but in the middle of the response. */
-static enum api_status entry_check(const struct rotation_entry *entry,
-                                   const struct api_rotation *rotation, struct api_error *err)
+static enum pe_status entry_check(const struct rotation_entry *entry,
+                                  const struct api_rotation *rotation, struct pe_error *err)
 {
-    return api_core(err, pe_rotation_check(rotation->made, &entry->axes, entry->arithmetic,
-                                           entry->tensor->name, &err->core));
+    return pe_rotation_check(rotation->made, &entry->axes, entry->arithmetic, entry->tensor->name,
+                             err);
 }
 
 /* Makes what was not found. */
-static enum api_status entry_rotation(struct rotation_state *state, struct rotation_entry *entry,
-                                      struct api_error *err)
+static enum pe_status entry_rotation(struct rotation_state *state, struct rotation_entry *entry,
+                                     struct pe_error *err)
 {
     const struct rotation_entry *like = entry_like(state, entry);
 
@@ -253,26 +251,26 @@ static enum api_status entry_rotation(struct rotation_state *state, struct rotat
     if (state->asked.from && !entry->undo.made &&
         api_rotation_make(state->request, state->from_scheme, &entry->undo_spec, entry->arithmetic,
                           &entry->undo, err))
-        return api_failed(err);
+        return err->status;
     if (entry->undo.made && entry_check(entry, &entry->undo, err))
-        return api_failed(err);
+        return err->status;
     if (!entry->rotation.made && api_rotation_make(state->request, state->scheme, &entry->spec,
                                                    entry->arithmetic, &entry->rotation, err))
-        return api_failed(err);
+        return err->status;
     return entry_check(entry, &entry->rotation, err);
 }
 
-enum api_status rotation_tensors_make(struct rotation_state *state, bool *in_place,
-                                      struct api_error *err)
+enum pe_status rotation_tensors_make(struct rotation_state *state, bool *in_place,
+                                     struct pe_error *err)
 {
     *in_place = true;
     for (size_t i = 0; i < state->count; i++) {
         struct rotation_entry *entry = &state->entries[i];
         if (entry_widen(state, entry, err) ||
             (entry->elements > 0 && entry_rotation(state, entry, err)))
-            return api_failed(err);
+            return err->status;
         state->in_place[i] = entry->data;
         *in_place = *in_place && entry->arithmetic == entry->out;
     }
-    return API_OK;
+    return PE_OK;
 }

@@ -31,18 +31,18 @@ struct rotation_state {
 };
 
 /* Entries, outputs and rows_together, by the shapes. */
-enum api_status rotation_tensors_read(struct rotation_state *state, struct api_error *err);
+enum pe_status rotation_tensors_read(struct rotation_state *state, struct pe_error *err);
 
 /* The entries' positions, which are known with the schemes, and which of them are keys. */
-enum api_status rotation_tensors_place(struct rotation_state *state, struct api_error *err);
+enum pe_status rotation_tensors_place(struct rotation_state *state, struct pe_error *err);
 
 /* Looks for cos and sin in the cache. *at_hand: none is left to make. */
-enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
-                                      struct api_error *err);
+enum pe_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
+                                     struct pe_error *err);
 
 /* Makes cos and sin that were not found, and wider copies of tensors where they are needed.
  * *in_place: no output is of another dtype than its entry is rotated in. */
-enum api_status rotation_tensors_make(struct rotation_state *state, bool *in_place,
-                                      struct api_error *err);
+enum pe_status rotation_tensors_make(struct rotation_state *state, bool *in_place,
+                                     struct pe_error *err);
 
 #endif

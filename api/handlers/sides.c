@@ -10,35 +10,34 @@
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
-static enum api_status tensor_find(struct api_request *request, struct api_side *side,
-                                   const char *name, struct api_error *err)
+static enum pe_status tensor_find(struct api_request *request, struct api_side *side,
+                                  const char *name, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     side->tensor = api_request_tensor(request, name);
     snprintf(where, sizeof(where), "parameter:%s", side->key);
     if (!side->tensor)
-        return api_fail(err, API_MISSING, where,
-                        "%s names the tensor '%.60s', which is not in the request", side->key,
-                        name);
+        return pe_fail(err, PE_MISSING, where,
+                       "%s names the tensor '%.60s', which is not in the request", side->key, name);
     snprintf(where, sizeof(where), "tensor:%.80s", name);
     if (!pe_dtype_is_float(side->tensor->tensor.dtype))
-        return api_fail(err, API_UNSUPPORTED, where,
-                        "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
-                        pe_dtype_info(side->tensor->tensor.dtype)->name);
-    return API_OK;
+        return pe_fail(err, PE_UNSUPPORTED, where,
+                       "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
+                       pe_dtype_info(side->tensor->tensor.dtype)->name);
+    return PE_OK;
 }
 
-static enum api_status cache_find(struct api_request *request, struct api_side *side,
-                                  const char *name, struct api_error *err)
+static enum pe_status cache_find(struct api_request *request, struct api_side *side,
+                                 const char *name, struct pe_error *err)
 {
     const int cache = api_engine_named(name);
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "parameter:%s", side->key);
     if (cache < 0)
-        return api_fail(err, API_INVALID, where,
-                        "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
+        return pe_fail(err, PE_INVALID, where,
+                       "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
     side->is_cache = true;
     side->cache = (enum api_engine)cache;
     side->tensor = &side->parts[0];
@@ -53,8 +52,8 @@ bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor
            (side->is_cache && api_engine_holds(side->cache, tensor->name));
 }
 
-enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
-                              struct api_error *err)
+enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
+                             struct pe_error *err)
 {
     const char *text = api_request_text(request, key);
     char where[sizeof(err->where)];
@@ -70,26 +69,26 @@ enum api_status api_side_read(struct api_request *request, const char *key, stru
     pe_params_init(&side->layout, layouts, 1);
     if (api_function_encoding_at(request, key, &side->encoding, &side->params, &side->layout,
                                  &side->config, err))
-        return api_failed(err);
+        return err->status;
     if (pe_encoding_view(side->encoding, "table"))
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", key);
-    return api_fail(err, API_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
-                    pe_encoding_info(side->encoding)->name);
+    return pe_fail(err, PE_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
+                   pe_encoding_info(side->encoding)->name);
 }
 
 /* ---- its shape ------------------------------------------------------------------------------ */
 
 /* Its parts are a table each: cos and sin; or the factors, one row. */
-static enum api_status cache_open(struct api_side *side, struct api_error *err)
+static enum pe_status cache_open(struct api_side *side, struct pe_error *err)
 {
     const struct pe_tensor *cos = &side->parts[0].tensor, *sin = &side->parts[1].tensor;
     const bool factors = side->cache == API_ENGINE_GGML;
 
     if (!factors && (cos->shape[0] != sin->shape[0] || cos->shape[1] != sin->shape[1] ||
                      cos->dtype != sin->dtype))
-        return api_fail(err, API_SHAPE_MISMATCH, "tensor:sin",
-                        "cos and sin of a cache have one shape and dtype");
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:sin",
+                       "cos and sin of a cache have one shape and dtype");
     side->outputs_count = factors ? 1 : 2;
     for (size_t i = 0; i < side->outputs_count; i++)
         side->tables[i] = (struct pe_output){.name = side->parts[i].name,
@@ -98,10 +97,10 @@ static enum api_status cache_open(struct api_side *side, struct api_error *err)
                                              .rows = factors ? 1 : cos->shape[0],
                                              .row_elements = cos->shape[cos->rank - 1]};
     side->outputs = side->tables;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status tensor_open(struct api_side *side, struct api_error *err)
+static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
 {
     const struct pe_tensor *tensor = &side->tensor->tensor;
     const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2 && !side->is_rotation;
@@ -110,13 +109,13 @@ static enum api_status tensor_open(struct api_side *side, struct api_error *err)
 
     snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
-        return api_fail(err, API_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
-                        side->tensor->name);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
+                       side->tensor->name);
     if (tensor->rank < 2 || (tensor->rank == 3 && !stacked && !side->is_rotation))
-        return api_fail(err, API_SHAPE_MISMATCH, where,
-                        "a table is [positions, width], cos and sin of one are [2, positions, "
-                        "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
-                        side->tensor->name, tensor->rank);
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "a table is [positions, width], cos and sin of one are [2, positions, "
+                       "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
+                       side->tensor->name, tensor->rank);
     side->outputs_count = stacked ? 2 : 1;
     for (unsigned axis = stacked; axis + 1 < tensor->rank; axis++)
         rows *= tensor->shape[axis];
@@ -129,63 +128,58 @@ static enum api_status tensor_open(struct api_side *side, struct api_error *err)
                                              .rows = rows,
                                              .row_elements = tensor->shape[tensor->rank - 1]};
     side->outputs = side->tables;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Hands the common parameters that the view has to it. */
-static enum api_status params_hand(struct pe_params *view, const struct pe_params *common,
-                                   struct api_error *err)
+static enum pe_status params_hand(struct pe_params *view, const struct pe_params *common,
+                                  struct pe_error *err)
 {
     for (size_t i = 0; i < common->count; i++) {
         const int index = pe_params_find(view, common->list[i].name);
         if (index >= 0 && common->values[i].given &&
-            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i],
-                                &err->core))
-            return api_failed(err);
+            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i], err))
+            return err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Beside ggml's factors stand an encoding's own. */
-static enum api_status factors_infer(struct api_side *side, size_t pairs, struct api_error *err)
+static enum pe_status factors_infer(struct api_side *side, size_t pairs, struct pe_error *err)
 {
     const int cache = pe_params_find(&side->view_params, "cache");
 
     if (cache < 0)
-        return api_fail(err, API_CONFLICT, "parameter:a", "%s has no factors of frequencies",
-                        pe_encoding_info(side->encoding)->name);
-    return api_core(err,
-                    pe_params_set_text(&side->view_params, (size_t)cache, "ggml", &err->core)) ||
-                   api_core(err,
-                            pe_params_infer(&side->params, "dim", 2 * (double)pairs, &err->core))
-               ? api_failed(err)
-               : API_OK;
+        return pe_fail(err, PE_CONFLICT, "parameter:a", "%s has no factors of frequencies",
+                       pe_encoding_info(side->encoding)->name);
+    return pe_params_set_text(&side->view_params, (size_t)cache, "ggml", err) ||
+                   pe_params_infer(&side->params, "dim", 2 * (double)pairs, err)
+               ? err->status
+               : PE_OK;
 }
 
 /* Infers the number of positions and the width from the tensor on the other side. */
-static enum api_status tensor_infer(struct api_side *side, const struct api_side *other,
-                                    const struct pe_params *common, struct api_error *err)
+static enum pe_status tensor_infer(struct api_side *side, const struct api_side *other,
+                                   const struct pe_params *common, struct pe_error *err)
 {
     const bool halves = pe_encoding_has(side->encoding, PE_KIND_ROTARY) &&
                         pe_param_number(common, "duplicate") == 0;
     size_t width;
 
     if (!other->tensor)
-        return API_OK;
+        return PE_OK;
     width = other->outputs->row_elements;
     if (other->is_cache && other->cache == API_ENGINE_GGML)
         return factors_infer(side, width, err);
     if (!pe_param_given(common, "positions") &&
-        api_core(err, pe_params_infer(&side->view_params, "length", (double)(other->outputs->rows),
-                                      &err->core)))
-        return api_failed(err);
-    return api_core(err, pe_params_infer(&side->params, "dim", (double)(halves ? 2 * width : width),
-                                         &err->core));
+        pe_params_infer(&side->view_params, "length", (double)(other->outputs->rows), err))
+        return err->status;
+    return pe_params_infer(&side->params, "dim", (double)(halves ? 2 * width : width), err);
 }
 
-enum api_status api_side_open(struct api_request *request, struct api_side *side,
-                              const struct api_side *other, const struct pe_params *common,
-                              enum pe_dtype dtype, struct api_error *err)
+enum pe_status api_side_open(struct api_request *request, struct api_side *side,
+                             const struct api_side *other, const struct pe_params *common,
+                             enum pe_dtype dtype, struct pe_error *err)
 {
     const struct pe_view_type *type;
     const struct api_stored_table *stored;
@@ -196,17 +190,16 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
     pe_params_init(&side->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
-        pe_params_finish(&side->view_params, &err->core) ||
+        pe_params_finish(&side->view_params, err) ||
         api_scheme_open(side->config, side->encoding, &side->params, request->work, &side->scheme,
                         err) ||
         api_table_give(request, side->scheme, &stored, err) ||
-        pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work,
-                    &err->core))
-        return api_failed(err);
+        pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work, err))
+        return err->status;
     side->outputs = pe_view_output(side->view, 0);
     while (pe_view_output(side->view, side->outputs_count))
         side->outputs_count++;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- its rows ------------------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ struct api_side {
 
 /* Reads the member `key`: "tensor:NAME", "cache:ENGINE", or an encoding as api_function_encoding_at
  * does. */
-enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
-                              struct api_error *err);
+enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
+                             struct pe_error *err);
 
 /* Is it this tensor, or made of it? */
 bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor);
@@ -37,9 +37,9 @@ bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor
 /* Resolves its shape. `common` holds the parameters of a table (length, part ...); `other` is the
  * side that it is compared with, from whose tensor width and length are read where neither is
  * given. A tensor needs neither of them, nor the dtype. */
-enum api_status api_side_open(struct api_request *request, struct api_side *side,
-                              const struct api_side *other, const struct pe_params *common,
-                              enum pe_dtype dtype, struct api_error *err);
+enum pe_status api_side_open(struct api_request *request, struct api_side *side,
+                             const struct api_side *other, const struct pe_params *common,
+                             enum pe_dtype dtype, struct pe_error *err);
 
 /* Rows of a table in a dtype: an encoding's are made in it, a tensor's rounded to it. The scheme is
  * prepared by then. */

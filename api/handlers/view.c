@@ -79,8 +79,8 @@ static const char *path_print(struct api_request *request, const struct pe_view_
 }
 
 /* Views of the other group are offered too, with their paths. */
-static enum api_status view_unknown(const struct view_state *state, struct api_request *request,
-                                    struct api_error *err)
+static enum pe_status view_unknown(const struct view_state *state, struct api_request *request,
+                                   struct pe_error *err)
 {
     const struct pe_encoding *encoding = state->encoding;
     const struct pe_view_type *at;
@@ -102,24 +102,24 @@ static enum api_status view_unknown(const struct view_state *state, struct api_r
             nearest.lengths[i] = nearest.names[i] ? strlen(nearest.names[i]) : 0;
         }
     }
-    return api_fail(err, API_NOT_FOUND, "", "%s has no %s '%.40s'; it has %s%s",
-                    pe_encoding_info(encoding)->name, state->group ? state->group : "view",
-                    request->view, views, api_nearest_print(&nearest, hint, sizeof(hint)));
+    return pe_fail(err, PE_NOT_FOUND, "", "%s has no %s '%.40s'; it has %s%s",
+                   pe_encoding_info(encoding)->name, state->group ? state->group : "view",
+                   request->view, views, api_nearest_print(&nearest, hint, sizeof(hint)));
 }
 
-static enum api_status names_find(struct view_state *state, struct api_request *request,
-                                  struct api_error *err)
+static enum pe_status names_find(struct view_state *state, struct api_request *request,
+                                 struct pe_error *err)
 {
     if (api_encoding_named(request, request->name, &state->encoding, &state->stored, err))
-        return api_failed(err);
+        return err->status;
     state->type = type_find(state->encoding, request->view);
     if (!state->type)
         return view_unknown(state, request, err);
     if (in_group(state, state->type))
-        return API_OK;
-    return api_fail(err, API_NOT_FOUND, "", "%s has its %s at %s",
-                    pe_encoding_info(state->encoding)->name, pe_view_info(state->type)->name,
-                    path_print(request, state->type) ?: "another path");
+        return PE_OK;
+    return pe_fail(err, PE_NOT_FOUND, "", "%s has its %s at %s",
+                   pe_encoding_info(state->encoding)->name, pe_view_info(state->type)->name,
+                   path_print(request, state->type) ?: "another path");
 }
 
 static bool takes_weights(const struct view_state *state, const struct api_request *request)
@@ -134,8 +134,8 @@ static bool is_taken(const struct view_state *state, const char *known, const ch
                                        : strcmp(known, name) == 0;
 }
 
-static enum api_status tensors_check(const struct view_state *state,
-                                     const struct api_request *request, struct api_error *err)
+static enum pe_status tensors_check(const struct view_state *state,
+                                    const struct api_request *request, struct pe_error *err)
 {
     const char *encoding = pe_encoding_info(state->encoding)->name;
     const char *known = pe_view_info(state->type)->tensor;
@@ -147,38 +147,38 @@ static enum api_status tensors_check(const struct view_state *state,
         if (known && is_taken(state, known, name))
             continue;
         if (is_table && !pe_param_given(&state->params, "table"))
-            return api_fail(err, API_MISSING, "parameter:table",
-                            "table is required: tensor:%.60s is the one that is posted", name);
+            return pe_fail(err, PE_MISSING, "parameter:table",
+                           "table is required: tensor:%.60s is the one that is posted", name);
         snprintf(where, sizeof(where), "tensor:%.80s", name);
         if (is_table)
-            return api_fail(err, API_UNKNOWN_PARAMETER, where,
-                            "%s takes one tensor, that of table=tensor:%.60s, and table names "
-                            "another",
-                            encoding, name);
-        return api_fail(err, API_UNKNOWN_PARAMETER, where, "%s takes no tensor%s%s, got '%.60s'",
-                        encoding, known ? " but " : "s", known ? known : "", name);
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
+                           "%s takes one tensor, that of table=tensor:%.60s, and table names "
+                           "another",
+                           encoding, name);
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "%s takes no tensor%s%s, got '%.60s'",
+                       encoding, known ? " but " : "s", known ? known : "", name);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* The dtype, which this handler reads by itself, is one of the parameters whose mistakes are
  * reported together. */
-static enum api_status dtype_read(struct view_state *state, struct api_request *request,
-                                  bool is_picture, struct api_error *err)
+static enum pe_status dtype_read(struct view_state *state, struct api_request *request,
+                                 bool is_picture, struct pe_error *err)
 {
-    struct api_error wrong = {0};
+    struct pe_error wrong = {0};
 
     if (!api_request_dtype(request, is_picture, PE_F32, &state->dtype, &wrong))
-        return api_failed(err);
-    if (!api_failed(err))
+        return err->status;
+    if (!err->status)
         *err = wrong;
     else if (request->mistakes)
         api_mistake_note(request, "dtype", &wrong);
-    return api_failed(err);
+    return err->status;
 }
 
-static enum api_status params_bind(struct view_state *state, struct api_request *request,
-                                   struct api_error *err)
+static enum pe_status params_bind(struct view_state *state, struct api_request *request,
+                                  struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params,
                                 &state->plot.params};
@@ -192,9 +192,9 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     api_answer_params(request, &state->answer_params);
     is_picture = pe_params_find(&state->view_params, "pool") >= 0;
     if (api_plot_begin(request, &state->plot, err))
-        return api_failed(err);
+        return err->status;
     if (api_stored_name_set(&state->params, state->stored, err) || api_config_open(request, err))
-        return api_failed(err);
+        return err->status;
     again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
              takes_weights(state, request) ? "tensors tensor " : "");
@@ -202,10 +202,10 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     if (dtype_read(state, request, is_picture, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        tensors_check(state, request, err) || pe_params_finish(&state->view_params, &err->core) ||
-        pe_params_finish(&state->plot.params, &err->core))
-        return api_failed(err);
-    return API_OK;
+        tensors_check(state, request, err) || pe_params_finish(&state->view_params, err) ||
+        pe_params_finish(&state->plot.params, err))
+        return err->status;
+    return PE_OK;
 }
 
 static bool view_rows_fill(struct api_result *result, size_t output, size_t row_begin,
@@ -243,14 +243,14 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
 
 /* Each position has a row of one element at least: a range that no answer of the format can hold
  * is refused before it is written out. */
-static enum api_status positions_check(const struct view_state *state,
-                                       const struct api_request *request, struct api_error *err)
+static enum pe_status positions_check(const struct view_state *state,
+                                      const struct api_request *request, struct pe_error *err)
 {
     const struct pe_value *positions = pe_param_value(&state->view_params, "positions");
 
     if (!positions || !positions->range || is_picture(request) ||
         pe_param_given(&state->view_params, "pool"))
-        return API_OK;
+        return PE_OK;
     return api_format_elements_check(
         request, positions->list_count / (positions->rows > 0 ? positions->rows : 1), err);
 }
@@ -276,34 +276,34 @@ static struct pe_value even_positions(const struct pe_value *positions)
 /* Holds positions that are kept as several ranges against the limits before they are written out:
  * a view of as many at even steps has outputs of the same size, and takes no longer. Where those
  * may not be, as rows that a learned table lacks, the view itself is judged alone. */
-static enum api_status ranges_judge(const struct view_state *state, struct api_request *request,
-                                    struct api_error *err)
+static enum pe_status ranges_judge(const struct view_state *state, struct api_request *request,
+                                   struct pe_error *err)
 {
     const int index = pe_params_find(&state->view_params, "positions");
     const struct pe_value *positions = index >= 0 ? &state->view_params.values[index] : NULL;
     struct view_state even = *state;
     struct api_result result = {0};
     struct api_amounts amounts;
-    struct api_error ignored = {0};
+    struct pe_error ignored = {0};
 
     if (!positions || !positions->segments || is_picture(request))
-        return API_OK;
+        return PE_OK;
     even.view_params.values[index] = even_positions(positions);
     even.view = NULL;
     if (api_view_new(request, even.scheme, even.type, &even.view_params, even.dtype, &even.view,
                      &ignored))
-        return API_OK;
+        return PE_OK;
     result_set(&even, request, &result);
     result.work += (double)positions->list_count;
     amounts = api_amounts_of(request, &result);
     api_amounts_send(&amounts, &result, 1);
     api_limits_check(request, &result, &amounts, true, err);
     pe_view_free(even.view);
-    return api_failed(err);
+    return err->status;
 }
 
-static enum api_status scheme_open(struct view_state *state, struct api_request *request,
-                                   struct api_error *err)
+static enum pe_status scheme_open(struct view_state *state, struct api_request *request,
+                                  struct pe_error *err)
 {
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
@@ -311,15 +311,15 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
                         &state->scheme, err) ||
         positions_check(state, request, err) ||
         (weights &&
-         pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
+         pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, err)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
         (!weights && !state->table &&
          api_scheme_find(request, &state->scheme, &state->keep, err)) ||
         ranges_judge(state, request, err) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
-        return api_failed(err);
-    return API_OK;
+        return err->status;
+    return PE_OK;
 }
 
 static const char *etag_make(const struct view_state *state, struct api_request *request)
@@ -358,14 +358,14 @@ static const char *cache_control(const struct view_state *state, const struct ap
 }
 
 /* NULL: a posted tensor or a config has a part in the answer, or the URL would be long. */
-static enum api_status twin_make(const struct view_state *state, struct api_request *request,
-                                 const char **twin, struct api_error *err)
+static enum pe_status twin_make(const struct view_state *state, struct api_request *request,
+                                const char **twin, struct pe_error *err)
 {
     const struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params,
                                       &state->plot.params};
 
     if (request->tensors_count > 0 || request->config)
-        return API_OK;
+        return PE_OK;
     return api_query_text_url(request,
                               api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
                                        state->group ? state->group : "", state->group ? "/" : "",
@@ -387,8 +387,8 @@ static double place_of(const struct api_result *result, size_t row)
            (double)row;
 }
 
-static enum api_status plot_open(struct view_state *state, struct api_request *request,
-                                 struct api_error *err)
+static enum pe_status plot_open(struct view_state *state, struct api_request *request,
+                                struct pe_error *err)
 {
     struct api_plot *plot = &state->plot;
 
@@ -397,13 +397,13 @@ static enum api_status plot_open(struct view_state *state, struct api_request *r
     plot->place = place_of;
     plot->pixels = request->format->picture == API_PIXELS;
     return twin_make(state, request, &plot->url, err)
-               ? api_failed(err)
+               ? err->status
                : api_view_plot(request, state->scheme, state->type, &state->view_params,
                                state->dtype, plot, &state->view, err);
 }
 
-static enum api_status validator_set(const struct view_state *state, struct api_request *request,
-                                     struct api_result *result, struct api_error *err)
+static enum pe_status validator_set(const struct view_state *state, struct api_request *request,
+                                    struct api_result *result, struct pe_error *err)
 {
     if (strcmp(request->method, "POST") == 0) {
         result->cache_control = "no-store";
@@ -411,18 +411,18 @@ static enum api_status validator_set(const struct view_state *state, struct api_
     }
     result->etag = etag_make(state, request);
     result->cache_control = cache_control(state, request);
-    return result->etag ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return result->etag ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
-static enum api_status result_describe(const struct view_state *state, struct api_request *request,
-                                       struct api_result *result, struct api_error *err)
+static enum pe_status result_describe(const struct view_state *state, struct api_request *request,
+                                      struct api_result *result, struct pe_error *err)
 {
     if (api_result_describe(request, result, state->scheme, err))
-        return api_failed(err);
+        return err->status;
     if (pe_view_info(state->type)->note)
         json_array_append_new(result->warnings, json_string(pe_view_info(state->type)->note));
     api_result_warn_beyond(result, state->scheme, pe_view_positions(state->view));
-    return API_OK;
+    return PE_OK;
 }
 
 static void result_set(const struct view_state *state, struct api_request *request,
@@ -447,36 +447,36 @@ static void result_set(const struct view_state *state, struct api_request *reque
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static enum api_status view_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status view_open(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     struct view_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
     state->request = request;
     state->group = request->route->handler == &api_handler_get_analysis ? "analysis" : NULL;
     if (names_find(state, request, err) || params_bind(state, request, err) ||
         api_answer_apply(request, &state->answer_params, result, err) ||
         scheme_open(state, request, err) || (is_picture(request) && plot_open(state, request, err)))
-        return api_failed(err);
+        return err->status;
     result_set(state, request, result);
     validator_set(state, request, result, err);
-    return api_failed(err) ? api_failed(err) : result_describe(state, request, result, err);
+    return err->status ? err->status : result_describe(state, request, result, err);
 }
 
-static enum api_status view_prepare(struct api_request *request, struct api_result *result,
-                                    struct api_error *err)
+static enum pe_status view_prepare(struct api_request *request, struct api_result *result,
+                                   struct pe_error *err)
 {
     struct view_state *state = result->state;
     size_t *count = &result->scalars_count;
 
     if (api_scheme_prepare(request, state->scheme, &state->keep, err))
-        return api_failed(err);
+        return err->status;
     while (*count < PE_OUTPUTS_MAX && pe_view_scalar(state->view, *count, &state->scalars[*count]))
         (*count)++;
     result->scalars = state->scalars;
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_handler api_handler_get_view = {view_open, view_prepare};

@@ -8,15 +8,15 @@ static const char *const sizes[] = {"pool", "rows", "columns"};
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-enum api_status api_view_new(struct api_request *request, const struct pe_scheme *scheme,
-                             const struct pe_view_type *type, const struct pe_params *params,
-                             enum pe_dtype dtype, struct pe_view **view, struct api_error *err)
+enum pe_status api_view_new(struct api_request *request, const struct pe_scheme *scheme,
+                            const struct pe_view_type *type, const struct pe_params *params,
+                            enum pe_dtype dtype, struct pe_view **view, struct pe_error *err)
 {
     struct pe_params lent = *params;
 
     for (size_t i = 0; i < lent.count; i++)
         lent.values[i].lent = true;
-    return api_core(err, pe_view_new(view, scheme, type, &lent, dtype, request->work, &err->core));
+    return pe_view_new(view, scheme, type, &lent, dtype, request->work, err);
 }
 
 /* Without what makes it small. */
@@ -45,7 +45,7 @@ static bool is_doubled(const struct pe_params *params)
 
 /* A matrix is pooled to the pixels that there are for it, or to two matrices. False: it has no more
  * than those. */
-static bool params_pool(struct pe_params *params, struct api_plot *plot, struct api_error *err)
+static bool params_pool(struct pe_params *params, struct api_plot *plot, struct pe_error *err)
 {
     const int pool = pe_params_find(params, "pool");
     bool fits;
@@ -56,9 +56,9 @@ static bool params_pool(struct pe_params *params, struct api_plot *plot, struct 
     if (plot->mark != API_HEATMAP || pool < 0 || (fits && !params->values[pool].given))
         return false;
     if (!params->values[pool].given)
-        pe_params_set_text(params, (size_t)pool, "mean", &err->core);
-    pe_params_infer(params, "rows", (double)plot->cells_high, &err->core);
-    pe_params_infer(params, "columns", (double)plot->cells_wide, &err->core);
+        pe_params_set_text(params, (size_t)pool, "mean", err);
+    pe_params_infer(params, "rows", (double)plot->cells_high, err);
+    pe_params_infer(params, "columns", (double)plot->cells_wide, err);
     return true;
 }
 
@@ -69,25 +69,25 @@ static bool is_pooled(const struct pe_params *params)
     return pool >= 0 && params->values[pool].given;
 }
 
-enum api_status api_view_plot(struct api_request *request, const struct pe_scheme *scheme,
-                              const struct pe_view_type *type, struct pe_params *params,
-                              enum pe_dtype dtype, struct api_plot *plot, struct pe_view **view,
-                              struct api_error *err)
+enum pe_status api_view_plot(struct api_request *request, const struct pe_scheme *scheme,
+                             const struct pe_view_type *type, struct pe_params *params,
+                             enum pe_dtype dtype, struct api_plot *plot, struct pe_view **view,
+                             struct pe_error *err)
 {
     const struct pe_params without = params_plain(params);
     struct pe_view *plain = NULL;
 
     if (dtype == PE_U8)
-        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:dtype",
-                        "a picture is of numbers and not of u8; leave dtype out");
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "parameter:dtype",
+                       "a picture is of numbers and not of u8; leave dtype out");
     if (!api_view_new(request, scheme, type, &without, dtype, &plain, err))
         api_plot_choose(plot, plain, err);
     pe_view_free(plain);
-    if (!api_failed(err) && plot->mark != API_HEATMAP && is_pooled(params))
-        api_fail(err, API_CONFLICT, "parameter:pool",
-                 "pool goes with a heat map; leave it out, or give plot=heatmap");
-    if (api_failed(err) || !params_pool(params, plot, err) || api_failed(err))
-        return api_failed(err);
+    if (!err->status && plot->mark != API_HEATMAP && is_pooled(params))
+        pe_fail(err, PE_CONFLICT, "parameter:pool",
+                "pool goes with a heat map; leave it out, or give plot=heatmap");
+    if (err->status || !params_pool(params, plot, err) || err->status)
+        return err->status;
     pe_view_free(*view);
     *view = NULL;
     return api_view_new(request, scheme, type, params, dtype, view, err);

@@ -59,21 +59,21 @@ static size_t feed(void *buffer, size_t room, void *context)
     return size;
 }
 
-static void refuse(const struct feeding *feeding, const char *what, struct api_error *err)
+static void refuse(const struct feeding *feeding, const char *what, struct pe_error *err)
 {
     if (feeding->has_ended)
-        api_fail(err, API_INTERNAL, "", "the work ended while %s was read", what);
+        pe_fail(err, PE_INTERNAL, "", "the work ended while %s was read", what);
     else if (feeding->has_too_many)
-        api_fail(err, API_TOO_LARGE, "",
-                 "%s has more than %llu values outside of lists of numbers, the value of "
-                 "--json-values-max; send lists of finite numbers alone, or npy or safetensors",
-                 what, (unsigned long long)feeding->text->values_max);
+        pe_fail(err, PE_TOO_LARGE, "",
+                "%s has more than %llu values outside of lists of numbers, the value of "
+                "--json-values-max; send lists of finite numbers alone, or npy or safetensors",
+                what, (unsigned long long)feeding->text->values_max);
     else if (api_json_memory_is_over())
-        api_fail(err, API_TOO_LARGE, "",
-                 "%s takes more than %llu MiB outside of lists of numbers; send npy or safetensors",
-                 what, (unsigned long long)(API_JSON_TREE_MAX >> 20));
+        pe_fail(err, PE_TOO_LARGE, "",
+                "%s takes more than %llu MiB outside of lists of numbers; send npy or safetensors",
+                what, (unsigned long long)(API_JSON_TREE_MAX >> 20));
     else if (api_json_memory_failed())
-        api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read %s", what);
 }
 
 static json_t *parse(void *context)
@@ -84,7 +84,7 @@ static json_t *parse(void *context)
 }
 
 json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, json_error_t *fault,
-                            struct api_error *err)
+                            struct pe_error *err)
 {
     struct feeding feeding = {.text = text, .fault = fault};
     json_t *json;
@@ -93,12 +93,12 @@ json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, 
     api_json_memory_limit(API_JSON_TREE_MAX);
     json = api_json_memory_try(parse, &feeding);
     refuse(&feeding, what, err);
-    if (!api_failed(err))
-        pe_work_spend(text->work, feeding.values * VALUE_WORK, &err->core);
-    if (api_failed(err) == API_TOO_LARGE)
+    if (!err->status)
+        pe_work_spend(text->work, feeding.values * VALUE_WORK, err);
+    if (err->status == PE_TOO_LARGE)
         api_json_memory_reset(); /* no shortage: the limit was meant to refuse */
     api_json_memory_limit(0);
-    if (api_failed(err)) {
+    if (err->status) {
         json_decref(json);
         json = NULL;
     }
@@ -123,21 +123,20 @@ static const char *run_next(void *context, size_t *size)
 }
 
 json_t *api_json_parse_limited(const char *bytes, size_t size, const char *where,
-                               uint64_t values_max, struct pe_work *work, struct api_error *err)
+                               uint64_t values_max, struct pe_work *work, struct pe_error *err)
 {
     struct run run = {bytes, size};
     const struct api_json_text text = {run_next, &run, values_max, work};
     json_error_t fault;
     json_t *json = api_json_parse_runs(&text, "the JSON text", &fault, err);
 
-    if (!json && !api_failed(err))
-        api_fail(err, API_MALFORMED, where,
-                 "the JSON text cannot be read at line %d, column %d: %s", fault.line, fault.column,
-                 fault.text);
+    if (!json && !err->status)
+        pe_fail(err, PE_MALFORMED, where, "the JSON text cannot be read at line %d, column %d: %s",
+                fault.line, fault.column, fault.text);
     return json;
 }
 
-json_t *api_json_parse(const char *bytes, size_t size, const char *where, struct api_error *err)
+json_t *api_json_parse(const char *bytes, size_t size, const char *where, struct pe_error *err)
 {
     api_json_memory_reset();
     return api_json_parse_limited(bytes, size, where, 0, NULL, err);

@@ -3,7 +3,7 @@
 #define API_MEMORY_JSON_PARSE_H
 
 #include "api/memory/json_memory.h"
-#include "api/status.h"
+#include "posenc/status.h"
 #include "posenc/work.h"
 
 /* Parses JSON text within limits: its tree takes ten times the text and more, and is made by a call
@@ -21,17 +21,17 @@ struct api_json_text {
     struct pe_work *work; /* parsing ends with it; NULL: it does not */
 };
 
-/* Duplicate keys are refused. NULL: *fault has the place, or err is set already: API_TOO_LARGE for
- * too many values or a tree too large, API_OUT_OF_MEMORY, or API_INTERNAL where the work ended.
+/* Duplicate keys are refused. NULL: *fault has the place, or err is set already: PE_TOO_LARGE for
+ * too many values or a tree too large, PE_OUT_OF_MEMORY, or PE_INTERNAL where the work ended.
  * `what` names the text in an error: "the body". */
 json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, json_error_t *fault,
-                            struct api_error *err);
+                            struct pe_error *err);
 
-/* Parses a text of one run, which is no request's. NULL: err is set, API_MALFORMED with line and
+/* Parses a text of one run, which is no request's. NULL: err is set, PE_MALFORMED with line and
  * column among the others. where: the place that the error names, such as "pointer:". */
-json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err);
+json_t *api_json_parse(const char *text, size_t size, const char *where, struct pe_error *err);
 /* Likewise, of a request. */
 json_t *api_json_parse_limited(const char *text, size_t size, const char *where,
-                               uint64_t values_max, struct pe_work *work, struct api_error *err);
+                               uint64_t values_max, struct pe_work *work, struct pe_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "api/base/system.h"
 
-enum api_status api_random(void *bytes, size_t size, struct api_error *err)
+enum pe_status api_random(void *bytes, size_t size, struct pe_error *err)
 {
     unsigned char *at = bytes;
     char reason[128];
@@ -17,12 +17,12 @@ enum api_status api_random(void *bytes, size_t size, struct api_error *err)
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return api_fail(err, API_INTERNAL, "",
-                            "the system gives no random bytes (getrandom: %s), which the secret of "
-                            "the cache is made of",
-                            api_errno_text(got < 0 ? errno : EIO, reason, sizeof(reason)));
+            return pe_fail(err, PE_INTERNAL, "",
+                           "the system gives no random bytes (getrandom: %s), which the secret of "
+                           "the cache is made of",
+                           api_errno_text(got < 0 ? errno : EIO, reason, sizeof(reason)));
         at += got;
         size -= (size_t)got;
     }
-    return API_OK;
+    return PE_OK;
 }

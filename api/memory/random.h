@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-#include "api/status.h"
+#include "posenc/status.h"
 
 /* Fills `bytes` with random ones of the system, which nobody else can know. Waits where the machine
- * has just been started and has none yet. API_INTERNAL: the system refuses; there is no weaker
+ * has just been started and has none yet. PE_INTERNAL: the system refuses; there is no weaker
  * source to fall back to. Thread-safe. */
-enum api_status api_random(void *bytes, size_t size, struct api_error *err);
+enum pe_status api_random(void *bytes, size_t size, struct pe_error *err);
 
 #endif

@@ -102,8 +102,8 @@ static uint64_t decimal_bits(const struct api_decimal *decimal, const char *text
     return bits;
 }
 
-static enum api_status float_read(const char *text, size_t length, enum pe_dtype dtype, void *out,
-                                  const char **fault)
+static enum pe_status float_read(const char *text, size_t length, enum pe_dtype dtype, void *out,
+                                 const char **fault)
 {
     const struct api_decimal decimal = decimal_read((const unsigned char *)text);
     const size_t size = pe_dtype_info(dtype)->size;
@@ -113,14 +113,14 @@ static enum api_status float_read(const char *text, size_t length, enum pe_dtype
         bits = decimal_bits(&decimal, text, length, PE_F64);
         if (bits == api_binary_infinity(api_binary_of(PE_F64))) {
             *fault = "the number is beyond the range of f64";
-            return API_MALFORMED;
+            return PE_MALFORMED;
         }
         *fault = "the number is beyond the range of the dtype; write \"Infinity\" if that is meant";
-        return API_OUT_OF_RANGE;
+        return PE_OUT_OF_RANGE;
     }
     bits |= (uint64_t)(*text == '-') << (8 * size - 1);
     memcpy(out, &bits, size); /* little-endian: the low bytes come first */
-    return API_OK;
+    return PE_OK;
 }
 
 /* The size of a whole number; false: it is none, or 64 bits do not hold it. */
@@ -158,8 +158,8 @@ static bool dtype_holds(enum pe_dtype dtype, bool negative, uint64_t size)
 /* A number with a point or an exponent is whole only up to where every whole number is an f64:
  * beyond, its digits may be those of a rounded float. */
 API_WRAPS("the two's complement of a negative number")
-static enum api_status integer_read(const char *text, bool is_integer, enum pe_dtype dtype,
-                                    void *out, const char **fault)
+static enum pe_status integer_read(const char *text, bool is_integer, enum pe_dtype dtype,
+                                   void *out, const char **fault)
 {
     const bool negative = *text == '-';
     uint64_t size;
@@ -167,15 +167,15 @@ static enum api_status integer_read(const char *text, bool is_integer, enum pe_d
 
     if (!is_integer && (!is_whole || size > (UINT64_C(1) << 53) - 1)) {
         *fault = "a whole number is expected, for an integer dtype";
-        return API_INVALID;
+        return PE_INVALID;
     }
     if (!is_whole || !dtype_holds(dtype, negative, size)) {
         *fault = "the number is outside the range of the dtype";
-        return API_OUT_OF_RANGE;
+        return PE_OUT_OF_RANGE;
     }
     size = negative ? 0 - size : size;
     memcpy(out, &size, pe_dtype_info(dtype)->size); /* little-endian: the low bytes come first */
-    return API_OK;
+    return PE_OK;
 }
 
 static bool word_read(const unsigned char **at, const unsigned char *end, const char *word)
@@ -188,8 +188,8 @@ static bool word_read(const unsigned char **at, const unsigned char *end, const 
     return true;
 }
 
-static enum api_status string_read(const unsigned char **at, const unsigned char *end,
-                                   enum pe_dtype dtype, void *out, const char **fault)
+static enum pe_status string_read(const unsigned char **at, const unsigned char *end,
+                                  enum pe_dtype dtype, void *out, const char **fault)
 {
     double value;
 
@@ -202,43 +202,43 @@ static enum api_status string_read(const unsigned char **at, const unsigned char
     else {
         *fault = "a number is expected without quotes; only \"NaN\", \"Infinity\" and "
                  "\"-Infinity\" are written in quotes";
-        return API_INVALID;
+        return PE_INVALID;
     }
     if (!pe_dtype_is_float(dtype)) {
         *fault = "an integer dtype has no NaN and no infinities";
-        return API_INVALID;
+        return PE_INVALID;
     }
     pe_from_f64(out, dtype, &value, 1);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status literal_read(const unsigned char **at, const unsigned char *end,
-                                    enum pe_dtype dtype, void *out, const char **fault)
+static enum pe_status literal_read(const unsigned char **at, const unsigned char *end,
+                                   enum pe_dtype dtype, void *out, const char **fault)
 {
     const bool is_true = word_read(at, end, "true");
 
     if (is_true || word_read(at, end, "false")) {
         if (dtype == PE_BOOL) {
             *(unsigned char *)out = is_true;
-            return API_OK;
+            return PE_OK;
         }
         *fault = "a number is expected, not true or false, which \"dtype\": \"bool\" takes";
-        return API_INVALID;
+        return PE_INVALID;
     }
     if (word_read(at, end, "null")) {
         *fault = "a number is expected, not null";
-        return API_INVALID;
+        return PE_INVALID;
     }
     *fault = "a number is expected; NaN and Infinity are written in quotes";
-    return API_MALFORMED;
+    return PE_MALFORMED;
 }
 
-enum api_status api_json_element_read(const unsigned char **at, const unsigned char *end,
-                                      enum pe_dtype dtype, void *out, const char **fault)
+enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
+                                     enum pe_dtype dtype, void *out, const char **fault)
 {
     const char *text = (const char *)*at;
     const unsigned char *behind;
-    enum api_status status;
+    enum pe_status status;
     bool is_integer;
 
     if (**at == '"')
@@ -249,15 +249,15 @@ enum api_status api_json_element_read(const unsigned char **at, const unsigned c
     behind = number_end(*at, most, &is_integer);
     if (behind == most && most < end) {
         *fault = "a number has fewer than 1048576 characters";
-        return API_MALFORMED;
+        return PE_MALFORMED;
     }
     if (!behind || behind == end) { /* nothing ends a number that ends the text */
         *fault = "this is no number by JSON's grammar";
-        return API_MALFORMED;
+        return PE_MALFORMED;
     }
     status = pe_dtype_is_float(dtype) ? float_read(text, (size_t)(behind - *at), dtype, out, fault)
                                       : integer_read(text, is_integer, dtype, out, fault);
-    if (status == API_OK)
+    if (status == PE_OK)
         *at = behind;
     return status;
 }

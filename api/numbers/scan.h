@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "api/status.h"
 #include "posenc/dtype.h"
+#include "posenc/status.h"
 
 /* Elements of a JSON array, one after the other, from text into memory. */
 struct api_json_run {
@@ -26,13 +26,13 @@ enum { API_JSON_SLOW_MAX = 1 << 20 };
  *
  * A float is rounded once from its text, whatever the dtype; an integer is exact or refused, 64.0
  * and 6.4e1 being integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number must
- * be followed by something. API_MALFORMED, API_INVALID or API_OUT_OF_RANGE with `at` at the
+ * be followed by something. PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE with `at` at the
  * element. */
-enum api_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype);
+enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype);
 
 /* One element by all the rules, without haste: what the run leaves to it. Moves *at behind it. */
-enum api_status api_json_element_read(const unsigned char **at, const unsigned char *end,
-                                      enum pe_dtype dtype, void *out, const char **fault);
+enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
+                                     enum pe_dtype dtype, void *out, const char **fault);
 
 static inline const unsigned char *api_json_space_skip(const unsigned char *at,
                                                        const unsigned char *end)

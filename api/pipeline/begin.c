@@ -18,20 +18,20 @@
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
-static enum api_status copy_field(struct api_intake *intake, const struct api_head *head,
-                                  const char *name, const char **to, struct api_error *err)
+static enum pe_status copy_field(struct api_intake *intake, const struct api_head *head,
+                                 const char *name, const char **to, struct pe_error *err)
 {
     const char *value = api_head_field(head, name);
 
     if (!value)
-        return API_OK;
+        return PE_OK;
     *to = api_arena_copy(intake->request.arena, value);
-    return *to ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    return *to ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
 /* A list in all fields of its name, as one (RFC 9110, 5.3). */
-static enum api_status copy_list(struct api_intake *intake, const struct api_head *head,
-                                 const char *name, const char **to, struct api_error *err)
+static enum pe_status copy_list(struct api_intake *intake, const struct api_head *head,
+                                const char *name, const char **to, struct pe_error *err)
 {
     const char *list = NULL;
 
@@ -43,14 +43,14 @@ static enum api_status copy_list(struct api_intake *intake, const struct api_hea
         list = api_arena_print(intake->request.arena, "%s%s%s", list ? list : "", list ? "," : "",
                                head->fields[i].value);
         if (!list)
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
     }
     *to = list;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status fields_copy(struct api_intake *intake, const struct api_head *head,
-                                   struct api_error *err)
+static enum pe_status fields_copy(struct api_intake *intake, const struct api_head *head,
+                                  struct pe_error *err)
 {
     struct api_request *request = &intake->request;
     const char *type = api_head_field(head, "Content-Type");
@@ -66,90 +66,90 @@ static enum api_status fields_copy(struct api_intake *intake, const struct api_h
         copy_field(intake, head, "X-Forwarded-Proto", &request->forwarded_proto, err) ||
         copy_field(intake, head, "Tensor-Dtype", &request->tensor_dtype, err) ||
         copy_field(intake, head, "Tensor-Shape", &request->tensor_shape, err))
-        return api_failed(err);
+        return err->status;
     if (!type)
-        return API_OK;
+        return PE_OK;
     type += strspn(type, " \t");
     media = api_arena_print(request->arena, "%.*s", (int)strcspn(type, "; \t"), type);
     if (!media)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
     for (char *at = media; *at; at++)
         *at = (char)tolower((unsigned char)*at);
     request->content_type = media;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Against DNS rebinding: a page of some other name that reaches this server has that name here. */
-static enum api_status host_check(const struct api *api, const struct api_head *head,
-                                  struct api_error *err)
+static enum pe_status host_check(const struct api *api, const struct api_head *head,
+                                 struct pe_error *err)
 {
     const char *host = api_head_field(head, "Host"), *list = api->settings.allowed_hosts;
     size_t length;
 
     if (!host || !list)
-        return API_OK;
+        return PE_OK;
     length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
     for (; *list; list += *list == ',') {
         const size_t name = strcspn(list, ",");
         const char *end = strchr(host, '\0');
         if (name == length && length <= (size_t)(end - host) && strncasecmp(list, host, name) == 0)
-            return API_OK;
+            return PE_OK;
         list += name;
     }
-    return api_fail(err, API_FORBIDDEN_HOST, "header:Host",
-                    "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
+    return pe_fail(err, PE_FORBIDDEN_HOST, "header:Host",
+                   "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
 }
 
-static enum api_status expectation_check(const struct api_head *head, struct api_error *err)
+static enum pe_status expectation_check(const struct api_head *head, struct pe_error *err)
 {
     const char *expect = api_head_field(head, "Expect");
 
     if (!expect || strcasecmp(expect, "100-continue") == 0)
-        return API_OK;
-    return api_fail(err, API_EXPECTATION, "header:Expect",
-                    "only 100-continue can be expected, got '%.60s'", expect);
+        return PE_OK;
+    return pe_fail(err, PE_EXPECTATION, "header:Expect",
+                   "only 100-continue can be expected, got '%.60s'", expect);
 }
 
-/* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
- * API_UNAUTHORIZED. */
-static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
-                                   struct api_error *err)
+/* Before the upload: is there a place, and may this client write to it? PE_WRITES_DISABLED,
+ * PE_UNAUTHORIZED. */
+static enum pe_status write_check(struct api_intake *intake, const struct api_head *head,
+                                  struct pe_error *err)
 {
     const struct api *api = intake->request.api;
 
     if (!api_store_has_folder(api->store))
-        return api_fail(err, API_WRITES_DISABLED, "",
-                        "this server stores nothing; --tables names a folder to store in");
+        return pe_fail(err, PE_WRITES_DISABLED, "",
+                       "this server stores nothing; --tables names a folder to store in");
     if (!api->settings.token_file && !api->settings.anonymous_writes)
-        return api_fail(err, API_WRITES_DISABLED, "",
-                        "nobody may store here; --token-file lists the tokens of those who may");
+        return pe_fail(err, PE_WRITES_DISABLED, "",
+                       "nobody may store here; --token-file lists the tokens of those who may");
     if (api->settings.token_file &&
         !api_access_allows(api->access, api_head_field(head, "Authorization"))) {
         api_response_header(intake->response, "WWW-Authenticate", "Bearer realm=\"posenc\"");
         intake->common_headers = intake->response->headers_count;
-        return api_fail(err, API_UNAUTHORIZED, "header:Authorization",
-                        "to store or delete, show a token: Authorization: Bearer TOKEN");
+        return pe_fail(err, PE_UNAUTHORIZED, "header:Authorization",
+                       "to store or delete, show a token: Authorization: Bearer TOKEN");
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
-                                  struct api_error *err)
+static enum pe_status query_read(struct api_intake *intake, const struct api_head *head,
+                                 struct pe_error *err)
 {
     struct api_request *request = &intake->request;
     char *query = api_arena_copy(request->arena, head->query ? head->query : "");
 
     if (!query)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
     if (api_query_parse(request, query, err))
-        return api_failed(err);
+        return err->status;
     for (size_t i = 0; i < request->query_count; i++)
         if (strcmp(request->query[i].name, "format") == 0) {
             if (intake->format_wanted && strcmp(intake->format_wanted, request->query[i].value))
-                return api_fail(err, API_CONFLICT, "parameter:format", "format is given twice");
+                return pe_fail(err, PE_CONFLICT, "parameter:format", "format is given twice");
             intake->format_wanted = request->query[i].value;
         }
-    return API_OK;
+    return PE_OK;
 }
 
 /* The preflight of an answer that is certain to depend on stored tables allows no other origin to
@@ -158,39 +158,39 @@ static void preflight_settle(struct api_intake *intake, const struct api_head *h
 {
     struct api_request *request = &intake->request;
 
-    query_read(intake, head, &(struct api_error){0});
+    query_read(intake, head, &(struct pe_error){0});
     if (request->route->handler == &api_handler_list_encodings || api_stored_is_named(request))
         api_store_of(request);
     api_intake_origins_settle(intake);
 }
 
-static enum api_status head_read(struct api_intake *intake, const struct api_head *head,
-                                 struct api_error *err)
+static enum pe_status head_read(struct api_intake *intake, const struct api_head *head,
+                                struct pe_error *err)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     const char *allow = NULL;
-    enum api_status status;
+    enum pe_status status;
 
     if (host_check(request->api, head, err))
-        return api_failed(err);
+        return err->status;
     if (api_repeat_find(intake, head))
         return api_body_prepare(intake, head, err);
     if (fields_copy(intake, head, err))
-        return api_failed(err);
+        return err->status;
     api_kept_find(intake, head);
     if (intake->kept)
-        return API_OK;
+        return PE_OK;
     status = api_route_find(request, head->path, &allow, err);
     if (request->route)
         response->route = request->route->pattern;
-    if (status == API_NOT_FOUND &&
+    if (status == PE_NOT_FOUND &&
         (strcmp(request->method, "TRACE") == 0 || strcmp(request->method, "CONNECT") == 0)) {
         allow = "GET, HEAD, POST, OPTIONS";
-        *err = (struct api_error){0};
-        status = api_fail(err, API_WRONG_METHOD, "", "%s is not offered", request->method);
+        *err = (struct pe_error){0};
+        status = pe_fail(err, PE_WRONG_METHOD, "", "%s is not offered", request->method);
     }
-    if (status == API_WRONG_METHOD) {
+    if (status == PE_WRONG_METHOD) {
         api_response_header(response, "Allow", allow);
         intake->common_headers = response->headers_count;
     }
@@ -204,15 +204,15 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
         return api_body_prepare(intake, head, err);
     }
     if (request->route->writes && write_check(intake, head, err))
-        return api_failed(err);
+        return err->status;
     if (!api_type_is_open(request->content_type) &&
         api_feed_type_check(intake, request->content_type, err))
-        return api_failed(err);
+        return err->status;
     if (expectation_check(head, err) || api_coding_find(head, &intake->body_coding, err) ||
         api_body_prepare(intake, head, err) || query_read(intake, head, err))
-        return api_failed(err);
+        return err->status;
     if (intake->body_coding && !intake->discards && api_decode_begin(intake, err))
-        return api_failed(err);
+        return err->status;
     return api_format_choose(intake, err);
 }
 
@@ -220,7 +220,7 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
                                struct api_intake **out)
 {
     struct api_intake *intake = api_intake_new(api, head);
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api_response *refusal;
 
     *out = NULL;

@@ -47,50 +47,50 @@ static void limit_set(struct api_intake *intake)
     }
 }
 
-enum api_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
-                                 struct api_error *err)
+enum pe_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
+                                struct pe_error *err)
 {
     intake->expected = head->content_length;
     intake->discards = !intake->request.route || !intake->request.route->takes_body;
     limit_set(intake);
     if (intake->expected == API_LENGTH_UNKNOWN)
-        return API_OK;
+        return PE_OK;
     if (intake->expected > intake->limit)
         return api_intake_over_limit(intake, err);
     if (intake->discards || intake->body_coding || intake->expected == 0)
-        return API_OK;
+        return PE_OK;
     if (api_intake_reserve(intake, intake->expected, err))
-        return api_failed(err);
+        return err->status;
     intake->room = (size_t)intake->expected;
     intake->buffer = api_arena_room(intake->request.arena, intake->room);
     if (!intake->buffer)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->room >= AHEAD_MIN && api_pool(intake->request.api))
         intake->ahead = api_ahead_new(api_pool(intake->request.api), intake->buffer, intake->room);
     if (intake->ahead && !api_arena_defer(intake->request.arena, api_ahead_end, intake->ahead))
         intake->ahead = NULL;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
-                                  struct api_error *err)
+static enum pe_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
+                                 struct pe_error *err)
 {
     if (size > intake->limit || intake->received > intake->limit - size)
         return api_intake_over_limit(intake, err);
     if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->received)
-        return api_fail(err, API_MALFORMED, "header:Content-Length",
-                        "the body is longer than its Content-Length, %llu",
-                        (unsigned long long)intake->expected);
+        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
+                       "the body is longer than its Content-Length, %llu",
+                       (unsigned long long)intake->expected);
     intake->received += size;
     if (intake->discards)
-        return API_OK;
+        return PE_OK;
     if (intake->decoding)
         return api_decode_feed(intake, bytes, size, err);
     if (api_intake_room(intake, intake->size + size, err))
-        return api_failed(err);
+        return err->status;
     memcpy(intake->buffer + intake->size, bytes, size);
     intake->size += size;
-    return API_OK;
+    return PE_OK;
 }
 
 bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *context),
@@ -113,7 +113,7 @@ static void common_copy(struct api_intake *to, const struct api_intake *from)
 }
 
 /* A refusal is a response of its own: the intake stays the caller's to free. */
-static struct api_response *refuse(struct api_intake *intake, struct api_error *err)
+static struct api_response *refuse(struct api_intake *intake, struct pe_error *err)
 {
     struct api_response *refusal;
     struct api_intake *other;
@@ -132,15 +132,15 @@ static struct api_response *refuse(struct api_intake *intake, struct api_error *
 
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
-    return size == 0 || bytes_take(intake, bytes, size, &err) == API_OK ? NULL
-                                                                        : refuse(intake, &err);
+    return size == 0 || bytes_take(intake, bytes, size, &err) == PE_OK ? NULL
+                                                                       : refuse(intake, &err);
 }
 
 struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     if (intake->discards || intake->body_coding || intake->buffer || size == 0)
         return api_feed(intake, bytes, size);
@@ -154,20 +154,20 @@ struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t siz
     return NULL;
 }
 
-enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
-                                    struct api_error *err)
+enum pe_status api_feed_type_check(struct api_intake *intake, const char *type,
+                                   struct pe_error *err)
 {
     static const char stored[] = "application/x-npy, application/x-safetensors";
 
     if (!intake->request.route->writes || !intake->request.route->takes_body ||
         api_names_have(stored, ", ", type, strlen(type)))
-        return API_OK;
+        return PE_OK;
     api_response_header(intake->response, "Accept", stored);
     intake->common_headers = intake->response->headers_count;
-    return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                    "a table is stored from npy or safetensors (curl --data-binary @file), not "
-                    "from '%.60s'",
-                    type);
+    return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
+                   "a table is stored from npy or safetensors (curl --data-binary @file), not "
+                   "from '%.60s'",
+                   type);
 }
 
 /* Nanoseconds of a byte of a body on its way from loopback into its buffer, and of one of numbers
@@ -175,7 +175,7 @@ enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
 #define RECEIVING_WORK 0.25
 #define TEXT_WORK      1.4
 
-enum api_status api_body_count(const struct api_intake *intake, struct api_error *err)
+enum pe_status api_body_count(const struct api_intake *intake, struct pe_error *err)
 {
     const struct api_request *request = &intake->request;
     const size_t text = request->reader->text_size
@@ -183,9 +183,9 @@ enum api_status api_body_count(const struct api_intake *intake, struct api_error
                             : 0;
     const double work = (double)intake->received * RECEIVING_WORK + (double)text * TEXT_WORK;
 
-    if (pe_work_spend(request->work, (uint64_t)work, &err->core) != PE_TOO_LARGE)
-        return api_failed(err);
-    *err = (struct api_error){0};
-    return api_fail(err, API_TOO_LARGE, "",
-                    "to read this body takes more work than --work-max allows; send less at once");
+    if (pe_work_spend(request->work, (uint64_t)work, err) != PE_TOO_LARGE)
+        return err->status;
+    *err = (struct pe_error){0};
+    return pe_fail(err, PE_TOO_LARGE, "",
+                   "to read this body takes more work than --work-max allows; send less at once");
 }

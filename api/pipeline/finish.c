@@ -15,51 +15,51 @@
 #include "api/response/encode.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
-static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
+static enum pe_status reader_choose(struct api_intake *intake, struct pe_error *err)
 {
     intake->request.body = intake->buffer;
     intake->request.body_size = intake->size;
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
-static enum api_status body_is_whole(const struct api_intake *intake, struct api_error *err)
+static enum pe_status body_is_whole(const struct api_intake *intake, struct pe_error *err)
 {
     if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
-        return api_fail(err, API_MALFORMED, "header:Content-Length",
-                        "the body ended after %llu bytes of %llu",
-                        (unsigned long long)intake->received, (unsigned long long)intake->expected);
-    return API_OK;
+        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
+                       "the body ended after %llu bytes of %llu",
+                       (unsigned long long)intake->received, (unsigned long long)intake->expected);
+    return PE_OK;
 }
 
-static enum api_status body_read(struct api_intake *intake, struct api_error *err)
+static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
 {
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
     if (body_is_whole(intake, err))
-        return api_failed(err);
+        return err->status;
     if (intake->decoding && api_decode_end(intake, err))
-        return api_failed(err);
+        return err->status;
     if (intake->discards || intake->size == 0)
-        return API_OK;
+        return PE_OK;
     if ((!request->reader && reader_choose(intake, err)) ||
         api_feed_type_check(intake, request->reader->media_type, err))
-        return api_failed(err);
+        return err->status;
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "a JSON body has at most %llu bytes, the value of --json-body-max",
-                        (unsigned long long)limits->json_body_max);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "a JSON body has at most %llu bytes, the value of --json-body-max",
+                       (unsigned long long)limits->json_body_max);
     if (api_body_count(intake, err))
-        return api_failed(err);
+        return err->status;
     if (request->reader->read(request, err)) {
         api_reader_advise(request, err);
-        return api_failed(err);
+        return err->status;
     }
     /* Only a body that was recognised by itself, or that says so, can change what the head said of
      * the format. */
     return !api_format_told(intake, err) &&
                    strcmp(request->reader->media_type, request->content_type) == 0
-               ? api_failed(err)
+               ? err->status
                : api_format_choose(intake, err);
 }
 
@@ -77,9 +77,9 @@ static bool json_header(struct api_response *response, const char *name, const j
     return printed;
 }
 
-static enum api_status tensors_headers(const struct api_request *request,
-                                       const struct api_result *result,
-                                       struct api_response *response, struct api_error *err)
+static enum pe_status tensors_headers(const struct api_request *request,
+                                      const struct api_result *result,
+                                      struct api_response *response, struct pe_error *err)
 {
     const struct api_format *format = request->format;
 
@@ -94,14 +94,14 @@ static enum api_status tensors_headers(const struct api_request *request,
                                             result->file_stem, format->extension));
     api_response_header(response, "Content-Security-Policy", format->policy);
     if (!format->is_file)
-        return API_OK;
+        return PE_OK;
     if (api_has_ranges(request, result))
         api_response_header(response, "Accept-Ranges", "bytes");
     if ((!result->encoding || json_header(response, "Encoding-Parameters", result->encoding)) &&
         (json_array_size(result->warnings) == 0 ||
          json_header(response, "Encoding-Warnings", result->warnings)))
-        return API_OK;
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the header of the answer");
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the header of the answer");
 }
 
 static void headers_put(const struct api_result *result, struct api_response *response)
@@ -116,18 +116,18 @@ static void headers_put(const struct api_result *result, struct api_response *re
     api_response_header(response, "Cache-Control", result->cache_control);
 }
 
-static enum api_status report_make(struct api_intake *intake, struct api_error *err)
+static enum pe_status report_make(struct api_intake *intake, struct pe_error *err)
 {
     if (!intake->prepares)
-        return API_OK;
+        return PE_OK;
     if (api_respond_json(intake->response, intake->result.report, err))
-        return api_failed(err);
-    return intake->result.tagged ? api_report_tag(intake, err) : API_OK;
+        return err->status;
+    return intake->result.tagged ? api_report_tag(intake, err) : PE_OK;
 }
 
 /* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
  * included; one of anything else has no more than its validator. */
-static enum api_status body_make(struct api_intake *intake, struct api_error *err)
+static enum pe_status body_make(struct api_intake *intake, struct pe_error *err)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
@@ -136,26 +136,26 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
     switch (result->kind) {
     case API_TENSORS:
         if (request->format->render(request, result, response, err))
-            return api_failed(err);
+            return err->status;
         return tensors_headers(request, result, response, err);
     case API_REPORT:
         return report_make(intake, err);
     case API_MEDIA:
         if (intake->prepares && result->media_type)
             api_respond_bytes(response, result->media_type, result->bytes, result->size);
-        return API_OK;
+        return PE_OK;
     }
-    return api_fail(err, API_INTERNAL, "", "a result of no kind");
+    return pe_fail(err, PE_INTERNAL, "", "a result of no kind");
 }
 
-static enum api_status response_make(struct api_intake *intake, struct api_error *err)
+static enum pe_status response_make(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_handler *handler = intake->request.route->handler;
     struct api_result *result = &intake->result;
     struct api_response *response = intake->response;
 
     if (intake->prepares && handler->prepare && handler->prepare(&intake->request, result, err))
-        return api_failed(err);
+        return err->status;
     if (!response->status)
         response->status = result->status ? result->status : 200;
     headers_put(result, response);
@@ -172,7 +172,7 @@ static bool is_short_of_memory(const struct api_intake *intake)
 /* A response that was kept. */
 static struct api_response *response_again(struct api_intake *intake)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     api_kept_use(intake);
     api_validate(intake);
@@ -190,14 +190,14 @@ static bool is_short(struct api_intake *intake)
 
     if (intake->size <= QUICK_TEXT_SIZE)
         return true;
-    return intake->size <= QUICK_SIZE && reader_choose(intake, &(struct api_error){0}) == API_OK &&
+    return intake->size <= QUICK_SIZE && reader_choose(intake, &(struct pe_error){0}) == PE_OK &&
            (!request->reader->text_size ||
             request->reader->text_size(request->body, request->body_size) <= QUICK_TEXT_SIZE);
 }
 
 /* ---- two halves ------------------------------------------------------------------------------ */
 
-static enum api_status request_open(struct api_intake *intake, struct api_error *err)
+static enum pe_status request_open(struct api_intake *intake, struct pe_error *err)
 {
     struct api_request *request = &intake->request;
 
@@ -234,26 +234,26 @@ static bool is_open_light(const struct api_request *request)
 }
 
 /* Reads the body: on the loop or on the pool, but once. */
-static void read_once(struct api_intake *intake, struct api_error *err)
+static void read_once(struct api_intake *intake, struct pe_error *err)
 {
     const double start = api_now_ms();
 
     body_read(intake, err);
     if (is_short_of_memory(intake))
-        err->status = API_OUT_OF_MEMORY;
+        err->status = PE_OUT_OF_MEMORY;
     intake->read = true;
     intake->parse_ms = api_now_ms() - start;
 }
 
 /* Opens and judges the result, likewise. */
-static void open_once(struct api_intake *intake, struct api_error *err)
+static void open_once(struct api_intake *intake, struct pe_error *err)
 {
     const double start = api_now_ms();
 
-    if (!api_failed(err) && request_open(intake, err) == API_OK)
+    if (!err->status && request_open(intake, err) == PE_OK)
         api_judge(intake, err);
     if (is_short_of_memory(intake))
-        err->status = API_OUT_OF_MEMORY;
+        err->status = PE_OUT_OF_MEMORY;
     intake->opened = true;
     intake->compute_ms = api_now_ms() - start;
 }
@@ -266,19 +266,19 @@ static void timing_tell(struct api_intake *intake)
 }
 
 /* Does the work of a result that was judged, and makes the response of it, or of what failed. */
-static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
+static struct api_response *second_half(struct api_intake *intake, struct pe_error *err)
 {
     struct api_response *response = intake->response;
     const double start = api_now_ms();
     bool encodes = false;
 
-    if (!api_failed(err) && response_make(intake, err) == API_OK &&
-        api_range_apply(intake, err) == API_OK && !intake->request.route->writes)
+    if (!err->status && response_make(intake, err) == PE_OK &&
+        api_range_apply(intake, err) == PE_OK && !intake->request.route->writes)
         /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
         api_encode_begin(&intake->request, response, &encodes, err);
     if (is_short_of_memory(intake))
-        err->status = API_OUT_OF_MEMORY;
-    if (api_failed(err)) {
+        err->status = PE_OUT_OF_MEMORY;
+    if (err->status) {
         api_error_explain(intake, err);
         return api_intake_fail(intake, err);
     }
@@ -297,12 +297,10 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
 static struct api_response *response_repeat(struct api_intake *intake)
 {
     const double start = api_now_ms();
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
-    if (body_is_whole(intake, &err) || !api_repeat_run(intake, &err)) {
-        api_failed(&err);
+    if (body_is_whole(intake, &err) || !api_repeat_run(intake, &err))
         return api_intake_fail(intake, &err);
-    }
     api_arena_settle(intake->request.arena);
     pe_work_deadline(intake->request.work, 0);
     intake->compute_ms = api_now_ms() - start;
@@ -337,15 +335,15 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
     const struct api_request *request = &intake->request;
     struct api_response *response = NULL;
     struct api_json_owner owner;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     api_json_own(&owner, request->route->takes_body ? request->arena : NULL);
     api_json_memory_reset();
     if (!intake->read)
         read_once(intake, &err);
-    if (!intake->opened && (share != SHARE_QUICK || api_failed(&err) || is_open_light(request)))
+    if (!intake->opened && (share != SHARE_QUICK || err.status || is_open_light(request)))
         open_once(intake, &err);
-    if (intake->opened && (is_in_share(intake, share) || api_failed(&err)))
+    if (intake->opened && (is_in_share(intake, share) || err.status))
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
@@ -357,9 +355,9 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
 
 static struct api_response *blocks_failed(struct api_intake *intake)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
-    api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+    pe_fail(&err, PE_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
     return api_intake_fail(intake, &err);
 }
 

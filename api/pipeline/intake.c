@@ -105,7 +105,7 @@ void api_intake_origins_settle(struct api_intake *intake)
     intake->common_headers -= before - response->headers_count;
 }
 
-struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
+struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error *err)
 {
     struct api_response *response = intake->response;
     struct api_arena *arena = response->arena;
@@ -114,7 +114,7 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct api_error
     api_intake_origins_settle(intake);
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
-    if (api_failed(err) != API_OUT_OF_MEMORY &&
+    if (err->status != PE_OUT_OF_MEMORY &&
         api_problem_write(intake->request.api, response, intake->request.mistakes, err))
         return response;
     /* In place: the intake must last as long as its response, for whoever cancels it. */
@@ -134,7 +134,7 @@ void api_intake_free(struct api_intake *intake)
         api_response_free(intake->response);
 }
 
-struct api_response *api_refuse(struct api *api, const struct api_head *head, struct api_error *err)
+struct api_response *api_refuse(struct api *api, const struct api_head *head, struct pe_error *err)
 {
     struct api_intake *intake = api_intake_new(api, head);
     struct api_response *response;
@@ -156,20 +156,20 @@ void api_intake_waited(struct api_intake *intake, double milliseconds)
 
 enum { CHUNKED_ROOM = 64 << 10 };
 
-enum api_status api_intake_over_limit(const struct api_intake *intake, struct api_error *err)
+enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err)
 {
     if (intake->discards)
-        return api_fail(err, API_TOO_LARGE, "", "a %.10s of this resource takes no body",
-                        intake->request.method);
-    return api_fail(err, API_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
-                    (unsigned long long)intake->limit, intake->body_coding ? ", decoded too" : "",
-                    intake->limit_flag);
+        return pe_fail(err, PE_TOO_LARGE, "", "a %.10s of this resource takes no body",
+                       intake->request.method);
+    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
+                   (unsigned long long)intake->limit, intake->body_coding ? ", decoded too" : "",
+                   intake->limit_flag);
 }
 
 /* The body, and what its work takes: as much again, as text three times that (a number of two
  * characters becomes four or eight bytes). The handler that knows better corrects it. Never more
  * than connections leave of the budget, which would never be there. */
-enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct api_error *err)
+enum pe_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct pe_error *err)
 {
     const uint64_t most = api_memory_state(intake->request.api->memory).left;
     uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
@@ -177,74 +177,74 @@ enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, str
     if (whole > most)
         whole = most > size ? most : size;
     if (api_arena_reserve(intake->request.arena, whole))
-        return API_OK;
-    return api_fail(err, API_BUSY, "",
-                    "other requests hold the memory that this one needs, %llu bytes of "
-                    "--memory-budget; try again soon",
-                    (unsigned long long)whole);
+        return PE_OK;
+    return pe_fail(err, PE_BUSY, "",
+                   "other requests hold the memory that this one needs, %llu bytes of "
+                   "--memory-budget; try again soon",
+                   (unsigned long long)whole);
 }
 
 /* A body of unknown size gets twice the room whenever it is full. */
-enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err)
+enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err)
 {
     size_t room = intake->room ? intake->room : CHUNKED_ROOM;
     unsigned char *buffer;
 
     if (needed <= intake->room)
-        return API_OK;
+        return PE_OK;
     while (room < needed)
         room *= 2;
     if (room > intake->limit)
         room = (size_t)intake->limit;
     if (api_intake_reserve(intake, room, err))
-        return api_failed(err);
+        return err->status;
     buffer = api_arena_room(intake->request.arena, room);
     if (!buffer)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->size > 0)
         memcpy(buffer, intake->buffer, intake->size);
     api_arena_room_drop(intake->request.arena, intake->buffer);
     intake->buffer = buffer;
     intake->room = room;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- errors -----------------------------------------------------------------------------------
  */
 
 /* Turns a shortage that no retry can cure into 413. */
-static void shortage_explain(const struct api_intake *intake, struct api_error *err)
+static void shortage_explain(const struct api_intake *intake, struct pe_error *err)
 {
-    if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
+    if (err->status != PE_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
         return;
-    *err = (struct api_error){0};
-    api_fail(err, API_TOO_LARGE, "",
-             "the request needs more memory than the service may take, %llu bytes, the value of "
-             "--memory-budget",
-             (unsigned long long)intake->request.settings->limits.memory_budget);
+    *err = (struct pe_error){0};
+    pe_fail(err, PE_TOO_LARGE, "",
+            "the request needs more memory than the service may take, %llu bytes, the value of "
+            "--memory-budget",
+            (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
 /* A missing length is most often an unquoted &, which ended the shell's command. */
-static void quotes_advise(const struct api_intake *intake, struct api_error *err)
+static void quotes_advise(const struct api_intake *intake, struct pe_error *err)
 {
     const size_t used = strlen(err->detail);
 
-    if (api_failed(err) == API_MISSING && strcmp(err->where, "parameter:length") == 0 &&
+    if (err->status == PE_MISSING && strcmp(err->where, "parameter:length") == 0 &&
         strcmp(intake->request.method, "GET") == 0)
         snprintf(err->detail + used, sizeof(err->detail) - used,
                  "; quote the URL, the shell eats what follows &");
 }
 
 /* Work that has ended fails in many places; report one reason: the timeout. */
-static void ending_explain(const struct api_intake *intake, struct api_error *err)
+static void ending_explain(const struct api_intake *intake, struct pe_error *err)
 {
-    if (!api_failed(err) || !pe_work_ended(intake->request.work))
+    if (!err->status || !pe_work_ended(intake->request.work))
         return;
-    *err = (struct api_error){0};
-    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
+    *err = (struct pe_error){0};
+    pe_fail(err, PE_BUSY, "", "the answer was not begun within --request-timeout");
 }
 
-void api_error_explain(const struct api_intake *intake, struct api_error *err)
+void api_error_explain(const struct api_intake *intake, struct pe_error *err)
 {
     shortage_explain(intake, err);
     ending_explain(intake, err);

@@ -48,14 +48,14 @@ struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
 void api_intake_origins_settle(struct api_intake *intake);
 
 /* Ends an intake with a problem document. Never NULL. */
-struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err);
+struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error *err);
 
 /* Reserves for so many bytes of a body and for the work on them: as much again, and three times
  * that for text, where a number of two characters becomes four or eight bytes. The handler that
- * knows better corrects it. API_BUSY. */
-enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct api_error *err);
+ * knows better corrects it. PE_BUSY. */
+enum pe_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct pe_error *err);
 /* Room for so many bytes of the body, which is within its limit. */
-enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err);
-enum api_status api_intake_over_limit(const struct api_intake *intake, struct api_error *err);
+enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err);
+enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err);
 
 #endif

@@ -11,12 +11,12 @@
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 
-static enum api_status format_check(const struct api_request *request,
-                                    const struct api_result *result, struct api_error *err)
+static enum pe_status format_check(const struct api_request *request,
+                                   const struct api_result *result, struct pe_error *err)
 {
     return result->kind == API_TENSORS && request->format->check
                ? request->format->check(result, err)
-               : API_OK;
+               : PE_OK;
 }
 
 /* ---- what the client has -------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ void api_validate(struct api_intake *intake)
         not_modified(intake);
 }
 
-enum api_status api_report_tag(struct api_intake *intake, struct api_error *err)
+enum pe_status api_report_tag(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_coding *coding = intake->request.response_coding;
     struct api_response *response = intake->response;
@@ -56,17 +56,17 @@ enum api_status api_report_tag(struct api_intake *intake, struct api_error *err)
     api_hash_bytes(&hash, response->body.bytes, (size_t)response->body.size);
     etag = api_hash_etag(&hash, response->arena);
     if (!etag)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_response_header(response, "ETag", etag);
     api_validate(intake);
     if (response->status == 304)
         response->body = (struct api_body){0};
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-enum api_status api_judge(struct api_intake *intake, struct api_error *err)
+enum pe_status api_judge(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_request *request = &intake->request;
     const struct api_result *result = &intake->result;
@@ -86,19 +86,19 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     }
     if (api_limits_check(request, result, &amounts, !fresh, err) ||
         format_check(request, result, err))
-        return api_failed(err);
+        return err->status;
     response->head_only = request->head_only;
     if (fresh)
         not_modified(intake);
     /* A report or a text tells its length when it is made, HEAD asks for that. */
     intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
     if (!intake->prepares)
-        return API_OK;
+        return PE_OK;
     intake->work = amounts.work;
     intake->first_work = api_streams_cheaply(intake) ? amounts.first_work : amounts.work;
     intake->spent = (double)pe_work_operations(request->work);
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the work");
-    return api_core(err, pe_work_spend(request->work, (uint64_t)amounts.rendering, &err->core));
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the work");
+    return pe_work_spend(request->work, (uint64_t)amounts.rendering, err);
 }

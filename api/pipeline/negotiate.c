@@ -21,8 +21,8 @@ static bool offered(const char *formats, const struct api_format *format)
     return any || strcmp(formats, "view") == 0 || strcmp(formats, format->name) == 0;
 }
 
-static enum api_status nothing_fits(const char *formats, const char *where, const char *got,
-                                    struct api_error *err)
+static enum pe_status nothing_fits(const char *formats, const char *where, const char *got,
+                                   struct pe_error *err)
 {
     const struct api_format *asked = api_format_find(got);
     const bool picture = asked && asked->picture != API_NO_PICTURE;
@@ -33,8 +33,8 @@ static enum api_status nothing_fits(const char *formats, const char *where, cons
         if (offered(formats, *format) && used < sizeof(types))
             used += (size_t)snprintf(types + used, sizeof(types) - used, "%s%s (format=%s)",
                                      used > 0 ? ", " : "", (*format)->media_type, (*format)->name);
-    return api_fail(err, API_NOT_ACCEPTABLE, where, "%sthe answer can be %s; got %.60s",
-                    picture ? "pictures are of views of encodings; " : "", types, got);
+    return pe_fail(err, PE_NOT_ACCEPTABLE, where, "%sthe answer can be %s; got %.60s",
+                   picture ? "pictures are of views of encodings; " : "", types, got);
 }
 
 /* ---- Accept --------------------------------------------------------------------------------- */
@@ -68,9 +68,9 @@ static int quality(const char *accept, const char *type)
     return result;
 }
 
-static enum api_status negotiate(const char *formats, const struct api_format *preferred,
-                                 const char *wanted, const char *accept,
-                                 const struct api_format **out, struct api_error *err)
+static enum pe_status negotiate(const char *formats, const struct api_format *preferred,
+                                const char *wanted, const char *accept,
+                                const struct api_format **out, struct pe_error *err)
 {
     const struct api_format *best = NULL;
     int most = 0;
@@ -78,7 +78,7 @@ static enum api_status negotiate(const char *formats, const struct api_format *p
     if (wanted) {
         best = api_format_find(wanted);
         *out = best && offered(formats, best) ? best : NULL;
-        return *out ? API_OK : nothing_fits(formats, "parameter:format", wanted, err);
+        return *out ? PE_OK : nothing_fits(formats, "parameter:format", wanted, err);
     }
     if (!accept || !accept[strspn(accept, " \t")])
         accept = "*/*";
@@ -94,7 +94,7 @@ static enum api_status negotiate(const char *formats, const struct api_format *p
         }
     }
     *out = best;
-    return best ? API_OK : nothing_fits(formats, "header:Accept", accept, err);
+    return best ? PE_OK : nothing_fits(formats, "header:Accept", accept, err);
 }
 
 /* ---- the format of a request ---------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static const struct api_format *format_default(const struct api_request *request
     return &api_format_json;
 }
 
-enum api_status api_format_choose(struct api_intake *intake, struct api_error *err)
+enum pe_status api_format_choose(struct api_intake *intake, struct pe_error *err)
 {
     struct api_request *request = &intake->request;
 
@@ -129,16 +129,16 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
         request->route->has_page && intake->accept &&
         quality(intake->accept, "text/html") > quality(intake->accept, api_format_json.media_type);
     if (!*request->route->formats)
-        return API_OK;
+        return PE_OK;
     if (negotiate(request->route->formats, format_default(request), intake->format_wanted,
                   intake->accept, &request->format, err))
-        return api_failed(err);
+        return err->status;
     if (request->format->binary || request->format->packed)
         request->response_coding = NULL;
-    return API_OK;
+    return PE_OK;
 }
 
-bool api_format_told(struct api_intake *intake, struct api_error *err)
+bool api_format_told(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_request *request = &intake->request;
     const char *told = NULL;
@@ -147,13 +147,13 @@ bool api_format_told(struct api_intake *intake, struct api_error *err)
         return false;
     told = json_string_value(json_object_get(request->json, "format"));
     if (!told && json_object_get(request->json, "format"))
-        api_fail(err, API_INVALID, "pointer:/format", "format must be the name of one");
+        pe_fail(err, PE_INVALID, "pointer:/format", "format must be the name of one");
     for (size_t i = 0; !told && i < request->metadata_count; i++)
         if (strcmp(request->metadata[i].name, "format") == 0)
             told = request->metadata[i].value;
     if (told && intake->format_wanted && strcmp(told, intake->format_wanted) != 0)
-        api_fail(err, API_CONFLICT, "parameter:format", "format is given twice: %.20s and %.20s",
-                 intake->format_wanted, told);
+        pe_fail(err, PE_CONFLICT, "parameter:format", "format is given twice: %.20s and %.20s",
+                intake->format_wanted, told);
     else if (told)
         intake->format_wanted = told;
     return told != NULL;

@@ -88,7 +88,7 @@ double api_range_share(const struct api_request *request, const struct api_resul
     return whole < size ? (double)whole / (double)size : 1;
 }
 
-enum api_status api_range_apply(struct api_intake *intake, struct api_error *err)
+enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
@@ -98,20 +98,20 @@ enum api_status api_range_apply(struct api_intake *intake, struct api_error *err
 
     if (!request->range || request->head_only || response->status != 200 ||
         !api_response_field(response, "Accept-Ranges"))
-        return API_OK;
+        return PE_OK;
     etag = api_response_field(response, "ETag");
     if ((request->if_range && (!etag || strcmp(request->if_range, etag) != 0)) ||
         !range_read(request->range, body->size, &range))
-        return API_OK;
+        return PE_OK;
     if (range.first >= body->size) {
         intake->response->headers_count = intake->common_headers;
         api_response_header(
             response, "Content-Range",
             api_arena_print(response->arena, "bytes */%llu", (unsigned long long)body->size));
         intake->common_headers = response->headers_count;
-        return api_fail(err, API_RANGE, "header:Range",
-                        "the answer has %llu bytes, and none of them is in the range '%.60s'",
-                        (unsigned long long)body->size, request->range);
+        return pe_fail(err, PE_RANGE, "header:Range",
+                       "the answer has %llu bytes, and none of them is in the range '%.60s'",
+                       (unsigned long long)body->size, request->range);
     }
     api_response_header(
         response, "Content-Range",
@@ -127,5 +127,5 @@ enum api_status api_range_apply(struct api_intake *intake, struct api_error *err
         body->bytes += body->skip;
         body->skip = 0;
     }
-    return API_OK;
+    return PE_OK;
 }

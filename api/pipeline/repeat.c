@@ -171,13 +171,13 @@ void api_repeat_keep(struct api_intake *intake)
 /* ---- answering --------------------------------------------------------------------------------
  */
 
-bool api_repeat_run(struct api_intake *intake, struct api_error *err)
+bool api_repeat_run(struct api_intake *intake, struct pe_error *err)
 {
     const struct repeat *repeat = intake->repeat;
     struct api_response *response = intake->response;
 
     if (pe_rotate(intake->repeat_rotation, intake->buffer, &repeat->again.axes, 0,
-                  repeat->again.tokens, intake->request.work, &err->core))
+                  repeat->again.tokens, intake->request.work, err))
         return false;
     intake->request.reads_store = repeat->reads_store;
     api_intake_origins_settle(intake);

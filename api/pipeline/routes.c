@@ -50,8 +50,8 @@ static const char *below_base(const char *path, const char *base)
 }
 
 /* Patterns stand below the base path, which a path that is not there may have or lack. */
-static enum api_status no_such_path(const struct api_request *request, const char *path,
-                                    struct api_error *err)
+static enum pe_status no_such_path(const struct api_request *request, const char *path,
+                                   struct pe_error *err)
 {
     const char *base = request->settings->base_path, *below = below_base(path, base);
     struct api_nearest nearest = {.word = below ? below : path};
@@ -64,41 +64,41 @@ static enum api_status no_such_path(const struct api_request *request, const cha
         nearest.lengths[i] = whole ? strlen(whole) : 0;
         nearest.names[i] = whole;
     }
-    return api_fail(err, API_NOT_FOUND, "",
-                    "there is nothing at %.80s; GET %s/v1 lists what there is%s", path, base,
-                    api_nearest_print(&nearest, text, sizeof(text)));
+    return pe_fail(err, PE_NOT_FOUND, "",
+                   "there is nothing at %.80s; GET %s/v1 lists what there is%s", path, base,
+                   api_nearest_print(&nearest, text, sizeof(text)));
 }
 
 /* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
  * are names of nothing here; one slash at the end is let pass. */
-static enum api_status path_split(struct path *split, const struct api_request *request,
-                                  const char *path, struct api_error *err)
+static enum pe_status path_split(struct path *split, const struct api_request *request,
+                                 const char *path, struct pe_error *err)
 {
     struct api_arena *arena = request->arena;
     char *rest = api_arena_copy(arena, path);
     const char *shown = api_text_mend(arena, path);
 
     if (!rest || !shown)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
     split->count = 0;
     if (*rest != '/')
         return no_such_path(request, shown, err);
     if (rest[1] == '\0')
-        return API_OK;
+        return PE_OK;
     rest++;
     for (char *segment; (segment = strsep(&rest, "/"));) {
         if (!*segment && !rest && split->count > 0)
-            return API_OK; /* a slash at the end names the same */
+            return PE_OK; /* a slash at the end names the same */
         if (api_percent_decode(segment, false, "", err))
-            return api_failed(err);
+            return err->status;
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
             strcmp(segment, "..") == 0)
             return no_such_path(request, shown, err);
         split->segments[split->count] = api_text_mend(arena, segment);
         if (!split->segments[split->count++])
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
     }
-    return API_OK;
+    return PE_OK;
 }
 
 static bool pattern_matches(const char *pattern, const struct path *path,
@@ -138,8 +138,8 @@ static const char *allow_print(const bool *methods, struct api_arena *arena)
     return api_arena_print(arena, "%sOPTIONS", text);
 }
 
-enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
-                               struct api_error *err)
+enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                              struct pe_error *err)
 {
     const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
     const char *below = below_base(path, request->settings->base_path);
@@ -152,10 +152,10 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
         if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
             !strchr(below, '{')) {
             request->route = route;
-            return API_OK;
+            return PE_OK;
         }
     if (path_split(&split, request, below ? below : path, err))
-        return api_failed(err);
+        return err->status;
     /* Methods of other routes are told only where this one has none. */
     for (const struct api_route *route = routes; below && route->method && !request->route;
          route++) {
@@ -179,13 +179,13 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
     if (!any)
         return no_such_path(request, api_text_mend(request->arena, path) ?: "", err);
     if (request->route)
-        return API_OK;
+        return PE_OK;
     request->route = any;
     *allow = allow_print(methods, request->arena);
     if (!*allow)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
     if (strcmp(method, "OPTIONS") == 0)
-        return API_OK;
-    return api_fail(err, API_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
-                    request->method);
+        return PE_OK;
+    return pe_fail(err, PE_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
+                   request->method);
 }

@@ -24,12 +24,12 @@
 
 /* ---- the service ---------------------------------------------------------------------------- */
 
-static enum api_status string_keep(const char **string, struct api_error *err)
+static enum pe_status string_keep(const char **string, struct pe_error *err)
 {
     if (!*string)
-        return API_OK;
+        return PE_OK;
     *string = strdup(*string);
-    return *string ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the settings");
+    return *string ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the settings");
 }
 
 static void revision_print(char *out)
@@ -56,7 +56,7 @@ static bool cache_shed(void *cache)
 }
 
 /* The budget and the cache, and whatever of the service must be unknown to others. */
-static enum api_status memory_make(struct api *api, struct api_error *err)
+static enum pe_status memory_make(struct api *api, struct pe_error *err)
 {
     unsigned char secret[API_CACHE_SECRET_SIZE];
     size_t seed;
@@ -65,27 +65,26 @@ static enum api_status memory_make(struct api *api, struct api_error *err)
     if (api_random(secret, sizeof(secret), err) ||
         api_random(&api->id_seed, sizeof(api->id_seed), err) ||
         api_random(&seed, sizeof(seed), err))
-        return api_failed(err);
+        return err->status;
     /* Clients choose the names in an object, which jansson hashes. Left alone it would fall back to
      * the time where its file of random bytes cannot be opened; so would it with a seed of 0. */
     json_object_seed(seed | 1);
     if (sodium_init() < 0)
-        return api_fail(err, API_INTERNAL, "", "libsodium does not start");
+        return pe_fail(err, PE_INTERNAL, "", "libsodium does not start");
     api->memory = api_memory_new(api->settings.limits.memory_budget);
     if (api->memory)
         api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits), secret);
     sodium_memzero(secret, sizeof(secret));
-    return api->cache ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+    return api->cache ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
 }
 
-enum api_status api_new(struct api **out, const struct api_settings *settings,
-                        struct api_error *err)
+enum pe_status api_new(struct api **out, const struct api_settings *settings, struct pe_error *err)
 {
     struct api *api = calloc(1, sizeof(*api));
 
     *out = NULL;
     if (!api)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
     api_json_memory_init();
     api->settings = *settings;
     atomic_init(&api->pool, settings->pool);
@@ -104,24 +103,24 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
     string_keep(&api->settings.flags_json, err);
     string_keep(&api->settings.tables, err);
     string_keep(&api->settings.token_file, err);
-    if (!api_failed(err))
+    if (!err->status)
         api_access_new(&api->access, settings->token_file, err);
-    if (api_failed(err)) {
+    if (err->status) {
         api_free(api);
-        return api_failed(err);
+        return err->status;
     }
     if (api_store_new(&api->store, settings->tables,
                       settings->token_file || settings->anonymous_writes, api->memory,
                       &settings->host, err)) {
         api_free(api);
-        return api_failed(err);
+        return err->status;
     }
     revision_print(api->revision);
     api_contract_tag(api);
     api_explorer_tag(api);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
-    return API_OK;
+    return PE_OK;
 }
 
 void api_free(struct api *api)
@@ -222,7 +221,7 @@ void api_scan(struct api *api)
 void api_reload(struct api *api)
 {
     const struct api_host *host = &api->settings.host;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     if (api_access_reload(api->access, &err) && host->log)
         host->log(host->context, err.detail);

@@ -10,42 +10,42 @@
 
 /* Finds the route of a path below the base path and sets route, name and view of the request.
  * For OPTIONS, which finds any route of the path, and for a method the path lacks, *allow is set to
- * the path's methods: "GET, HEAD, OPTIONS". API_MALFORMED, API_NOT_FOUND, API_WRONG_METHOD. */
-enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
-                               struct api_error *err);
+ * the path's methods: "GET, HEAD, OPTIONS". PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. */
+enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                              struct pe_error *err);
 
 /* ---- negotiate.c ----------------------------------------------------------------------------- */
 
 /* Sets request->format and response_coding by what is known so far: the header and, later, what
- * read the body. API_NOT_ACCEPTABLE. */
-enum api_status api_format_choose(struct api_intake *intake, struct api_error *err);
+ * read the body. PE_NOT_ACCEPTABLE. */
+enum pe_status api_format_choose(struct api_intake *intake, struct pe_error *err);
 
-/* Takes the format that a body asks for itself; false: it asks for none. API_CONFLICT. */
-bool api_format_told(struct api_intake *intake, struct api_error *err);
+/* Takes the format that a body asks for itself; false: it asks for none. PE_CONFLICT. */
+bool api_format_told(struct api_intake *intake, struct pe_error *err);
 
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
 /* Makes ready for the body that a head announces: its limit, whether it is read or dropped, and for
- * a known length its place in the budget and its buffer. API_TOO_LARGE, API_BUSY. */
-enum api_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
-                                 struct api_error *err);
+ * a known length its place in the budget and its buffer. PE_TOO_LARGE, PE_BUSY. */
+enum pe_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
+                                struct pe_error *err);
 
 /* Does the route take a body of this media type? Asked of what the head says, and of the reader
- * that was found for bytes of no certain type. API_UNKNOWN_FORMAT, with the field Accept. */
-enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
-                                    struct api_error *err);
+ * that was found for bytes of no certain type. PE_UNKNOWN_FORMAT, with the field Accept. */
+enum pe_status api_feed_type_check(struct api_intake *intake, const char *type,
+                                   struct pe_error *err);
 
-/* Counts the work of a body that has come whole and is about to be read. API_TOO_LARGE. */
-enum api_status api_body_count(const struct api_intake *intake, struct api_error *err);
+/* Counts the work of a body that has come whole and is about to be read. PE_TOO_LARGE. */
+enum pe_status api_body_count(const struct api_intake *intake, struct pe_error *err);
 
 /* ---- decode.c -------------------------------------------------------------------------------- */
 
 /* For a body in intake->body_coding: api_decode_feed decodes bytes into the intake's buffer, and
- * api_decode_end the rest of them. API_MALFORMED, API_TOO_LARGE. */
-enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err);
-enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
-                                struct api_error *err);
-enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
+ * api_decode_end the rest of them. PE_MALFORMED, PE_TOO_LARGE. */
+enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err);
+enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                               struct pe_error *err);
+enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err);
 
 /* ---- repeat.c -------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ bool api_repeat_find(struct api_intake *intake, const struct api_head *head);
 /* Keeps what the head of an answer that is ready came to, if it is such a rotation. */
 void api_repeat_keep(struct api_intake *intake);
 /* Makes the intake's response by intake->repeat. False: err says why not. */
-bool api_repeat_run(struct api_intake *intake, struct api_error *err);
+bool api_repeat_run(struct api_intake *intake, struct pe_error *err);
 
 /* Nanoseconds, foretold to a factor of 4, that a loop may stand still for one request. */
 #define API_QUICK_WORK 1e5
@@ -91,21 +91,21 @@ void api_kept_prepare(struct api_intake *intake);
 /* ---- intake.c -------------------------------------------------------------------------------- */
 
 /* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
-void api_error_explain(const struct api_intake *intake, struct api_error *err);
+void api_error_explain(const struct api_intake *intake, struct pe_error *err);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 
 /* Between the two phases of a handler, once: is what `open` announced within the limits, and can
  * the format hold it? Does the client have it already, and is `prepare` needed? Sets the response's
  * status where it is 304, and intake->prepares. */
-enum api_status api_judge(struct api_intake *intake, struct api_error *err);
+enum pe_status api_judge(struct api_intake *intake, struct pe_error *err);
 
 /* Judges a kept response: turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
 
 /* Gives a report that is made the ETag of its bytes and its coding, and turns it into a 304 where
- * the client has it. API_OUT_OF_MEMORY. */
-enum api_status api_report_tag(struct api_intake *intake, struct api_error *err);
+ * the client has it. PE_OUT_OF_MEMORY. */
+enum pe_status api_report_tag(struct api_intake *intake, struct pe_error *err);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
@@ -117,7 +117,7 @@ bool api_has_ranges(const struct api_request *request, const struct api_result *
 double api_range_share(const struct api_request *request, const struct api_result *result,
                        uint64_t size);
 
-/* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
-enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
+/* Turns a 200 that accepts ranges into the 206 that was asked for. PE_RANGE. */
+enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err);
 
 #endif

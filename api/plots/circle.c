@@ -67,7 +67,7 @@ static void grid_choose(struct dials *dials, size_t count)
     }
 }
 
-enum api_status api_circle_draw(struct api_drawing *drawing)
+enum pe_status api_circle_draw(struct api_drawing *drawing)
 {
     const struct pe_output *output = &drawing->result->outputs[0];
     const struct pe_value *list = pe_param_value(&drawing->plot->params, "plot_columns");
@@ -79,7 +79,7 @@ enum api_status api_circle_draw(struct api_drawing *drawing)
 
     dials.sin = dials.cos ? api_plot_numbers(drawing, 1, 0, output->rows) : NULL;
     if (!dials.sin)
-        return api_failed(drawing->err);
+        return drawing->err->status;
     count = dials.columns < API_PANELS_MAX ? dials.columns : API_PANELS_MAX;
     count = list->given ? list->list_count : count;
     for (size_t i = 0; i < count; i++)
@@ -91,5 +91,5 @@ enum api_status api_circle_draw(struct api_drawing *drawing)
     for (size_t i = 0; i < count; i++)
         if (columns[i] < dials.columns)
             dial_put(&dials, i, columns[i]);
-    return API_OK;
+    return PE_OK;
 }

@@ -137,8 +137,8 @@ static bool curves_take(struct chart *chart)
     chart->length = first->rows;
     chart->words.columns = columns_take(chart, first) ? chart->words.rows : API_LABEL_ROW;
     if (chart->count == 0)
-        api_fail(chart->drawing->err, API_OUT_OF_RANGE, "parameter:plot_columns",
-                 "there is no such column among the %zu that are drawn", first->row_elements);
+        pe_fail(chart->drawing->err, PE_OUT_OF_RANGE, "parameter:plot_columns",
+                "there is no such column among the %zu that are drawn", first->row_elements);
     return chart->count > 0;
 }
 
@@ -162,27 +162,27 @@ static bool places_take(struct chart *chart)
         chart->places[i] = isfinite(place) ? place : (double)i;
     }
     if (!chart->places)
-        api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     return chart->places;
 }
 
 /* Amplitudes over frequencies in the place of numbers over places. */
-static enum api_status spectrum_take(struct chart *chart)
+static enum pe_status spectrum_take(struct chart *chart)
 {
     struct api_drawing *drawing = chart->drawing;
     const double work = api_fourier_work(chart->length);
     struct api_spectrum spectrum;
 
     if (api_spectrum_begin(&spectrum, drawing, chart->places, chart->length))
-        return api_failed(drawing->err);
+        return drawing->err->status;
     for (size_t i = 0; i < chart->count; i++) {
         struct curve *curve = &chart->curves[i];
         double *amplitudes = (double *)(void *)api_arena_room(drawing->request->arena,
                                                               spectrum.count * sizeof(double));
         if (!amplitudes)
-            return api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
-        if (pe_work_spend(drawing->request->work, (uint64_t)work, &drawing->err->core))
-            return api_failed(drawing->err);
+            return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+        if (pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
+            return drawing->err->status;
         api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->every, amplitudes);
         curve->values = amplitudes;
         curve->every = 1;
@@ -190,7 +190,7 @@ static enum api_status spectrum_take(struct chart *chart)
     chart->places = spectrum.places;
     chart->length = spectrum.count;
     chart->x = api_spectrum_axis(&spectrum, drawing);
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- axes ----------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ static void bound(double value, double *least, double *most)
     *most = isfinite(value) && value > *most ? value : *most;
 }
 
-static enum api_status axes_make(struct chart *chart)
+static enum pe_status axes_make(struct chart *chart)
 {
     double left = INFINITY, right = -INFINITY, least = INFINITY, most = -INFINITY, air;
 
@@ -211,8 +211,8 @@ static enum api_status axes_make(struct chart *chart)
             bound(chart->curves[i].values[j * chart->curves[i].every], &least, &most);
     }
     if (least > most)
-        return api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
-                        "there is nothing to draw: no value is finite");
+        return pe_fail(chart->drawing->err, PE_NOT_ACCEPTABLE, "",
+                       "there is nothing to draw: no value is finite");
     air = most > least ? (most - least) * 0.04 : fabs(most) > 0 ? fabs(most) / 2 : 1;
     chart->y = (struct api_axis){.first = most + air, .last = least - air};
     api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
@@ -222,9 +222,9 @@ static enum api_status axes_make(struct chart *chart)
         api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
     }
     return isfinite(air)
-               ? API_OK
-               : api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
-                          "values from %.3g to %.3g are too far apart for an axis", least, most);
+               ? PE_OK
+               : pe_fail(chart->drawing->err, PE_NOT_ACCEPTABLE, "",
+                         "values from %.3g to %.3g are too far apart for an axis", least, most);
 }
 
 /* ---- marks ---------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ static double legend_height(const struct chart *chart)
     return 18 * lines + 6;
 }
 
-enum api_status api_curves_draw(struct api_drawing *drawing)
+enum pe_status api_curves_draw(struct api_drawing *drawing)
 {
     struct chart chart = {.drawing = drawing,
                           .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
@@ -361,7 +361,7 @@ enum api_status api_curves_draw(struct api_drawing *drawing)
 
     if (!curves_take(&chart) || !places_take(&chart) ||
         (is_spectrum(&chart) && spectrum_take(&chart)) || axes_make(&chart))
-        return api_failed(drawing->err);
+        return drawing->err->status;
     if (chart.all > chart.count)
         api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",
                                                 api_words(drawing, API_LABEL_SHOWN), chart.count,
@@ -376,5 +376,5 @@ enum api_status api_curves_draw(struct api_drawing *drawing)
     for (size_t i = 0; i < chart.count; i++)
         drawing->canvas->failed |= !curve_put(&chart, chart.count - 1 - i);
     legend_put(&chart);
-    return API_OK;
+    return PE_OK;
 }

@@ -176,13 +176,13 @@ double *api_plot_numbers(struct api_drawing *drawing, size_t output, size_t row_
         (double *)(void *)api_arena_room(arena, count * sizeof(*numbers) + sizeof(*numbers));
 
     if (!bytes || !numbers) {
-        api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
         return NULL;
     }
     if (row_end > row_begin && from->row_elements > 0 &&
         !api_rows_get(drawing->result, output, row_begin, row_end, bytes)) {
-        if (!pe_work_check(drawing->request->work, &drawing->err->core))
-            api_fail(drawing->err, API_OUT_OF_MEMORY, "", "the values could not be made");
+        if (!pe_work_check(drawing->request->work, drawing->err))
+            pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "the values could not be made");
         return NULL;
     }
     pe_to_f64(numbers, bytes, from->dtype, count);

@@ -13,7 +13,7 @@ struct api_drawing {
     struct api_request *request;
     struct api_result *result;
     const struct api_plot *plot;
-    struct api_error *err;
+    struct pe_error *err;
     enum api_language language;
     double width, height;
     const char *notes[4]; /* said below the title */
@@ -66,15 +66,15 @@ struct api_plot_words {
 };
 struct api_plot_words api_plot_words(const struct api_plot *plot, const struct pe_output *output);
 
-enum api_status api_heatmap_draw(struct api_drawing *drawing);
-enum api_status api_curves_draw(struct api_drawing *drawing);
-enum api_status api_points_draw(struct api_drawing *drawing);
-enum api_status api_circle_draw(struct api_drawing *drawing);
-enum api_status api_spectrum_draw(struct api_drawing *drawing);
+enum pe_status api_heatmap_draw(struct api_drawing *drawing);
+enum pe_status api_curves_draw(struct api_drawing *drawing);
+enum pe_status api_points_draw(struct api_drawing *drawing);
+enum pe_status api_circle_draw(struct api_drawing *drawing);
+enum pe_status api_spectrum_draw(struct api_drawing *drawing);
 
 /* Can a view whose first output this is be drawn as a spectrum? And nanoseconds that it takes. */
-enum api_status api_spectrum_check(const struct api_plot *plot, const struct pe_output *first,
-                                   struct api_error *err);
+enum pe_status api_spectrum_check(const struct api_plot *plot, const struct pe_output *first,
+                                  struct pe_error *err);
 double api_spectrum_work(const struct api_plot *plot, const struct pe_output *first);
 
 #endif

@@ -82,7 +82,7 @@ static bool is_spectrum(const struct map *map)
     return map->drawing->plot->mark == API_SPECTRUM;
 }
 
-static enum api_status scale_find(struct map *map)
+static enum pe_status scale_find(struct map *map)
 {
     const struct pe_params *params = &map->drawing->plot->params;
     const size_t cells = map->high * map->wide;
@@ -96,13 +96,13 @@ static enum api_status scale_find(struct map *map)
             most = isfinite(value) && value > most ? value : most;
         }
     if (least > most)
-        return api_fail(map->drawing->err, API_NOT_ACCEPTABLE, "",
-                        "there is nothing to draw: no value of %s is finite",
-                        map->panels[0].output->name);
+        return pe_fail(map->drawing->err, PE_NOT_ACCEPTABLE, "",
+                       "there is nothing to draw: no value of %s is finite",
+                       map->panels[0].output->name);
     map->scale = api_scale_of(
         least, most,
         pe_param_given(params, "colormap") ? (int)pe_param_number(params, "colormap") : -1);
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- axes ----------------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static struct api_box box_of(const struct map *map, size_t index)
                             high};
 }
 
-static enum api_status map_put(struct map *map)
+static enum pe_status map_put(struct map *map)
 {
     const size_t across = api_plot_across(map->count);
     struct api_box box = {0}, first = box_of(map, 0), bar = box_of(map, across - 1);
@@ -283,7 +283,7 @@ static enum api_status map_put(struct map *map)
     for (size_t i = 0; i < map->count; i++) {
         box = box_of(map, i);
         if (!panel_put(map, &map->panels[i], &box))
-            return api_fail(map->drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+            return pe_fail(map->drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
         if (i % across == 0)
             api_axis_y(map->drawing, &box, &map->rows, false);
         if (i + across >= map->count)
@@ -291,22 +291,22 @@ static enum api_status map_put(struct map *map)
     }
     bar = (struct api_box){bar.x + bar.width + 16, first.y, 12, box.y + box.height - first.y};
     bar_put(map, &bar);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_heatmap_draw(struct api_drawing *drawing)
+enum pe_status api_heatmap_draw(struct api_drawing *drawing)
 {
     struct map map = {.drawing = drawing,
                       .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
 
     if (!(is_spectrum(&map) ? spectrum_fill(&map) : panels_fill(&map)) || scale_find(&map))
-        return api_failed(drawing->err);
+        return drawing->err->status;
     axes_make(&map);
     if (!(box_of(&map, 0).width >= 1 && box_of(&map, 0).height >= 1))
-        return api_fail(drawing->err, API_NOT_ACCEPTABLE, "parameter:plot_width",
-                        "%zu matrices and their axes do not fit into the picture; give more "
-                        "plot_width or plot_height",
-                        map.count);
+        return pe_fail(drawing->err, PE_NOT_ACCEPTABLE, "parameter:plot_width",
+                       "%zu matrices and their axes do not fit into the picture; give more "
+                       "plot_width or plot_height",
+                       map.count);
     notes_make(&map);
     api_frame_begin(drawing);
     return map_put(&map);

@@ -63,13 +63,13 @@ const struct pe_param api_plot_list[] = {
 
 const size_t api_plot_count = sizeof(api_plot_list) / sizeof(api_plot_list[0]);
 
-enum api_status api_plot_begin(struct api_request *request, struct api_plot *plot,
-                               struct api_error *err)
+enum pe_status api_plot_begin(struct api_request *request, struct api_plot *plot,
+                              struct pe_error *err)
 {
     pe_params_init(&plot->params, api_plot_list, api_plot_count);
     return api_params_keep(request->arena, &plot->params)
-               ? API_OK
-               : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+               ? PE_OK
+               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
 /* ---- how a view is drawn -------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ static enum api_mark mark_of(const struct api_plot *plot, const struct pe_output
 
 enum { PIXELS_MAX = 1 << 24 };
 
-static enum api_status title_check(const struct api_plot *plot, struct api_error *err)
+static enum pe_status title_check(const struct api_plot *plot, struct pe_error *err)
 {
     const char *title = pe_param_text(&plot->params, "title");
     json_t *text = json_string(title ? title : "");
@@ -143,130 +143,130 @@ static enum api_status title_check(const struct api_plot *plot, struct api_error
 
     json_decref(text);
     if (!is_text)
-        return api_fail(err, API_INVALID, "parameter:title", "title must be UTF-8");
+        return pe_fail(err, PE_INVALID, "parameter:title", "title must be UTF-8");
     if (title && strlen(title) > API_TITLE_MAX)
-        return api_fail(err, API_INVALID, "parameter:title", "title has at most %d bytes, got %zu",
-                        API_TITLE_MAX, strlen(title));
+        return pe_fail(err, PE_INVALID, "parameter:title", "title has at most %d bytes, got %zu",
+                       API_TITLE_MAX, strlen(title));
     for (const unsigned char *at = (const unsigned char *)title; at && *at; at++)
         if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
             (*at == 0xef && at[1] == 0xbf && at[2] >= 0xbe))
-            return api_fail(err, API_INVALID, "parameter:title",
-                            "title must be one line without control characters");
-    return API_OK;
+            return pe_fail(err, PE_INVALID, "parameter:title",
+                           "title must be one line without control characters");
+    return PE_OK;
 }
 
 /* Refuses parameters that SVG can draw and pixels cannot. */
-static enum api_status pixels_check(const struct api_plot *plot, struct api_error *err)
+static enum pe_status pixels_check(const struct api_plot *plot, struct pe_error *err)
 {
     const char *title = pe_param_text(&plot->params, "title"), *lacks, *end;
     const double pixels = pe_param_number(&plot->params, "plot_width") *
                           pe_param_number(&plot->params, "plot_height") * plot->scale * plot->scale;
 
     if (!plot->pixels)
-        return API_OK;
+        return PE_OK;
     if (pe_param_number(&plot->params, "theme") == API_AUTO)
-        return api_fail(err, API_INVALID, "parameter:theme",
-                        "theme=auto asks the viewer, which pixels cannot; ask for light or dark, "
-                        "or for format=svg");
+        return pe_fail(err, PE_INVALID, "parameter:theme",
+                       "theme=auto asks the viewer, which pixels cannot; ask for light or dark, "
+                       "or for format=svg");
     if (pixels > PIXELS_MAX)
-        return api_fail(err, API_INVALID, "parameter:plot_scale",
-                        "a PNG has at most %d pixels, and plot_width x plot_height x plot_scale x "
-                        "plot_scale are %.0f; ask for a smaller one, or for format=svg",
-                        PIXELS_MAX, pixels);
+        return pe_fail(err, PE_INVALID, "parameter:plot_scale",
+                       "a PNG has at most %d pixels, and plot_width x plot_height x plot_scale x "
+                       "plot_scale are %.0f; ask for a smaller one, or for format=svg",
+                       PIXELS_MAX, pixels);
     lacks = title ? api_font_lacks(title) : NULL;
     if (!lacks)
-        return API_OK;
+        return PE_OK;
     end = lacks;
     api_character_next(&end);
-    return api_fail(err, API_INVALID, "parameter:title",
-                    "format=png has letters for Latin, Greek and mathematics, and not %.*s; ask "
-                    "for format=svg, which shows any script",
-                    (int)(end - lacks), lacks);
+    return pe_fail(err, PE_INVALID, "parameter:title",
+                   "format=png has letters for Latin, Greek and mathematics, and not %.*s; ask "
+                   "for format=svg, which shows any script",
+                   (int)(end - lacks), lacks);
 }
 
-static enum api_status columns_check(const struct api_plot *plot, struct api_error *err)
+static enum pe_status columns_check(const struct api_plot *plot, struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(&plot->params, "plot_columns");
 
     if (!list->given)
-        return API_OK;
+        return PE_OK;
     if (plot->mark != API_CURVES && plot->mark != API_CIRCLE)
-        return api_fail(err, API_CONFLICT, "parameter:plot_columns",
-                        "plot_columns goes with plot=curves and plot=circle");
+        return pe_fail(err, PE_CONFLICT, "parameter:plot_columns",
+                       "plot_columns goes with plot=curves and plot=circle");
     if (list->list_count == 0 ||
         list->list_count > (plot->mark == API_CURVES ? API_CURVES_MAX : API_PANELS_MAX))
-        return api_fail(err, API_INVALID, "parameter:plot_columns",
-                        "curves are drawn of 1 to %d columns, circle of 1 to %d, got %zu",
-                        API_CURVES_MAX, API_PANELS_MAX, list->list_count);
+        return pe_fail(err, PE_INVALID, "parameter:plot_columns",
+                       "curves are drawn of 1 to %d columns, circle of 1 to %d, got %zu",
+                       API_CURVES_MAX, API_PANELS_MAX, list->list_count);
     for (size_t i = 0; i < list->list_count; i++)
         if (pe_value_at(list, i) >= (double)plot->columns)
-            return api_fail(err, API_INVALID, "parameter:plot_columns",
-                            "the view has columns 0 to %zu, got %.0f", plot->columns - 1,
-                            pe_value_at(list, i));
-    return API_OK;
+            return pe_fail(err, PE_INVALID, "parameter:plot_columns",
+                           "the view has columns 0 to %zu, got %.0f", plot->columns - 1,
+                           pe_value_at(list, i));
+    return PE_OK;
 }
 
 /* How many positions a dial shows, points a picture, and cells one that is not pooled. */
 enum { DIAL_MAX = 512, POINTS_MAX = 4096, CELLS_MAX = 1 << 22 };
 
-static enum api_status marks_check(const struct api_plot *plot, const struct pe_view *view,
-                                   struct api_error *err)
+static enum pe_status marks_check(const struct api_plot *plot, const struct pe_view *view,
+                                  struct pe_error *err)
 {
     const struct pe_output *first = pe_view_output(view, 0), *second = pe_view_output(view, 1);
     const char *where = pe_param_given(&plot->params, "plot") ? "parameter:plot" : "";
 
     if (plot->mark == API_HEATMAP && (first->rank < 2 || first->rank > 3))
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "a heat map is of two dimensions, or of three, and %s has %u; a list is "
-                        "drawn by plot=curves and plot=points",
-                        first->name, first->rank);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "a heat map is of two dimensions, or of three, and %s has %u; a list is "
+                       "drawn by plot=curves and plot=points",
+                       first->name, first->rank);
     if (plot->mark == API_CURVES && first->rank > 2)
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "curves are of lists and tables, and %s has %u dimensions; ask for "
-                        "plot=heatmap",
-                        first->name, first->rank);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "curves are of lists and tables, and %s has %u dimensions; ask for "
+                       "plot=heatmap",
+                       first->name, first->rank);
     if (plot->mark == API_ROWS && first->rank != 2)
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "plot=rows draws rows of two dimensions over their columns, and %s has %u; "
-                        "ask for plot=%s",
-                        first->name, first->rank, first->rank < 2 ? "curves" : "heatmap");
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "plot=rows draws rows of two dimensions over their columns, and %s has %u; "
+                       "ask for plot=%s",
+                       first->name, first->rank, first->rank < 2 ? "curves" : "heatmap");
     if (plot->mark == API_POINTS && first->rank > 1)
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "plot=points draws a list, and %s has %u dimensions; ask for plot=heatmap",
-                        first->name, first->rank);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "plot=points draws a list, and %s has %u dimensions; ask for plot=heatmap",
+                       first->name, first->rank);
     if (plot->mark == API_POINTS && plot->columns > POINTS_MAX)
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "plot=points draws up to %d numbers, and %s has %zu; ask for plot=curves",
-                        POINTS_MAX, first->name, plot->columns);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "plot=points draws up to %d numbers, and %s has %zu; ask for plot=curves",
+                       POINTS_MAX, first->name, plot->columns);
     if (plot->mark == API_CIRCLE &&
         (!second || first->rank != 2 || strncmp(first->name, "cos", 3) != 0 ||
          !api_plot_is_pair(first, second)))
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "plot=circle draws cos and sin of a rotary table, and the answer begins "
-                        "with %s",
-                        first->name);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "plot=circle draws cos and sin of a rotary table, and the answer begins "
+                       "with %s",
+                       first->name);
     if (plot->mark == API_CIRCLE && plot->rows > DIAL_MAX)
-        return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "plot=circle draws up to %d positions, and there are %zu; ask for a "
-                        "shorter length, or a larger step",
-                        DIAL_MAX, plot->rows);
-    return plot->mark == API_SPECTRUM ? api_spectrum_check(plot, first, err) : API_OK;
+        return pe_fail(err, PE_NOT_ACCEPTABLE, where,
+                       "plot=circle draws up to %d positions, and there are %zu; ask for a "
+                       "shorter length, or a larger step",
+                       DIAL_MAX, plot->rows);
+    return plot->mark == API_SPECTRUM ? api_spectrum_check(plot, first, err) : PE_OK;
 }
 
-static enum api_status outputs_check(const struct pe_output *first, struct api_error *err)
+static enum pe_status outputs_check(const struct pe_output *first, struct pe_error *err)
 {
     if (!pe_dtype_is_float(first->dtype) && first->dtype != PE_I64)
-        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:dtype",
-                        "a picture is of numbers and not of %s; leave dtype out",
-                        pe_dtype_info(first->dtype)->name);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "parameter:dtype",
+                       "a picture is of numbers and not of %s; leave dtype out",
+                       pe_dtype_info(first->dtype)->name);
     if (first->is_complex)
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "a picture is of real numbers and %s is complex here; ask for one part",
-                        first->name);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "a picture is of real numbers and %s is complex here; ask for one part",
+                       first->name);
     if (first->rows == 0 || first->row_elements == 0)
-        return api_fail(err, API_NOT_ACCEPTABLE, "", "there is nothing to draw: %s has no elements",
-                        first->name);
-    return API_OK;
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "", "there is nothing to draw: %s has no elements",
+                       first->name);
+    return PE_OK;
 }
 
 size_t api_plot_across(size_t panels)
@@ -291,15 +291,15 @@ void api_plot_cells(struct api_plot *plot, double matrices)
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
-enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
-                                struct api_error *err)
+enum pe_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
+                               struct pe_error *err)
 {
     const struct pe_output *first = pe_view_output(view, 0), *second = pe_view_output(view, 1);
     double matrices;
 
     plot->scale = plot->pixels ? (int)pe_param_number(&plot->params, "plot_scale") : 1;
     if (title_check(plot, err) || pixels_check(plot, err) || outputs_check(first, err))
-        return api_failed(err);
+        return err->status;
     plot->mark = mark_of(plot, first);
     plot->rows = first->rank > 1 ? first->shape[first->rank - 2] : 1;
     plot->columns = first->shape[first->rank - 1];
@@ -308,7 +308,7 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     plot->more_work = plot->mark == API_SPECTRUM ? api_spectrum_work(plot, first) : 0;
     plot->matrices = matrices * (second && api_plot_is_pair(first, second) ? 2 : 1);
     api_plot_cells(plot, plot->mark == API_HEATMAP ? plot->matrices : 1);
-    return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
+    return marks_check(plot, view, err) ? err->status : columns_check(plot, err);
 }
 
 /* Pixels are laid, compressed and sent; marks of SVG are few. The strokes of a noisy curve are each
@@ -326,31 +326,31 @@ double api_plot_work(const struct api_plot *plot)
            (plot->mark == API_HEATMAP || plot->mark == API_POINTS ? 0 : 10 * strokes * height);
 }
 
-enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
+enum pe_status api_plot_check(const struct api_result *result, struct pe_error *err)
 {
     const struct api_plot *plot = result->plot;
     const struct pe_output *first = result->outputs_count > 0 ? &result->outputs[0] : NULL;
 
     if (!plot || !first)
-        return api_fail(err, API_NOT_ACCEPTABLE, "",
-                        "pictures are of views of encodings; ask for format=json, npy, "
-                        "safetensors or raw");
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
+                       "pictures are of views of encodings; ask for format=json, npy, "
+                       "safetensors or raw");
     if (outputs_check(first, err))
-        return api_failed(err);
+        return err->status;
     if ((plot->mark == API_HEATMAP || plot->mark == API_SPECTRUM) && first->rank > 1 &&
         first->row_elements > CELLS_MAX / first->shape[first->rank - 2])
-        return api_fail(err, API_TOO_LARGE, "",
-                        "a picture of %s has at most %d cells; ask for fewer rows", first->name,
-                        CELLS_MAX);
-    return API_OK;
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "a picture of %s has at most %d cells; ask for fewer rows", first->name,
+                       CELLS_MAX);
+    return PE_OK;
 }
 
 /* ---- drawing -------------------------------------------------------------------------------- */
 
-enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
-                              struct api_canvas *canvas, struct api_error *err)
+enum pe_status api_plot_draw(struct api_request *request, struct api_result *result,
+                             struct api_canvas *canvas, struct pe_error *err)
 {
-    static enum api_status (*const marks[])(struct api_drawing *) = {
+    static enum pe_status (*const marks[])(struct api_drawing *) = {
         [API_HEATMAP] = api_heatmap_draw,   [API_CURVES] = api_curves_draw,
         [API_POINTS] = api_points_draw,     [API_CIRCLE] = api_circle_draw,
         [API_SPECTRUM] = api_spectrum_draw, [API_ROWS] = api_curves_draw,
@@ -368,9 +368,9 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
     };
 
     if (marks[plot->mark](&drawing))
-        return api_failed(err);
+        return err->status;
     canvas->type->end(canvas);
-    if (!canvas->failed || pe_work_check(request->work, &err->core))
-        return api_failed(err);
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+    if (!canvas->failed || pe_work_check(request->work, err))
+        return err->status;
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
 }

@@ -36,13 +36,13 @@ extern const struct pe_param api_plot_list[];
 extern const size_t api_plot_count;
 
 /* Binds to the arena what the parameters hold. */
-enum api_status api_plot_begin(struct api_request *request, struct api_plot *plot,
-                               struct api_error *err);
+enum pe_status api_plot_begin(struct api_request *request, struct api_plot *plot,
+                              struct pe_error *err);
 
 /* Reads the finished parameters, and decides by a view's outputs, not pooled, how it is drawn.
- * API_NOT_ACCEPTABLE where it cannot be, API_INVALID and API_CONFLICT for parameters. */
-enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
-                                struct api_error *err);
+ * PE_NOT_ACCEPTABLE where it cannot be, PE_INVALID and PE_CONFLICT for parameters. */
+enum pe_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
+                               struct pe_error *err);
 
 /* Decides how many cells each of so many matrices has. */
 void api_plot_cells(struct api_plot *plot, double matrices);
@@ -54,11 +54,11 @@ size_t api_plot_across(size_t panels);
 double api_plot_work(const struct api_plot *plot);
 
 /* Can the outputs of a result be drawn? */
-enum api_status api_plot_check(const struct api_result *result, struct api_error *err);
+enum pe_status api_plot_check(const struct api_result *result, struct pe_error *err);
 
 /* Draws a result that is prepared. The canvas has the picture in `out`, which is the caller's in
  * any case. */
-enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
-                              struct api_canvas *canvas, struct api_error *err);
+enum pe_status api_plot_draw(struct api_request *request, struct api_result *result,
+                             struct api_canvas *canvas, struct pe_error *err);
 
 #endif

@@ -34,7 +34,7 @@ static bool is_drawn(double value)
     return value > 0 && isfinite(value);
 }
 
-static enum api_status axes_make(struct cloud *cloud, enum api_label across, enum api_label up)
+static enum pe_status axes_make(struct cloud *cloud, enum api_label across, enum api_label up)
 {
     struct api_drawing *drawing = cloud->drawing;
     double least = INFINITY, most = 0, top, bottom, air;
@@ -44,9 +44,9 @@ static enum api_status axes_make(struct cloud *cloud, enum api_label across, enu
         most = is_drawn(cloud->values[i]) ? fmax(most, cloud->values[i]) : most;
     }
     if (most == 0)
-        return api_fail(drawing->err, API_NOT_ACCEPTABLE, "",
-                        "there is nothing to draw on a logarithmic axis: no value is greater "
-                        "than 0");
+        return pe_fail(drawing->err, PE_NOT_ACCEPTABLE, "",
+                       "there is nothing to draw on a logarithmic axis: no value is greater "
+                       "than 0");
     if (is_drawn(cloud->context)) {
         least = fmin(least, cloud->context);
         most = fmax(most, cloud->context);
@@ -61,7 +61,7 @@ static enum api_status axes_make(struct cloud *cloud, enum api_label across, enu
         .first = -0.5, .last = (double)cloud->count - 0.5, .label = api_words(drawing, across)};
     api_ticks_linear(&cloud->x.ticks, 0, (double)cloud->count - 1, drawing->width > 560 ? 9 : 5,
                      true);
-    return API_OK;
+    return PE_OK;
 }
 
 static double y_of(const struct cloud *cloud, double value)
@@ -118,7 +118,7 @@ static void notes_make(const struct cloud *cloud)
         api_frame_note(cloud->drawing, api_words(cloud->drawing, API_LABEL_HIDDEN));
 }
 
-enum api_status api_points_draw(struct api_drawing *drawing)
+enum pe_status api_points_draw(struct api_drawing *drawing)
 {
     const struct pe_output *output = &drawing->result->outputs[0];
     const struct api_plot_words words = api_plot_words(drawing->plot, output);
@@ -128,7 +128,7 @@ enum api_status api_points_draw(struct api_drawing *drawing)
                           .context = scalar_of(drawing->result, "context")};
 
     if (!cloud.values || axes_make(&cloud, words.columns, words.rows))
-        return api_failed(drawing->err);
+        return drawing->err->status;
     notes_make(&cloud);
     cloud.box.x = api_axis_room(&cloud.y);
     cloud.box = (struct api_box){cloud.box.x, API_TOP + 8, drawing->width - cloud.box.x - 24,
@@ -138,5 +138,5 @@ enum api_status api_points_draw(struct api_drawing *drawing)
     api_axis_x(drawing, &cloud.box, &cloud.x, true);
     points_put(&cloud);
     context_put(&cloud);
-    return API_OK;
+    return PE_OK;
 }

@@ -26,21 +26,21 @@ static bool has_curves(const struct api_plot *plot, const struct pe_output *firs
            (first->rank == 1 && words.columns == API_LABEL_POSITION);
 }
 
-enum api_status api_spectrum_check(const struct api_plot *plot, const struct pe_output *first,
-                                   struct api_error *err)
+enum pe_status api_spectrum_check(const struct api_plot *plot, const struct pe_output *first,
+                                  struct pe_error *err)
 {
     const size_t count = has_rows(plot, first) ? plot->rows : plot->columns;
 
     if (!has_rows(plot, first) && !has_curves(plot, first))
-        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:plot",
-                        "plot=spectrum draws numbers along positions or offsets, and these are %s: "
-                        "ask for a table of two dimensions, or for analysis/decay",
-                        first->name);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "parameter:plot",
+                       "plot=spectrum draws numbers along positions or offsets, and these are %s: "
+                       "ask for a table of two dimensions, or for analysis/decay",
+                       first->name);
     if (count < API_FOURIER_MIN || count > API_FOURIER_MAX)
-        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:plot",
-                        "plot=spectrum is of %d to %d positions or offsets, and there are %zu",
-                        API_FOURIER_MIN, API_FOURIER_MAX, count);
-    return API_OK;
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "parameter:plot",
+                       "plot=spectrum is of %d to %d positions or offsets, and there are %zu",
+                       API_FOURIER_MIN, API_FOURIER_MAX, count);
+    return PE_OK;
 }
 
 double api_spectrum_work(const struct api_plot *plot, const struct pe_output *first)
@@ -57,7 +57,7 @@ static double *numbers_take(struct api_drawing *drawing, size_t count)
         (double *)(void *)api_arena_room(drawing->request->arena, count * sizeof(*numbers));
 
     if (!numbers)
-        api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     return numbers;
 }
 
@@ -72,26 +72,26 @@ static double step_of(const double *places, size_t count)
     return step != 0 ? fabs(step) : NAN;
 }
 
-enum api_status api_spectrum_begin(struct api_spectrum *spectrum, struct api_drawing *drawing,
-                                   const double *places, size_t count)
+enum pe_status api_spectrum_begin(struct api_spectrum *spectrum, struct api_drawing *drawing,
+                                  const double *places, size_t count)
 {
     const double step = step_of(places, count);
     struct api_fourier *fourier = &spectrum->fourier;
 
     if (!isfinite(step))
-        return api_fail(drawing->err, API_NOT_ACCEPTABLE, "parameter:plot",
-                        "plot=spectrum is of places that are evenly spaced, and these are not");
+        return pe_fail(drawing->err, PE_NOT_ACCEPTABLE, "parameter:plot",
+                       "plot=spectrum is of places that are evenly spaced, and these are not");
     if (!api_fourier_begin(fourier, drawing->request->arena, count))
-        return api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     spectrum->count = fourier->last - fourier->first + 1;
     spectrum->places = numbers_take(drawing, spectrum->count);
     spectrum->amplitudes = spectrum->places ? numbers_take(drawing, spectrum->count) : NULL;
     if (!spectrum->amplitudes)
-        return api_failed(drawing->err);
+        return drawing->err->status;
     for (size_t k = 0; k < spectrum->count; k++)
         spectrum->places[k] =
             api_log10(2 * PI * (double)(fourier->first + k) / ((double)fourier->size * step));
-    return API_OK;
+    return PE_OK;
 }
 
 struct api_axis api_spectrum_axis(const struct api_spectrum *spectrum, struct api_drawing *drawing)
@@ -163,7 +163,7 @@ double *api_spectrum_cells(struct api_drawing *drawing, struct api_axis *axis, s
     memset(cells, 0, rows * columns * sizeof(*cells));
     for (size_t i = 0; values && i < wide; i++) {
         const struct strip strip = {cells + i * columns / wide, rows, columns};
-        if (pe_work_spend(drawing->request->work, (uint64_t)work, &drawing->err->core))
+        if (pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
             return NULL;
         api_fourier_amplitudes(&spectrum.fourier, values + i, wide, spectrum.amplitudes);
         strip_fill(&strip, &spectrum);
@@ -175,7 +175,7 @@ double *api_spectrum_cells(struct api_drawing *drawing, struct api_axis *axis, s
 
 /* ---- the picture ---------------------------------------------------------------------------- */
 
-enum api_status api_spectrum_draw(struct api_drawing *drawing)
+enum pe_status api_spectrum_draw(struct api_drawing *drawing)
 {
     api_frame_note(drawing, api_words(drawing, API_LABEL_AMPLITUDE));
     return has_rows(drawing->plot, &drawing->result->outputs[0]) ? api_heatmap_draw(drawing)

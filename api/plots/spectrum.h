@@ -15,8 +15,8 @@ struct api_spectrum {
 };
 
 /* For numbers at such places, which must be evenly spaced. In rooms of the arena. */
-enum api_status api_spectrum_begin(struct api_spectrum *spectrum, struct api_drawing *drawing,
-                                   const double *places, size_t count);
+enum pe_status api_spectrum_begin(struct api_spectrum *spectrum, struct api_drawing *drawing,
+                                  const double *places, size_t count);
 
 /* Their axis: from once in all places on, to every second place. */
 struct api_axis api_spectrum_axis(const struct api_spectrum *spectrum, struct api_drawing *drawing);

@@ -11,11 +11,11 @@ static bool gguf_sniff(const unsigned char *bytes, size_t size)
     return size >= 4 && memcmp(bytes, "GGUF", 4) == 0;
 }
 
-static enum api_status gguf_read(struct api_request *request, struct api_error *err)
+static enum pe_status gguf_read(struct api_request *request, struct pe_error *err)
 {
     if (!gguf_sniff(request->body, request->body_size))
-        return api_fail(err, API_MALFORMED, "", "a GGUF file begins with the bytes GGUF");
-    return API_OK;
+        return pe_fail(err, PE_MALFORMED, "", "a GGUF file begins with the bytes GGUF");
+    return PE_OK;
 }
 
 const struct api_reader api_reader_gguf = {

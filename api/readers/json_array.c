@@ -26,15 +26,15 @@ struct walk {
     bool shape_known[PE_RANK_MAX + 1];
 };
 
-static enum api_status fail(struct walk *walk, enum api_status status, const char *fault)
+static enum pe_status fail(struct walk *walk, enum pe_status status, const char *fault)
 {
     walk->array->fault = fault;
     return status;
 }
 
-static enum api_status ragged(struct walk *walk)
+static enum pe_status ragged(struct walk *walk)
 {
-    return fail(walk, API_SHAPE_MISMATCH, "the arrays of one level differ in length or depth");
+    return fail(walk, PE_SHAPE_MISMATCH, "the arrays of one level differ in length or depth");
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static size_t room_wanted(const struct walk *walk, size_t element_size)
     return (count < most ? count : most) * element_size;
 }
 
-static enum api_status room_make(struct walk *walk)
+static enum pe_status room_make(struct walk *walk)
 {
     struct api_json_scratch *scratch = walk->scratch;
     const size_t element_size = pe_dtype_info(walk->dtype)->size;
@@ -68,7 +68,7 @@ static enum api_status room_make(struct walk *walk)
         bytes = bytes ? api_arena_room_resize(scratch->arena, bytes, used, size)
                       : api_arena_room(scratch->arena, size);
         if (!bytes)
-            return fail(walk, API_OUT_OF_MEMORY, "no memory for the elements");
+            return fail(walk, PE_OUT_OF_MEMORY, "no memory for the elements");
         scratch->bytes = bytes;
         scratch->size = size;
     }
@@ -76,7 +76,7 @@ static enum api_status room_make(struct walk *walk)
     walk->run.room = scratch->size / element_size - walk->run.count;
     if (walk->run.room > TURN_ELEMENTS)
         walk->run.room = TURN_ELEMENTS;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Many elements stay where they are, because a copy would take as much again; of few the room is
@@ -95,27 +95,27 @@ static unsigned char *elements_take(struct api_json_scratch *scratch, size_t use
 }
 
 /* Counts the work of slow numbers, whose share of a text shows only where they are read. */
-static enum api_status slow_count(struct walk *walk)
+static enum pe_status slow_count(struct walk *walk)
 {
     struct pe_work *work = api_arena_work(walk->scratch->arena);
     const size_t slow = walk->run.slow;
 
     walk->run.slow = 0;
     if (pe_work_spend(work, (uint64_t)slow * SLOW_WORK, &(struct pe_error){0}) == PE_OK)
-        return API_OK;
+        return PE_OK;
     return pe_work_ended(work)
-               ? fail(walk, API_INTERNAL, "the work ended")
-               : fail(walk, API_TOO_LARGE,
+               ? fail(walk, PE_INTERNAL, "the work ended")
+               : fail(walk, PE_TOO_LARGE,
                       "to read these numbers takes more work than --work-max allows; write them "
                       "with fewer digits, or send fewer at once");
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
-static enum api_status elements_read(struct walk *walk)
+static enum pe_status elements_read(struct walk *walk)
 {
     const size_t before = walk->run.count;
-    enum api_status status = API_OK;
+    enum pe_status status = PE_OK;
 
     if (!walk->leaf)
         walk->leaf = walk->depth;
@@ -123,28 +123,28 @@ static enum api_status elements_read(struct walk *walk)
         return ragged(walk);
     if (walk->run.room == 0)
         status = pe_work_ended(api_arena_work(walk->scratch->arena))
-                     ? fail(walk, API_INTERNAL, "the work ended")
+                     ? fail(walk, PE_INTERNAL, "the work ended")
                      : room_make(walk);
-    if (status == API_OK)
+    if (status == PE_OK)
         status = api_json_run_read(&walk->run, walk->dtype);
-    if (status == API_OK && walk->run.slow > 0)
+    if (status == PE_OK && walk->run.slow > 0)
         status = slow_count(walk);
     walk->count[walk->depth] += walk->run.count - before;
     return status && !walk->array->fault ? fail(walk, status, walk->run.fault) : status;
 }
 
-static enum api_status array_open(struct walk *walk)
+static enum pe_status array_open(struct walk *walk)
 {
     if (walk->depth == PE_RANK_MAX)
-        return fail(walk, API_INVALID, "more than 8 dimensions");
+        return fail(walk, PE_INVALID, "more than 8 dimensions");
     if (walk->leaf && walk->depth == walk->leaf)
         return ragged(walk);
     walk->run.at++;
     walk->count[++walk->depth] = 0;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status array_close(struct walk *walk)
+static enum pe_status array_close(struct walk *walk)
 {
     const unsigned depth = walk->depth;
 
@@ -157,18 +157,18 @@ static enum api_status array_close(struct walk *walk)
     walk->shape_known[depth] = true;
     walk->depth--;
     walk->count[walk->depth]++;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status walk_run(struct walk *walk)
+static enum pe_status walk_run(struct walk *walk)
 {
     bool value_next = true, may_close = false;
-    enum api_status status;
+    enum pe_status status;
 
     do {
         walk->run.at = api_json_space_skip(walk->run.at, walk->run.end);
         if (walk->run.at == walk->run.end)
-            return fail(walk, API_MALFORMED, "the array is not closed");
+            return fail(walk, PE_MALFORMED, "the array is not closed");
         const unsigned char next = *walk->run.at;
         if (next == ',' && !value_next) {
             walk->run.at++;
@@ -184,24 +184,24 @@ static enum api_status walk_run(struct walk *walk)
         else if (value_next)
             status = elements_read(walk);
         else
-            status = fail(walk, API_MALFORMED, "a comma or a bracket is expected");
+            status = fail(walk, PE_MALFORMED, "a comma or a bracket is expected");
         if (status)
             return status;
         value_next = may_close = opens;
     } while (walk->depth > 0);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
-                                    size_t begin, size_t size, enum pe_dtype dtype,
-                                    struct api_json_scratch *scratch)
+enum pe_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
+                                   size_t begin, size_t size, enum pe_dtype dtype,
+                                   struct api_json_scratch *scratch)
 {
     struct walk walk = {.array = array,
                         .run = {.at = text + begin, .end = text + size},
                         .scratch = scratch,
                         .dtype = dtype};
     struct pe_tensor *tensor = &array->tensor;
-    enum api_status status;
+    enum pe_status status;
 
     *array = (struct api_json_array){.tensor.dtype = dtype};
     status = walk_run(&walk);
@@ -213,5 +213,5 @@ enum api_status api_json_array_read(struct api_json_array *array, const unsigned
     tensor->rank = walk.leaf;
     memcpy(tensor->shape, walk.shape + 1, walk.leaf * sizeof(*tensor->shape));
     tensor->data = elements_take(scratch, used);
-    return tensor->data ? API_OK : fail(&walk, API_OUT_OF_MEMORY, "no memory for the elements");
+    return tensor->data ? PE_OK : fail(&walk, PE_OUT_OF_MEMORY, "no memory for the elements");
 }

@@ -3,8 +3,8 @@
 #define API_READERS_JSON_ARRAY_H
 
 #include "api/memory/arena.h"
-#include "api/status.h"
 #include "posenc/dtype.h"
+#include "posenc/status.h"
 
 /* Memory that grows with what is read, before anything is known about how much it will be. One
  * serves all arrays of a body. */
@@ -26,8 +26,8 @@ struct api_json_array {
 
 /* Reads the array whose bracket stands at text[begin]; the text has `size` bytes and may go on
  * behind the array. Fails with the sentence and its place in *array. */
-enum api_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
-                                    size_t begin, size_t size, enum pe_dtype dtype,
-                                    struct api_json_scratch *scratch);
+enum pe_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
+                                   size_t begin, size_t size, enum pe_dtype dtype,
+                                   struct api_json_scratch *scratch);
 
 #endif

@@ -3,15 +3,15 @@
 
 #include "api/readers/reader.h"
 
-static enum api_status fail(const char *name, size_t at, enum api_status status, const char *what,
-                            struct api_error *err)
+static enum pe_status fail(const char *name, size_t at, enum pe_status status, const char *what,
+                           struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
-    if (status == API_OUT_OF_MEMORY)
-        return api_fail(err, status, "", "no memory for the elements of %.60s", name);
-    return api_fail(err, status, api_tensor_where(name, where, sizeof(where)),
-                    "data of %.60s, byte %zu of the body: %s", name, at, what);
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_fail(err, status, "", "no memory for the elements of %.60s", name);
+    return pe_fail(err, status, api_tensor_where(name, where, sizeof(where)),
+                   "data of %.60s, byte %zu of the body: %s", name, at, what);
 }
 
 /* Does the array fill the shape that was given, nested or flat? An empty one cannot be nested below
@@ -29,13 +29,13 @@ static bool fits(const struct api_json_array *array, const struct pe_tensor *ten
     return same || (read->rank == 1 && array->elements == *count);
 }
 
-enum api_status api_json_data_read(struct api_request *request, const char *name,
-                                   struct api_json_span *span, bool shaped,
-                                   struct api_json_scratch *scratch, struct pe_tensor *tensor,
-                                   struct api_error *err)
+enum pe_status api_json_data_read(struct api_request *request, const char *name,
+                                  struct api_json_span *span, bool shaped,
+                                  struct api_json_scratch *scratch, struct pe_tensor *tensor,
+                                  struct pe_error *err)
 {
     struct api_json_array *array = &span->array;
-    enum api_status status;
+    enum pe_status status;
     char text[96];
     size_t count;
 
@@ -49,11 +49,11 @@ enum api_status api_json_data_read(struct api_request *request, const char *name
     if (shaped && !fits(array, tensor, &count)) {
         snprintf(text, sizeof(text), "%zu elements, nested %u deep, do not fill its shape (%zu)",
                  array->elements, array->tensor.rank, count);
-        return fail(name, array->end, API_SHAPE_MISMATCH, text, err);
+        return fail(name, array->end, PE_SHAPE_MISMATCH, text, err);
     }
     if (shaped)
         tensor->data = array->tensor.data;
     else
         *tensor = array->tensor;
-    return API_OK;
+    return PE_OK;
 }

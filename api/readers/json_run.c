@@ -177,11 +177,11 @@ ALWAYS_INLINE bool element_quick(const unsigned char **at, enum pe_dtype dtype, 
     return true;
 }
 
-ALWAYS_INLINE enum api_status run_read(struct api_json_run *run, enum pe_dtype dtype, size_t size)
+ALWAYS_INLINE enum pe_status run_read(struct api_json_run *run, enum pe_dtype dtype, size_t size)
 {
     const unsigned char *at = run->at, *const end = run->end;
     unsigned char *out = run->out, *const out_end = out + run->room * size;
-    enum api_status status = API_OK;
+    enum pe_status status = PE_OK;
     size_t slow = 0;
 
     for (;;) {
@@ -212,7 +212,7 @@ ALWAYS_INLINE enum api_status run_read(struct api_json_run *run, enum pe_dtype d
     return status;
 }
 
-enum api_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
+enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
 {
     switch (dtype) {
     case PE_F64:
@@ -236,5 +236,5 @@ enum api_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
     case PE_DTYPES:
         break;
     }
-    return API_INTERNAL;
+    return PE_INTERNAL;
 }

@@ -117,27 +117,27 @@ static size_t array_end(const unsigned char *text, size_t at, size_t size, size_
     return 0;
 }
 
-static enum api_status too_deep(struct api_error *err)
+static enum pe_status too_deep(struct pe_error *err)
 {
-    return api_fail(err, API_MALFORMED, "", "the JSON is nested deeper than %d levels",
-                    API_NESTING_MAX);
+    return pe_fail(err, PE_MALFORMED, "", "the JSON is nested deeper than %d levels",
+                   API_NESTING_MAX);
 }
 
-static enum api_status span_add(struct scan *scan, const struct api_json_span *span,
-                                struct api_error *err)
+static enum pe_status span_add(struct scan *scan, const struct api_json_span *span,
+                               struct pe_error *err)
 {
     struct api_json_spans *spans = scan->spans;
 
     if (!span->list && spans->tensors == scan->tensors_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
     /* The room doubles whenever the count reaches a power of two. */
     if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
         struct api_arena *arena = scan->scratch->arena;
         struct api_json_span *list = (void *)api_arena_room(arena, room * sizeof(*list));
         if (!list)
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
         if (spans->count > 0)
             memcpy(list, spans->list, spans->count * sizeof(*list));
         api_arena_room_drop(arena, (unsigned char *)spans->list);
@@ -145,14 +145,14 @@ static enum api_status span_add(struct scan *scan, const struct api_json_span *s
     }
     spans->list[spans->count++] = *span;
     spans->tensors += !span->list;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- strings ----------------------------------------------------------------------------------
  */
 
 /* Only what decodes or has the wrong length: everything else is the library's to judge. */
-static void base64_take(struct scan *scan, size_t begin, size_t end, struct api_error *err)
+static void base64_take(struct scan *scan, size_t begin, size_t end, struct pe_error *err)
 {
     const struct api_json_span span = {.begin = begin, .end = end, .base64 = true};
 
@@ -162,7 +162,7 @@ static void base64_take(struct scan *scan, size_t begin, size_t end, struct api_
 }
 
 /* A string, and the colon behind it if it is a key. */
-static void scan_string(struct scan *scan, struct api_error *err)
+static void scan_string(struct scan *scan, struct pe_error *err)
 {
     const size_t begin = scan->at, end = string_end(scan->text, begin, scan->size);
     const unsigned char *text = scan->text + begin + 1, *text_end = scan->text + end - 1;
@@ -185,24 +185,24 @@ static void scan_string(struct scan *scan, struct api_error *err)
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
-static enum api_status data_take(struct scan *scan, struct api_error *err)
+static enum pe_status data_take(struct scan *scan, struct pe_error *err)
 {
     struct api_json_span span = {.begin = scan->at};
     size_t deepest = 0;
 
     if (api_json_array_read(&span.array, scan->text, scan->at, scan->size, scan->dtype,
-                            scan->scratch) == API_OK)
+                            scan->scratch) == PE_OK)
         span.end = span.array.end;
     else
-        span.end = pe_work_check(api_arena_work(scan->scratch->arena), &err->core)
+        span.end = pe_work_check(api_arena_work(scan->scratch->arena), err)
                        ? 0
                        : array_end(scan->text, scan->at, scan->size, &deepest);
-    if (api_failed(err))
-        return api_failed(err);
+    if (err->status)
+        return err->status;
     if (deepest > API_NESTING_MAX)
         return too_deep(err);
     scan->at = span.end ? span.end : scan->size;
-    return span.end ? span_add(scan, &span, err) : API_OK;
+    return span.end ? span_add(scan, &span, err) : PE_OK;
 }
 
 static bool is_finite(const struct api_json_array *array)
@@ -216,19 +216,19 @@ static bool is_finite(const struct api_json_array *array)
 }
 
 /* False: no long list of numbers, or none that can be read; the library shall see it. */
-static bool list_take(struct scan *scan, struct api_error *err)
+static bool list_take(struct scan *scan, struct pe_error *err)
 {
     struct api_arena *arena = scan->scratch->arena;
     struct api_json_span span = {.begin = scan->at};
     struct api_json_array *array = &span.array;
 
-    const enum api_status status =
+    const enum pe_status status =
         api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch);
-    if (status == API_TOO_LARGE)
-        api_fail(err, status, "", "a list at byte %zu of the body: %s", scan->at, array->fault);
+    if (status == PE_TOO_LARGE)
+        pe_fail(err, status, "", "a list at byte %zu of the body: %s", scan->at, array->fault);
     if (status) {
         scan->turn_end = 0; /* it may have ended with the work */
-        return status == API_TOO_LARGE;
+        return status == PE_TOO_LARGE;
     }
     span.end = array->end;
     if (span.end - span.begin < LIST_SIZE_MIN || array->tensor.rank > 2 || !is_finite(array)) {
@@ -238,21 +238,21 @@ static bool list_take(struct scan *scan, struct api_error *err)
     span.list = api_arena_print(arena, "%.*s", (int)(scan->list_key_end - scan->list_key),
                                 (const char *)scan->list_key);
     if (!span.list)
-        api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
     else
         span_add(scan, &span, err);
     scan->at = span.end;
     return true;
 }
 
-static enum api_status scan_open(struct scan *scan, struct api_error *err)
+static enum pe_status scan_open(struct scan *scan, struct pe_error *err)
 {
     const bool is_array = scan->text[scan->at] == '[';
 
     if (is_array && scan->depth == 3 && scan->value_on_path)
         return data_take(scan, err);
     if (is_array && scan->depth == 1 && scan->list_key && list_take(scan, err))
-        return api_failed(err);
+        return err->status;
     if (scan->depth == API_NESTING_MAX)
         return too_deep(err);
     scan->depth++;
@@ -262,27 +262,27 @@ static enum api_status scan_open(struct scan *scan, struct api_error *err)
     if (scan->depth <= 3) /* the object of a tensor opens; a shape stands deeper */
         scan->dtype = PE_F32;
     scan->at++;
-    return API_OK;
+    return PE_OK;
 }
 
 /* Looks at the work now and then. */
-static enum api_status turn_check(struct scan *scan, struct api_error *err)
+static enum pe_status turn_check(struct scan *scan, struct pe_error *err)
 {
     if (scan->at < scan->turn_end)
-        return API_OK;
+        return PE_OK;
     scan->turn_end = scan->at + TURN_SIZE;
-    return api_core(err, pe_work_check(api_arena_work(scan->scratch->arena), &err->core));
+    return pe_work_check(api_arena_work(scan->scratch->arena), err);
 }
 
-enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                    size_t size, size_t tensors_max,
-                                    struct api_json_scratch *scratch, struct api_error *err)
+enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
+                                   size_t size, size_t tensors_max,
+                                   struct api_json_scratch *scratch, struct pe_error *err)
 {
     struct scan scan = {
         .text = text, .size = size, .spans = spans, .scratch = scratch, .tensors_max = tensors_max};
 
     *spans = (struct api_json_spans){NULL, 0, 0};
-    while (scan.at < size && turn_check(&scan, err) == API_OK && !api_failed(err)) {
+    while (scan.at < size && turn_check(&scan, err) == PE_OK && !err->status) {
         switch (text[scan.at]) {
         case '"':
             scan_string(&scan, err);
@@ -300,7 +300,7 @@ enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned
             scan.at++;
         }
         if (scan.keys > API_KEYS_MAX)
-            return api_fail(err, API_TOO_LARGE, "", "the body has more than %d keys", API_KEYS_MAX);
+            return pe_fail(err, PE_TOO_LARGE, "", "the body has more than %d keys", API_KEYS_MAX);
     }
-    return api_failed(err);
+    return err->status;
 }

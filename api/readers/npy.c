@@ -13,12 +13,12 @@ struct literal {
     const char *at, *end;
     bool has_descr, has_order, has_shape;
     struct api_tensor *tensor;
-    struct api_error *err;
+    struct pe_error *err;
 };
 
-static enum api_status malformed(struct api_error *err, const char *what)
+static enum pe_status malformed(struct pe_error *err, const char *what)
 {
-    return api_fail(err, API_MALFORMED, "", "the npy file %s", what);
+    return pe_fail(err, PE_MALFORMED, "", "the npy file %s", what);
 }
 
 static bool take(struct literal *literal, char c)
@@ -47,7 +47,7 @@ static bool take_string(struct literal *literal, char *out, size_t size)
     return true;
 }
 
-static enum api_status descr_unknown(struct literal *literal, const char *descr)
+static enum pe_status descr_unknown(struct literal *literal, const char *descr)
 {
     char known[80] = "";
 
@@ -56,13 +56,13 @@ static enum api_status descr_unknown(struct literal *literal, const char *descr)
         if (npy)
             strcat(strcat(known, " "), npy);
     }
-    return api_fail(literal->err, API_MALFORMED, "",
-                    "the npy file has dtype '%s', which is none of%s; convert with "
-                    "x.astype('<f4'), or send safetensors for bf16",
-                    descr, known);
+    return pe_fail(literal->err, PE_MALFORMED, "",
+                   "the npy file has dtype '%s', which is none of%s; convert with "
+                   "x.astype('<f4'), or send safetensors for bf16",
+                   descr, known);
 }
 
-static enum api_status descr_read(struct literal *literal)
+static enum pe_status descr_read(struct literal *literal)
 {
     char descr[16];
 
@@ -73,18 +73,18 @@ static enum api_status descr_read(struct literal *literal)
         const char *npy = pe_dtype_info((enum pe_dtype)dtype)->npy;
         if (npy && strcmp(npy, descr) == 0) {
             literal->tensor->tensor.dtype = (enum pe_dtype)dtype;
-            return API_OK;
+            return PE_OK;
         }
     }
     return descr_unknown(literal, descr);
 }
 
-static enum api_status order_read(struct literal *literal)
+static enum pe_status order_read(struct literal *literal)
 {
     take(literal, ' '); /* skips the space; the word follows */
     if (literal->end - literal->at >= 5 && memcmp(literal->at, "False", 5) == 0) {
         literal->at += 5;
-        return API_OK;
+        return PE_OK;
     }
     if (literal->end - literal->at >= 4 && memcmp(literal->at, "True", 4) == 0)
         return malformed(literal->err, "is in Fortran order; save numpy.ascontiguousarray(x)");
@@ -108,7 +108,7 @@ static bool length_read(struct literal *literal, size_t *length)
     return literal->at > begin;
 }
 
-static enum api_status shape_read(struct literal *literal)
+static enum pe_status shape_read(struct literal *literal)
 {
     struct pe_tensor *tensor = &literal->tensor->tensor;
     bool comma = true;
@@ -125,14 +125,14 @@ static enum api_status shape_read(struct literal *literal)
     }
     if (tensor->rank == 1 && !comma)
         return malformed(literal->err, "has the shape (n), which is no tuple; (n,) is");
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status entry_read(struct literal *literal)
+static enum pe_status entry_read(struct literal *literal)
 {
     char key[16];
     bool *seen;
-    enum api_status (*read)(struct literal * literal);
+    enum pe_status (*read)(struct literal * literal);
 
     if (!take_string(literal, key, sizeof(key)) || !take(literal, ':'))
         return malformed(literal->err, "has a header that is not numpy's dict");
@@ -150,7 +150,7 @@ static enum api_status entry_read(struct literal *literal)
     return read(literal);
 }
 
-static enum api_status header_read(struct literal *literal)
+static enum pe_status header_read(struct literal *literal)
 {
     bool comma = true;
 
@@ -163,7 +163,7 @@ static enum api_status header_read(struct literal *literal)
         if (!comma)
             return malformed(literal->err, "has a header that is not numpy's dict");
         if (entry_read(literal))
-            return api_failed(literal->err);
+            return literal->err->status;
         comma = take(literal, ',');
     }
     take(literal, ' ');
@@ -172,20 +172,20 @@ static enum api_status header_read(struct literal *literal)
         return malformed(literal->err, "has something behind the dict of its header");
     if (!literal->has_descr || !literal->has_order || !literal->has_shape)
         return malformed(literal->err, "lacks descr, fortran_order or shape in its header");
-    return API_OK;
+    return PE_OK;
 }
 
 /* Where the header begins and ends. */
-static enum api_status frame_read(const unsigned char *body, size_t size, size_t *begin,
-                                  size_t *end, struct api_error *err)
+static enum pe_status frame_read(const unsigned char *body, size_t size, size_t *begin, size_t *end,
+                                 struct pe_error *err)
 {
     size_t length;
 
     if (size < 10 || memcmp(body, magic, sizeof(magic)) != 0)
         return malformed(err, "does not begin with \\x93NUMPY and a version");
     if (body[6] < 1 || body[6] > 3 || body[7] != 0)
-        return api_fail(err, API_MALFORMED, "",
-                        "the npy file has version %d.%d; 1.0 to 3.0 are read", body[6], body[7]);
+        return pe_fail(err, PE_MALFORMED, "", "the npy file has version %d.%d; 1.0 to 3.0 are read",
+                       body[6], body[7]);
     *begin = body[6] == 1 ? 10 : 12;
     if (size < *begin)
         return malformed(err, "ends within its header");
@@ -195,10 +195,10 @@ static enum api_status frame_read(const unsigned char *body, size_t size, size_t
     if (length > size - *begin)
         return malformed(err, "ends within its header");
     *end = *begin + length;
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status npy_read(struct api_request *request, struct api_error *err)
+static enum pe_status npy_read(struct api_request *request, struct pe_error *err)
 {
     struct literal literal = {.err = err};
     unsigned char *data = request->body;
@@ -206,27 +206,27 @@ static enum api_status npy_read(struct api_request *request, struct api_error *e
 
     if (frame_read(request->body, request->body_size, &begin, &end, err) ||
         api_reader_tensors(request, 1, err))
-        return api_failed(err);
+        return err->status;
     literal.tensor = &request->tensors[0];
     literal.tensor->name = api_reader_tensor_name(request);
     literal.at = (const char *)request->body + begin;
     literal.end = (const char *)request->body + end;
     if (header_read(&literal))
-        return api_failed(err);
+        return err->status;
     if (!pe_shape_elements(literal.tensor->tensor.shape, literal.tensor->tensor.rank, &elements) ||
         !pe_size_multiply(elements, pe_dtype_info(literal.tensor->tensor.dtype)->size, &size))
         return malformed(err, "has a shape with more elements than can be addressed");
     if (size != request->body_size - end)
-        return api_fail(err, API_MALFORMED, "",
-                        "the npy file has %zu bytes of elements, its shape and dtype need %zu",
-                        request->body_size - end, size);
+        return pe_fail(err, PE_MALFORMED, "",
+                       "the npy file has %zu bytes of elements, its shape and dtype need %zu",
+                       request->body_size - end, size);
     /* numpy aligns elements to 64 bytes, others may not: then they move over the header. */
     data += end;
     if (end % pe_dtype_info(literal.tensor->tensor.dtype)->size != 0)
         data = memmove(request->body, data, size);
     literal.tensor->tensor.data = data;
     request->tensors_count = 1;
-    return API_OK;
+    return PE_OK;
 }
 
 static bool npy_sniff(const unsigned char *bytes, size_t size)

@@ -45,7 +45,7 @@ static void query_take(struct api_request *request)
     request->query_count = kept;
 }
 
-static enum api_status shape_read(const char *text, struct pe_tensor *tensor, struct api_error *err)
+static enum pe_status shape_read(const char *text, struct pe_tensor *tensor, struct pe_error *err)
 {
     char *end;
 
@@ -59,13 +59,13 @@ static enum api_status shape_read(const char *text, struct pe_tensor *tensor, st
         if (errno || (*end && *end != ','))
             break;
         if (!*end)
-            return API_OK;
+            return PE_OK;
     }
-    return api_fail(err, API_INVALID, "header:Tensor-Shape",
-                    "Tensor-Shape must be 1 to 8 lengths separated by commas, got '%.60s'", text);
+    return pe_fail(err, PE_INVALID, "header:Tensor-Shape",
+                   "Tensor-Shape must be 1 to 8 lengths separated by commas, got '%.60s'", text);
 }
 
-static enum api_status raw_read(struct api_request *request, struct api_error *err)
+static enum pe_status raw_read(struct api_request *request, struct pe_error *err)
 {
     struct api_tensor *tensor;
     const char *dtype = dtype_told(request), *shape = shape_told(request);
@@ -73,29 +73,29 @@ static enum api_status raw_read(struct api_request *request, struct api_error *e
 
     query_take(request);
     if (!dtype || !shape)
-        return api_fail(err, API_MISSING, dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
-                        "raw bytes need the headers Tensor-Dtype (f32) and Tensor-Shape "
-                        "(1,12,8,64), or tensor_dtype and tensor_shape in the query; npy, "
-                        "safetensors and JSON say both themselves");
+        return pe_fail(err, PE_MISSING, dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
+                       "raw bytes need the headers Tensor-Dtype (f32) and Tensor-Shape "
+                       "(1,12,8,64), or tensor_dtype and tensor_shape in the query; npy, "
+                       "safetensors and JSON say both themselves");
     if (api_reader_tensors(request, 1, err))
-        return api_failed(err);
+        return err->status;
     tensor = &request->tensors[0];
     tensor->name = api_reader_tensor_name(request);
     if (!pe_dtype_find(dtype, &tensor->tensor.dtype))
-        return api_fail(err, API_INVALID, "header:Tensor-Dtype",
-                        "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
-                        "got '%.40s'",
-                        dtype);
+        return pe_fail(err, PE_INVALID, "header:Tensor-Dtype",
+                       "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
+                       "got '%.40s'",
+                       dtype);
     if (shape_read(shape, &tensor->tensor, err) ||
         api_reader_size(tensor->name, &tensor->tensor, &elements, &size, err))
-        return api_failed(err);
+        return err->status;
     if (size != request->body_size)
-        return api_fail(err, API_SHAPE_MISMATCH, "header:Tensor-Shape",
-                        "the body has %zu bytes, Tensor-Shape and Tensor-Dtype need %zu",
-                        request->body_size, size);
+        return pe_fail(err, PE_SHAPE_MISMATCH, "header:Tensor-Shape",
+                       "the body has %zu bytes, Tensor-Shape and Tensor-Dtype need %zu",
+                       request->body_size, size);
     tensor->tensor.data = request->body;
     request->tensors_count = 1;
-    return API_OK;
+    return PE_OK;
 }
 
 const struct api_reader api_reader_raw = {

@@ -7,31 +7,31 @@
 
 #include "api/memory/json_parse.h"
 
-enum api_status api_reader_tensors(struct api_request *request, size_t count, struct api_error *err)
+enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err)
 {
     const uint64_t max = request->settings->limits.tensors_max;
 
     if (count > max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the request has %zu tensors, the limit is %llu (--tensors-max)", count,
-                        (unsigned long long)max);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the request has %zu tensors, the limit is %llu (--tensors-max)", count,
+                       (unsigned long long)max);
     request->tensors = api_arena_take(request->arena, (count + 1) * sizeof(*request->tensors));
     if (!request->tensors)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
     request->tensors_count = 0;
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
-                                size_t *size, struct api_error *err)
+enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
+                               size_t *size, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     if (pe_shape_elements(tensor->shape, tensor->rank, elements) &&
         pe_size_multiply(*elements, pe_dtype_info(tensor->dtype)->size, size))
-        return API_OK;
-    return api_fail(err, API_SHAPE_MISMATCH, api_tensor_where(name, where, sizeof(where)),
-                    "the shape of %.60s has more elements than can be addressed", name);
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, api_tensor_where(name, where, sizeof(where)),
+                   "the shape of %.60s has more elements than can be addressed", name);
 }
 
 const char *api_tensor_where(const char *name, char *out, size_t size)
@@ -134,10 +134,9 @@ static const char *run_next(void *context, size_t *size)
     return *size > 0 ? run : NULL;
 }
 
-enum api_status api_json_object_read(struct api_request *request, const char *what,
-                                     const char *text, size_t size,
-                                     const struct api_json_spans *removed, json_t **json,
-                                     struct api_error *err)
+enum pe_status api_json_object_read(struct api_request *request, const char *what, const char *text,
+                                    size_t size, const struct api_json_spans *removed,
+                                    json_t **json, struct pe_error *err)
 {
     struct runs runs = {.at = text, .end = text + size, .text = text, .removed = removed};
     const struct api_json_text source = {run_next, &runs, request->settings->limits.json_values_max,
@@ -146,8 +145,8 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
     size_t position;
 
     *json = api_json_parse_runs(&source, what, &fault, err);
-    if (!*json && api_failed(err))
-        return api_failed(err);
+    if (!*json && err->status)
+        return err->status;
     if (!*json) {
         position = fault.position > 0 ? (size_t)fault.position : 0;
         for (size_t i = 0; removed && i < removed->count; i++)
@@ -155,12 +154,12 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
                 position += removed->list[i].end - removed->list[i].begin - 2;
         const char *slip = slip_of(fault.text);
         plain_text(fault.text);
-        return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s%s", what,
-                        position, fault.text, slip);
+        return pe_fail(err, PE_MALFORMED, "", "%s is not JSON at byte %zu: %.160s%s", what,
+                       position, fault.text, slip);
     }
     if (!api_json_keep_whole(request->arena, *json))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read %s", what);
     if (!json_is_object(*json))
-        return api_fail(err, API_MALFORMED, "", "%s must be a JSON object: {...}", what);
-    return API_OK;
+        return pe_fail(err, PE_MALFORMED, "", "%s must be a JSON object: {...}", what);
+    return PE_OK;
 }

@@ -17,7 +17,7 @@ struct api_reader {
     size_t (*text_size)(const unsigned char *bytes, size_t size);
     /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
      */
-    enum api_status (*read)(struct api_request *request, struct api_error *err);
+    enum pe_status (*read)(struct api_request *request, struct pe_error *err);
 };
 
 /* Every reader of readers.def. */
@@ -27,11 +27,11 @@ struct api_reader {
 
 extern const struct api_reader *const api_readers[]; /* ends with NULL; in the order of sniffing */
 
-/* Finds what the whole body is to be read by. API_UNKNOWN_FORMAT. */
-enum api_status api_reader_find(const struct api_request *request, const struct api_reader **reader,
-                                struct api_error *err);
+/* Finds what the whole body is to be read by. PE_UNKNOWN_FORMAT. */
+enum pe_status api_reader_find(const struct api_request *request, const struct api_reader **reader,
+                               struct pe_error *err);
 /* Adds to the failure of a reader what the bytes are instead. */
-void api_reader_advise(const struct api_request *request, struct api_error *err);
+void api_reader_advise(const struct api_request *request, struct pe_error *err);
 /* How many of dtype and shape of raw bytes the fields or the query tell: 0 to 2. */
 int api_raw_told(const struct api_request *request);
 
@@ -41,13 +41,12 @@ enum {
     API_SAFETENSORS_HEADER_MAX = 1 << 20, /* bytes */
 };
 
-/* Room for a request's tensors, zeroed; API_TOO_LARGE over tensors_max. */
-enum api_status api_reader_tensors(struct api_request *request, size_t count,
-                                   struct api_error *err);
+/* Room for a request's tensors, zeroed; PE_TOO_LARGE over tensors_max. */
+enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err);
 
-/* The bytes that a shape and dtype take, and its elements. API_SHAPE_MISMATCH where they wrap. */
-enum api_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
-                                size_t *size, struct api_error *err);
+/* The bytes that a shape and dtype take, and its elements. PE_SHAPE_MISMATCH where they wrap. */
+enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
+                               size_t *size, struct pe_error *err);
 
 /* "tensor:NAME" for an error. */
 const char *api_tensor_where(const char *name, char *out, size_t size);
@@ -74,26 +73,25 @@ struct api_json_spans {
 /* Finds the arrays that hold elements and reads them at once: the value of "data" in each member of
  * the top-level "tensors", in order, in the dtype that is named before it; and long lists of
  * numbers at the top level, as f64. Strings called "base64" in a tensor are only found. Text that
- * is not JSON yields what was found up to there. API_MALFORMED for nesting over API_NESTING_MAX,
- * API_TOO_LARGE for more tensors than tensors_max or for more keys than any request has. */
-enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                    size_t size, size_t tensors_max,
-                                    struct api_json_scratch *scratch, struct api_error *err);
+ * is not JSON yields what was found up to there. PE_MALFORMED for nesting over API_NESTING_MAX,
+ * PE_TOO_LARGE for more tensors than tensors_max or for more keys than any request has. */
+enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
+                                   size_t size, size_t tensors_max,
+                                   struct api_json_scratch *scratch, struct pe_error *err);
 
 /* Parses a JSON object, duplicate keys refused; *json is freed by the arena. `what` names the text
  * in an error ("the body"). [] or "" is read in the place of each span, and positions in errors are
  * of the text with the spans; NULL: there are none. */
-enum api_status api_json_object_read(struct api_request *request, const char *what,
-                                     const char *text, size_t size,
-                                     const struct api_json_spans *removed, json_t **json,
-                                     struct api_error *err);
+enum pe_status api_json_object_read(struct api_request *request, const char *what, const char *text,
+                                    size_t size, const struct api_json_spans *removed,
+                                    json_t **json, struct pe_error *err);
 
 /* Makes a tensor of its array, read again where that was in another dtype or in vain. `shaped`: the
  * shape is known and checked, and the array may be flat; else it is taken from the nesting. */
-enum api_status api_json_data_read(struct api_request *request, const char *name,
-                                   struct api_json_span *span, bool shaped,
-                                   struct api_json_scratch *scratch, struct pe_tensor *tensor,
-                                   struct api_error *err);
+enum pe_status api_json_data_read(struct api_request *request, const char *name,
+                                  struct api_json_span *span, bool shaped,
+                                  struct api_json_scratch *scratch, struct pe_tensor *tensor,
+                                  struct pe_error *err);
 
 /* ---- base64 ---------------------------------------------------------------------------------- */
 

@@ -73,28 +73,27 @@ static const struct api_reader *typed(const char *type)
     return NULL;
 }
 
-static enum api_status unrecognised(const struct api_request *request, struct api_error *err)
+static enum pe_status unrecognised(const struct api_request *request, struct pe_error *err)
 {
     const char *type = request->content_type;
     const char *is = foreign_name(request->body, request->body_size);
 
     if (is && (*request->body != '<' || api_type_is_open(type)))
-        return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                        "the body is %s; JSON, npy, safetensors and raw bytes are read", is);
+        return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
+                       "the body is %s; JSON, npy, safetensors and raw bytes are read", is);
     if (is_form(request->body, request->body_size))
-        return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                        "the fields of a form are not read; send them in the query, or as JSON "
-                        "(curl --json '{...}'), and files with curl --data-binary @file");
-    return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                    "a body%s%.60s%s cannot be read; send JSON (curl --json), or npy or "
-                    "safetensors (curl --data-binary @file), or raw bytes with Tensor-Dtype and "
-                    "Tensor-Shape",
-                    *type ? " of type '" : " whose first bytes say nothing", type,
-                    *type ? "'" : "");
+        return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
+                       "the fields of a form are not read; send them in the query, or as JSON "
+                       "(curl --json '{...}'), and files with curl --data-binary @file");
+    return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
+                   "a body%s%.60s%s cannot be read; send JSON (curl --json), or npy or "
+                   "safetensors (curl --data-binary @file), or raw bytes with Tensor-Dtype and "
+                   "Tensor-Shape",
+                   *type ? " of type '" : " whose first bytes say nothing", type, *type ? "'" : "");
 }
 
-enum api_status api_reader_find(const struct api_request *request, const struct api_reader **reader,
-                                struct api_error *err)
+enum pe_status api_reader_find(const struct api_request *request, const struct api_reader **reader,
+                               struct pe_error *err)
 {
     const char *type = request->content_type;
     const bool open = api_type_is_open(type);
@@ -105,7 +104,7 @@ enum api_status api_reader_find(const struct api_request *request, const struct 
         *reader = &api_reader_raw;
     if (!*reader && (!open || !foreign_name(request->body, request->body_size)))
         *reader = typed(type);
-    return *reader ? API_OK : unrecognised(request, err);
+    return *reader ? PE_OK : unrecognised(request, err);
 }
 
 /* ---- advice ---------------------------------------------------------------------------------- */
@@ -121,14 +120,14 @@ static bool is_stripped(const struct api_request *request)
     return strcmp(request->content_type, "application/x-www-form-urlencoded") == 0;
 }
 
-void api_reader_advise(const struct api_request *request, struct api_error *err)
+void api_reader_advise(const struct api_request *request, struct pe_error *err)
 {
     const size_t used = strlen(err->detail), room = sizeof(err->detail) - used;
     const char *type = request->content_type;
     const char *is = foreign_name(request->body, request->body_size);
     const struct api_reader *other = sniffed(request->body, request->body_size);
 
-    if (api_failed(err) != API_MALFORMED || strstr(err->detail, "byte order mark"))
+    if (err->status != PE_MALFORMED || strstr(err->detail, "byte order mark"))
         return;
     if (is_stripped(request) && !api_type_is_json(request->reader->media_type))
         snprintf(err->detail + used, room,

@@ -24,18 +24,17 @@ static uint64_t header_length(const unsigned char *body)
     return length;
 }
 
-static enum api_status fail(struct api_error *err, const char *name, const char *what)
+static enum pe_status fail(struct pe_error *err, const char *name, const char *what)
 {
     char where[sizeof(err->where)];
 
-    return api_fail(err, API_MALFORMED, api_tensor_where(name, where, sizeof(where)),
-                    "safetensors header, tensor %.60s: %s", name, what);
+    return pe_fail(err, PE_MALFORMED, api_tensor_where(name, where, sizeof(where)),
+                   "safetensors header, tensor %.60s: %s", name, what);
 }
 
 /* ---- __metadata__ --------------------------------------------------------------------------- */
 
-static enum api_status metadata_read(struct api_request *request, json_t *json,
-                                     struct api_error *err)
+static enum pe_status metadata_read(struct api_request *request, json_t *json, struct pe_error *err)
 {
     static const char prefix[] = "posenc.";
     const size_t count = json_object_size(json);
@@ -46,7 +45,7 @@ static enum api_status metadata_read(struct api_request *request, json_t *json,
     if (!json_is_object(json))
         return fail(err, "__metadata__", "must be an object of strings");
     if (!pairs)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the metadata");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the metadata");
     request->metadata = pairs;
     request->passed_metadata = pairs + count;
     json_object_foreach(json, key, value)
@@ -60,7 +59,7 @@ static enum api_status metadata_read(struct api_request *request, json_t *json,
             request->passed_metadata[request->passed_metadata_count++] =
                 (struct api_pair){key, json_string_value(value)};
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- tensors -------------------------------------------------------------------------------- */
@@ -73,20 +72,20 @@ static bool whole_read(const json_t *json, uint64_t *out)
     return true;
 }
 
-static enum api_status dtype_read(const json_t *json, const char *name, enum pe_dtype *out,
-                                  struct api_error *err)
+static enum pe_status dtype_read(const json_t *json, const char *name, enum pe_dtype *out,
+                                 struct pe_error *err)
 {
     for (int dtype = 0; json_is_string(json) && dtype < PE_DTYPES; dtype++)
         if (strcmp(pe_dtype_info((enum pe_dtype)dtype)->safetensors, json_string_value(json)) ==
             0) {
             *out = (enum pe_dtype)dtype;
-            return API_OK;
+            return PE_OK;
         }
     return fail(err, name, "dtype must be one of F64, F32, F16, BF16, I64, I32, U32, BOOL, U8");
 }
 
-static enum api_status shape_read(const json_t *json, const char *name, struct pe_tensor *tensor,
-                                  struct api_error *err)
+static enum pe_status shape_read(const json_t *json, const char *name, struct pe_tensor *tensor,
+                                 struct pe_error *err)
 {
     if (!json_is_array(json) || json_array_size(json) > PE_RANK_MAX)
         return fail(err, name, "shape must be an array of at most 8 lengths");
@@ -97,11 +96,11 @@ static enum api_status shape_read(const json_t *json, const char *name, struct p
             return fail(err, name, "shape has a length that is no whole number from 0");
         tensor->shape[i] = (size_t)length;
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status entry_read(json_t *json, struct api_tensor *tensor, struct range *range,
-                                  uint64_t data_size, struct api_error *err)
+static enum pe_status entry_read(json_t *json, struct api_tensor *tensor, struct range *range,
+                                 uint64_t data_size, struct pe_error *err)
 {
     const json_t *offsets = json_object_get(json, "data_offsets");
     size_t elements, size;
@@ -112,14 +111,14 @@ static enum api_status entry_read(json_t *json, struct api_tensor *tensor, struc
         return fail(err, tensor->name, "must have dtype, shape and data_offsets: [begin, end]");
     if (dtype_read(json_object_get(json, "dtype"), tensor->name, &tensor->tensor.dtype, err) ||
         shape_read(json_object_get(json, "shape"), tensor->name, &tensor->tensor, err))
-        return api_failed(err);
+        return err->status;
     if (range->begin > range->end || range->end > data_size)
         return fail(err, tensor->name, "data_offsets run backwards or past the end of the file");
     if (!pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &elements) ||
         !pe_size_multiply(elements, pe_dtype_info(tensor->tensor.dtype)->size, &size) ||
         size != range->end - range->begin)
         return fail(err, tensor->name, "data_offsets do not span what shape and dtype need");
-    return API_OK;
+    return PE_OK;
 }
 
 static int range_compare(const void *a, const void *b)
@@ -132,8 +131,8 @@ static int range_compare(const void *a, const void *b)
 }
 
 /* The ranges, sorted, must follow each other from 0 to the end. */
-static enum api_status ranges_check(const struct range *ranges, size_t count, uint64_t data_size,
-                                    struct range *sorted, struct api_error *err)
+static enum pe_status ranges_check(const struct range *ranges, size_t count, uint64_t data_size,
+                                   struct range *sorted, struct pe_error *err)
 {
     uint64_t end = 0;
 
@@ -143,19 +142,19 @@ static enum api_status ranges_check(const struct range *ranges, size_t count, ui
     }
     for (size_t i = 0; i < count; end = sorted[i++].end)
         if (sorted[i].begin != end)
-            return api_fail(err, API_MALFORMED, "",
-                            "the safetensors file has %s at byte %llu of its data",
-                            sorted[i].begin < end ? "an overlap" : "a hole",
-                            (unsigned long long)sorted[i].begin);
+            return pe_fail(err, PE_MALFORMED, "",
+                           "the safetensors file has %s at byte %llu of its data",
+                           sorted[i].begin < end ? "an overlap" : "a hole",
+                           (unsigned long long)sorted[i].begin);
     if (end != data_size)
-        return api_fail(err, API_MALFORMED, "",
-                        "the safetensors file has %llu bytes behind its last tensor",
-                        (unsigned long long)(data_size - end));
-    return API_OK;
+        return pe_fail(err, PE_MALFORMED, "",
+                       "the safetensors file has %llu bytes behind its last tensor",
+                       (unsigned long long)(data_size - end));
+    return PE_OK;
 }
 
-static enum api_status tensors_read(struct api_request *request, json_t *header, uint64_t data_size,
-                                    struct range **out, struct api_error *err)
+static enum pe_status tensors_read(struct api_request *request, json_t *header, uint64_t data_size,
+                                   struct range **out, struct pe_error *err)
 {
     const size_t count =
         json_object_size(header) - (json_object_get(header, "__metadata__") != NULL);
@@ -164,21 +163,21 @@ static enum api_status tensors_read(struct api_request *request, json_t *header,
     json_t *json;
 
     if (api_reader_tensors(request, count, err))
-        return api_failed(err);
+        return err->status;
     *out = ranges = api_arena_take(request->arena, (2 * count + 1) * sizeof(*ranges));
     if (!ranges)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
     json_object_foreach(header, name, json)
     {
         struct api_tensor *tensor = &request->tensors[request->tensors_count];
         if (strcmp(name, "__metadata__") == 0) {
             if (metadata_read(request, json, err))
-                return api_failed(err);
+                return err->status;
             continue;
         }
         tensor->name = name;
         if (entry_read(json, tensor, &ranges[request->tensors_count], data_size, err))
-            return api_failed(err);
+            return err->status;
         request->tensors_count++;
     }
     return ranges_check(ranges, count, data_size, ranges + count, err);
@@ -188,8 +187,8 @@ static enum api_status tensors_read(struct api_request *request, json_t *header,
 
 /* Tensors lie in the body where that is aligned to their elements. A header of odd length makes all
  * of them odd: then the data moves down over it. What is odd by its own offset is copied. */
-static enum api_status data_place(struct api_request *request, const struct range *ranges,
-                                  size_t data_begin, struct api_error *err)
+static enum pe_status data_place(struct api_request *request, const struct range *ranges,
+                                 size_t data_begin, struct pe_error *err)
 {
     unsigned char *data = request->body + data_begin;
 
@@ -203,13 +202,13 @@ static enum api_status data_place(struct api_request *request, const struct rang
             continue;
         tensor->data = api_arena_room(request->arena, size);
         if (!tensor->data)
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an unaligned tensor");
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an unaligned tensor");
         memcpy(tensor->data, data + ranges[i].begin, size);
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status safetensors_read(struct api_request *request, struct api_error *err)
+static enum pe_status safetensors_read(struct api_request *request, struct pe_error *err)
 {
     const unsigned char *body = request->body;
     struct range *ranges = NULL;
@@ -217,21 +216,21 @@ static enum api_status safetensors_read(struct api_request *request, struct api_
     json_t *header;
 
     if (request->body_size < LENGTH_SIZE)
-        return api_fail(err, API_MALFORMED, "", "a safetensors file has 8 bytes at least, got %zu",
-                        request->body_size);
+        return pe_fail(err, PE_MALFORMED, "", "a safetensors file has 8 bytes at least, got %zu",
+                       request->body_size);
     length = header_length(body);
     if (length > request->body_size - LENGTH_SIZE)
-        return api_fail(err, API_MALFORMED, "",
-                        "the safetensors header has %llu bytes by its length, the body has %zu",
-                        (unsigned long long)length, request->body_size);
+        return pe_fail(err, PE_MALFORMED, "",
+                       "the safetensors header has %llu bytes by its length, the body has %zu",
+                       (unsigned long long)length, request->body_size);
     if (length > API_SAFETENSORS_HEADER_MAX)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the safetensors header has %llu bytes, the limit is %d",
-                        (unsigned long long)length, API_SAFETENSORS_HEADER_MAX);
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the safetensors header has %llu bytes, the limit is %d",
+                       (unsigned long long)length, API_SAFETENSORS_HEADER_MAX);
     if (api_json_object_read(request, "the safetensors header", (const char *)body + LENGTH_SIZE,
                              length, NULL, &header, err) ||
         tensors_read(request, header, request->body_size - LENGTH_SIZE - length, &ranges, err))
-        return api_failed(err);
+        return err->status;
     return data_place(request, ranges, LENGTH_SIZE + length, err);
 }
 

@@ -14,7 +14,7 @@ struct binding {
     struct pe_params **sets;
     size_t sets_count;
     const char *own;
-    struct api_error *err;
+    struct pe_error *err;
 };
 
 static bool holds_nothing(const struct pe_params *set)
@@ -75,8 +75,8 @@ static const char *name_meant(const struct binding *binding, const char *where, 
                              name);
 }
 
-static enum api_status unknown_name(const struct binding *binding, const char *where,
-                                    const char *name)
+static enum pe_status unknown_name(const struct binding *binding, const char *where,
+                                   const char *name)
 {
     return api_unknown_fail(binding->request, binding->sets, binding->sets_count, binding->own,
                             where, name, binding->err);
@@ -84,7 +84,7 @@ static enum api_status unknown_name(const struct binding *binding, const char *w
 
 /* ---- text: the query and metadata ----------------------------------------------------------- */
 
-static enum api_status text_bind(const struct binding *binding, struct api_pair *pair)
+static enum pe_status text_bind(const struct binding *binding, struct api_pair *pair)
 {
     char where[sizeof(binding->err->where)];
     struct pe_params *set;
@@ -92,13 +92,12 @@ static enum api_status text_bind(const struct binding *binding, struct api_pair 
     size_t index;
 
     if (is_own(binding, pair->name))
-        return API_OK;
+        return PE_OK;
     set = set_find(binding, pair->name, &index);
     if (set)
-        return api_core(binding->err,
-                        pe_params_set_text(set, index, pair->value, &binding->err->core));
+        return pe_params_set_text(set, index, pair->value, binding->err);
     if (is_of_all(pair->name))
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", pair->name);
     meant = name_meant(binding, where, pair->name);
     if (!meant)
@@ -109,46 +108,46 @@ static enum api_status text_bind(const struct binding *binding, struct api_pair 
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static enum api_status elements_read(const struct binding *binding, const char *name,
-                                     const json_t *array, double *out)
+static enum pe_status elements_read(const struct binding *binding, const char *name,
+                                    const json_t *array, double *out)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *element = json_array_get(array, i);
         if (!json_is_number(element))
-            return api_fail(binding->err, API_INVALID, "", "element %zu of %s is not a number", i,
-                            name);
+            return pe_fail(binding->err, PE_INVALID, "", "element %zu of %s is not a number", i,
+                           name);
         out[i] = json_number_value(element);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Of a parameter with one value: its elements are not looked at. */
-static enum api_status single_refuse(const struct binding *binding, const struct pe_param *param)
+static enum pe_status single_refuse(const struct binding *binding, const struct pe_param *param)
 {
     switch (param->type) {
     case PE_CHOICE:
-        return api_fail(binding->err, API_INVALID, "", "%s must be one of %s, and not a list",
-                        param->name, param->choices);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must be one of %s, and not a list",
+                       param->name, param->choices);
     case PE_TEXT:
-        return api_fail(binding->err, API_INVALID, "", "%s must be text, and not a list",
-                        param->name);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must be text, and not a list",
+                       param->name);
     case PE_BOOLEAN:
-        return api_fail(binding->err, API_INVALID, "", "%s must be true or false, and not a list",
-                        param->name);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must be true or false, and not a list",
+                       param->name);
     case PE_NUMBER:
     case PE_INTEGER:
-        return api_fail(binding->err, API_INVALID, "", "%s must be a number, and not a list",
-                        param->name);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must be a number, and not a list",
+                       param->name);
     case PE_NUMBERS:
     case PE_RANGES:
         break;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* An array of numbers; or of arrays of one length, where the parameter may be that. */
-static enum api_status array_bind(const struct binding *binding, struct pe_params *set,
-                                  size_t index, const json_t *array)
+static enum pe_status array_bind(const struct binding *binding, struct pe_params *set, size_t index,
+                                 const json_t *array)
 {
     const char *name = set->list[index].name;
     const bool nested = set->list[index].nested && json_is_array(json_array_get(array, 0));
@@ -158,73 +157,71 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     double *list = NULL;
 
     if (single_refuse(binding, &set->list[index]))
-        return api_failed(binding->err);
+        return binding->err->status;
     if (columns < SIZE_MAX / 16 / rows)
         list = (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list));
     if (!list)
-        return api_fail(binding->err, API_OUT_OF_MEMORY, "", "no memory for the elements of %s",
-                        name);
-    for (size_t i = 0; i < rows && !api_failed(binding->err); i++) {
+        return pe_fail(binding->err, PE_OUT_OF_MEMORY, "", "no memory for the elements of %s",
+                       name);
+    for (size_t i = 0; i < rows && !binding->err->status; i++) {
         const json_t *row = nested ? json_array_get(array, i) : array;
         if (json_array_size(row) != columns)
-            api_fail(binding->err, API_SHAPE_MISMATCH, "", "%s must have rows of one length", name);
+            pe_fail(binding->err, PE_SHAPE_MISMATCH, "", "%s must have rows of one length", name);
         else
             elements_read(binding, name, row, list + i * columns);
     }
-    if (!api_failed(binding->err))
-        nested ? pe_params_set_rows(set, index, list, rows, columns, &binding->err->core)
-               : pe_params_set_list(set, index, list, columns, &binding->err->core);
+    if (!binding->err->status)
+        nested ? pe_params_set_rows(set, index, list, rows, columns, binding->err)
+               : pe_params_set_list(set, index, list, columns, binding->err);
     api_arena_room_drop(arena, (unsigned char *)list);
-    return api_failed(binding->err);
+    return binding->err->status;
 }
 
 /* A long list, which was read beside the JSON library: json has [] in its place. It lasts as long
  * as the request. */
-static enum api_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
-                                 const struct pe_tensor *list)
+static enum pe_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
+                                const struct pe_tensor *list)
 {
     if (single_refuse(binding, &set->list[index]))
-        return api_failed(binding->err);
+        return binding->err->status;
     if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
-        return api_fail(binding->err, API_INVALID, "", "element 0 of %s is not a number",
-                        set->list[index].name);
-    return api_core(binding->err, pe_params_lend_list(
-                                      set, index, list->data, list->rank == 2 ? list->shape[0] : 0,
-                                      list->shape[list->rank - 1], &binding->err->core));
+        return pe_fail(binding->err, PE_INVALID, "", "element 0 of %s is not a number",
+                       set->list[index].name);
+    return pe_params_lend_list(set, index, list->data, list->rank == 2 ? list->shape[0] : 0,
+                               list->shape[list->rank - 1], binding->err);
 }
 
 /* A number in a string is refused: it is most often a slip that some other reader would not
  * forgive. The text of a list of ranges ("0,7..9") is one, and so is everything in a query. */
-static enum api_status string_bind(const struct binding *binding, struct pe_params *set,
-                                   size_t index, const char *text)
+static enum pe_status string_bind(const struct binding *binding, struct pe_params *set,
+                                  size_t index, const char *text)
 {
     switch (set->list[index].type) {
     case PE_CHOICE:
     case PE_TEXT:
     case PE_RANGES:
-        return api_core(binding->err, pe_params_set_text(set, index, text, &binding->err->core));
+        return pe_params_set_text(set, index, text, binding->err);
     case PE_NUMBER:
     case PE_INTEGER:
     case PE_NUMBERS:
     case PE_BOOLEAN:
-        return api_fail(binding->err, API_INVALID, "", "%s must not be a string, got \"%.60s\"",
-                        set->list[index].name, text);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must not be a string, got \"%.60s\"",
+                       set->list[index].name, text);
     }
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status value_bind(const struct binding *binding, struct pe_params *set,
-                                  size_t index, const json_t *value)
+static enum pe_status value_bind(const struct binding *binding, struct pe_params *set, size_t index,
+                                 const json_t *value)
 {
     const struct pe_param *param = &set->list[index];
 
     switch (json_typeof(value)) {
     case JSON_NULL:
-        return API_OK;
+        return PE_OK;
     case JSON_INTEGER:
     case JSON_REAL:
-        return api_core(binding->err, pe_params_set_number(set, index, json_number_value(value),
-                                                           &binding->err->core));
+        return pe_params_set_number(set, index, json_number_value(value), binding->err);
     case JSON_STRING:
         return string_bind(binding, set, index, json_string_value(value));
     case JSON_ARRAY:
@@ -232,14 +229,13 @@ static enum api_status value_bind(const struct binding *binding, struct pe_param
     case JSON_TRUE:
     case JSON_FALSE:
         if (param->type == PE_BOOLEAN)
-            return api_core(binding->err,
-                            pe_params_set_text(set, index, json_is_true(value) ? "true" : "false",
-                                               &binding->err->core));
-        return api_fail(binding->err, API_INVALID, "", "%s must not be true or false", param->name);
+            return pe_params_set_text(set, index, json_is_true(value) ? "true" : "false",
+                                      binding->err);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must not be true or false", param->name);
     case JSON_OBJECT:
-        return api_fail(binding->err, API_INVALID, "", "%s must not be an object", param->name);
+        return pe_fail(binding->err, PE_INVALID, "", "%s must not be an object", param->name);
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* '~' and '/' of a name are written ~0 and ~1 in a JSON pointer. */
@@ -288,7 +284,7 @@ static void members_rename(const struct binding *binding, json_t *object)
     }
 }
 
-static enum api_status object_bind(const struct binding *binding, json_t *object, const char *at)
+static enum pe_status object_bind(const struct binding *binding, json_t *object, const char *at)
 {
     char where[sizeof(binding->err->where)];
     const char *name;
@@ -316,14 +312,14 @@ static enum api_status object_bind(const struct binding *binding, json_t *object
         /* The core names the parameter; whoever wrote JSON looks for a place in it. */
         snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
         if (api_mistake_note(binding->request, set ? set->list[index].name : NULL, binding->err))
-            return api_failed(binding->err);
+            return binding->err->status;
     }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                                struct pe_params **sets, size_t sets_count, const char *own,
-                                struct api_error *err)
+enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                               struct pe_params **sets, size_t sets_count, const char *own,
+                               struct pe_error *err)
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
@@ -333,23 +329,23 @@ enum api_status api_bind_object(struct api_request *request, json_t *object, con
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static enum api_status pairs_bind(const struct binding *binding, struct api_pair *pairs,
-                                  size_t count)
+static enum pe_status pairs_bind(const struct binding *binding, struct api_pair *pairs,
+                                 size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
-            return api_failed(binding->err);
-    return API_OK;
+            return binding->err->status;
+    return PE_OK;
 }
 
 /* Required parameters that are absent are missing where neither a body nor a config can hold them.
  */
-static enum api_status missing_note(const struct binding *binding)
+static enum pe_status missing_note(const struct binding *binding)
 {
     struct api_request *request = binding->request;
 
     if (request->body_size > 0 || request->config)
-        return API_OK;
+        return PE_OK;
     for (size_t i = 0; i < binding->sets_count; i++)
         for (size_t j = 0; j < binding->sets[i]->count; j++) {
             const struct pe_param *param = &binding->sets[i]->list[j];
@@ -357,15 +353,15 @@ static enum api_status missing_note(const struct binding *binding)
             if (!param->required || binding->sets[i]->values[j].present)
                 continue;
             pe_params_init(&absent, param, 1);
-            api_core(binding->err, pe_params_finish(&absent, &binding->err->core));
+            pe_params_finish(&absent, binding->err);
             if (api_mistake_note(request, param->name, binding->err))
-                return api_failed(binding->err);
+                return binding->err->status;
         }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                         const char *own, struct api_error *err)
+enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                        const char *own, struct pe_error *err)
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
@@ -374,6 +370,6 @@ enum api_status api_bind(struct api_request *request, struct pe_params **sets, s
         (request->json && object_bind(&binding, request->json, "")) ||
         pairs_bind(&binding, request->metadata, request->metadata_count) ||
         api_own_check(request, sets, sets_count, own, err) || missing_note(&binding))
-        return api_failed(err);
-    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : API_OK;
+        return err->status;
+    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : PE_OK;
 }

@@ -16,27 +16,27 @@ void api_sets_charge(const struct api_request *request, struct pe_params **sets,
 
 /* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
  * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
- * from request->json. An unknown name is API_UNKNOWN_PARAMETER with the nearest known names. Fails
+ * from request->json. An unknown name is PE_UNKNOWN_PARAMETER with the nearest known names. Fails
  * with the first mistake when all are noted. */
-enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                         const char *own, struct api_error *err);
+enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                        const char *own, struct pe_error *err);
 
 /* Sets parameters from one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer.
  * Mistakes are noted, and make the next api_bind fail, or the request (api_mistakes_end). */
-enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                                struct pe_params **sets, size_t sets_count, const char *own,
-                                struct api_error *err);
+enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                               struct pe_params **sets, size_t sets_count, const char *own,
+                               struct pe_error *err);
 
 /* Notes values that the handler reads by itself, of `own` or text, and that contradict each other.
  * A step of api_bind. */
-enum api_status api_own_check(struct api_request *request, struct pe_params **sets,
-                              size_t sets_count, const char *own, struct api_error *err);
+enum pe_status api_own_check(struct api_request *request, struct pe_params **sets,
+                             size_t sets_count, const char *own, struct pe_error *err);
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
 /* Like api_request_text, but refuses a list or an object. *text is NULL where there is no value. */
-enum api_status api_request_scalar(const struct api_request *request, const char *name,
-                                   const char **text, struct api_error *err);
+enum pe_status api_request_scalar(const struct api_request *request, const char *name,
+                                  const char **text, struct pe_error *err);
 
 /* The numbers of a long list in the JSON body, which json holds as []; NULL: json holds the list
  * itself. */

@@ -145,11 +145,11 @@ static void type_describe(json_t *schema, const struct pe_param *param)
 static json_t *default_json(const struct pe_param *param)
 {
     struct pe_params params;
-    struct api_error err = {0};
+    struct pe_error err = {0};
     json_t *json = NULL;
 
     pe_params_init(&params, param, 1);
-    if (pe_params_set_text(&params, 0, param->fallback, &err.core) == PE_OK)
+    if (pe_params_set_text(&params, 0, param->fallback, &err) == PE_OK)
         json = param_json(param, &params.values[0]);
     pe_params_free(&params);
     return json;

@@ -8,22 +8,22 @@
 #include "api/base/nearest.h"
 #include "api/request/service.h"
 
-bool api_is_mistake(enum api_status status)
+bool api_is_mistake(enum pe_status status)
 {
-    return status == API_MISSING || status == API_UNKNOWN_PARAMETER || status == API_INVALID ||
-           status == API_OUT_OF_RANGE || status == API_CONFLICT || status == API_SHAPE_MISMATCH ||
-           status == API_UNSUPPORTED;
+    return status == PE_MISSING || status == PE_UNKNOWN_PARAMETER || status == PE_INVALID ||
+           status == PE_OUT_OF_RANGE || status == PE_CONFLICT || status == PE_SHAPE_MISMATCH ||
+           status == PE_UNSUPPORTED;
 }
 
 /* A parameter whose value was refused is also absent: that it is missing is no second mistake. */
-static bool is_known(const struct api_mistakes *mistakes, const struct api_error *err,
+static bool is_known(const struct api_mistakes *mistakes, const struct pe_error *err,
                      const char *name)
 {
     for (size_t i = 0; i < mistakes->count; i++) {
         const struct api_mistake *old = &mistakes->list[i];
         const bool same_name = *name && strcmp(old->name, name) == 0;
         if (strcmp(old->where, err->where) == 0 ||
-            (same_name && (old->status == API_MISSING || err->status == API_MISSING)))
+            (same_name && (old->status == PE_MISSING || err->status == PE_MISSING)))
             return true;
     }
     return false;
@@ -62,12 +62,12 @@ static const char *last_word(const char *where)
     return strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
 }
 
-static void insert(struct api_mistakes *mistakes, const struct api_error *err, const char *name)
+static void insert(struct api_mistakes *mistakes, const struct pe_error *err, const char *name)
 {
     size_t place = mistakes->count++;
 
-    while (err->status != API_MISSING && place > 0 &&
-           mistakes->list[place - 1].status == API_MISSING) {
+    while (err->status != PE_MISSING && place > 0 &&
+           mistakes->list[place - 1].status == PE_MISSING) {
         mistakes->list[place] = mistakes->list[place - 1];
         place--;
     }
@@ -78,28 +78,27 @@ static void insert(struct api_mistakes *mistakes, const struct api_error *err, c
     memcpy(mistake->detail, err->detail, sizeof(mistake->detail));
 }
 
-enum api_status api_mistake_note(struct api_request *request, const char *name,
-                                 struct api_error *err)
+enum pe_status api_mistake_note(struct api_request *request, const char *name, struct pe_error *err)
 {
     struct api_mistakes *mistakes;
 
     if (!name)
         name = last_word(err->where);
-    if (!api_is_mistake(api_failed(err)))
-        return api_failed(err);
+    if (!api_is_mistake(err->status))
+        return err->status;
     mistakes = list_of(request);
     if (!mistakes)
-        return api_failed(err);
+        return err->status;
     if (!is_known(mistakes, err, name)) {
         if (mistakes->count == API_MISTAKES_MAX)
             mistakes->more++;
         else if ((name = api_arena_copy(request->arena, name)))
             insert(mistakes, err, name);
         else
-            return api_failed(err);
+            return err->status;
     }
-    *err = (struct api_error){0};
-    return API_OK;
+    *err = (struct pe_error){0};
+    return PE_OK;
 }
 
 bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where)
@@ -112,29 +111,29 @@ bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where)
     return false;
 }
 
-enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err)
+enum pe_status api_mistakes_fail(const struct api_mistakes *mistakes, struct pe_error *err)
 {
     const struct api_mistake *first = mistakes->list;
 
-    return api_fail(err, first->status, first->where, "%s", first->detail);
+    return pe_fail(err, first->status, first->where, "%s", first->detail);
 }
 
 /* A conflict, or a shape, may follow from a value that was refused before. */
-static bool is_independent(enum api_status status)
+static bool is_independent(enum pe_status status)
 {
-    return status == API_MISSING || status == API_UNKNOWN_PARAMETER || status == API_INVALID ||
-           status == API_OUT_OF_RANGE;
+    return status == PE_MISSING || status == PE_UNKNOWN_PARAMETER || status == PE_INVALID ||
+           status == PE_OUT_OF_RANGE;
 }
 
-enum api_status api_mistakes_end(struct api_request *request, struct api_error *err)
+enum pe_status api_mistakes_end(struct api_request *request, struct pe_error *err)
 {
-    const enum api_status status = api_failed(err);
+    const enum pe_status status = err->status;
 
-    if (!request->mistakes || (status && status != API_MALFORMED && !api_is_mistake(status)))
+    if (!request->mistakes || (status && status != PE_MALFORMED && !api_is_mistake(status)))
         return status;
     if (is_independent(status) && api_mistake_note(request, NULL, err))
-        return api_failed(err);
-    *err = (struct api_error){0};
+        return err->status;
+    *err = (struct pe_error){0};
     return api_mistakes_fail(request->mistakes, err);
 }
 
@@ -282,9 +281,9 @@ static const char *stray_find(const struct known *known, const char *name)
     return NULL;
 }
 
-enum api_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
-                                 size_t sets_count, const char *own, const char *where,
-                                 const char *name, struct api_error *err)
+enum pe_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
+                                size_t sets_count, const char *own, const char *where,
+                                const char *name, struct pe_error *err)
 {
     const struct known known = {sets, sets_count, own};
     struct api_nearest nearest = {.word = name};
@@ -292,7 +291,7 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
     char text[256], rest[80];
 
     if (api_mistakes_hold(request->mistakes, where))
-        return api_fail(err, API_UNKNOWN_PARAMETER, where, "only counted");
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "only counted");
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);
     meant = known_spelling(request, &known, name);
@@ -308,6 +307,5 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
         api_nearest_print(&nearest, text, sizeof(text));
     else
         known_print(&known, text, sizeof(text), rest);
-    return api_fail(err, API_UNKNOWN_PARAMETER, where, "there is no parameter '%.60s'%s", name,
-                    text);
+    return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "there is no parameter '%.60s'%s", name, text);
 }

@@ -44,8 +44,8 @@ const char *api_request_text(const struct api_request *request, const char *name
     return text ? text : pair_find(request->metadata, request->metadata_count, name);
 }
 
-enum api_status api_request_scalar(const struct api_request *request, const char *name,
-                                   const char **text, struct api_error *err)
+enum pe_status api_request_scalar(const struct api_request *request, const char *name,
+                                  const char **text, struct pe_error *err)
 {
     const json_t *value = json_object_get(request->json, name);
     char where[sizeof(err->where)];
@@ -53,9 +53,9 @@ enum api_status api_request_scalar(const struct api_request *request, const char
     *text = api_request_text(request, name);
     if (!api_request_list(request, name) &&
         (json_is_null(value) || !value || json_text(request, name)))
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
-    return api_fail(err, API_INVALID, where, "%s must be text, not a list or an object", name);
+    return pe_fail(err, PE_INVALID, where, "%s must be text, not a list or an object", name);
 }
 
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)
@@ -75,8 +75,7 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
 }
 
 /* A name that no set holds must not contradict itself either: its sources agree, or are silent. */
-static enum api_status own_check(struct api_request *request, const char *name,
-                                 struct api_error *err)
+static enum pe_status own_check(struct api_request *request, const char *name, struct pe_error *err)
 {
     const char *first = api_request_text(request, name);
     const char *others[] = {json_text(request, name),
@@ -92,14 +91,14 @@ static enum api_status own_check(struct api_request *request, const char *name,
             strcmp(request->query[i].value, first) != 0)
             other = request->query[i].value;
     if (!other)
-        return API_OK;
+        return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
-    api_fail(err, API_CONFLICT, where, "%s is given twice: %.40s and %.40s", name, first, other);
+    pe_fail(err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s", name, first, other);
     return api_mistake_note(request, name, err);
 }
 
-enum api_status api_own_check(struct api_request *request, struct pe_params **sets,
-                              size_t sets_count, const char *own, struct api_error *err)
+enum pe_status api_own_check(struct api_request *request, struct pe_params **sets,
+                             size_t sets_count, const char *own, struct pe_error *err)
 {
     char name[64];
 
@@ -108,12 +107,12 @@ enum api_status api_own_check(struct api_request *request, struct pe_params **se
         memcpy(name, own, length);
         name[length] = '\0';
         if (length > 0 && own_check(request, name, err))
-            return api_failed(err);
+            return err->status;
         own += length + (own[length] != '\0');
     }
     for (size_t i = 0; i < sets_count; i++)
         for (size_t j = 0; j < sets[i]->count; j++)
             if (sets[i]->list[j].type == PE_TEXT && own_check(request, sets[i]->list[j].name, err))
-                return api_failed(err);
-    return API_OK;
+                return err->status;
+    return PE_OK;
 }

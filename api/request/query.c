@@ -16,7 +16,7 @@ static int hex_digit(char digit)
     return -1;
 }
 
-enum api_status api_percent_decode(char *text, bool plus, const char *where, struct api_error *err)
+enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err)
 {
     char *to = text;
 
@@ -24,12 +24,12 @@ enum api_status api_percent_decode(char *text, bool plus, const char *where, str
         if (*at == '%') {
             const int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
             if (low < 0)
-                return api_fail(
-                    err, API_MALFORMED, where,
+                return pe_fail(
+                    err, PE_MALFORMED, where,
                     "a %% must be followed by two hexadecimal digits; write %%25 for the "
                     "sign itself");
             if (high == 0 && low == 0)
-                return api_fail(err, API_MALFORMED, where, "%%00 is not allowed");
+                return pe_fail(err, PE_MALFORMED, where, "%%00 is not allowed");
             *to++ = (char)(high << 4 | low);
             at += 2;
         } else {
@@ -37,7 +37,7 @@ enum api_status api_percent_decode(char *text, bool plus, const char *where, str
         }
     }
     *to = '\0';
-    return API_OK;
+    return PE_OK;
 }
 
 /* Of pairs that are not empty: "a=1&&b=2" has two. */
@@ -52,7 +52,7 @@ static size_t pairs_count(const char *text)
     return count;
 }
 
-static enum api_status pair_read(struct api_pair *pair, char *text, struct api_error *err)
+static enum pe_status pair_read(struct api_pair *pair, char *text, struct pe_error *err)
 {
     char *value = strchr(text, '=');
 
@@ -61,32 +61,32 @@ static enum api_status pair_read(struct api_pair *pair, char *text, struct api_e
     else
         value = text + strlen(text);
     if (api_percent_decode(text, true, "", err) || api_percent_decode(value, true, "", err))
-        return api_failed(err);
+        return err->status;
     api_text_mend_here(text);
     api_text_mend_here(value);
     *pair = (struct api_pair){text, value};
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err)
+enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err)
 {
     const size_t count = pairs_count(text);
     char *rest = text;
 
     if (count > API_QUERY_MAX)
-        return api_fail(err, API_URI_TOO_LONG, "",
-                        "a query has at most %d parameters here, got %zu; a POST takes parameters "
-                        "in its body",
-                        API_QUERY_MAX, count);
+        return pe_fail(err, PE_URI_TOO_LONG, "",
+                       "a query has at most %d parameters here, got %zu; a POST takes parameters "
+                       "in its body",
+                       API_QUERY_MAX, count);
     request->query = api_arena_take(request->arena, (count + 1) * sizeof(*request->query));
     if (!request->query)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
     for (char *pair; (pair = strsep(&rest, "&"));) {
         if (*pair == '\0')
             continue;
         if (pair_read(&request->query[request->query_count], pair, err))
-            return api_failed(err);
+            return err->status;
         request->query_count++;
     }
-    return API_OK;
+    return PE_OK;
 }

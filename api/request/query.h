@@ -4,13 +4,13 @@
 
 #include "api/request/request.h"
 
-/* Decodes %41 in place (and '+' as a blank); API_MALFORMED for %zz and %00. */
-enum api_status api_percent_decode(char *text, bool plus, const char *where, struct api_error *err);
+/* Decodes %41 in place (and '+' as a blank); PE_MALFORMED for %zz and %00. */
+enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err);
 /* Parameters that a query may have: more than twice as many as any route knows. */
 enum { API_QUERY_MAX = 256 };
 
-/* Sets request->query from "a=1&b=2"; text is changed and kept. API_URI_TOO_LONG for more than
+/* Sets request->query from "a=1&b=2"; text is changed and kept. PE_URI_TOO_LONG for more than
  * API_QUERY_MAX, before any is stored. */
-enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err);
+enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err);
 
 #endif

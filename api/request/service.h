@@ -23,7 +23,7 @@ struct api {
     char file_tags[API_FILES_MAX + 1][17]; /* of the settings' files, likewise */
     uint64_t id_seed;
     _Atomic uint64_t ids;
-    _Atomic uint64_t problems[API_STATUSES]; /* by status */
+    _Atomic uint64_t problems[PE_STATUSES]; /* by status */
     _Atomic uint64_t not_modified;
 };
 

@@ -273,8 +273,8 @@ static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block
 }
 
 /* Finds the borders inside groups, one output after another. */
-static enum api_status cuts_make(struct api_request *request, struct api_response *response,
-                                 struct api_error *err)
+static enum pe_status cuts_make(struct api_request *request, struct api_response *response,
+                                struct pe_error *err)
 {
     struct blocks *blocks = response->body.state;
     const uint64_t grid = response->body.block_size;
@@ -289,11 +289,11 @@ static enum api_status cuts_make(struct api_request *request, struct api_respons
                 break;
             if ((border - start) % group != 0 && !cut_add(blocks, request->arena, border / grid - 1,
                                                           response->body.blocks - 1, group))
-                return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+                return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
         }
         start = stop;
     }
-    return API_OK;
+    return PE_OK;
 }
 
 /* Results that lie in memory one behind the other can be sent from there. */
@@ -312,20 +312,20 @@ static unsigned char *buffer_of(const struct api_result *result)
     return result->in_place[0];
 }
 
-enum api_status api_blocks_render(struct api_request *request, struct api_result *result,
-                                  const void *prefix, size_t prefix_size,
-                                  struct api_response *response, struct api_error *err)
+enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                 const void *prefix, size_t prefix_size,
+                                 struct api_response *response, struct pe_error *err)
 {
     struct blocks *blocks = api_arena_take(request->arena, sizeof(*blocks));
     struct api_body *body = &response->body;
     uint64_t total = 0;
 
     if (!blocks)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     for (size_t i = 0; i < result->outputs_count; i++) {
         if (api_output_row_size(&result->outputs[i]) > API_ROW_SIZE_MAX)
-            return api_fail(err, API_TOO_LARGE, "", "a row of %s would have more than 64 MiB",
-                            result->outputs[i].name);
+            return pe_fail(err, PE_TOO_LARGE, "", "a row of %s would have more than 64 MiB",
+                           result->outputs[i].name);
         total += api_output_size(&result->outputs[i]);
     }
     blocks->result = result;
@@ -343,6 +343,6 @@ enum api_status api_blocks_render(struct api_request *request, struct api_result
     };
     body->blocks = (total + body->block_size - 1) / body->block_size;
     if (request->head_only)
-        return API_OK;
+        return PE_OK;
     return cuts_make(request, response, err);
 }

@@ -50,8 +50,8 @@ const unsigned char *api_rows_get(struct api_result *result, size_t output, size
 
 /* Makes the body of a fixed-width format: the prefix (in the arena, NULL for none), then the
  * outputs in order with nothing between them. */
-enum api_status api_blocks_render(struct api_request *request, struct api_result *result,
-                                  const void *prefix, size_t prefix_size,
-                                  struct api_response *response, struct api_error *err);
+enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                 const void *prefix, size_t prefix_size,
+                                 struct api_response *response, struct pe_error *err);
 
 #endif

@@ -37,9 +37,9 @@ struct encoding {
     uint64_t size;
 };
 
-static enum api_status no_memory(struct api_error *err)
+static enum pe_status no_memory(struct pe_error *err)
 {
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer");
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer");
 }
 
 static size_t round_up(size_t size)
@@ -75,18 +75,18 @@ unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding 
     return exact;
 }
 
-static enum api_status plain_refused(const struct api_request *request, struct api_error *err)
+static enum pe_status plain_refused(const struct api_request *request, struct pe_error *err)
 {
     if (request->format && (request->format->binary || request->format->packed))
-        return api_fail(err, API_NOT_ACCEPTABLE, "header:Accept-Encoding",
-                        "%s is sent as it is, and identity is excluded",
-                        request->format->media_type);
-    return api_fail(err, API_NOT_ACCEPTABLE, "header:Accept-Encoding",
-                    "the answer can be %s, and all of them are excluded", api_codings_text);
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                       "%s is sent as it is, and identity is excluded",
+                       request->format->media_type);
+    return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                   "the answer can be %s, and all of them are excluded", api_codings_text);
 }
 
-enum api_status api_encode_begin(const struct api_request *request, struct api_response *response,
-                                 bool *encodes, struct api_error *err)
+enum pe_status api_encode_begin(const struct api_request *request, struct api_response *response,
+                                bool *encodes, struct pe_error *err)
 {
     struct api_body *body = &response->body;
     size_t size = (size_t)body->size;
@@ -94,26 +94,25 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
 
     *encodes = false;
     if (response->status != 200 && response->status != 304)
-        return API_OK;
+        return PE_OK;
     if (!request->response_coding)
-        return request->plain_refused ? plain_refused(request, err) : API_OK;
+        return request->plain_refused ? plain_refused(request, err) : PE_OK;
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
-        return API_OK;
+        return PE_OK;
     if (body->kind == API_BYTES) {
         if (pe_work_spend(request->work,
-                          (uint64_t)((double)size * request->response_coding->encode_work),
-                          &err->core))
-            return api_failed(err);
+                          (uint64_t)((double)size * request->response_coding->encode_work), err))
+            return err->status;
         encoded = api_encode_text(response->arena, request->response_coding, body->bytes, &size);
         /* The metrics are most wanted when memory is short: then they are sent as they are. */
         if (!encoded)
-            return request->plain_refused ? no_memory(err) : API_OK;
+            return request->plain_refused ? no_memory(err) : PE_OK;
         body->bytes = encoded;
         body->size = size;
     }
     api_response_header(response, "Content-Encoding", request->response_coding->name);
     *encodes = true;
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- in blocks ------------------------------------------------------------------------------ */
@@ -186,14 +185,14 @@ static bool prefix_encode(struct encoding *encoding, struct api_body *body)
     return made != SIZE_MAX;
 }
 
-enum api_status api_encode_blocks(struct api_response *response, const struct api_coding *coding,
-                                  struct api_error *err)
+enum pe_status api_encode_blocks(struct api_response *response, const struct api_coding *coding,
+                                 struct pe_error *err)
 {
     struct api_body *body = &response->body;
     struct encoding *encoding;
 
     if (body->kind == API_BYTES || response->head_only)
-        return API_OK;
+        return PE_OK;
     encoding = api_arena_take(response->arena, sizeof(*encoding));
     if (!encoding)
         return no_memory(err);
@@ -212,5 +211,5 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
     body->tail = coding->tail ? tail_make : NULL;
     body->cheap = false;
     body->state = encoding;
-    return API_OK;
+    return PE_OK;
 }

@@ -13,61 +13,62 @@
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
  * until it has one. */
-int api_problem_status(enum api_status status)
+int api_problem_status(enum pe_status status)
 {
     switch (status) {
-    case API_OK:
+    case PE_OK:
         return 200;
-    case API_MALFORMED:
+    case PE_MALFORMED:
         return 400;
-    case API_MISSING:
-    case API_UNKNOWN_PARAMETER:
-    case API_INVALID:
-    case API_OUT_OF_RANGE:
-    case API_CONFLICT:
-    case API_SHAPE_MISMATCH:
-    case API_UNSUPPORTED:
+    case PE_MISSING:
+    case PE_UNKNOWN_PARAMETER:
+    case PE_INVALID:
+    case PE_OUT_OF_RANGE:
+    case PE_CONFLICT:
+    case PE_SHAPE_MISMATCH:
+    case PE_UNSUPPORTED:
         return 422;
-    case API_NOT_FOUND:
+    case PE_NOT_FOUND:
         return 404;
-    case API_WRONG_METHOD:
+    case PE_WRONG_METHOD:
         return 405;
-    case API_NOT_ACCEPTABLE:
+    case PE_NOT_ACCEPTABLE:
         return 406;
-    case API_UNKNOWN_FORMAT:
+    case PE_UNKNOWN_FORMAT:
         return 415;
-    case API_TOO_LARGE:
+    case PE_TOO_LARGE:
         return 413;
-    case API_URI_TOO_LONG:
+    case PE_URI_TOO_LONG:
         return 414;
-    case API_TOO_MANY_FIELDS:
+    case PE_TOO_MANY_FIELDS:
         return 431;
-    case API_PRECONDITION:
+    case PE_PRECONDITION:
         return 409;
-    case API_RANGE:
+    case PE_RANGE:
         return 416;
-    case API_EXPECTATION:
+    case PE_EXPECTATION:
         return 417;
-    case API_UNAUTHORIZED:
+    case PE_UNAUTHORIZED:
         return 401;
-    case API_WRITES_DISABLED:
-    case API_FORBIDDEN_HOST:
+    case PE_WRITES_DISABLED:
+    case PE_FORBIDDEN_HOST:
         return 403;
-    case API_NAME_TAKEN:
+    case PE_NAME_TAKEN:
         return 409;
-    case API_CHANGED:
+    case PE_CHANGED:
         return 412;
-    case API_STORAGE_FULL:
+    case PE_STORAGE_FULL:
         return 507;
-    case API_TIMED_OUT:
+    case PE_TIMED_OUT:
         return 408;
-    case API_NOT_IMPLEMENTED:
+    case PE_NOT_IMPLEMENTED:
         return 501;
-    case API_BUSY:
-    case API_OUT_OF_MEMORY:
+    case PE_CANCELLED:
+    case PE_BUSY:
+    case PE_OUT_OF_MEMORY:
         return 503;
-    case API_INTERNAL:
-    case API_STATUSES:
+    case PE_INTERNAL:
+    case PE_STATUSES:
         return 500;
     }
     return 500;
@@ -75,7 +76,7 @@ int api_problem_status(enum api_status status)
 
 /* "parameter:base" becomes {"parameter": "base", "code": ..., "detail": ...}. Texts may quote what
  * a client sent, and may have been cut inside a character. */
-static json_t *place_make(struct api_arena *arena, enum api_status status, const char *where,
+static json_t *place_make(struct api_arena *arena, enum pe_status status, const char *where,
                           const char *detail)
 {
     const char *place = api_text_mend(arena, where), *told = api_text_mend(arena, detail);
@@ -85,13 +86,13 @@ static json_t *place_make(struct api_arena *arena, enum api_status status, const
     if (!place || !told || !place[kind])
         return NULL;
     snprintf(name, sizeof(name), "%.*s", (int)kind, place);
-    return json_pack("{ss ss ss}", name, place + kind + 1, "code", api_status_code(status),
-                     "detail", told);
+    return json_pack("{ss ss ss}", name, place + kind + 1, "code", pe_status_code(status), "detail",
+                     told);
 }
 
 /* False: memory is short. */
 static bool errors_set(json_t *document, struct api_arena *arena,
-                       const struct api_mistakes *mistakes, const struct api_error *err)
+                       const struct api_mistakes *mistakes, const struct pe_error *err)
 {
     json_t *errors = json_array();
     bool done = errors && json_object_set_new(document, "errors", errors) == 0;
@@ -114,9 +115,9 @@ static bool errors_set(json_t *document, struct api_arena *arena,
 }
 
 static json_t *document_make(struct api *api, struct api_response *response,
-                             const struct api_mistakes *mistakes, const struct api_error *err)
+                             const struct api_mistakes *mistakes, const struct pe_error *err)
 {
-    const char *code = api_status_code(err->status);
+    const char *code = pe_status_code(err->status);
     const char *detail = api_text_mend(response->arena, err->detail);
     const bool is_first =
         mistakes && mistakes->count > 0 && strcmp(mistakes->list[0].where, err->where) == 0;
@@ -125,7 +126,7 @@ static json_t *document_make(struct api *api, struct api_response *response,
 
     snprintf(type, sizeof(type), "%s/problems/%s", api->settings.base_path, code);
     document =
-        detail ? json_pack("{ss ss si ss ss}", "type", type, "title", api_status_title(err->status),
+        detail ? json_pack("{ss ss si ss ss}", "type", type, "title", pe_status_title(err->status),
                            "status", response->status, "code", code, "detail", detail)
                : NULL;
     if (document &&
@@ -140,15 +141,16 @@ static json_t *document_make(struct api *api, struct api_response *response,
 }
 
 bool api_problem_write(struct api *api, struct api_response *response,
-                       const struct api_mistakes *mistakes, struct api_error *err)
+                       const struct api_mistakes *mistakes, struct pe_error *err)
 {
-    const enum api_status status = api_failed(err);
     struct api_text text = {0};
     const char *bytes;
     json_t *document;
 
-    response->status = api_problem_status(status);
-    response->problem = api_status_code(status);
+    if (err->status == PE_CANCELLED)
+        err->status = PE_BUSY;
+    response->status = api_problem_status(err->status);
+    response->problem = pe_status_code(err->status);
     document = document_make(api, response, mistakes, err);
     if (!document)
         return false;
@@ -159,7 +161,7 @@ bool api_problem_write(struct api *api, struct api_response *response,
     if (!bytes)
         return false;
 
-    atomic_fetch_add_explicit(&api->problems[status], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&api->problems[err->status], 1, memory_order_relaxed);
     api_response_header(response, "Cache-Control", "no-store");
     if (response->status == 503)
         api_response_header(response, "Retry-After", "1");

@@ -42,23 +42,23 @@ void api_respond_bytes(struct api_response *response, const char *media_type, co
     response->body = (struct api_body){.kind = API_BYTES, .size = size, .bytes = bytes};
 }
 
-enum api_status api_respond_json(struct api_response *response, json_t *json, struct api_error *err)
+enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err)
 {
     struct api_text text = {0};
     size_t size;
     char *bytes;
 
     if (!json)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_text_json(&text, json, false);
     api_text_put(&text, "\n");
     json_decref(json);
     size = text.size;
     bytes = api_text_take(&text, response->arena);
     if (!bytes)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_respond_bytes(response, "application/json", bytes, size);
-    return API_OK;
+    return PE_OK;
 }
 
 unsigned char *api_response_room(struct api_response *response, size_t size)

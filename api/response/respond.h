@@ -8,9 +8,8 @@
 
 #include "api/api.h"
 
-/* The body of a report: JSON, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
-enum api_status api_respond_json(struct api_response *response, json_t *json,
-                                 struct api_error *err);
+/* The body of a report: JSON, compact with a newline; steals `json`. PE_OUT_OF_MEMORY. */
+enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err);
 /* Bytes that outlive the response or lies in its arena. */
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);

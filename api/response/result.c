@@ -37,17 +37,17 @@ void api_answer_params(struct api_request *request, struct pe_params *params)
     api_params_keep(request->arena, params);
 }
 
-enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                 struct api_result *result, struct api_error *err)
+enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                struct api_result *result, struct pe_error *err)
 {
     const char *revision = api_request_text(request, "revision");
 
-    if (pe_params_finish(params, &err->core))
-        return api_failed(err);
+    if (pe_params_finish(params, err))
+        return err->status;
     if (revision && strcmp(revision, request->api->revision) != 0)
-        return api_fail(err, API_PRECONDITION, "parameter:revision",
-                        "this server has revision %s, not %.40s; leave revision out for the latest",
-                        request->api->revision, revision);
+        return pe_fail(err, PE_PRECONDITION, "parameter:revision",
+                       "this server has revision %s, not %.40s; leave revision out for the latest",
+                       request->api->revision, revision);
     if (result) {
         result->flat = pe_param_number(params, "flat") != 0;
         result->base64 = pe_param_number(params, "data_format") != 0;
@@ -55,25 +55,24 @@ enum api_status api_answer_apply(struct api_request *request, struct pe_params *
             result->download =
                 pe_param_number(params, "download") != 0 ? API_DOWNLOAD_YES : API_DOWNLOAD_NO;
     }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_request_dtype(struct api_request *request, bool takes_bytes,
-                                  enum pe_dtype fallback, enum pe_dtype *dtype,
-                                  struct api_error *err)
+enum pe_status api_request_dtype(struct api_request *request, bool takes_bytes,
+                                 enum pe_dtype fallback, enum pe_dtype *dtype, struct pe_error *err)
 {
     const char *name;
 
     *dtype = fallback;
     if (api_request_scalar(request, "dtype", &name, err))
-        return api_failed(err);
+        return err->status;
     if (!name || (pe_dtype_find(name, dtype) &&
                   (pe_dtype_is_float(*dtype) || (takes_bytes && *dtype == PE_U8))))
-        return API_OK;
-    return api_fail(err, API_INVALID, "parameter:dtype",
-                    "dtype must be f64, f32, f16%s (or float64, float32, float16, bfloat16%s), "
-                    "got '%.40s'",
-                    takes_bytes ? ", bf16 or u8" : " or bf16", takes_bytes ? ", uint8" : "", name);
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:dtype",
+                   "dtype must be f64, f32, f16%s (or float64, float32, float16, bfloat16%s), "
+                   "got '%.40s'",
+                   takes_bytes ? ", bf16 or u8" : " or bf16", takes_bytes ? ", uint8" : "", name);
 }
 
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width)

@@ -105,10 +105,10 @@ struct api_format {
     enum api_picture picture; /* of views alone: see struct api_plot */
     double work;              /* nanoseconds of printing an element, about; binary: 0 */
     /* Can it hold these outputs? The error says what can. NULL: it holds any. */
-    enum api_status (*check)(const struct api_result *result, struct api_error *err);
+    enum pe_status (*check)(const struct api_result *result, struct pe_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
-    enum api_status (*render)(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err);
+    enum pe_status (*render)(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err);
 };
 
 /* ---- what all results have in common ----------------------------------------------------------
@@ -118,13 +118,13 @@ struct api_format {
  * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is
  * freed with the arena. `format` is read before any handler and known to api_bind already. */
 void api_answer_params(struct api_request *request, struct pe_params *params);
-enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                 struct api_result *result, struct api_error *err);
+enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                struct api_result *result, struct pe_error *err);
 
 /* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
-enum api_status api_request_dtype(struct api_request *request, bool takes_bytes,
-                                  enum pe_dtype fallback, enum pe_dtype *dtype,
-                                  struct api_error *err);
+enum pe_status api_request_dtype(struct api_request *request, bool takes_bytes,
+                                 enum pe_dtype fallback, enum pe_dtype *dtype,
+                                 struct pe_error *err);
 
 /* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width);

@@ -17,14 +17,14 @@ struct api_access {
     size_t count;
 };
 
-enum api_status api_access_new(struct api_access **out, const char *file, struct api_error *err)
+enum pe_status api_access_new(struct api_access **out, const char *file, struct pe_error *err)
 {
     struct api_access *access = calloc(1, sizeof(*access));
 
     *out = NULL;
     if (!access || (file && !(access->file = strdup(file)))) {
         free(access);
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
     }
     access->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     *out = access;
@@ -61,8 +61,8 @@ static bool is_visible(const char *text, size_t length)
 
 /* Adds the token of a line, which may have none. The refusal has no character of the line: it may
  * be logged. */
-static enum api_status line_read(struct tokens *tokens, const char *line, size_t length,
-                                 const char *file, size_t number, struct api_error *err)
+static enum pe_status line_read(struct tokens *tokens, const char *line, size_t length,
+                                const char *file, size_t number, struct pe_error *err)
 {
     digest *more;
 
@@ -71,53 +71,53 @@ static enum api_status line_read(struct tokens *tokens, const char *line, size_t
     for (; length > 0 && is_blank(*line); length--)
         line++;
     if (length == 0 || *line == '#')
-        return API_OK;
+        return PE_OK;
     if (!is_visible(line, length))
-        return api_fail(err, API_INVALID, "",
-                        "--token-file: line %zu of %.200s is no token: a token is of visible ASCII "
-                        "characters, without a blank inside; comments begin the line with #",
-                        number, file);
+        return pe_fail(err, PE_INVALID, "",
+                       "--token-file: line %zu of %.200s is no token: a token is of visible ASCII "
+                       "characters, without a blank inside; comments begin the line with #",
+                       number, file);
     more = realloc(tokens->digests, (tokens->count + 1) * sizeof(*more));
     if (!more)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
     tokens->digests = more;
     crypto_hash_sha256(more[tokens->count++], (const unsigned char *)line, length);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status tokens_read(struct tokens *tokens, FILE *file, const char *name,
-                                   struct api_error *err)
+static enum pe_status tokens_read(struct tokens *tokens, FILE *file, const char *name,
+                                  struct pe_error *err)
 {
     char *line = NULL;
     size_t room = 0, number = 0;
     ssize_t length;
 
-    while (!api_failed(err) && (length = getline(&line, &room, file)) >= 0)
+    while (!err->status && (length = getline(&line, &room, file)) >= 0)
         line_read(tokens, line, (size_t)length, name, ++number, err);
     if (line)
         sodium_memzero(line, room);
     free(line);
-    if (!api_failed(err) && !feof(file))
-        api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", name);
-    return api_failed(err);
+    if (!err->status && !feof(file))
+        pe_fail(err, PE_INVALID, "", "--token-file: %.200s cannot be read", name);
+    return err->status;
 }
 
-enum api_status api_access_reload(struct api_access *access, struct api_error *err)
+enum pe_status api_access_reload(struct api_access *access, struct pe_error *err)
 {
     struct tokens tokens = {0};
     digest *old;
     FILE *file;
 
     if (!access->file)
-        return API_OK;
+        return PE_OK;
     file = fopen(access->file, "re");
     if (!file)
-        return api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", access->file);
+        return pe_fail(err, PE_INVALID, "", "--token-file: %.200s cannot be read", access->file);
     tokens_read(&tokens, file, access->file, err);
     fclose(file);
-    if (api_failed(err)) {
+    if (err->status) {
         free(tokens.digests);
-        return api_failed(err);
+        return err->status;
     }
     pthread_mutex_lock(&access->lock);
     old = access->digests;
@@ -125,7 +125,7 @@ enum api_status api_access_reload(struct api_access *access, struct api_error *e
     access->count = tokens.count;
     pthread_mutex_unlock(&access->lock);
     free(old);
-    return API_OK;
+    return PE_OK;
 }
 
 /* Compares with every token to its end, so that the time taken tells nothing of them. */

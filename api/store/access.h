@@ -11,13 +11,13 @@
  * in no answer and no log. Calls are thread-safe. */
 struct api_access;
 
-/* Reads the tokens of `file`; NULL: there are none, so nothing is allowed. API_INVALID: it cannot
+/* Reads the tokens of `file`; NULL: there are none, so nothing is allowed. PE_INVALID: it cannot
  * be read, or a line of it is no token, and *access is to be freed all the same. */
-enum api_status api_access_new(struct api_access **access, const char *file, struct api_error *err);
+enum pe_status api_access_new(struct api_access **access, const char *file, struct pe_error *err);
 void api_access_free(struct api_access *access);
 
 /* Reads the file again; on a failure the tokens stay as they were. */
-enum api_status api_access_reload(struct api_access *access, struct api_error *err);
+enum pe_status api_access_reload(struct api_access *access, struct pe_error *err);
 
 /* Does the value of a request's Authorization (NULL: it has none) show a token of the list? */
 bool api_access_allows(struct api_access *access, const char *field);

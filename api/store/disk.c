@@ -111,7 +111,7 @@ static int lock_try(const char *path)
     return -1;
 }
 
-enum api_status api_disk_lock(const char *folder, struct api_disk_lock *lock, struct api_error *err)
+enum pe_status api_disk_lock(const char *folder, struct api_disk_lock *lock, struct pe_error *err)
 {
     static const char hint[] = "to only read, start without --token-file and --anonymous-writes";
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
@@ -119,19 +119,19 @@ enum api_status api_disk_lock(const char *folder, struct api_disk_lock *lock, st
 
     *lock = (struct api_disk_lock){.file = -1, .process = getpid()};
     if (!path_print(path, folder, ".writer", NULL, NULL))
-        return api_fail(err, API_INVALID, "", "--tables: the path of the folder is too long");
+        return pe_fail(err, PE_INVALID, "", "--tables: the path of the folder is too long");
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
         lock->file = lock_try(path);
         if (lock->file >= 0)
-            return API_OK;
+            return PE_OK;
         if (errno != EWOULDBLOCK)
-            return api_fail(err, API_INVALID, "",
-                            "--tables: %.160s cannot be locked for writing: %.60s; %s", folder,
-                            api_errno_text(errno, reason, sizeof(reason)), hint);
+            return pe_fail(err, PE_INVALID, "",
+                           "--tables: %.160s cannot be locked for writing: %.60s; %s", folder,
+                           api_errno_text(errno, reason, sizeof(reason)), hint);
         nanosleep(&pause, NULL);
     }
-    return api_fail(err, API_INVALID, "", "--tables: another process writes to %.180s; %s", folder,
-                    hint);
+    return pe_fail(err, PE_INVALID, "", "--tables: another process writes to %.180s; %s", folder,
+                   hint);
 }
 
 bool api_disk_lock_is_held(const struct api_disk_lock *lock)
@@ -160,9 +160,9 @@ void api_stored_table_drop(const struct api_stored_table *shared)
 }
 
 /* A version of a tensor's dtype and shape, whose elements are yet to be filled in. */
-static enum api_status table_new(struct api_stored_table **out, struct api_memory *memory,
-                                 const char *name, const struct pe_tensor *tensor,
-                                 struct api_error *err)
+static enum pe_status table_new(struct api_stored_table **out, struct api_memory *memory,
+                                const char *name, const struct pe_tensor *tensor,
+                                struct pe_error *err)
 {
     struct api_stored_table *table = calloc(1, sizeof(*table));
     size_t elements, size;
@@ -171,13 +171,13 @@ static enum api_status table_new(struct api_stored_table **out, struct api_memor
     if (!table || !pe_shape_elements(tensor->shape, tensor->rank, &elements) ||
         !pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &size)) {
         free(table);
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     if (!api_memory_pin(memory, size)) {
         free(table);
-        return api_fail(err, API_BUSY, "",
-                        "the table %s needs %zu bytes of --memory-budget, which others hold", name,
-                        size);
+        return pe_fail(err, PE_BUSY, "",
+                       "the table %s needs %zu bytes of --memory-budget, which others hold", name,
+                       size);
     }
     snprintf(table->name, sizeof(table->name), "%s", name);
     table->tensor = *tensor;
@@ -187,11 +187,11 @@ static enum api_status table_new(struct api_stored_table **out, struct api_memor
     if (!table->tensor.data) {
         api_memory_unpin(memory, size);
         free(table);
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     atomic_init(&table->users, 1);
     *out = table;
-    return API_OK;
+    return PE_OK;
 }
 
 static void elements_digest(struct api_stored_table *table)
@@ -203,15 +203,15 @@ static void elements_digest(struct api_stored_table *table)
     sodium_bin2hex(table->sha256, sizeof(table->sha256), digest, sizeof(digest));
 }
 
-enum api_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
-                                      const char *name, const struct pe_tensor *tensor,
-                                      struct api_error *err)
+enum pe_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
+                                     const char *name, const struct pe_tensor *tensor,
+                                     struct pe_error *err)
 {
     if (table_new(table, memory, name, tensor, err))
-        return api_failed(err);
+        return err->status;
     memcpy((*table)->tensor.data, tensor->data, (*table)->size);
     elements_digest(*table);
-    return API_OK;
+    return PE_OK;
 }
 
 /* ---- listing -------------------------------------------------------------------------------- */
@@ -300,8 +300,8 @@ static void versions_end(struct api_versions *versions, uint64_t mark)
     versions->next = last < API_STORED_VERSION_MAX ? last + 1 : 0;
 }
 
-enum api_status api_disk_versions(const char *folder, const char *name,
-                                  struct api_versions *versions, struct api_error *err)
+enum pe_status api_disk_versions(const char *folder, const char *name,
+                                 struct api_versions *versions, struct pe_error *err)
 {
     char path[PATH_SIZE], reason[128];
     const bool fits = path_print(path, folder, name, NULL, NULL);
@@ -318,19 +318,19 @@ enum api_status api_disk_versions(const char *folder, const char *name,
     }
     if (good) {
         versions_end(versions, mark);
-        return API_OK;
+        return PE_OK;
     }
     free(versions->numbers);
     *versions = (struct api_versions){.next = 1};
-    return api_fail(err, API_BUSY, "", "the versions of the table %s cannot be listed now: %s",
-                    name, api_errno_text(number, reason, sizeof(reason)));
+    return pe_fail(err, PE_BUSY, "", "the versions of the table %s cannot be listed now: %s", name,
+                   api_errno_text(number, reason, sizeof(reason)));
 }
 
 bool api_disk_is_gone(const char *folder, const char *name, uint64_t version)
 {
     struct api_versions versions;
-    struct api_error err = {0};
-    bool is_gone = api_disk_versions(folder, name, &versions, &err) == API_OK;
+    struct pe_error err = {0};
+    bool is_gone = api_disk_versions(folder, name, &versions, &err) == PE_OK;
 
     for (size_t i = 0; i < versions.count; i++)
         is_gone = is_gone && versions.numbers[i] != version;
@@ -388,13 +388,13 @@ static enum outcome file_open(const char *folder, const char *name, uint64_t ver
 /* Parses a text of a version. */
 static enum outcome text_parse(const char *text, size_t size, json_t **json)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     *json = api_json_parse(text, size, "", &err);
     if (*json)
         return READ_WHOLE;
     errno = ENOMEM;
-    return api_failed(&err) == API_OUT_OF_MEMORY ? READ_LATER : READ_DAMAGED;
+    return err.status == PE_OUT_OF_MEMORY ? READ_LATER : READ_DAMAGED;
 }
 
 static bool shape_read(const json_t *json, struct pe_tensor *tensor)
@@ -530,23 +530,23 @@ static enum outcome size_check(const char *folder, const char *name, uint64_t ve
                : READ_DAMAGED;
 }
 
-static enum api_status outcome_report(enum outcome outcome, const char *name, uint64_t version,
-                                      struct api_error *err)
+static enum pe_status outcome_report(enum outcome outcome, const char *name, uint64_t version,
+                                     struct pe_error *err)
 {
     char reason[128];
     const char *why = api_errno_text(errno, reason, sizeof(reason));
 
     if (outcome == READ_LATER)
-        return api_fail(err, API_BUSY, "",
-                        "version %" PRIu64 " of the table %s cannot be read now: %s", version, name,
-                        why);
-    return api_fail(err, API_INTERNAL, "parameter:table",
-                    "version %" PRIu64 " of the table %s is damaged on disk", version, name);
+        return pe_fail(err, PE_BUSY, "",
+                       "version %" PRIu64 " of the table %s cannot be read now: %s", version, name,
+                       why);
+    return pe_fail(err, PE_INTERNAL, "parameter:table",
+                   "version %" PRIu64 " of the table %s is damaged on disk", version, name);
 }
 
-enum api_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
-                              uint64_t version, const struct api_checked *checked,
-                              struct api_stored_table **out, struct api_error *err)
+enum pe_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
+                             uint64_t version, const struct api_checked *checked,
+                             struct api_stored_table **out, struct pe_error *err)
 {
     struct pe_tensor tensor = {0};
     char sha256[API_SHA256_TEXT];
@@ -559,16 +559,16 @@ enum api_status api_disk_read(const char *folder, struct api_memory *memory, con
     if (outcome)
         return outcome_report(outcome, name, version, err);
     if (table_new(&table, memory, name, &tensor, err))
-        return api_failed(err);
+        return err->status;
     table->version = version;
     outcome = elements_read(folder, table, sha256, checked);
     if (outcome == READ_WHOLE) {
         *out = table;
-        return API_OK;
+        return PE_OK;
     }
     outcome_report(outcome, name, version, err);
     api_stored_table_drop(table);
-    return api_failed(err);
+    return err->status;
 }
 /* ---- writing -------------------------------------------------------------------------------- */
 
@@ -638,7 +638,7 @@ __attribute__((noinline)) static bool files_write(const char *folder, const char
 }
 
 /* The failure of a change by its errno: no space, a shortage that passes, or any other. */
-static enum api_status change_fail(int number, const char *step, struct api_error *err)
+static enum pe_status change_fail(int number, const char *step, struct pe_error *err)
 {
     char reason[128];
     const char *why = api_errno_text(number, reason, sizeof(reason));
@@ -647,7 +647,7 @@ static enum api_status change_fail(int number, const char *step, struct api_erro
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-        return api_fail(err, API_STORAGE_FULL, "", "there is no room on the disk of the tables");
+        return pe_fail(err, PE_STORAGE_FULL, "", "there is no room on the disk of the tables");
     case EMFILE:
     case ENFILE:
     case ENOMEM:
@@ -655,9 +655,9 @@ static enum api_status change_fail(int number, const char *step, struct api_erro
     case EAGAIN:
     case EEXIST: /* the number was taken by a folder that somebody copied */
     case ENOTEMPTY:
-        return api_fail(err, API_BUSY, "", "%s failed: %s; try again", step, why);
+        return pe_fail(err, PE_BUSY, "", "%s failed: %s; try again", step, why);
     default:
-        return api_fail(err, API_INTERNAL, "", "%s failed: %s", step, why);
+        return pe_fail(err, PE_INTERNAL, "", "%s failed: %s", step, why);
     }
 }
 
@@ -669,27 +669,27 @@ static bool home_make(const char *folder, const char *home, const struct api_sto
            (table->version > 1 || folder_flush(folder));
 }
 
-enum api_status api_disk_write(const char *folder, struct api_stored_table *table,
-                               struct api_error *err)
+enum pe_status api_disk_write(const char *folder, struct api_stored_table *table,
+                              struct pe_error *err)
 {
     char home[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE], part[32], fresh[32];
     uint64_t unique;
     int number;
 
     if (api_random(&unique, sizeof(unique), err))
-        return api_failed(err);
+        return err->status;
     snprintf(part, sizeof(part), "%" PRIu64, table->version);
     snprintf(fresh, sizeof(fresh), "%s-%016" PRIx64, fresh_begin, unique);
     if (!path_print(home, folder, table->name, NULL, NULL) ||
         !path_print(from, folder, table->name, fresh, NULL) ||
         !path_print(to, folder, table->name, part, NULL))
-        return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
+        return pe_fail(err, PE_INTERNAL, "", "the path of the tables is too long");
     if (home_make(folder, home, table) && mkdir(from, 0700) == 0 &&
         files_write(folder, fresh, table) && rename(from, to) == 0) {
         /* The version is there for readers; flushing the folder makes it outlive a power cut. */
         if (folder_flush(home)) {
             api_disk_file(folder, table->name, table->version, &table->file);
-            return API_OK;
+            return PE_OK;
         }
         number = errno;
         part_remove(folder, table->name, part, true);
@@ -730,8 +730,8 @@ static void name_tidy(const char *folder, const char *name)
         rmdir(path); /* if it is empty: a first version was not written */
 }
 
-enum api_status api_disk_delete(const char *folder, const char *name, uint64_t last,
-                                struct api_error *err)
+enum pe_status api_disk_delete(const char *folder, const char *name, uint64_t last,
+                               struct pe_error *err)
 {
     char home[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE], part[32], mark[48];
 
@@ -739,7 +739,7 @@ enum api_status api_disk_delete(const char *folder, const char *name, uint64_t l
     snprintf(mark, sizeof(mark), "%s%s", part, deleted);
     if (!path_print(home, folder, name, NULL, NULL) ||
         !path_print(from, folder, name, part, NULL) || !path_print(to, folder, name, mark, NULL))
-        return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
+        return pe_fail(err, PE_INTERNAL, "", "the path of the tables is too long");
     /* The last version becomes the mark: a new file might find no room on the disk. */
     if (rename(from, to) != 0)
         return change_fail(errno, "to delete the table", err);
@@ -749,7 +749,7 @@ enum api_status api_disk_delete(const char *folder, const char *name, uint64_t l
         return change_fail(number, "to flush the folder of the table", err);
     }
     name_tidy(folder, name);
-    return API_OK;
+    return PE_OK;
 }
 
 void api_disk_clean(const char *folder)

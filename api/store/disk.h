@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 #include "api/memory/budget.h"
-#include "api/status.h"
 #include "posenc/posenc.h"
+#include "posenc/status.h"
 
 /* Learned tables in a folder: NAME/VERSION/table.safetensors with a meta.json beside it. A version
  * is written to a NAME/.new-* of its own, flushed, and renamed to its number, so that it is either
@@ -15,8 +15,8 @@
  * up to N as deleted, whatever files of them remain; their numbers are not used again. One process
  * writes (api_disk_lock); any number read.
  *
- * Damage and shortage are different failures. API_INTERNAL: the files are not those that were
- * stored. API_BUSY and API_OUT_OF_MEMORY: a second try may succeed (no descriptor, no memory, a
+ * Damage and shortage are different failures. PE_INTERNAL: the files are not those that were
+ * stored. PE_BUSY and PE_OUT_OF_MEMORY: a second try may succeed (no descriptor, no memory, a
  * disk or network that does not answer), and nothing is known of the content. */
 
 /* A SHA-256 in hexadecimal digits, ended by a zero byte. */
@@ -47,10 +47,10 @@ struct api_stored_table {
 void api_stored_table_drop(const struct api_stored_table *table); /* NULL is fine */
 
 /* Copies checked elements into a version without a number. Its bytes are taken out of the budget.
- * API_BUSY, API_OUT_OF_MEMORY. */
-enum api_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
-                                      const char *name, const struct pe_tensor *tensor,
-                                      struct api_error *err);
+ * PE_BUSY, PE_OUT_OF_MEMORY. */
+enum pe_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
+                                     const char *name, const struct pe_tensor *tensor,
+                                     struct pe_error *err);
 
 /* A name has 1 to 64 small letters, digits, '.', '_' and '-', and begins with a letter or digit. */
 bool api_stored_name_is_good(const char *name);
@@ -64,10 +64,9 @@ struct api_disk_lock {
     pid_t process;
 };
 
-/* Tries for a second, so that the successor of a process that is ending can start. API_INVALID:
+/* Tries for a second, so that the successor of a process that is ending can start. PE_INVALID:
  * another process has it, or the folder cannot be locked. */
-enum api_status api_disk_lock(const char *folder, struct api_disk_lock *lock,
-                              struct api_error *err);
+enum pe_status api_disk_lock(const char *folder, struct api_disk_lock *lock, struct pe_error *err);
 bool api_disk_lock_is_held(const struct api_disk_lock *lock);
 void api_disk_unlock(struct api_disk_lock *lock);
 
@@ -80,15 +79,15 @@ struct api_checked {
 };
 
 /* Reads a version and checks that its elements are those that were stored. checked: a file that is
- * not hashed again; NULL: none. API_INTERNAL, API_BUSY, API_OUT_OF_MEMORY. */
-enum api_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
-                              uint64_t version, const struct api_checked *checked,
-                              struct api_stored_table **table, struct api_error *err);
+ * not hashed again; NULL: none. PE_INTERNAL, PE_BUSY, PE_OUT_OF_MEMORY. */
+enum pe_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
+                             uint64_t version, const struct api_checked *checked,
+                             struct api_stored_table **table, struct pe_error *err);
 
 /* Writes a version under its number, and sets its file id. Files are 0600 and folders 0700,
- * whatever the umask allows. API_STORAGE_FULL, API_BUSY, API_INTERNAL: nothing was written. */
-enum api_status api_disk_write(const char *folder, struct api_stored_table *table,
-                               struct api_error *err);
+ * whatever the umask allows. PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL: nothing was written. */
+enum pe_status api_disk_write(const char *folder, struct api_stored_table *table,
+                              struct pe_error *err);
 
 struct api_versions {
     uint64_t *numbers; /* ascending; free() */
@@ -97,10 +96,10 @@ struct api_versions {
     bool has_strange; /* the folder has numbers beyond the largest, which are no versions */
 };
 
-/* The versions of a name; a name without a folder has none. API_BUSY, API_OUT_OF_MEMORY: they
+/* The versions of a name; a name without a folder has none. PE_BUSY, PE_OUT_OF_MEMORY: they
  * cannot be listed now, and *versions is empty. */
-enum api_status api_disk_versions(const char *folder, const char *name,
-                                  struct api_versions *versions, struct api_error *err);
+enum pe_status api_disk_versions(const char *folder, const char *name,
+                                 struct api_versions *versions, struct pe_error *err);
 
 /* Is this version certain to be absent? */
 bool api_disk_is_gone(const char *folder, const char *name, uint64_t version);
@@ -109,10 +108,10 @@ bool api_disk_is_gone(const char *folder, const char *name, uint64_t version);
 bool api_disk_file(const char *folder, const char *name, uint64_t version,
                    struct api_file_id *file);
 
-/* Deletes the versions up to a number, all at once, and then their files. API_STORAGE_FULL,
- * API_BUSY, API_INTERNAL: nothing was deleted. */
-enum api_status api_disk_delete(const char *folder, const char *name, uint64_t last,
-                                struct api_error *err);
+/* Deletes the versions up to a number, all at once, and then their files. PE_STORAGE_FULL,
+ * PE_BUSY, PE_INTERNAL: nothing was deleted. */
+enum pe_status api_disk_delete(const char *folder, const char *name, uint64_t last,
+                               struct pe_error *err);
 
 /* Removes what a killed process left half written or half deleted. For the writer alone. */
 void api_disk_clean(const char *folder);

@@ -185,7 +185,7 @@ static bool is_known(struct api_store *store, const char *name, const struct api
 
 /* Keeps what memory has of a name, to be read again after a pause: each try for memory that is
  * short makes the cache smaller. Reported once until it was read. */
-static void wait_begin(struct api_store *store, const char *name, const struct api_error *err)
+static void wait_begin(struct api_store *store, const char *name, const struct pe_error *err)
 {
     struct entry *entry;
     bool is_first = false;
@@ -255,25 +255,25 @@ static bool damage_ignore(struct api_store *store, const char *name, uint64_t ve
  * meanwhile. */
 static bool latest_read(struct api_store *store, const char *name, struct api_versions *versions)
 {
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api_stored_table *table = NULL;
     const struct entry *entry = entry_find(store, name);
     const uint64_t latest = last_of(versions->numbers, versions->count);
     const bool has_older = entry && entry->latest;
 
     api_disk_read(store->folder, store->memory, name, latest, NULL, &table, &err);
-    const bool is_damaged = api_failed(&err) == API_INTERNAL;
+    const bool is_damaged = err.status == PE_INTERNAL;
     if (is_damaged && api_disk_is_gone(store->folder, name, latest)) {
         free(versions->numbers);
         return false;
     }
     if (is_damaged)
         report(store, err.detail);
-    if (is_damaged ? damage_ignore(store, name, latest) : api_failed(&err) && has_older)
+    if (is_damaged ? damage_ignore(store, name, latest) : err.status && has_older)
         free(versions->numbers);
     else
         versions_accept(store, name, versions, table);
-    if (api_failed(&err) && !is_damaged)
+    if (err.status && !is_damaged)
         wait_begin(store, name, &err);
     else
         wait_end(store, name);
@@ -302,7 +302,7 @@ static bool name_scan(struct api_store *store, const char *name, bool again)
     struct api_versions versions;
 
     for (int tries = 0; tries < SCAN_TRIES; tries++) {
-        struct api_error err = {0};
+        struct pe_error err = {0};
         if (api_disk_versions(store->folder, name, &versions, &err)) {
             wait_begin(store, name, &err);
             break;
@@ -403,9 +403,9 @@ void api_store_scan(struct api_store *store, bool again)
 
 /* ---- the beginning and the end --------------------------------------------------------------- */
 
-enum api_status api_store_new(struct api_store **out, const char *folder, bool writes,
-                              struct api_memory *memory, const struct api_host *host,
-                              struct api_error *err)
+enum pe_status api_store_new(struct api_store **out, const char *folder, bool writes,
+                             struct api_memory *memory, const struct api_host *host,
+                             struct pe_error *err)
 {
     struct api_store *store = calloc(1, sizeof(*store));
     struct stat status;
@@ -413,7 +413,7 @@ enum api_status api_store_new(struct api_store **out, const char *folder, bool w
     *out = NULL;
     if (!store || (folder && !(store->folder = strdup(folder)))) {
         free(store);
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tables");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tables");
     }
     store->memory = memory;
     store->host = *host;
@@ -421,16 +421,16 @@ enum api_status api_store_new(struct api_store **out, const char *folder, bool w
     store->turn = store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     *out = store;
     if (!folder)
-        return API_OK;
+        return PE_OK;
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
-        return api_fail(err, API_INVALID, "", "--tables: there is no folder %.200s", folder);
+        return pe_fail(err, PE_INVALID, "", "--tables: there is no folder %.200s", folder);
     if (writes) {
         if (api_disk_lock(folder, &store->writer, err))
-            return api_failed(err);
+            return err->status;
         api_disk_clean(folder);
     }
     api_store_scan(store, true);
-    return API_OK;
+    return PE_OK;
 }
 
 void api_store_free(struct api_store *store)
@@ -495,8 +495,8 @@ static void checked_note(struct api_store *store, const struct api_stored_table 
     pthread_mutex_unlock(&store->lock);
 }
 
-static enum api_status older_take(struct api_store *store, const char *name, uint64_t version,
-                                  const struct api_stored_table **out, struct api_error *err)
+static enum pe_status older_take(struct api_store *store, const char *name, uint64_t version,
+                                 const struct api_stored_table **out, struct pe_error *err)
 {
     struct api_stored_table *table = NULL;
     const struct checked_version *known;
@@ -512,50 +512,50 @@ static enum api_status older_take(struct api_store *store, const char *name, uin
     *out = table;
     if (table)
         checked_note(store, table);
-    if (api_failed(err) == API_INTERNAL && api_disk_is_gone(store->folder, name, version)) {
-        *err = (struct api_error){0};
-        return api_fail(err, API_NOT_FOUND, "parameter:version", "%s has no version %" PRIu64, name,
-                        version);
+    if (err->status == PE_INTERNAL && api_disk_is_gone(store->folder, name, version)) {
+        *err = (struct pe_error){0};
+        return pe_fail(err, PE_NOT_FOUND, "parameter:version", "%s has no version %" PRIu64, name,
+                       version);
     }
-    return api_failed(err);
+    return err->status;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* With the lock held, of a name without an entry. API_NOT_FOUND, API_BUSY. */
-static enum api_status not_found(struct api_store *store, const char *name, struct api_error *err)
+/* With the lock held, of a name without an entry. PE_NOT_FOUND, PE_BUSY. */
+static enum pe_status not_found(struct api_store *store, const char *name, struct pe_error *err)
 {
     struct api_nearest nearest = {.word = name};
     char text[160];
 
     if (store->is_partial)
-        return api_fail(err, API_BUSY, "parameter:table",
-                        "the folder of the tables cannot be read now, and may have '%.64s'; try "
-                        "again",
-                        name);
+        return pe_fail(err, PE_BUSY, "parameter:table",
+                       "the folder of the tables cannot be read now, and may have '%.64s'; try "
+                       "again",
+                       name);
     for (size_t i = 0; i < store->count; i++)
         api_nearest_offer(&nearest, store->entries[i].name, strlen(store->entries[i].name));
-    return api_fail(err, API_NOT_FOUND, "parameter:table",
-                    "there is no stored table '%.64s'; PUT /v1/encodings/{name} stores one%s", name,
-                    api_nearest_print(&nearest, text, sizeof(text)));
+    return pe_fail(err, PE_NOT_FOUND, "parameter:table",
+                   "there is no stored table '%.64s'; PUT /v1/encodings/{name} stores one%s", name,
+                   api_nearest_print(&nearest, text, sizeof(text)));
 }
 
 /* Why a table is not in memory. */
-static enum api_status not_here(const struct entry *entry, struct api_error *err)
+static enum pe_status not_here(const struct entry *entry, struct pe_error *err)
 {
     if (entry->waits)
-        return api_fail(err, API_BUSY, "parameter:table",
-                        "the table %s cannot be read now; it is tried again, try so too",
-                        entry->name);
-    return api_fail(err, API_INTERNAL, "parameter:table",
-                    "version %" PRIu64 " of the table %s could not be read from disk",
-                    last_of(entry->versions, entry->versions_count), entry->name);
+        return pe_fail(err, PE_BUSY, "parameter:table",
+                       "the table %s cannot be read now; it is tried again, try so too",
+                       entry->name);
+    return pe_fail(err, PE_INTERNAL, "parameter:table",
+                   "version %" PRIu64 " of the table %s could not be read from disk",
+                   last_of(entry->versions, entry->versions_count), entry->name);
 }
 
-/* Hands out a version that is in memory. API_OK and *table NULL: it is an older one, to be read
+/* Hands out a version that is in memory. PE_OK and *table NULL: it is an older one, to be read
  * from disk. */
-static enum api_status latest_take(struct api_store *store, const char *name, uint64_t version,
-                                   const struct api_stored_table **table, struct api_error *err)
+static enum pe_status latest_take(struct api_store *store, const char *name, uint64_t version,
+                                  const struct api_stored_table **table, struct pe_error *err)
 {
     const struct entry *entry = entry_find(store, name);
     bool is_there = version == 0;
@@ -565,27 +565,26 @@ static enum api_status latest_take(struct api_store *store, const char *name, ui
     for (size_t i = 0; i < entry->versions_count; i++)
         is_there = is_there || entry->versions[i] == version;
     if (!is_there && !entry->waits)
-        return api_fail(err, API_NOT_FOUND, "parameter:version",
-                        "%s has no version %" PRIu64 "; the latest is %" PRIu64, name, version,
-                        last_of(entry->versions, entry->versions_count));
+        return pe_fail(err, PE_NOT_FOUND, "parameter:version",
+                       "%s has no version %" PRIu64 "; the latest is %" PRIu64, name, version,
+                       last_of(entry->versions, entry->versions_count));
     if (!is_there || (version == 0 && !entry->latest))
         return not_here(entry, err);
     if (entry->latest && (version == 0 || entry->latest->version == version)) {
         *table = entry->latest;
         atomic_fetch_add(&((struct api_stored_table *)*table)->users, 1);
     }
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_store_take(struct api_store *store, const char *name, uint64_t version,
-                               const struct api_stored_table **table, struct api_error *err)
+enum pe_status api_store_take(struct api_store *store, const char *name, uint64_t version,
+                              const struct api_stored_table **table, struct pe_error *err)
 {
     *table = NULL;
     pthread_mutex_lock(&store->lock);
     latest_take(store, name, version, table, err);
     pthread_mutex_unlock(&store->lock);
-    return api_failed(err) || *table ? api_failed(err)
-                                     : older_take(store, name, version, table, err);
+    return err->status || *table ? err->status : older_take(store, name, version, table, err);
 }
 
 bool api_store_has(struct api_store *store, const char *name)
@@ -598,15 +597,15 @@ bool api_store_has(struct api_store *store, const char *name)
     return found;
 }
 
-enum api_status api_store_absent(struct api_store *store, const char *name, struct api_error *err)
+enum pe_status api_store_absent(struct api_store *store, const char *name, struct pe_error *err)
 {
-    struct api_error absent = {0};
+    struct pe_error absent = {0};
 
     pthread_mutex_lock(&store->lock);
-    if (not_found(store, name, &absent) == API_BUSY)
+    if (not_found(store, name, &absent) == PE_BUSY)
         *err = absent;
     pthread_mutex_unlock(&store->lock);
-    return api_failed(err);
+    return err->status;
 }
 
 struct api_store_state api_store_state(struct api_store *store)
@@ -665,7 +664,7 @@ json_t *api_store_entry_json(struct api_store *store, const char *name)
     return json;
 }
 
-enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err)
+enum pe_status api_store_list_json(struct api_store *store, json_t **list, struct pe_error *err)
 {
     bool is_complete;
 
@@ -676,12 +675,12 @@ enum api_status api_store_list_json(struct api_store *store, json_t **list, stru
         json_array_append_new(*list, entry_json(&store->entries[i]));
     pthread_mutex_unlock(&store->lock);
     if (is_complete)
-        return API_OK;
+        return PE_OK;
     json_decref(*list);
     *list = NULL;
-    return api_fail(err, API_BUSY, "",
-                    "the folder of the tables cannot be read whole now, so not all of them can be "
-                    "listed; try again");
+    return pe_fail(err, PE_BUSY, "",
+                   "the folder of the tables cannot be read whole now, so not all of them can be "
+                   "listed; try again");
 }
 
 /* Was memory refused to this request, by a call that does not report it? */
@@ -690,8 +689,8 @@ static bool is_short_of_memory(const struct api_request *request)
     return api_json_memory_failed() || api_arena_failed(request->arena);
 }
 
-static enum api_status answer_make(struct api_request *request, const struct entry *entry,
-                                   struct api_store_answer *answer, struct api_error *err)
+static enum pe_status answer_make(struct api_request *request, const struct entry *entry,
+                                  struct api_store_answer *answer, struct pe_error *err)
 {
     struct api_text text = {0};
     json_t *json = entry_json(entry);
@@ -703,8 +702,8 @@ static enum api_status answer_make(struct api_request *request, const struct ent
     answer->etag = api_stored_table_etag(request, entry->latest);
     answer->text = api_text_take(&text, request->arena);
     if (!json || !answer->text || is_short_of_memory(request))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-    return API_OK;
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    return PE_OK;
 }
 
 void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table)
@@ -730,25 +729,25 @@ const char *api_stored_table_etag(struct api_request *request, const struct api_
 
 /* Before a change: does this process hold the lock, and is memory up to what the disk has of the
  * name? needs_latest: the latest version has to be in memory too, unless it is damaged.
- * API_WRITES_DISABLED, API_BUSY. */
-static enum api_status ready_check(struct api_store *store, const char *name, bool needs_latest,
-                                   struct api_error *err)
+ * PE_WRITES_DISABLED, PE_BUSY. */
+static enum pe_status ready_check(struct api_store *store, const char *name, bool needs_latest,
+                                  struct pe_error *err)
 {
     const struct entry *entry;
 
     if (!api_disk_lock_is_held(&store->writer))
-        return api_fail(err, API_WRITES_DISABLED, "",
-                        "a child process, made by fork, does not write to the tables");
+        return pe_fail(err, PE_WRITES_DISABLED, "",
+                       "a child process, made by fork, does not write to the tables");
     const bool scanned = name_scan(store, name, false);
     entry = entry_find(store, name);
     if (entry ? !entry->waits || (!needs_latest && entry->versions_count > 0) : scanned)
-        return API_OK;
-    return api_fail(err, API_BUSY, "", "the table %s cannot be read now; try again", name);
+        return PE_OK;
+    return pe_fail(err, PE_BUSY, "", "the table %s cannot be read now; try again", name);
 }
 
 /* RFC 9110, 13.1: do If-Match and If-None-Match allow to change the name as it is now? */
-static enum api_status condition_check(struct api_store *store, struct api_request *request,
-                                       struct api_error *err)
+static enum pe_status condition_check(struct api_store *store, struct api_request *request,
+                                      struct pe_error *err)
 {
     const struct entry *entry;
     const char *etag = NULL;
@@ -761,31 +760,31 @@ static enum api_status condition_check(struct api_store *store, struct api_reque
         etag = api_stored_table_etag(request, entry->latest);
     pthread_mutex_unlock(&store->lock);
     if (is_short_of_memory(request))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to look at what is stored");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to look at what is stored");
     matches = request->if_match && exists && api_etag_listed(request->if_match, etag ? etag : "?");
     if (request->if_match && !matches)
-        return api_fail(err, API_CHANGED, "header:If-Match",
-                        exists ? "%s is another version by now" : "there is no %s", request->name);
+        return pe_fail(err, PE_CHANGED, "header:If-Match",
+                       exists ? "%s is another version by now" : "there is no %s", request->name);
     if (request->if_none_match && exists &&
         api_etag_listed(request->if_none_match, etag ? etag : "?"))
-        return api_fail(err, API_CHANGED, "header:If-None-Match", "%s is there already",
-                        request->name);
-    return API_OK;
+        return pe_fail(err, PE_CHANGED, "header:If-None-Match", "%s is there already",
+                       request->name);
+    return PE_OK;
 }
 
 /* Stored tables may take half of the budget; the other half is the requests'. */
-static enum api_status budget_check(struct api_store *store, struct api_request *request,
-                                    uint64_t size, struct api_error *err)
+static enum pe_status budget_check(struct api_store *store, struct api_request *request,
+                                   uint64_t size, struct pe_error *err)
 {
     const uint64_t most = request->settings->limits.memory_budget / 2;
     const struct api_store_state state = api_store_state(store);
 
     if (size <= most && state.size <= most - size)
-        return API_OK;
-    return api_fail(err, API_STORAGE_FULL, "",
-                    "the tables would take more than %" PRIu64
-                    " bytes of memory, half of --memory-budget; delete some",
-                    most);
+        return PE_OK;
+    return pe_fail(err, PE_STORAGE_FULL, "",
+                   "the tables would take more than %" PRIu64
+                   " bytes of memory, half of --memory-budget; delete some",
+                   most);
 }
 
 static bool is_same(const struct api_stored_table *a, const struct api_stored_table *b)
@@ -795,19 +794,19 @@ static bool is_same(const struct api_stored_table *a, const struct api_stored_ta
 }
 
 /* The versions of a name, with memory for one more. */
-static enum api_status versions_read(struct api_store *store, const char *name,
-                                     struct api_versions *versions, struct api_error *err)
+static enum pe_status versions_read(struct api_store *store, const char *name,
+                                    struct api_versions *versions, struct pe_error *err)
 {
     uint64_t *more;
     bool is_reserved;
 
     if (api_disk_versions(store->folder, name, versions, err))
-        return api_failed(err);
+        return err->status;
     if (versions->next == 0) {
         free(versions->numbers);
-        return api_fail(err, API_STORAGE_FULL, "",
-                        "the table %s has used its last version number; store under another name",
-                        name);
+        return pe_fail(err, PE_STORAGE_FULL, "",
+                       "the table %s has used its last version number; store under another name",
+                       name);
     }
     pthread_mutex_lock(&store->lock);
     is_reserved = entry_reserve(store);
@@ -815,47 +814,47 @@ static enum api_status versions_read(struct api_store *store, const char *name,
     more = is_reserved ? realloc(versions->numbers, (versions->count + 1) * sizeof(*more)) : NULL;
     if (more) {
         versions->numbers = more;
-        return API_OK;
+        return PE_OK;
     }
     free(versions->numbers);
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
 }
 
 /* Writes a table as the next version of its name, and makes it the latest in memory. Takes it over
  * where that goes well. All memory is taken before the version is on disk. */
-static enum api_status version_add(struct api_store *store, struct api_request *request,
-                                   struct api_stored_table *table, struct api_store_answer *answer,
-                                   struct api_error *err)
+static enum pe_status version_add(struct api_store *store, struct api_request *request,
+                                  struct api_stored_table *table, struct api_store_answer *answer,
+                                  struct pe_error *err)
 {
     struct entry entry = {.latest = table};
     struct api_versions versions;
 
     if (versions_read(store, table->name, &versions, err))
-        return api_failed(err);
+        return err->status;
     versions.numbers[versions.count++] = table->version = versions.next;
     strcpy(entry.name, table->name);
     entry.versions = versions.numbers;
     entry.versions_count = versions.count;
     if (answer_make(request, &entry, answer, err) || api_disk_write(store->folder, table, err)) {
         free(versions.numbers);
-        return api_failed(err);
+        return err->status;
     }
     pthread_mutex_lock(&store->lock);
     entry_set(store, table->name, &versions, table);
     pthread_mutex_unlock(&store->lock);
-    return API_OK;
+    return PE_OK;
 }
 
-static enum api_status table_put(struct api_store *store, struct api_request *request,
-                                 const struct pe_tensor *tensor, struct api_store_answer *answer,
-                                 struct api_error *err)
+static enum pe_status table_put(struct api_store *store, struct api_request *request,
+                                const struct pe_tensor *tensor, struct api_store_answer *answer,
+                                struct pe_error *err)
 {
     const struct entry *entry;
     struct api_stored_table *table;
 
     if (ready_check(store, request->name, true, err) || condition_check(store, request, err) ||
         api_stored_table_copy(&table, store->memory, request->name, tensor, err))
-        return api_failed(err);
+        return err->status;
     entry = entry_find(store, request->name);
     answer->is_first = !entry || !entry->latest;
     if (entry && entry->latest && is_same(entry->latest, table)) {
@@ -865,46 +864,46 @@ static enum api_status table_put(struct api_store *store, struct api_request *re
     if (budget_check(store, request, table->size, err) ||
         version_add(store, request, table, answer, err))
         api_stored_table_drop(table);
-    return api_failed(err);
+    return err->status;
 }
 
-enum api_status api_store_put(struct api_store *store, struct api_request *request,
-                              const struct pe_tensor *tensor, struct api_store_answer *answer,
-                              struct api_error *err)
+enum pe_status api_store_put(struct api_store *store, struct api_request *request,
+                             const struct pe_tensor *tensor, struct api_store_answer *answer,
+                             struct pe_error *err)
 {
     pthread_mutex_lock(&store->turn);
     table_put(store, request, tensor, answer, err);
     pthread_mutex_unlock(&store->turn);
-    return api_failed(err);
+    return err->status;
 }
 
-static enum api_status name_delete(struct api_store *store, struct api_request *request,
-                                   struct api_error *err)
+static enum pe_status name_delete(struct api_store *store, struct api_request *request,
+                                  struct pe_error *err)
 {
     struct api_versions versions;
     uint64_t last = 0;
 
     if (ready_check(store, request->name, request->if_match, err))
-        return api_failed(err);
+        return err->status;
     if (!api_store_has(store, request->name))
         return not_found(store, request->name, err);
     if (condition_check(store, request, err) ||
         api_disk_versions(store->folder, request->name, &versions, err))
-        return api_failed(err);
+        return err->status;
     if (versions.count > 0)
         last = versions.numbers[versions.count - 1];
     free(versions.numbers);
     if (last > 0 && api_disk_delete(store->folder, request->name, last, err))
-        return api_failed(err);
+        return err->status;
     name_forget(store, request->name);
-    return API_OK;
+    return PE_OK;
 }
 
-enum api_status api_store_delete(struct api_store *store, struct api_request *request,
-                                 struct api_error *err)
+enum pe_status api_store_delete(struct api_store *store, struct api_request *request,
+                                struct pe_error *err)
 {
     pthread_mutex_lock(&store->turn);
     name_delete(store, request, err);
     pthread_mutex_unlock(&store->turn);
-    return api_failed(err);
+    return err->status;
 }

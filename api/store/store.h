@@ -10,7 +10,7 @@
  * are thread-safe; changes and scans run one after the other. One process writes to a folder, and
  * any number read it.
  *
- * Where the disk cannot be read for the moment (API_BUSY), memory keeps what it has, and the disk
+ * Where the disk cannot be read for the moment (PE_BUSY), memory keeps what it has, and the disk
  * is read again by a later scan. */
 struct api_store;
 
@@ -20,12 +20,12 @@ struct api_store;
 struct api_store *api_store_of(struct api_request *request);
 
 /* folder NULL: nothing is stored, and nothing can be. writes: locks the folder until the store is
- * freed; without it, the store only reads. API_INVALID: there is no such folder, or it cannot be
+ * freed; without it, the store only reads. PE_INVALID: there is no such folder, or it cannot be
  * locked, and the store is to be freed all the same. A version that cannot be read is reported to
  * the host's log (may be NULL) and listed as damaged. */
-enum api_status api_store_new(struct api_store **store, const char *folder, bool writes,
-                              struct api_memory *memory, const struct api_host *host,
-                              struct api_error *err);
+enum pe_status api_store_new(struct api_store **store, const char *folder, bool writes,
+                             struct api_memory *memory, const struct api_host *host,
+                             struct pe_error *err);
 void api_store_free(struct api_store *store);
 
 /* Reads whatever another process has stored or deleted since, and what could not be read before.
@@ -38,16 +38,16 @@ bool api_store_has_folder(const struct api_store *store);
  * tables is found. */
 uint64_t api_store_generation(const struct api_store *store);
 
-/* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or
- * parameter:version); API_INTERNAL: it is damaged; API_BUSY, API_OUT_OF_MEMORY: it cannot be read
+/* Hands out a version, 0 for the latest, to be dropped. PE_NOT_FOUND (where: parameter:table or
+ * parameter:version); PE_INTERNAL: it is damaged; PE_BUSY, PE_OUT_OF_MEMORY: it cannot be read
  * now. */
-enum api_status api_store_take(struct api_store *store, const char *name, uint64_t version,
-                               const struct api_stored_table **table, struct api_error *err);
+enum pe_status api_store_take(struct api_store *store, const char *name, uint64_t version,
+                              const struct api_stored_table **table, struct pe_error *err);
 /* Is a table stored under this name? */
 bool api_store_has(struct api_store *store, const char *name);
-/* For a name that the store does not have. API_BUSY: the folder could not be read, and may have
+/* For a name that the store does not have. PE_BUSY: the folder could not be read, and may have
  * it. */
-enum api_status api_store_absent(struct api_store *store, const char *name, struct api_error *err);
+enum pe_status api_store_absent(struct api_store *store, const char *name, struct pe_error *err);
 
 /* The entity tag of a table, in the arena; NULL: no memory. */
 const char *api_stored_table_etag(struct api_request *request,
@@ -64,23 +64,23 @@ struct api_store_answer {
 };
 
 /* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it and
- * its latest version is another one. API_CHANGED, API_STORAGE_FULL, API_WRITES_DISABLED, API_BUSY,
- * API_OUT_OF_MEMORY, API_INTERNAL: nothing was stored. */
-enum api_status api_store_put(struct api_store *store, struct api_request *request,
-                              const struct pe_tensor *tensor, struct api_store_answer *answer,
-                              struct api_error *err);
+ * its latest version is another one. PE_CHANGED, PE_STORAGE_FULL, PE_WRITES_DISABLED, PE_BUSY,
+ * PE_OUT_OF_MEMORY, PE_INTERNAL: nothing was stored. */
+enum pe_status api_store_put(struct api_store *store, struct api_request *request,
+                             const struct pe_tensor *tensor, struct api_store_answer *answer,
+                             struct pe_error *err);
 
-/* Deletes all versions of a name. API_NOT_FOUND, and the failures of api_store_put: nothing was
+/* Deletes all versions of a name. PE_NOT_FOUND, and the failures of api_store_put: nothing was
  * deleted. */
-enum api_status api_store_delete(struct api_store *store, struct api_request *request,
-                                 struct api_error *err);
+enum pe_status api_store_delete(struct api_store *store, struct api_request *request,
+                                struct pe_error *err);
 
 /* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL if there is none or
  * its versions are not known yet. The caller owns it. */
 json_t *api_store_entry_json(struct api_store *store, const char *name);
 /* A list of those of all names, which the caller owns: as the folder is, or was when it could last
- * be read completely. API_BUSY: it never could. */
-enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err);
+ * be read completely. PE_BUSY: it never could. */
+enum pe_status api_store_list_json(struct api_store *store, json_t **list, struct pe_error *err);
 
 struct api_store_state {
     uint64_t count, size, damaged, waiting;

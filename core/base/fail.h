@@ -5,11 +5,6 @@
 #include "posenc/dtype.h"
 #include "posenc/status.h"
 
-/* Records the first failure and returns its status:
- * `return pe_fail(err, PE_INVALID, "parameter:dim", ...)`. */
-enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
-                       const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 /* "no memory for ..." */
 enum pe_status pe_no_memory(struct pe_error *err, const char *purpose);
 

@@ -70,7 +70,7 @@ static uint64_t drained_hash(const struct drained *drained, const char *coding)
     static unsigned char text[4 << 10];
     struct api_flow flow = {.in = drained->bytes, .in_size = drained->size};
     const struct api_coding *const *at = api_codings;
-    struct api_error err = {0};
+    struct pe_error err = {0};
     uint64_t hash = 0;
 
     while (coding && *at && strcmp((*at)->name, coding) != 0)
@@ -162,10 +162,10 @@ struct api *asked_service(const char *folder)
         .tables = folder,
         .anonymous_writes = true,
     };
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api *api;
 
-    if (api_new(&api, &settings, &err) != API_OK && err.status != API_OUT_OF_MEMORY) {
+    if (api_new(&api, &settings, &err) != PE_OK && err.status != PE_OUT_OF_MEMORY) {
         printf("the service does not start: %s\n", err.detail);
         exit(1);
     }

@@ -425,7 +425,7 @@ static const struct subject subjects[] = {
 int main(void)
 {
     struct api_settings settings = settings_make();
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api *api;
 
     settings.limits.body_max = settings.limits.json_body_max = 1 << 30;

@@ -18,7 +18,7 @@ struct api_settings settings_make(void)
 struct api *api_make(const struct api_settings *settings)
 {
     const struct api_settings defaults = settings_make();
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api *api = NULL;
 
     ck_assert_msg(!api_new(&api, settings ? settings : &defaults, &err), "%s", err.detail);

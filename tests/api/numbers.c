@@ -20,14 +20,14 @@ float f32_of(uint32_t bits)
     return value;
 }
 
-enum api_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
-                             uint64_t *bits)
+enum pe_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
+                            uint64_t *bits)
 {
     const size_t length = strlen(text), size = length + strlen(behind);
     unsigned char *copy = malloc(size + 1);
     struct api_json_run run = {
         .at = copy, .end = copy + size, .out = (unsigned char *)bits, .room = 1};
-    enum api_status status;
+    enum pe_status status;
 
     memcpy(copy, text, length);
     memcpy(copy + length, behind, size - length);
@@ -36,8 +36,8 @@ enum api_status element_read(const char *text, const char *behind, enum pe_dtype
     run.end = copy + size;
     *bits = 0;
     status = api_json_run_read(&run, dtype);
-    if (status == API_OK && run.at != copy + length)
-        status = API_INTERNAL; /* read too far, or not far enough */
+    if (status == PE_OK && run.at != copy + length)
+        status = PE_INTERNAL; /* read too far, or not far enough */
     free(copy);
     return status;
 }

@@ -18,7 +18,7 @@ uint64_t random_next(uint64_t *state);
 float f32_of(uint32_t bits);
 
 /* Reads one element with `behind` after it, from memory that ends there. */
-enum api_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
-                             uint64_t *bits);
+enum pe_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
+                            uint64_t *bits);
 
 #endif

@@ -230,10 +230,10 @@ TEST(test_host_callbacks)
 TEST(test_refuse)
 {
     OWNED_API api = api_make(NULL);
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api_response *response;
 
-    api_fail(&err, API_NOT_IMPLEMENTED, "header:Transfer-Encoding", "no such coding: '\xff'");
+    pe_fail(&err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding", "no such coding: '\xff'");
     response = api_refuse(api, NULL, &err);
     ck_assert_int_eq(response->status, 501);
     ck_assert(response->close);

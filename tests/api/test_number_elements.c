@@ -11,80 +11,80 @@
 static const struct {
     enum pe_dtype dtype;
     const char *text;
-    enum api_status status;
+    enum pe_status status;
     int64_t value;
 } elements[] = {
-    {PE_I64, "-9223372036854775808", API_OK, INT64_MIN},
-    {PE_I64, "9223372036854775807", API_OK, INT64_MAX},
-    {PE_I64, "9223372036854775808", API_OUT_OF_RANGE, 0},
-    {PE_I64, "-9223372036854775809", API_OUT_OF_RANGE, 0},
-    {PE_I64, "10000000000000000000", API_OUT_OF_RANGE, 0},
-    {PE_I64, "18446744073709551617", API_OUT_OF_RANGE, 0},
-    {PE_I64, "6.4e1", API_OK, 64},
-    {PE_I64, "64.0", API_OK, 64},
-    {PE_I64, "64.5", API_INVALID, 0},
-    {PE_I64, "1e15", API_OK, 1000000000000000},
-    {PE_I64, "1e16", API_INVALID, 0},
-    {PE_I32, "-2147483648", API_OK, 0x80000000},
-    {PE_I32, "2147483648", API_OUT_OF_RANGE, 0},
-    {PE_I32, "-2147483649", API_OUT_OF_RANGE, 0},
-    {PE_I32, "-0", API_OK, 0},
-    {PE_U32, "4294967295", API_OK, 0xffffffff},
-    {PE_U32, "4294967296", API_OUT_OF_RANGE, 0},
-    {PE_U32, "-1", API_OUT_OF_RANGE, 0},
-    {PE_U8, "0", API_OK, 0},
-    {PE_U8, "-0", API_OK, 0},
-    {PE_U8, "255", API_OK, 255},
-    {PE_U8, "2.55e2", API_OK, 255},
-    {PE_U8, "256", API_OUT_OF_RANGE, 0},
-    {PE_U8, "-1", API_OUT_OF_RANGE, 0},
-    {PE_U8, "18446744073709551617", API_OUT_OF_RANGE, 0},
-    {PE_U8, "1.5", API_INVALID, 0},
-    {PE_U8, "true", API_INVALID, 0},
-    {PE_U8, "\"NaN\"", API_INVALID, 0},
-    {PE_BOOL, "1", API_OK, 1},
-    {PE_BOOL, "0", API_OK, 0},
-    {PE_BOOL, "-1", API_OUT_OF_RANGE, 0},
-    {PE_BOOL, "2", API_OUT_OF_RANGE, 0},
-    {PE_BOOL, "true", API_OK, 1},
-    {PE_BOOL, "false", API_OK, 0},
-    {PE_BOOL, "tru", API_MALFORMED, 0},
-    {PE_F32, "true", API_INVALID, 0},
-    {PE_F32, "null", API_INVALID, 0},
-    {PE_F32, "\"1\"", API_INVALID, 0},
-    {PE_F32, "\"Infinity\"", API_OK, 0x7f800000},
-    {PE_F32, "\"-Infinity\"", API_OK, 0xff800000},
-    {PE_BF16, "\"Infinity\"", API_OK, 0x7f80},
-    {PE_I32, "\"NaN\"", API_INVALID, 0},
+    {PE_I64, "-9223372036854775808", PE_OK, INT64_MIN},
+    {PE_I64, "9223372036854775807", PE_OK, INT64_MAX},
+    {PE_I64, "9223372036854775808", PE_OUT_OF_RANGE, 0},
+    {PE_I64, "-9223372036854775809", PE_OUT_OF_RANGE, 0},
+    {PE_I64, "10000000000000000000", PE_OUT_OF_RANGE, 0},
+    {PE_I64, "18446744073709551617", PE_OUT_OF_RANGE, 0},
+    {PE_I64, "6.4e1", PE_OK, 64},
+    {PE_I64, "64.0", PE_OK, 64},
+    {PE_I64, "64.5", PE_INVALID, 0},
+    {PE_I64, "1e15", PE_OK, 1000000000000000},
+    {PE_I64, "1e16", PE_INVALID, 0},
+    {PE_I32, "-2147483648", PE_OK, 0x80000000},
+    {PE_I32, "2147483648", PE_OUT_OF_RANGE, 0},
+    {PE_I32, "-2147483649", PE_OUT_OF_RANGE, 0},
+    {PE_I32, "-0", PE_OK, 0},
+    {PE_U32, "4294967295", PE_OK, 0xffffffff},
+    {PE_U32, "4294967296", PE_OUT_OF_RANGE, 0},
+    {PE_U32, "-1", PE_OUT_OF_RANGE, 0},
+    {PE_U8, "0", PE_OK, 0},
+    {PE_U8, "-0", PE_OK, 0},
+    {PE_U8, "255", PE_OK, 255},
+    {PE_U8, "2.55e2", PE_OK, 255},
+    {PE_U8, "256", PE_OUT_OF_RANGE, 0},
+    {PE_U8, "-1", PE_OUT_OF_RANGE, 0},
+    {PE_U8, "18446744073709551617", PE_OUT_OF_RANGE, 0},
+    {PE_U8, "1.5", PE_INVALID, 0},
+    {PE_U8, "true", PE_INVALID, 0},
+    {PE_U8, "\"NaN\"", PE_INVALID, 0},
+    {PE_BOOL, "1", PE_OK, 1},
+    {PE_BOOL, "0", PE_OK, 0},
+    {PE_BOOL, "-1", PE_OUT_OF_RANGE, 0},
+    {PE_BOOL, "2", PE_OUT_OF_RANGE, 0},
+    {PE_BOOL, "true", PE_OK, 1},
+    {PE_BOOL, "false", PE_OK, 0},
+    {PE_BOOL, "tru", PE_MALFORMED, 0},
+    {PE_F32, "true", PE_INVALID, 0},
+    {PE_F32, "null", PE_INVALID, 0},
+    {PE_F32, "\"1\"", PE_INVALID, 0},
+    {PE_F32, "\"Infinity\"", PE_OK, 0x7f800000},
+    {PE_F32, "\"-Infinity\"", PE_OK, 0xff800000},
+    {PE_BF16, "\"Infinity\"", PE_OK, 0x7f80},
+    {PE_I32, "\"NaN\"", PE_INVALID, 0},
     /* not numbers by JSON's grammar */
-    {PE_F32, "01", API_MALFORMED, 0},
-    {PE_F32, "-01.5", API_MALFORMED, 0},
-    {PE_F32, "00", API_MALFORMED, 0},
-    {PE_F32, "-", API_MALFORMED, 0},
-    {PE_F32, "--1", API_MALFORMED, 0},
-    {PE_F32, "+1", API_MALFORMED, 0},
-    {PE_F32, ".5", API_MALFORMED, 0},
-    {PE_F32, "-.5", API_MALFORMED, 0},
-    {PE_F32, "1.", API_MALFORMED, 0},
-    {PE_F32, "1.e5", API_MALFORMED, 0},
-    {PE_F32, "1e", API_MALFORMED, 0},
-    {PE_F32, "1e+", API_MALFORMED, 0},
-    {PE_F32, "1e-", API_MALFORMED, 0},
-    {PE_F32, "1e+-5", API_MALFORMED, 0},
-    {PE_F32, "12345678.", API_MALFORMED, 0},
-    {PE_F32, "NaN", API_MALFORMED, 0},
-    {PE_F32, "-Infinity", API_MALFORMED, 0},
-    {PE_F32, "inf", API_MALFORMED, 0},
-    {PE_F32, "\"nan\"", API_INVALID, 0},
-    {PE_F32, "/", API_MALFORMED, 0},
-    {PE_F32, ":", API_MALFORMED, 0},
+    {PE_F32, "01", PE_MALFORMED, 0},
+    {PE_F32, "-01.5", PE_MALFORMED, 0},
+    {PE_F32, "00", PE_MALFORMED, 0},
+    {PE_F32, "-", PE_MALFORMED, 0},
+    {PE_F32, "--1", PE_MALFORMED, 0},
+    {PE_F32, "+1", PE_MALFORMED, 0},
+    {PE_F32, ".5", PE_MALFORMED, 0},
+    {PE_F32, "-.5", PE_MALFORMED, 0},
+    {PE_F32, "1.", PE_MALFORMED, 0},
+    {PE_F32, "1.e5", PE_MALFORMED, 0},
+    {PE_F32, "1e", PE_MALFORMED, 0},
+    {PE_F32, "1e+", PE_MALFORMED, 0},
+    {PE_F32, "1e-", PE_MALFORMED, 0},
+    {PE_F32, "1e+-5", PE_MALFORMED, 0},
+    {PE_F32, "12345678.", PE_MALFORMED, 0},
+    {PE_F32, "NaN", PE_MALFORMED, 0},
+    {PE_F32, "-Infinity", PE_MALFORMED, 0},
+    {PE_F32, "inf", PE_MALFORMED, 0},
+    {PE_F32, "\"nan\"", PE_INVALID, 0},
+    {PE_F32, "/", PE_MALFORMED, 0},
+    {PE_F32, ":", PE_MALFORMED, 0},
     /* numbers that something else stops: read, and not to the end */
-    {PE_F32, "0x10", API_INTERNAL, 0},
-    {PE_F32, "1_000", API_INTERNAL, 0},
-    {PE_F32, "1.5.5", API_INTERNAL, 0},
-    {PE_F32, "1e5.5", API_INTERNAL, 0},
-    {PE_F32, "1f", API_INTERNAL, 0},
-    {PE_F32, "1e5e5", API_INTERNAL, 0},
+    {PE_F32, "0x10", PE_INTERNAL, 0},
+    {PE_F32, "1_000", PE_INTERNAL, 0},
+    {PE_F32, "1.5.5", PE_INTERNAL, 0},
+    {PE_F32, "1e5.5", PE_INTERNAL, 0},
+    {PE_F32, "1f", PE_INTERNAL, 0},
+    {PE_F32, "1e5e5", PE_INTERNAL, 0},
 };
 
 TEST(test_elements)
@@ -97,17 +97,17 @@ TEST(test_elements)
             ck_assert_msg(element_read(elements[i].text, behind, elements[i].dtype, &bits) ==
                               elements[i].status,
                           "%s", elements[i].text);
-            if (elements[i].status == API_OK)
+            if (elements[i].status == PE_OK)
                 ck_assert_msg(bits == (elements[i].dtype == PE_I64
                                            ? (uint64_t)elements[i].value
                                            : (uint64_t)elements[i].value & 0xffffffff),
                               "%s: %llx", elements[i].text, (unsigned long long)bits);
         }
     /* A number that ends the text may not be all of it. */
-    ck_assert_int_eq(element_read("1.5", "", PE_F32, &bits), API_MALFORMED);
-    ck_assert_int_eq(element_read("-", "", PE_F32, &bits), API_MALFORMED);
-    ck_assert_int_eq(element_read("\"Na", "", PE_F32, &bits), API_INVALID);
-    ck_assert_int_eq(element_read("\"NaN\"", "]", PE_F16, &bits), API_OK);
+    ck_assert_int_eq(element_read("1.5", "", PE_F32, &bits), PE_MALFORMED);
+    ck_assert_int_eq(element_read("-", "", PE_F32, &bits), PE_MALFORMED);
+    ck_assert_int_eq(element_read("\"Na", "", PE_F32, &bits), PE_INVALID);
+    ck_assert_int_eq(element_read("\"NaN\"", "]", PE_F16, &bits), PE_OK);
     ck_assert_uint_gt(bits & 0x7fff, 0x7c00);
 }
 
@@ -117,13 +117,13 @@ TEST(test_runs)
     static const struct {
         const char *text;
         size_t count, room, at;
-        enum api_status status;
+        enum pe_status status;
     } runs[] = {
-        {"1,2,3]", 3, 9, 5, API_OK},        {"1 ,\t2\n, \r 3 ]", 3, 9, 12, API_OK},
-        {"1,2,3]", 2, 2, 3, API_OK},        {"1,[2]", 1, 9, 1, API_OK},
-        {"1,]", 1, 9, 1, API_OK},           {"1,", 1, 9, 1, API_OK},
-        {"1, ", 1, 9, 1, API_OK},           {"1 2", 1, 9, 2, API_OK},
-        {"1,x,3]", 1, 9, 2, API_MALFORMED}, {"1, 2,1e99]", 2, 9, 5, API_OUT_OF_RANGE},
+        {"1,2,3]", 3, 9, 5, PE_OK},        {"1 ,\t2\n, \r 3 ]", 3, 9, 12, PE_OK},
+        {"1,2,3]", 2, 2, 3, PE_OK},        {"1,[2]", 1, 9, 1, PE_OK},
+        {"1,]", 1, 9, 1, PE_OK},           {"1,", 1, 9, 1, PE_OK},
+        {"1, ", 1, 9, 1, PE_OK},           {"1 2", 1, 9, 2, PE_OK},
+        {"1,x,3]", 1, 9, 2, PE_MALFORMED}, {"1, 2,1e99]", 2, 9, 5, PE_OUT_OF_RANGE},
     };
     float out[9];
 
@@ -143,6 +143,6 @@ TEST(test_runs)
                           "%s: %zu at %td", text, run.count, run.at - (unsigned char *)text);
             for (size_t j = 0; j < run.count; j++)
                 ck_assert_float_eq(out[j], (float)(j + 1));
-            ck_assert_int_eq(run.fault != NULL, runs[i].status != API_OK);
+            ck_assert_int_eq(run.fault != NULL, runs[i].status != PE_OK);
         }
 }

@@ -101,7 +101,7 @@ static void number_check(enum pe_dtype dtype, uint64_t bits)
     pe_to_f64(&value, &bits, dtype, 1);
     ck_assert_uint_eq(length, strlen(text));
     ck_assert_uint_le(length, api_number_room(dtype));
-    ck_assert_int_eq(element_read(text, ",", dtype, &back), API_OK);
+    ck_assert_int_eq(element_read(text, ",", dtype, &back), PE_OK);
     if (isnan(value))
         return;
     ck_assert_msg(back == bits, "%s of %s: %llx, read back %llx", text, pe_dtype_info(dtype)->name,
@@ -123,7 +123,7 @@ static unsigned long many_check(enum pe_dtype dtype, const void *elements, size_
                                .room = count};
 
     text[end - text] = ']';
-    ck_assert_int_eq(api_json_run_read(&run, dtype), API_OK);
+    ck_assert_int_eq(api_json_run_read(&run, dtype), PE_OK);
     ck_assert_uint_eq(run.count, count);
     ck_assert_ptr_eq(run.at, end);
     ck_assert_int_eq(memcmp(back, elements, size), 0);
@@ -261,7 +261,7 @@ TEST(test_integers)
                 api_number_print(text, PE_I64, &value);
                 snprintf(expected, sizeof(expected), "%lld", (long long)value);
                 ck_assert_str_eq(text, expected);
-                ck_assert_int_eq(element_read(text, "]", PE_I64, &back), API_OK);
+                ck_assert_int_eq(element_read(text, "]", PE_I64, &back), PE_OK);
                 ck_assert_int_eq((int64_t)back, value);
             }
     for (uint64_t ten = 1; ten < UINT32_MAX; ten *= 10) {
@@ -298,7 +298,7 @@ TEST(test_rows)
                                .out = (unsigned char *)back,
                                .room = 130};
     *end = ']';
-    ck_assert_int_eq(api_json_run_read(&run, PE_F16), API_OK);
+    ck_assert_int_eq(api_json_run_read(&run, PE_F16), PE_OK);
     ck_assert_uint_eq(run.count, 130);
     ck_assert_int_eq(memcmp(halves, back, sizeof(halves)), 0);
 }

@@ -61,15 +61,15 @@ static void text_check(const char *text)
 
     for (size_t i = 0; i < COUNT_OF(floats); i++) {
         const uint64_t expected = nearest(text, floats[i]);
-        const enum api_status status = beyond                             ? API_MALFORMED
-                                       : is_infinity(expected, floats[i]) ? API_OUT_OF_RANGE
-                                                                          : API_OK;
+        const enum pe_status status = beyond                             ? PE_MALFORMED
+                                      : is_infinity(expected, floats[i]) ? PE_OUT_OF_RANGE
+                                                                         : PE_OK;
         exact_check(text, floats[i], expected);
         for (int padded = 0; padded < 2; padded++) {
             uint64_t bits;
             ck_assert_msg(element_read(text, padded ? padding : "]", floats[i], &bits) == status,
                           "%.200s as %s", text, pe_dtype_info(floats[i])->name);
-            if (status == API_OK)
+            if (status == PE_OK)
                 ck_assert_msg(bits == expected, "%.200s as %s: %llx, not %llx", text,
                               pe_dtype_info(floats[i])->name, (unsigned long long)bits,
                               (unsigned long long)expected);

@@ -22,25 +22,25 @@ static bool row_fill(struct api_result *result, size_t index, size_t begin, size
     return true;
 }
 
-static enum api_status open_once(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+static enum pe_status open_once(struct api_request *request, struct api_result *result,
+                                struct pe_error *err)
 {
     (void)request;
     ck_assert_int_eq(opened++, 0);
     ck_assert_uint_eq(result->outputs_count, 0);
     *result = announced;
-    return announced.status < 400 ? API_OK : api_fail(err, API_INVALID, "", "as announced");
+    return announced.status < 400 ? PE_OK : pe_fail(err, PE_INVALID, "", "as announced");
 }
 
-static enum api_status prepare_once(struct api_request *request, struct api_result *result,
-                                    struct api_error *err)
+static enum pe_status prepare_once(struct api_request *request, struct api_result *result,
+                                   struct pe_error *err)
 {
     (void)request, (void)err;
     ck_assert_int_eq(opened, 1);
     ck_assert_int_eq(prepared++, 0);
     if (result->kind == API_REPORT)
         result->report = json_pack("{si}", "found", 7);
-    return API_OK;
+    return PE_OK;
 }
 
 static const struct api_handler handler = {open_once, prepare_once};

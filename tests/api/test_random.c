@@ -36,8 +36,8 @@ TEST(test_every_byte_is_filled_in)
     for (system_mode = WHOLE; system_mode < REFUSED; system_mode++)
         for (size_t size = 1; size < 40; size++) {
             unsigned char bytes[41] = {0};
-            struct api_error err = {0};
-            ck_assert_int_eq(api_random(bytes, size, &err), API_OK);
+            struct pe_error err = {0};
+            ck_assert_int_eq(api_random(bytes, size, &err), PE_OK);
             ck_assert_ptr_null(memchr(bytes, 0, size));
             ck_assert_uint_eq(bytes[size], 0);
         }
@@ -48,16 +48,16 @@ TEST(test_no_service_without_random_bytes)
 {
     const struct api_settings settings = settings_make();
     struct api *api;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     system_mode = REFUSED;
-    ck_assert_int_eq(api_new(&api, &settings, &err), API_INTERNAL);
+    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INTERNAL);
     ck_assert_ptr_null(api);
     ck_assert_ptr_nonnull(strstr(err.detail, "no random bytes"));
     ck_assert_ptr_nonnull(strstr(err.detail, strerror(ENOSYS)));
 
     system_mode = INTERRUPTED;
-    err = (struct api_error){0};
-    ck_assert_int_eq(api_new(&api, &settings, &err), API_OK);
+    err = (struct pe_error){0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), PE_OK);
     api_free(api);
 }

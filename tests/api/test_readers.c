@@ -13,7 +13,7 @@
 struct read {
     struct api_memory *memory;
     struct api_request request;
-    struct api_error err;
+    struct pe_error err;
 };
 
 static struct read reader_run(const struct api_reader *reader, const void *body, size_t size)

@@ -182,7 +182,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
                                 .rows_together = shape->together,
                                 .state = &source};
     unsigned char *places[3], *memory;
-    struct api_error err = {0};
+    struct pe_error err = {0};
     uint64_t total = 0, at = 0;
     pthread_t threads[4];
 
@@ -206,7 +206,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
         places[0] = memory + total;
     if (in_place)
         result.in_place = places;
-    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), API_OK);
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
     ck_assert_uint_eq(response.body.size, total);
     if (in_place != 1)
         ck_assert_int_eq(response.body.buffer != NULL, !pure && in_place == 2);
@@ -265,12 +265,12 @@ TEST(test_failed_fill)
     struct api_request request = {.arena = arena};
     struct api_result result = {
         .outputs = source.outputs, .outputs_count = 1, .fill = source_fill, .state = &source};
-    struct api_error err = {0};
+    struct pe_error err = {0};
     unsigned char out[64];
 
     source.outputs[0] = (struct pe_output){
         .name = "x", .dtype = PE_F32, .rank = 2, .shape = {4, 4}, .rows = 4, .row_elements = 4};
-    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), API_OK);
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
     ck_assert_uint_eq(response.body.fill(&response, 0, out), SIZE_MAX);
     api_arena_free(arena);
 }

@@ -132,14 +132,14 @@ TEST(test_tokens)
     ck_assert_int_eq(put(api, "a", 2, 4, "Authorization: Bearer third"), 200);
     api_free(api);
 
-    struct api_error err = {0};
-    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    struct pe_error err = {0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INVALID);
     ck_assert_ptr_nonnull(strstr(err.detail, "--token-file"));
     free((char *)settings.token_file);
     settings.token_file = NULL;
     settings.tables = "/tmp/posenc-no-such-folder";
-    err = (struct api_error){0};
-    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    err = (struct pe_error){0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INVALID);
     ck_assert_ptr_nonnull(strstr(err.detail, "--tables"));
     folder_remove();
 }
@@ -155,19 +155,19 @@ TEST(test_lines_of_tokens)
     settings.tables = folder;
     settings.token_file = strdup(file_path("tokens"));
     for (int c = 1; c < 256; c++) {
-        struct api_error err = {0};
+        struct pe_error err = {0};
         const bool is_token = (c > ' ' && c < 127) || c == '\n'; /* which makes two of it */
         snprintf(text, sizeof(text), "# none\n\n  # none\nsecret%cb\nlast", c);
         file_put("tokens", text);
-        const enum api_status status = api_new(&api, &settings, &err);
+        const enum pe_status status = api_new(&api, &settings, &err);
         if (!is_token) {
-            ck_assert_msg(status == API_INVALID, "byte %d: %d", c, status);
+            ck_assert_msg(status == PE_INVALID, "byte %d: %d", c, status);
             ck_assert_ptr_nonnull(strstr(err.detail, "line 4 of "));
             ck_assert_ptr_nonnull(strstr(err.detail, settings.token_file));
             ck_assert_ptr_null(strstr(err.detail, "secret"));
             continue;
         }
-        ck_assert_int_eq(status, API_OK);
+        ck_assert_int_eq(status, PE_OK);
         snprintf(shown, sizeof(shown), "Authorization: Bearer secret%cb", c);
         ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/x",
                                    c == '\n' ? "Authorization: Bearer b" : shown),

@@ -47,12 +47,12 @@ static double first_of(struct api *api, const char *target)
 static void start_refused(const char *sentence)
 {
     struct api_settings settings = settings_make();
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api *api;
 
     settings.tables = folder;
     settings.anonymous_writes = true;
-    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INVALID);
     ck_assert_ptr_null(api);
     ck_assert_msg(strstr(err.detail, sentence) && strstr(err.detail, folder) &&
                       strstr(err.detail, "to only read, start without --token-file"),

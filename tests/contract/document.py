@@ -203,13 +203,10 @@ def def_lines(path, macro):
 
 
 def statuses():
-    """(name, code, title) of api/status.h, which begins with the core's list of bad input, success
-    left out."""
-    shared = re.search(r"PE_STATUS_INPUT_MAP\(X\).*?\n\n", source("include/posenc/status.h"), re.S)
-    found = re.findall(
-        r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', shared.group(0) + source("api/status.h")
-    )
-    return [row for row in found if row[0] != "OK"]
+    """(name, code, title) of each status that an answer can have: of posenc/status.h, without
+    success and CANCELLED, which no answer has."""
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("include/posenc/status.h"))
+    return [row for row in found if row[0] not in ("OK", "CANCELLED")]
 
 
 def http_statuses():
@@ -218,7 +215,7 @@ def http_statuses():
         r"int api_problem_status\(.*?\n}", source("api/response/problem.c"), re.S
     ).group(0)
     found, waiting = {}, []
-    for name, status in re.findall(r"case API_(\w+):|return (\d+);", body):
+    for name, status in re.findall(r"case PE_(\w+):|return (\d+);", body):
         if name:
             waiting.append(name)
         else:

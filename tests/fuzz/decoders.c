@@ -19,7 +19,7 @@ static struct decoded decode(const struct api_coding *coding, const uint8_t *dat
 {
     struct decoded decoded = {.bytes = malloc(OUT_MAX)};
     void *decoder = coding->decode_open(NULL);
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     FUZZ_CHECK(decoder && decoded.bytes);
     while (size > 0 && !decoded.failed && decoded.size < OUT_MAX) {
@@ -29,7 +29,7 @@ static struct decoded decode(const struct api_coding *coding, const uint8_t *dat
             const size_t room = fuzz_piece(&seed, OUT_MAX - decoded.size);
             flow.out = decoded.bytes + decoded.size;
             flow.out_size = room;
-            decoded.failed = coding->decode(decoder, &flow, &err) != API_OK;
+            decoded.failed = coding->decode(decoder, &flow, &err) != PE_OK;
             FUZZ_CHECK(flow.out_size <= room && flow.in_size <= piece);
             decoded.size += room - flow.out_size;
         } while (!decoded.failed && decoded.size < OUT_MAX &&
@@ -37,7 +37,7 @@ static struct decoded decode(const struct api_coding *coding, const uint8_t *dat
         data += piece;
         size -= piece;
     }
-    FUZZ_CHECK(!decoded.failed || err.status == API_MALFORMED);
+    FUZZ_CHECK(!decoded.failed || err.status == PE_MALFORMED);
     decoded.ended = !decoded.failed && coding->decode_ended(decoder);
     coding->decode_close(decoder);
     return decoded;

@@ -177,7 +177,7 @@ static void folder_empty(void)
 static struct api *service_new(bool storing)
 {
     struct api_settings settings = fuzz_settings;
-    struct api_error err = {0};
+    struct pe_error err = {0};
     struct api *api = NULL;
     static bool named;
 
@@ -191,7 +191,7 @@ static struct api *service_new(bool storing)
         settings.tables = folder;
         settings.limits.cache_max = 1 << 20;
     }
-    FUZZ_CHECK(api_new(&api, &settings, &err) == API_OK);
+    FUZZ_CHECK(api_new(&api, &settings, &err) == PE_OK);
     return api;
 }
 
@@ -245,11 +245,11 @@ static void tensors_check(const struct api_tensor *tensors, size_t count)
     static volatile uint64_t seen;
 
     for (size_t i = 0; i < count; i++) {
-        struct api_error err = {0};
+        struct pe_error err = {0};
         const struct pe_tensor *tensor = &tensors[i].tensor;
         size_t elements, bytes;
         FUZZ_CHECK(tensors[i].name && tensor->rank <= PE_RANK_MAX);
-        FUZZ_CHECK(api_reader_size(tensors[i].name, tensor, &elements, &bytes, &err) == API_OK);
+        FUZZ_CHECK(api_reader_size(tensors[i].name, tensor, &elements, &bytes, &err) == PE_OK);
         FUZZ_CHECK((uintptr_t)tensor->data % pe_dtype_info(tensor->dtype)->size == 0);
         seen = bytes_hash(seen, tensor->data, bytes);
     }
@@ -259,7 +259,7 @@ bool fuzz_read(const struct api_reader *reader, struct api_request *request, con
                size_t size)
 {
     struct api_json_owner owner;
-    struct api_error err = {0};
+    struct pe_error err = {0};
 
     if (size == 0)
         return false;
@@ -270,15 +270,15 @@ bool fuzz_read(const struct api_reader *reader, struct api_request *request, con
     request->reader = reader;
     api_json_memory_reset();
     api_json_own(&owner, request->arena);
-    if (reader->read(request, &err) == API_OK) {
+    if (reader->read(request, &err) == PE_OK) {
         tensors_check(request->tensors, request->tensors_count);
         tensors_check(request->lists, request->lists_count);
     } else {
-        FUZZ_CHECK(err.status != API_INTERNAL && err.status != API_OUT_OF_MEMORY);
+        FUZZ_CHECK(err.status != PE_INTERNAL && err.status != PE_OUT_OF_MEMORY);
         FUZZ_CHECK(err.detail[0] && memchr(err.detail, '\0', sizeof(err.detail)));
     }
     api_json_disown(&owner);
-    return err.status == API_OK;
+    return err.status == PE_OK;
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

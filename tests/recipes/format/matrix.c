@@ -4,20 +4,20 @@
 
 /* Rows and columns, eight bytes each and little-endian, then the elements. */
 
-static enum api_status check(const struct api_result *result, struct api_error *err)
+static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     if (result->outputs_count == 1 && result->outputs[0].rank == 2)
-        return API_OK;
-    return api_fail(err, API_NOT_ACCEPTABLE, "", "matrix holds one tensor of two dimensions");
+        return PE_OK;
+    return pe_fail(err, PE_NOT_ACCEPTABLE, "", "matrix holds one tensor of two dimensions");
 }
 
-static enum api_status render(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
     uint64_t *head = api_arena_take(request->arena, 2 * sizeof(*head));
 
     if (!head)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     head[0] = result->outputs[0].rows;
     head[1] = result->outputs[0].row_elements;
     return api_blocks_render(request, result, head, 2 * sizeof(*head), response, err);

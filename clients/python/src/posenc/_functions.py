@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """All functions, written once for every way to the service."""
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -18,11 +17,8 @@ ReplyT = TypeVar("ReplyT")
 
 def _given(names: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a method that are not None, of its locals(): those of `parameters` too."""
-    given = {
-        key: value
-        for key, value in names.items()
-        if value is not None and key not in ("self", "parameters")
-    }
+    given = {key: value for key, value in names.items()
+             if value is not None and key not in ("self", "parameters")}
     others: dict[str, Any] = names["parameters"]
     return given | others
 
@@ -47,107 +43,48 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
     def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> TensorsT:
         """The answer to a request that takes another one's report to write."""
 
-    def view(
-        self,
-        encoding: Encoding | None,
-        view: str,
-        /,
-        *,
-        config: Config | None = None,
-        # generated: parameters of views
-        a: Any = None,
-        alibi_bias_max: float | None = None,
-        alpha: float | None = None,
-        anchor: float | None = None,
-        angle: str | None = None,
-        arithmetic: str | None = None,
-        attention_factor: float | None = None,
-        base: float | None = None,
-        beta_fast: float | None = None,
-        beta_slow: float | None = None,
-        bidirectional: bool | None = None,
-        bit_order: str | None = None,
-        cache: str | None = None,
-        causal: bool | None = None,
-        class_token: bool | None = None,
-        columns: int | None = None,
-        context: float | None = None,
-        coordinates: Any = None,
-        delta: float | None = None,
-        dim: int | None = None,
-        direction: str | None = None,
-        downscale_freq_shift: float | None = None,
-        dtype: Any = None,
-        duplicate: bool | None = None,
-        factor: float | None = None,
-        flip_sin_to_cos: bool | None = None,
-        freq_factors: Any = None,
-        heads: int | None = None,
-        height: int | None = None,
-        high_freq_factor: float | None = None,
-        inv_freq: Any = None,
-        key_length: int | None = None,
-        l2norm: bool | None = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        length: int | None = None,
-        long_factor: Any = None,
-        low_freq_factor: float | None = None,
-        max_distance: int | None = None,
-        max_offset: int | None = None,
-        max_period: float | None = None,
-        max_position_embeddings: int | None = None,
-        max_relative_position: int | None = None,
-        max_relative_positions: int | None = None,
-        min_offset: int | None = None,
-        mixed_b: float | None = None,
-        mrope_interleaved: bool | None = None,
-        mrope_section: Any = None,
-        mrope_type: str | None = None,
-        mscale: float | None = None,
-        mscale_all_dim: float | None = None,
-        ndim: int | None = None,
-        normalize: bool | None = None,
-        num_buckets: int | None = None,
-        original_max_position_embeddings: int | None = None,
-        p: Any = None,
-        part: str | None = None,
-        partial_rotary_factor: float | None = None,
-        pool: str | None = None,
-        position: float | None = None,
-        position_buckets: int | None = None,
-        positions: Any = None,
-        query_length: int | None = None,
-        query_start: int | None = None,
-        rope_type: str | None = None,
-        rotary_dim: int | None = None,
-        rounded: bool | None = None,
-        rows: int | None = None,
-        sample_spacing: str | None = None,
-        samples: int | None = None,
-        scale: float | None = None,
-        scale_base: float | None = None,
-        scales: Any = None,
-        seq_len: int | None = None,
-        shape: Any = None,
-        short_factor: Any = None,
-        side: str | None = None,
-        slopes: Any = None,
-        spacing: str | None = None,
-        start: float | None = None,
-        step: float | None = None,
-        strict: bool | None = None,
-        t_center: float | None = None,
-        table: Any = None,
-        truncate: bool | None = None,
-        variant: str | None = None,
-        vectors: str | None = None,
-        version: int | None = None,
-        weights: Any = None,
-        width: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def view(self, encoding: Encoding | None, view: str, /, *, config: Config | None = None,
+             # generated: parameters of views
+             a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
+             anchor: float | None = None, angle: str | None = None, arithmetic: str | None = None,
+             attention_factor: float | None = None, base: float | None = None,
+             beta_fast: float | None = None, beta_slow: float | None = None,
+             bidirectional: bool | None = None, bit_order: str | None = None,
+             cache: str | None = None, causal: bool | None = None, class_token: bool | None = None,
+             columns: int | None = None, context: float | None = None, coordinates: Any = None,
+             delta: float | None = None, dim: int | None = None, direction: str | None = None,
+             downscale_freq_shift: float | None = None, dtype: Any = None,
+             duplicate: bool | None = None, factor: float | None = None,
+             flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+             heads: int | None = None, height: int | None = None,
+             high_freq_factor: float | None = None, inv_freq: Any = None,
+             key_length: int | None = None, l2norm: bool | None = None, layer_type: Any = None,
+             layout: str | None = None, length: int | None = None, long_factor: Any = None,
+             low_freq_factor: float | None = None, max_distance: int | None = None,
+             max_offset: int | None = None, max_period: float | None = None,
+             max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+             max_relative_positions: int | None = None, min_offset: int | None = None,
+             mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+             mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+             mscale_all_dim: float | None = None, ndim: int | None = None,
+             normalize: bool | None = None, num_buckets: int | None = None,
+             original_max_position_embeddings: int | None = None, p: Any = None,
+             part: str | None = None, partial_rotary_factor: float | None = None,
+             pool: str | None = None, position: float | None = None,
+             position_buckets: int | None = None, positions: Any = None,
+             query_length: int | None = None, query_start: int | None = None,
+             rope_type: str | None = None, rotary_dim: int | None = None,
+             rounded: bool | None = None, rows: int | None = None,
+             sample_spacing: str | None = None, samples: int | None = None,
+             scale: float | None = None, scale_base: float | None = None, scales: Any = None,
+             seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
+             side: str | None = None, slopes: Any = None, spacing: str | None = None,
+             start: float | None = None, step: float | None = None, strict: bool | None = None,
+             t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+             variant: str | None = None, vectors: str | None = None, version: int | None = None,
+             weights: Any = None, width: int | None = None,
+             # end
+             **parameters: Any) -> TensorsT:
         """Any view of an encoding: ``table``, ``frequencies``, ``bias``, ``scale``, and analyses
         (``similarity``, ``decay``, ``uniqueness``, ``wavelengths``, ``error``, ``shift``).
 
@@ -166,89 +103,44 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
             if _requests.gguf_head(config) is not None:
                 rest = {key: given[key] for key in given.keys() - {"config", "layer_type"}}
                 return self._tensors_after(
-                    read, lambda report: _requests.view(report["encoding"], view, rest)
-                )
+                    read, lambda report: _requests.view(report["encoding"], view, rest))
             return self._tensors_after(
-                read, lambda report: _requests.view(report["encoding"]["name"], view, given)
-            )
+                read, lambda report: _requests.view(report["encoding"]["name"], view, given))
         if encoding is None:
             raise TypeError("an encoding is required, or a config that has one")
         return self._tensors(_requests.view(encoding, view, given))
 
-    def table(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        config: Config | None = None,
-        # generated: parameters of table
-        alpha: float | None = None,
-        arithmetic: str | None = None,
-        attention_factor: float | None = None,
-        base: float | None = None,
-        beta_fast: float | None = None,
-        beta_slow: float | None = None,
-        bit_order: str | None = None,
-        cache: str | None = None,
-        class_token: bool | None = None,
-        columns: int | None = None,
-        coordinates: Any = None,
-        dim: int | None = None,
-        direction: str | None = None,
-        downscale_freq_shift: float | None = None,
-        dtype: Any = None,
-        duplicate: bool | None = None,
-        factor: float | None = None,
-        flip_sin_to_cos: bool | None = None,
-        freq_factors: Any = None,
-        height: int | None = None,
-        high_freq_factor: float | None = None,
-        inv_freq: Any = None,
-        l2norm: bool | None = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        length: int | None = None,
-        long_factor: Any = None,
-        low_freq_factor: float | None = None,
-        max_period: float | None = None,
-        max_position_embeddings: int | None = None,
-        max_relative_position: int | None = None,
-        mixed_b: float | None = None,
-        mrope_interleaved: bool | None = None,
-        mrope_section: Any = None,
-        mrope_type: str | None = None,
-        mscale: float | None = None,
-        mscale_all_dim: float | None = None,
-        ndim: int | None = None,
-        normalize: bool | None = None,
-        original_max_position_embeddings: int | None = None,
-        part: str | None = None,
-        partial_rotary_factor: float | None = None,
-        pool: str | None = None,
-        positions: Any = None,
-        rope_type: str | None = None,
-        rotary_dim: int | None = None,
-        rows: int | None = None,
-        scale: float | None = None,
-        scale_base: float | None = None,
-        seq_len: int | None = None,
-        shape: Any = None,
-        short_factor: Any = None,
-        side: str | None = None,
-        spacing: str | None = None,
-        start: float | None = None,
-        step: float | None = None,
-        strict: bool | None = None,
-        t_center: float | None = None,
-        table: Any = None,
-        truncate: bool | None = None,
-        variant: str | None = None,
-        vectors: str | None = None,
-        version: int | None = None,
-        width: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+              # generated: parameters of table
+              alpha: float | None = None, arithmetic: str | None = None,
+              attention_factor: float | None = None, base: float | None = None,
+              beta_fast: float | None = None, beta_slow: float | None = None,
+              bit_order: str | None = None, cache: str | None = None,
+              class_token: bool | None = None, columns: int | None = None, coordinates: Any = None,
+              dim: int | None = None, direction: str | None = None,
+              downscale_freq_shift: float | None = None, dtype: Any = None,
+              duplicate: bool | None = None, factor: float | None = None,
+              flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+              height: int | None = None, high_freq_factor: float | None = None,
+              inv_freq: Any = None, l2norm: bool | None = None, layer_type: Any = None,
+              layout: str | None = None, length: int | None = None, long_factor: Any = None,
+              low_freq_factor: float | None = None, max_period: float | None = None,
+              max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+              mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+              mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+              mscale_all_dim: float | None = None, ndim: int | None = None,
+              normalize: bool | None = None, original_max_position_embeddings: int | None = None,
+              part: str | None = None, partial_rotary_factor: float | None = None,
+              pool: str | None = None, positions: Any = None, rope_type: str | None = None,
+              rotary_dim: int | None = None, rows: int | None = None, scale: float | None = None,
+              scale_base: float | None = None, seq_len: int | None = None, shape: Any = None,
+              short_factor: Any = None, side: str | None = None, spacing: str | None = None,
+              start: float | None = None, step: float | None = None, strict: bool | None = None,
+              t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+              variant: str | None = None, vectors: str | None = None, version: int | None = None,
+              width: int | None = None,
+              # end
+              **parameters: Any) -> TensorsT:
         """The values of an encoding at positions: ``cos`` and ``sin`` of a rotary one, ``table``
         of another.
 
@@ -264,56 +156,30 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self.view(given.pop("encoding", None), "table", **given)
 
-    def frequencies(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        config: Config | None = None,
-        # generated: parameters of frequencies
-        alpha: float | None = None,
-        arithmetic: str | None = None,
-        attention_factor: float | None = None,
-        base: float | None = None,
-        beta_fast: float | None = None,
-        beta_slow: float | None = None,
-        dim: int | None = None,
-        direction: str | None = None,
-        downscale_freq_shift: float | None = None,
-        dtype: Any = None,
-        factor: float | None = None,
-        flip_sin_to_cos: bool | None = None,
-        freq_factors: Any = None,
-        high_freq_factor: float | None = None,
-        inv_freq: Any = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        long_factor: Any = None,
-        low_freq_factor: float | None = None,
-        max_period: float | None = None,
-        max_position_embeddings: int | None = None,
-        mixed_b: float | None = None,
-        mrope_interleaved: bool | None = None,
-        mrope_section: Any = None,
-        mrope_type: str | None = None,
-        mscale: float | None = None,
-        mscale_all_dim: float | None = None,
-        original_max_position_embeddings: int | None = None,
-        partial_rotary_factor: float | None = None,
-        rope_type: str | None = None,
-        rotary_dim: int | None = None,
-        scale: float | None = None,
-        scale_base: float | None = None,
-        seq_len: int | None = None,
-        short_factor: Any = None,
-        spacing: str | None = None,
-        strict: bool | None = None,
-        t_center: float | None = None,
-        truncate: bool | None = None,
-        variant: str | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def frequencies(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+                    # generated: parameters of frequencies
+                    alpha: float | None = None, arithmetic: str | None = None,
+                    attention_factor: float | None = None, base: float | None = None,
+                    beta_fast: float | None = None, beta_slow: float | None = None,
+                    dim: int | None = None, direction: str | None = None,
+                    downscale_freq_shift: float | None = None, dtype: Any = None,
+                    factor: float | None = None, flip_sin_to_cos: bool | None = None,
+                    freq_factors: Any = None, high_freq_factor: float | None = None,
+                    inv_freq: Any = None, layer_type: Any = None, layout: str | None = None,
+                    long_factor: Any = None, low_freq_factor: float | None = None,
+                    max_period: float | None = None, max_position_embeddings: int | None = None,
+                    mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+                    mrope_section: Any = None, mrope_type: str | None = None,
+                    mscale: float | None = None, mscale_all_dim: float | None = None,
+                    original_max_position_embeddings: int | None = None,
+                    partial_rotary_factor: float | None = None, rope_type: str | None = None,
+                    rotary_dim: int | None = None, scale: float | None = None,
+                    scale_base: float | None = None, seq_len: int | None = None,
+                    short_factor: Any = None, spacing: str | None = None,
+                    strict: bool | None = None, t_center: float | None = None,
+                    truncate: bool | None = None, variant: str | None = None,
+                    # end
+                    **parameters: Any) -> TensorsT:
         """``inv_freq`` in radians a position, ``wavelengths`` in positions a turn; `info` tells the
         attention factor.
 
@@ -324,43 +190,21 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self.view(given.pop("encoding", None), "frequencies", **given)
 
-    def bias(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        config: Config | None = None,
-        # generated: parameters of bias
-        a: Any = None,
-        alibi_bias_max: float | None = None,
-        base: float | None = None,
-        bidirectional: bool | None = None,
-        causal: bool | None = None,
-        columns: int | None = None,
-        dim: int | None = None,
-        direction: str | None = None,
-        dtype: Any = None,
-        heads: int | None = None,
-        key_length: int | None = None,
-        layer_type: Any = None,
-        max_distance: int | None = None,
-        max_relative_position: int | None = None,
-        max_relative_positions: int | None = None,
-        num_buckets: int | None = None,
-        p: Any = None,
-        pool: str | None = None,
-        position_buckets: int | None = None,
-        query_length: int | None = None,
-        query_start: int | None = None,
-        rows: int | None = None,
-        scales: Any = None,
-        slopes: Any = None,
-        strict: bool | None = None,
-        vectors: str | None = None,
-        weights: Any = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def bias(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+             # generated: parameters of bias
+             a: Any = None, alibi_bias_max: float | None = None, base: float | None = None,
+             bidirectional: bool | None = None, causal: bool | None = None,
+             columns: int | None = None, dim: int | None = None, direction: str | None = None,
+             dtype: Any = None, heads: int | None = None, key_length: int | None = None,
+             layer_type: Any = None, max_distance: int | None = None,
+             max_relative_position: int | None = None, max_relative_positions: int | None = None,
+             num_buckets: int | None = None, p: Any = None, pool: str | None = None,
+             position_buckets: int | None = None, query_length: int | None = None,
+             query_start: int | None = None, rows: int | None = None, scales: Any = None,
+             slopes: Any = None, strict: bool | None = None, vectors: str | None = None,
+             weights: Any = None,
+             # end
+             **parameters: Any) -> TensorsT:
         """Numbers that are added to scores: ``bias`` [heads, queries, keys], or ``buckets`` where
         there are no weights.
 
@@ -373,66 +217,31 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self.view(given.pop("encoding", None), "bias", **given)
 
-    def rotate(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        q: Any = None,
-        k: Any = None,
-        axes: str | None = None,
-        layout: str | None = None,
-        positions: Any = None,
-        config: Config | None = None,
-        # generated: parameters of rotate
-        alpha: float | None = None,
-        apply_attention_factor: bool | None = None,
-        arithmetic: str | None = None,
-        attention_factor: float | None = None,
-        base: float | None = None,
-        beta_fast: float | None = None,
-        beta_slow: float | None = None,
-        cache: str | None = None,
-        cos: Any = None,
-        cu_seqlens: Any = None,
-        delta: Any = None,
-        dim: int | None = None,
-        dtype: Any = None,
-        factor: float | None = None,
-        freq_factors: Any = None,
-        from_encoding: Any = None,
-        high_freq_factor: float | None = None,
-        inv_freq: Any = None,
-        inverse: bool | None = None,
-        layer_type: Any = None,
-        long_factor: Any = None,
-        low_freq_factor: float | None = None,
-        max_position_embeddings: int | None = None,
-        mixed_b: float | None = None,
-        mrope_interleaved: bool | None = None,
-        mrope_section: Any = None,
-        mrope_type: str | None = None,
-        mscale: float | None = None,
-        mscale_all_dim: float | None = None,
-        original_max_position_embeddings: int | None = None,
-        output_layout: str | None = None,
-        partial_rotary_factor: float | None = None,
-        rope_type: str | None = None,
-        rotary_dim: int | None = None,
-        scale_base: float | None = None,
-        seq_len: int | None = None,
-        short_factor: Any = None,
-        sin: Any = None,
-        start: float | None = None,
-        step: float | None = None,
-        strict: bool | None = None,
-        t_center: float | None = None,
-        to_encoding: Any = None,
-        truncate: bool | None = None,
-        variant: str | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def rotate(self, encoding: Encoding | None = None, /, *, q: Any = None, k: Any = None,
+               axes: str | None = None, layout: str | None = None, positions: Any = None,
+               config: Config | None = None,
+               # generated: parameters of rotate
+               alpha: float | None = None, apply_attention_factor: bool | None = None,
+               arithmetic: str | None = None, attention_factor: float | None = None,
+               base: float | None = None, beta_fast: float | None = None,
+               beta_slow: float | None = None, cache: str | None = None, cos: Any = None,
+               cu_seqlens: Any = None, delta: Any = None, dim: int | None = None, dtype: Any = None,
+               factor: float | None = None, freq_factors: Any = None, from_encoding: Any = None,
+               high_freq_factor: float | None = None, inv_freq: Any = None,
+               inverse: bool | None = None, layer_type: Any = None, long_factor: Any = None,
+               low_freq_factor: float | None = None, max_position_embeddings: int | None = None,
+               mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+               mrope_section: Any = None, mrope_type: str | None = None,
+               mscale: float | None = None, mscale_all_dim: float | None = None,
+               original_max_position_embeddings: int | None = None,
+               output_layout: str | None = None, partial_rotary_factor: float | None = None,
+               rope_type: str | None = None, rotary_dim: int | None = None,
+               scale_base: float | None = None, seq_len: int | None = None,
+               short_factor: Any = None, sin: Any = None, start: float | None = None,
+               step: float | None = None, strict: bool | None = None, t_center: float | None = None,
+               to_encoding: Any = None, truncate: bool | None = None, variant: str | None = None,
+               # end
+               **parameters: Any) -> TensorsT:
         """Queries and keys turned by their positions; the answer has the names that were given.
 
         `axes` names the axes in order: ``bhsd`` is batch, heads, tokens, numbers of a head. The
@@ -447,104 +256,46 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """
         return self._tensors(_requests.function("/v1/rotation", ("q", "k"), _given(locals())))
 
-    def attention(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        q: Any = None,
-        k: Any = None,
-        v: Any = None,
-        config: Config | None = None,
-        # generated: parameters of attention
-        a: Any = None,
-        alibi_bias_max: float | None = None,
-        alpha: float | None = None,
-        arithmetic: str | None = None,
-        attention_factor: float | None = None,
-        base: float | None = None,
-        beta_fast: float | None = None,
-        beta_slow: float | None = None,
-        bias: Any = None,
-        bias_before_scale: bool | None = None,
-        bidirectional: bool | None = None,
-        causal: bool | None = None,
-        chunk: int | None = None,
-        cu_seqlens: Any = None,
-        cu_seqlens_k: Any = None,
-        dim: int | None = None,
-        direction: str | None = None,
-        factor: float | None = None,
-        freq_factors: Any = None,
-        heads: int | None = None,
-        high_freq_factor: float | None = None,
-        inv_freq: Any = None,
-        k_norm: Any = None,
-        key_positions: Any = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        long_factor: Any = None,
-        low_freq_factor: float | None = None,
-        mask: Any = None,
-        max_distance: int | None = None,
-        max_position_embeddings: int | None = None,
-        max_relative_position: int | None = None,
-        max_relative_positions: int | None = None,
-        mixed_b: float | None = None,
-        mrope_interleaved: bool | None = None,
-        mrope_section: Any = None,
-        mrope_type: str | None = None,
-        mscale: float | None = None,
-        mscale_all_dim: float | None = None,
-        norm: str | None = None,
-        norm_epsilon: float | None = None,
-        norm_offset: float | None = None,
-        num_buckets: int | None = None,
-        original_max_position_embeddings: int | None = None,
-        outputs: str | None = None,
-        p: Any = None,
-        partial_rotary_factor: float | None = None,
-        pos_bias_u: Any = None,
-        pos_bias_v: Any = None,
-        pos_key: Any = None,
-        pos_query: Any = None,
-        position_buckets: int | None = None,
-        positions: Any = None,
-        q_norm: Any = None,
-        query_start: int | None = None,
-        rel_k: Any = None,
-        rel_v: Any = None,
-        rope_type: str | None = None,
-        rotary_dim: int | None = None,
-        scale: float | None = None,
-        scale_base: float | None = None,
-        scales: Any = None,
-        seq_len: int | None = None,
-        short_factor: Any = None,
-        sinks: Any = None,
-        slopes: Any = None,
-        softcap: float | None = None,
-        spacing: str | None = None,
-        strict: bool | None = None,
-        t_center: float | None = None,
-        temperature_length: float | None = None,
-        temperature_offset: float | None = None,
-        temperature_strength: float | None = None,
-        truncate: bool | None = None,
-        variant: str | None = None,
-        vectors: str | None = None,
-        w_k: Any = None,
-        w_q: Any = None,
-        w_r: Any = None,
-        w_v: Any = None,
-        weights: Any = None,
-        window: int | None = None,
-        window_left: int | None = None,
-        window_right: int | None = None,
-        x: Any = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def attention(self, encoding: Encoding | None = None, /, *, q: Any = None, k: Any = None,
+                  v: Any = None, config: Config | None = None,
+                  # generated: parameters of attention
+                  a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
+                  arithmetic: str | None = None, attention_factor: float | None = None,
+                  base: float | None = None, beta_fast: float | None = None,
+                  beta_slow: float | None = None, bias: Any = None,
+                  bias_before_scale: bool | None = None, bidirectional: bool | None = None,
+                  causal: bool | None = None, chunk: int | None = None, cu_seqlens: Any = None,
+                  cu_seqlens_k: Any = None, dim: int | None = None, direction: str | None = None,
+                  factor: float | None = None, freq_factors: Any = None, heads: int | None = None,
+                  high_freq_factor: float | None = None, inv_freq: Any = None, k_norm: Any = None,
+                  key_positions: Any = None, layer_type: Any = None, layout: str | None = None,
+                  long_factor: Any = None, low_freq_factor: float | None = None, mask: Any = None,
+                  max_distance: int | None = None, max_position_embeddings: int | None = None,
+                  max_relative_position: int | None = None,
+                  max_relative_positions: int | None = None, mixed_b: float | None = None,
+                  mrope_interleaved: bool | None = None, mrope_section: Any = None,
+                  mrope_type: str | None = None, mscale: float | None = None,
+                  mscale_all_dim: float | None = None, norm: str | None = None,
+                  norm_epsilon: float | None = None, norm_offset: float | None = None,
+                  num_buckets: int | None = None,
+                  original_max_position_embeddings: int | None = None, outputs: str | None = None,
+                  p: Any = None, partial_rotary_factor: float | None = None, pos_bias_u: Any = None,
+                  pos_bias_v: Any = None, pos_key: Any = None, pos_query: Any = None,
+                  position_buckets: int | None = None, positions: Any = None, q_norm: Any = None,
+                  query_start: int | None = None, rel_k: Any = None, rel_v: Any = None,
+                  rope_type: str | None = None, rotary_dim: int | None = None,
+                  scale: float | None = None, scale_base: float | None = None, scales: Any = None,
+                  seq_len: int | None = None, short_factor: Any = None, sinks: Any = None,
+                  slopes: Any = None, softcap: float | None = None, spacing: str | None = None,
+                  strict: bool | None = None, t_center: float | None = None,
+                  temperature_length: float | None = None, temperature_offset: float | None = None,
+                  temperature_strength: float | None = None, truncate: bool | None = None,
+                  variant: str | None = None, vectors: str | None = None, w_k: Any = None,
+                  w_q: Any = None, w_r: Any = None, w_v: Any = None, weights: Any = None,
+                  window: int | None = None, window_left: int | None = None,
+                  window_right: int | None = None, x: Any = None,
+                  # end
+                  **parameters: Any) -> TensorsT:
         """Attention [batch, heads, tokens, numbers of a head] with positions: ``output``, or what
         `outputs` names (``scores``, ``weights``, ``components``). Queries and keys come unrotated.
         Other arrays are tensors by name: ``mask`` (bool or added), ``bias``, ``sinks``, ``q_norm``,
@@ -556,42 +307,24 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> weights[0, 0, 1].round(4)
         array([0.4844, 0.5156, 0.    ], dtype=float32)
         """
-        return self._tensors(_requests.function("/v1/attention", ("q", "k", "v"), _given(locals())))
+        return self._tensors(_requests.function("/v1/attention", ("q", "k", "v"),
+                                                _given(locals())))
 
-    def embedding(
-        self,
-        encoding: Encoding | None = None,
-        /,
-        *,
-        x: Any = None,
-        tokens: list[str] | None = None,
-        config: Config | None = None,
-        # generated: parameters of embedding
-        alpha: float | None = None,
-        base: float | None = None,
-        bit_order: str | None = None,
-        dim: int | None = None,
-        downscale_freq_shift: float | None = None,
-        dtype: Any = None,
-        flip_sin_to_cos: bool | None = None,
-        l2norm: bool | None = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        max_period: float | None = None,
-        merge_mode: str | None = None,
-        positions: Any = None,
-        scale: float | None = None,
-        seed: int | None = None,
-        spacing: str | None = None,
-        start: float | None = None,
-        step: float | None = None,
-        strict: bool | None = None,
-        table: Any = None,
-        version: int | None = None,
-        xscale: float | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def embedding(self, encoding: Encoding | None = None, /, *, x: Any = None,
+                  tokens: list[str] | None = None, config: Config | None = None,
+                  # generated: parameters of embedding
+                  alpha: float | None = None, base: float | None = None,
+                  bit_order: str | None = None, dim: int | None = None,
+                  downscale_freq_shift: float | None = None, dtype: Any = None,
+                  flip_sin_to_cos: bool | None = None, l2norm: bool | None = None,
+                  layer_type: Any = None, layout: str | None = None,
+                  max_period: float | None = None, merge_mode: str | None = None,
+                  positions: Any = None, scale: float | None = None, seed: int | None = None,
+                  spacing: str | None = None, start: float | None = None, step: float | None = None,
+                  strict: bool | None = None, table: Any = None, version: int | None = None,
+                  xscale: float | None = None,
+                  # end
+                  **parameters: Any) -> TensorsT:
         """Embeddings [tokens, width] or [batch, tokens, width] joined with a table, as
         `merge_mode` says; or vectors made of words.
 
@@ -602,21 +335,12 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """
         return self._tensors(_requests.function("/v1/embedding", ("x",), _given(locals())))
 
-    def layout(
-        self,
-        from_layout: str,
-        to_layout: str,
-        *,
-        # generated: parameters of layout
-        axes: str | None = None,
-        dim: int | None = None,
-        head_dim: int | None = None,
-        heads: int | None = None,
-        kind: str | None = None,
-        rotary_dim: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def layout(self, from_layout: str, to_layout: str, *,
+               # generated: parameters of layout
+               axes: str | None = None, dim: int | None = None, head_dim: int | None = None,
+               heads: int | None = None, kind: str | None = None, rotary_dim: int | None = None,
+               # end
+               **parameters: Any) -> TensorsT:
         """Tensors from one layout of pairs to another, as `kind` says (``activations``,
         ``projection_rows``, ``table``); without tensors the ``permutation`` itself.
 
@@ -626,17 +350,11 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """
         return self._tensors(_requests.layout(_given(locals())))
 
-    def config(
-        self,
-        config: Config,
-        /,
-        *,
-        # generated: parameters of config
-        layer_type: Any = None,
-        strict: bool | None = None,
-        # end
-        **parameters: Any,
-    ) -> ReportT:
+    def config(self, config: Config, /, *,
+               # generated: parameters of config
+               layer_type: Any = None, strict: bool | None = None,
+               # end
+               **parameters: Any) -> ReportT:
         """A config.json as an encoding, with the key that each value came from.
 
         >>> import posenc
@@ -647,32 +365,15 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self._report(_requests.config(given.pop("config"), given))
 
-    def diagnose(
-        self,
-        encoding: Any = None,
-        values: Any = None,
-        /,
-        *,
-        config: Config | None = None,
-        inv_freq: Any = None,
-        cos: Any = None,
-        sin: Any = None,
-        table: Any = None,
-        q: Any = None,
-        q_rotated: Any = None,
-        # generated: parameters of diagnose
-        axes: Any = None,
-        cache: str | None = None,
-        layer_type: Any = None,
-        layout: str | None = None,
-        per_head: bool | None = None,
-        positions: Any = None,
-        start: float | None = None,
-        step: float | None = None,
-        strict: bool | None = None,
-        # end
-        **parameters: Any,
-    ) -> ReportT:
+    def diagnose(self, encoding: Any = None, values: Any = None, /, *,
+                 config: Config | None = None, inv_freq: Any = None, cos: Any = None,
+                 sin: Any = None, table: Any = None, q: Any = None, q_rotated: Any = None,
+                 # generated: parameters of diagnose
+                 axes: Any = None, cache: str | None = None, layer_type: Any = None,
+                 layout: str | None = None, per_head: bool | None = None, positions: Any = None,
+                 start: float | None = None, step: float | None = None, strict: bool | None = None,
+                 # end
+                 **parameters: Any) -> ReportT:
         """Which scheme, or which known mistake, explains values: ``verdict`` and ``candidates``.
         With an encoding or a config: what was expected.
 
@@ -692,38 +393,22 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
             values = given.pop("encoding")
         given.pop("values", None)
         given |= _requests.named_values(values)
-        return self._report(
-            _requests.function("/v1/diagnosis", _requests.DIAGNOSED, given, report=True)
-        )
+        return self._report(_requests.function("/v1/diagnosis", _requests.DIAGNOSED, given,
+                                               report=True))
 
-    def positions(
-        self,
-        model_type: str | None = None,
-        /,
-        *,
-        # generated: parameters of positions
-        attention_mask: Any = None,
-        chunk_length: int | None = None,
-        chunk_start: int | None = None,
-        continues: str | None = None,
-        cu_seqlens: Any = None,
-        image_grid_thw: Any = None,
-        image_token_id: int | None = None,
-        input_ids: Any = None,
-        length: int | None = None,
-        lengths: Any = None,
-        mm_token_type_ids: Any = None,
-        padding_side: str | None = None,
-        position_ids: Any = None,
-        second_per_grid_ts: Any = None,
-        spatial_merge_size: int | None = None,
-        temporal_merge_size: int | None = None,
-        tokens_per_second: int | None = None,
-        video_grid_thw: Any = None,
-        video_token_id: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> TensorsT:
+    def positions(self, model_type: str | None = None, /, *,
+                  # generated: parameters of positions
+                  attention_mask: Any = None, chunk_length: int | None = None,
+                  chunk_start: int | None = None, continues: str | None = None,
+                  cu_seqlens: Any = None, image_grid_thw: Any = None,
+                  image_token_id: int | None = None, input_ids: Any = None,
+                  length: int | None = None, lengths: Any = None, mm_token_type_ids: Any = None,
+                  padding_side: str | None = None, position_ids: Any = None,
+                  second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
+                  temporal_merge_size: int | None = None, tokens_per_second: int | None = None,
+                  video_grid_thw: Any = None, video_token_id: int | None = None,
+                  # end
+                  **parameters: Any) -> TensorsT:
         """Position ids of tokens, and of models with images ``rope_deltas`` beside them.
 
         >>> import posenc
@@ -734,68 +419,40 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """
         return self._tensors(_requests.function("/v1/positions", (), _given(locals())))
 
-    def diagnose_positions(
-        self,
-        position_ids: Any,
-        /,
-        model_type: str | None = None,
-        *,
-        # generated: parameters of diagnose_positions
-        attention_mask: Any = None,
-        chunk_length: int | None = None,
-        chunk_start: int | None = None,
-        continues: str | None = None,
-        cu_seqlens: Any = None,
-        image_grid_thw: Any = None,
-        image_token_id: int | None = None,
-        input_ids: Any = None,
-        length: int | None = None,
-        lengths: Any = None,
-        mm_token_type_ids: Any = None,
-        padding_side: str | None = None,
-        second_per_grid_ts: Any = None,
-        spatial_merge_size: int | None = None,
-        temporal_merge_size: int | None = None,
-        tokens_per_second: int | None = None,
-        video_grid_thw: Any = None,
-        video_token_id: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> ReportT:
+    def diagnose_positions(self, position_ids: Any, /, model_type: str | None = None, *,
+                           # generated: parameters of diagnose_positions
+                           attention_mask: Any = None, chunk_length: int | None = None,
+                           chunk_start: int | None = None, continues: str | None = None,
+                           cu_seqlens: Any = None, image_grid_thw: Any = None,
+                           image_token_id: int | None = None, input_ids: Any = None,
+                           length: int | None = None, lengths: Any = None,
+                           mm_token_type_ids: Any = None, padding_side: str | None = None,
+                           second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
+                           temporal_merge_size: int | None = None,
+                           tokens_per_second: int | None = None, video_grid_thw: Any = None,
+                           video_token_id: int | None = None,
+                           # end
+                           **parameters: Any) -> ReportT:
         """Whether position ids are those of the tokens, or which known mistake explains them.
 
         >>> import posenc
         >>> posenc.diagnose_positions([1, 2, 3]).bug
         'one-too-high'
         """
-        return self._report(_requests.function("/v1/positions", (), _given(locals()), report=True))
+        return self._report(_requests.function("/v1/positions", (), _given(locals()),
+                                               report=True))
 
-    def compare(
-        self,
-        a: Any,
-        b: Any,
-        /,
-        *,
-        # generated: parameters of compare
-        axes: Any = None,
-        dtype: Any = None,
-        duplicate: bool | None = None,
-        height: int | None = None,
-        length: int | None = None,
-        part: str | None = None,
-        per_element: bool | None = None,
-        per_pair: bool | None = None,
-        per_position: bool | None = None,
-        positions: Any = None,
-        shape: Any = None,
-        start: float | None = None,
-        step: float | None = None,
-        tolerance: float | None = None,
-        tolerance_of: str | None = None,
-        width: int | None = None,
-        # end
-        **parameters: Any,
-    ) -> ReportT:
+    def compare(self, a: Any, b: Any, /, *,
+                # generated: parameters of compare
+                axes: Any = None, dtype: Any = None, duplicate: bool | None = None,
+                height: int | None = None, length: int | None = None, part: str | None = None,
+                per_element: bool | None = None, per_pair: bool | None = None,
+                per_position: bool | None = None, positions: Any = None, shape: Any = None,
+                start: float | None = None, step: float | None = None,
+                tolerance: float | None = None, tolerance_of: str | None = None,
+                width: int | None = None,
+                # end
+                **parameters: Any) -> ReportT:
         """How far two tables are apart, and where that begins. Each side is an encoding with its
         parameters (a dict), a config.json (a dict), or an array.
 
@@ -817,9 +474,8 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         """
         return self._report(_requests.catalogue(name))
 
-    def request(
-        self, method: str, target: str, body: bytes = b"", fields: dict[str, str] | None = None
-    ) -> ReplyT:
+    def request(self, method: str, target: str, body: bytes = b"",
+                fields: dict[str, str] | None = None) -> ReplyT:
         """A request as it is, for everything that has no function here; a refusal is a reply too.
 
         >>> import posenc
@@ -827,6 +483,5 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         >>> reply.status, reply.fields.get("Content-Type")
         (200, 'text/csv; charset=utf-8; header=present')
         """
-        return self._reply(
-            Request(method, target, tuple((fields or {}).items()), (body,) if body else ())
-        )
+        return self._reply(Request(method, target, tuple((fields or {}).items()),
+                                   (body,) if body else ()))
