@@ -75,8 +75,8 @@ $(if $(IS_DRY),$(eval BUILDS :=),$(if $(shell tools/setup build >&2 || echo fail
 endif
 endif
 
-# The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
-ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/isa/isas.def | \
+# The rows of core/base/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
+ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/base/isas.def | \
               sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':'))
 ISAS     :=
 define isa_row
@@ -84,7 +84,7 @@ ISAS += $(1)
 FLAGS_$(1) := $(wordlist 2,99,$(2)) $(patsubst %,-DPE_VEC_ISA='"%"',$(wildcard core/kernels/vec/$(1).h))
 endef
 $(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row))),$(subst :, ,$(row)))))
-$(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
+$(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/base/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
@@ -104,9 +104,9 @@ SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
 CMD_SOURCES  := $(sort $(wildcard command/*.c))
 CMD_OBJECTS  := $(CMD_SOURCES:%.c=$(BUILD)/%.o)
 
-CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
-KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
-API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
+CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c tests/core/*/test_*.c))
+KERNEL_CHECK := $(BUILD)/tests/core/kernels/check_kernels
+API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c tests/api/*/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
 # What tests hold real numbers against; nothing that is installed needs it.
 ORACLE_LIBS := -lmpfr -lgmp
@@ -133,8 +133,8 @@ $(BUILD)/%.o: %.c
 # The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
 # beside the sources so that a build needs no Python: `make openapi` remakes them from
 # what the service says of itself, and a test compares.
-$(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
-$(BUILD)/api/handlers/client.o: clients/js/client.js
+$(BUILD)/api/routes/openapi.o: openapi.yaml openapi.json
+$(BUILD)/api/routes/client.o: clients/js/client.js
 
 openapi:
 	tools/setup openapi
@@ -183,7 +183,7 @@ KERNEL_ASAN = $(if $(findstring -fsanitize=address,$(CFLAGS)),$(call takes,--par
 
 # -Wno-psabi: no vector is an argument between objects.
 define isa_rule
-$(BUILD)/$(1)/%.o: %.c core/isa/isas.def
+$(BUILD)/$(1)/%.o: %.c core/base/isas.def
 	@mkdir -p $$(@D)
 	$(SAY) cc $$@
 	$(Q)$(COMPILE) $(NEEDED) $(KERNEL_ASAN) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
@@ -255,14 +255,14 @@ $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(Q)$(LINK) $(WRAPPED:%=-Wl,--wrap=%) $(filter %.o %.a,$^) $(CHECK_LIBS) $(ORACLE_LIBS) \
 	    $(CORE_LIBS) -o $@
 
-$(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
+$(BUILD)/tests/core/base/test_memory: $(BUILD)/tests/failing.o
 
 # Functions of the core whose calls go through this program.
-$(BUILD)/tests/core/test_granted_errors: private WRAPPED := pe_exact_round pe_wide_round pe_wide_write
+$(BUILD)/tests/core/exact/test_granted_errors: private WRAPPED := pe_exact_round pe_wide_round pe_wide_write
 
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
-$(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
-                   $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
+$(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/kernels/check_kernels.c core/base/isa.c core/base/dtype.c \
+                   $(wildcard tests/core/kernels/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ -lm -o $@
 
@@ -322,8 +322,8 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 ZLIB_SOURCES := $(addprefix build-wasm/sources/zlib/,$(addsuffix .c,adler32 crc32 deflate trees zutil \
                   compress))
 PICTURE_SOURCES = tests/ports/pictures.c \
-                  $(wildcard $(patsubst %,api/%/*.c,drawing deflate png raster)) \
-                  api/plots/fourier.c api/base/system.c \
+                  api/codings/deflate.c $(addprefix api/pictures/,canvas.c labels.c palette.c pixels.c \
+                  resample.c canvas_svg.c ticks.c png.c font.c letter.c mask.c fourier.c) api/base/system.c \
                   $(addprefix api/numbers/,text.c print.c powers.c) \
                   $(addprefix api/memory/,arena.c arena_text.c budget.c) $(ZLIB_SOURCES)
 $(BUILD)/tests/ports/pictures: $(PICTURE_SOURCES) $(BUILD)/libposenc.a

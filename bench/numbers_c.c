@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "api/formats/formats.h"
+#include "api/formats/reader.h"
 #include "api/memory/budget.h"
 #include "api/numbers/print.h"
 #include "api/numbers/scan.h"
-#include "api/readers/reader.h"
 
 /* Kept between requests, as the server does. */
 static struct api_memory *memory_kept(void)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes api/raster/glyphs.def, the outlines of pictures in PNG, from fonts of Debian.
+"""Writes api/pictures/glyphs.def, the outlines of pictures in PNG, from fonts of Debian.
 
     tools/font.py [--fonts /usr/share/fonts]
 
 Needs the packages fonts-noto-core, fonts-noto-cjk and python3-fonttools (Debian 12; versions are
 written into the list). Taken are Latin, Greek and signs of mathematics, in bold the letters that
-titles have most, and the Chinese characters of api/drawing/labels.def and of this script."""
+titles have most, and the Chinese characters of api/pictures/labels.def and of this script."""
 
 import argparse
 import pathlib
@@ -17,8 +17,8 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-LABELS = ROOT / "api/drawing/labels.def"
-TO = ROOT / "api/raster/glyphs.def"
+LABELS = ROOT / "api/pictures/labels.def"
+TO = ROOT / "api/pictures/glyphs.def"
 
 EM = 400  # units of the list; the fonts have 1000
 BOLD = 0x60000  # added to code points of bold glyphs: no character is there
@@ -187,8 +187,8 @@ def main():
     fonts = (regular, mathematics, asian, bold)
     head = """/* SPDX-License-Identifier: OFL-1.1 */
 /* GLYPH(code point, advance, outline), ordered by code points; bold glyphs have 0x60000 added.
- * Written by tools/font.py, read by api/raster/font.c. Of these fonts, whose licence, the SIL Open
- * Font License 1.1, stands in LICENSE:
+ * Written by tools/font.py, read by api/pictures/font.c. Of these fonts, whose licence, the SIL
+ * Open Font License 1.1, stands in LICENSE:
 """
     head += "".join(f" * {font.version()}\n" for font in fonts)
     made = {code: glyph for font in fonts for code, glyph in font.made.items()}

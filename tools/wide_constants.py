@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes core/wide/constants.c: the binary digits of pi, 2 / pi and ln 2.
+"""Writes core/exact/constants.c: the binary digits of pi, 2 / pi and ln 2.
 
     tools/wide_constants.py
 
@@ -49,7 +49,7 @@ def table(name, size, fraction):
 
 
 def main():
-    header = (ROOT / "core/wide/parts.h").read_text()
+    header = (ROOT / "core/exact/parts.h").read_text()
 
     def one(name):
         return 1 << 64 * limbs_of(header, name) + SPARE
@@ -63,9 +63,9 @@ def main():
         ),
         table("pe_wide_ln2", header, ln2(one("pe_wide_ln2"))),
     ]
-    (ROOT / "core/wide/constants.c").write_text(
+    (ROOT / "core/exact/constants.c").write_text(
         "/* SPDX-License-Identifier: MIT */\n/* Written by tools/wide_constants.py. */\n"
-        '#include "core/wide/parts.h"\n\n' + "\n\n".join(tables) + "\n"
+        '#include "core/exact/parts.h"\n\n' + "\n\n".join(tables) + "\n"
     )
 
 

@@ -4,7 +4,7 @@
 
 #include "api/codings/coding.h"
 #include "api/codings/decoder_memory.h"
-#include "api/deflate/deflate.h"
+#include "api/codings/deflate.h"
 
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
  * of RFC 1951 under that name, so that is read too. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/formats/reader.h"
 #include "api/memory/json_parse.h"
-#include "api/readers/reader.h"
 #include "api/request/bind.h"
 
 /* Finds the config.json of a request, and has it read. */

@@ -2,7 +2,7 @@
 #ifndef API_FORMATS_PICTURE_H
 #define API_FORMATS_PICTURE_H
 
-#include "api/plots/plots.h"
+#include "api/pictures/plots.h"
 
 /* Code that formats of pictures share. A picture is drawn before its response begins, so that what
  * it cannot show is refused; HEAD draws none. The body is all that was drawn on the canvas. */

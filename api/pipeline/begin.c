@@ -7,12 +7,12 @@
 
 #include "api/arguments/table_use.h"
 #include "api/codings/coding.h"
-#include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
 #include "api/request/query.h"
 #include "api/response/cors.h"
 #include "api/response/problem.h"
+#include "api/routes/handler.h"
 #include "api/store/access.h"
 #include "api/store/store.h"
 

@@ -3,14 +3,14 @@
 
 #include "api/base/ahead.h"
 #include "api/base/names.h"
-#include "api/handlers/handler.h"
+#include "api/formats/reader.h"
 #include "api/memory/budget.h"
 #include "api/pipeline/stages.h"
-#include "api/readers/reader.h"
 #include "api/request/head.h"
 #include "api/request/service.h"
 #include "api/response/problem.h"
 #include "api/response/respond.h"
+#include "api/routes/handler.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
 enum { UNASKED_BODY_MAX = 64 << 10 };

@@ -3,16 +3,16 @@
 #include <string.h>
 
 #include "api/base/clock.h"
-#include "api/handlers/handler.h"
+#include "api/formats/reader.h"
 #include "api/memory/json_memory.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/stages.h"
-#include "api/readers/reader.h"
 #include "api/request/head.h"
 #include "api/request/mistakes.h"
 #include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
+#include "api/routes/handler.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum pe_status reader_choose(struct api_intake *intake, struct pe_error *err)

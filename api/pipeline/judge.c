@@ -4,12 +4,12 @@
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/handlers/handler.h"
-#include "api/handlers/limits.h"
+#include "api/pictures/plots.h"
 #include "api/pipeline/stages.h"
-#include "api/plots/plots.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
+#include "api/routes/handler.h"
+#include "api/routes/limits.h"
 
 static enum pe_status format_check(const struct api_request *request,
                                    const struct api_result *result, struct pe_error *err)

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
+#include "api/routes/handler.h"
 #include "api/store/store.h"
 
 /* Three structs: an order to keep a response (api_keep), the kept response, which the cache owns,

@@ -7,10 +7,10 @@
 #include "api/base/names.h"
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/handlers/handler.h"
+#include "api/formats/reader.h"
 #include "api/pipeline/stages.h"
-#include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/routes/handler.h"
 
 static bool offered(const char *formats, const struct api_format *format)
 {

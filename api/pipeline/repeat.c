@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "api/config/scheme_kept.h"
-#include "api/handlers/handler.h"
-#include "api/handlers/rotation_kept.h"
 #include "api/memory/cache.h"
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
+#include "api/routes/handler.h"
+#include "api/routes/rotation_kept.h"
 #include "api/store/store.h"
 
 /* A rotation of raw numbers whose head came before, as each layer of a model sends one: dtype and

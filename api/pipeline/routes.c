@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "api/base/nearest.h"
-#include "api/handlers/handler.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/stages.h"
 #include "api/request/query.h"
+#include "api/routes/handler.h"
 
 /* Traits of routes.def. */
 enum { NONE = 0, BODY = 1, WRITES = 2, PAGE = 4 };
@@ -15,7 +15,7 @@ static const struct api_route routes[] = {
 #define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
     {method,          pattern,           &api_handler_##handler, formats,                          \
      BODY & (traits), WRITES & (traits), PAGE & (traits),        API_COST_##cost},
-#include "api/handlers/routes.def"
+#include "api/routes/routes.def"
 #undef ROUTE
     {0},
 };

@@ -9,13 +9,13 @@
 
 #include "api/base/clock.h"
 #include "api/base/system.h"
-#include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
 #include "api/memory/json_memory.h"
 #include "api/memory/random.h"
 #include "api/request/service.h"
 #include "api/response/etag.h"
+#include "api/routes/handler.h"
 #include "api/store/access.h"
 #include "api/store/store.h"
 

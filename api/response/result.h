@@ -2,7 +2,7 @@
 #ifndef API_RESPONSE_RESULT_H
 #define API_RESPONSE_RESULT_H
 
-/* The result of a handler, filled in by its two phases (api/handlers/handler.h). Handlers never
+/* The result of a handler, filled in by its two phases (api/routes/handler.h). Handlers never
  * render: the pipeline or the negotiated format makes a body of the result. */
 
 #include "api/request/request.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/spend.h"
-#include "core/isa/isa.h"
 
 enum {
     ROWS_MIN = PE_ATTENTION_ROWS_MIN,

@@ -13,10 +13,10 @@
 
 #include "core/kernels/attention.h"
 #include "core/kernels/kernel.h"
-#include "core/kinds/bias.h"
-#include "core/kinds/relative.h"
-#include "core/kinds/rotary.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/bias.h"
+#include "core/scheme/relative.h"
+#include "core/scheme/rotary.h"
+#include "core/scheme/rows.h"
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 

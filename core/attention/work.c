@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
-#include "core/isa/isa.h"
-#include "core/kinds/bias.h"
-#include "core/kinds/relative.h"
-#include "core/kinds/rotary.h"
-#include "core/kinds/rows.h"
+#include "core/base/isa.h"
+#include "core/scheme/bias.h"
+#include "core/scheme/relative.h"
+#include "core/scheme/rotary.h"
+#include "core/scheme/rows.h"
 
 /* How long an attention takes, told by its shapes, in nanoseconds of one core. */
 

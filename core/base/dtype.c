@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "core/base/fail.h"
-#include "core/isa/isa.h"
+#include "core/base/isa.h"
 #include "core/kernels/half.h"
 
 static const struct pe_dtype_info infos[] = {

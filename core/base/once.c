@@ -2,7 +2,7 @@
 #include "core/base/once.h"
 
 #include "core/base/fail.h"
-#include "core/system/threads.h"
+#include "core/base/threads.h"
 
 /* How long a waiting thread sleeps before it asks whether its own work has ended. */
 enum { PATIENCE = 5 * 1000 * 1000 };

@@ -6,7 +6,7 @@
 
 #include "core/base/fail.h"
 #include "core/base/memory.h"
-#include "core/system/threads.h"
+#include "core/base/threads.h"
 
 struct pe_work {
     struct pe_work_limits limits;

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/config/layers.h"
-#include "core/wide/wraps.h"
+#include "core/exact/wraps.h"
 
 /* Finds the rope object of a config, and chooses between layers whose positions differ. There are
  * two ways of writing that: the rope object has an object for each type of layer; or layers of

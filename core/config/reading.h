@@ -4,7 +4,7 @@
 
 /* The state of a reading of a config, and the functions that the files of the rules share. */
 
-#include "core/config/tree/tree.h"
+#include "core/config/tree.h"
 #include "core/scheme/encoding.h"
 
 /* A row of model_types.def. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/memory.h"
 #include "core/diagnosis/diagnosis.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/rows.h"
 
 /* Schemes that a diagnosis can expect. */
 

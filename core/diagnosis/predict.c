@@ -5,7 +5,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/exact/circle.h"
 #include "core/exact/elementary.h"
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 #include "posenc/comparison.h"
 
 /* What a suspect would have made, and which errors are none. */

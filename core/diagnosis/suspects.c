@@ -5,8 +5,8 @@
 
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
+#include "core/encodings/rope/rope.h"
 #include "core/exact/elementary.h"
-#include "core/rope/rope.h"
 
 /* Candidate explanations of the posted values: the scheme that is expected, the mistakes that are
  * made with it, and the schemes that models use. */

@@ -6,8 +6,8 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/bulk/bulk.h"
 #include "core/diagnosis/diagnosis.h"
+#include "core/tables/bulk.h"
 
 /* Every row of what was observed, against the explanation that was found of some of them: whether
  * errors stay as small as in those, and whether the values are, bit for bit, those of the scheme's

@@ -2,11 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 #include "core/encodings/parts/heads.h"
-#include "core/isa/isa.h"
 
 static const struct pe_param params[] = {
     {.name = "heads",

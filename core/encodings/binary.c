@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/angle.h"
-#include "core/isa/isa.h"
 
 enum { ORDER_MSB, ORDER_LSB };
 enum { POSITION_BITS = 53 };

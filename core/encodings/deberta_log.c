@@ -4,7 +4,7 @@
 #include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/base/spend.h"
-#include "core/kinds/bias.h"
+#include "core/scheme/bias.h"
 #include "core/tables/geometric.h"
 
 enum { DIRECTION_QUERY_MINUS_KEY, DIRECTION_KEY_MINUS_QUERY };

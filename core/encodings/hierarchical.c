@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/kinds/learned.h"
-#include "core/wide/sum.h"
+#include "core/exact/sum.h"
+#include "core/scheme/learned.h"
 
 /* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is
  * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself

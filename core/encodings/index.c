@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/exact/angle.h"
-#include "core/isa/isa.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/rows.h"
 
 /* Enough for every sum of doubles up to 2^53 + 2^53. */
 enum { SUM_BITS = 1152 };

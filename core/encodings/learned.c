@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/kinds/learned.h"
-#include "core/wide/sum.h"
+#include "core/exact/sum.h"
+#include "core/scheme/learned.h"
 
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,

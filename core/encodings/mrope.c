@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope.h"
+#include "core/encodings/rope/rope.h"
 
 enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE, AXIAL };
 
 static const struct pe_param params[] = {
-#include "core/rope/rope_params.def"
+#include "core/encodings/rope/rope_params.def"
     {.name = "mrope_section",
      .aliases = "sections,rope_sections",
      .type = PE_NUMBERS,

@@ -3,7 +3,7 @@
 
 #include "core/base/least.h"
 #include "core/exact/double_double.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/rows.h"
 #include "core/views/table.h"
 
 static const struct pe_param params[] = {

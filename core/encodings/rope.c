@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope.h"
+#include "core/encodings/rope/rope.h"
 
 static const struct pe_param params[] = {
-#include "core/rope/rope_params.def"
+#include "core/encodings/rope/rope_params.def"
 };
 
 static const struct pe_rotary_kind rotary = {

@@ -5,7 +5,7 @@
 
 #include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 #include "core/views/rotary_table.h"
 
 enum { X, Y };

@@ -3,7 +3,7 @@
 
 #include "core/encodings/parts/heads.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/kinds/waves.h"
+#include "core/scheme/waves.h"
 
 /* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
 enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };

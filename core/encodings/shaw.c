@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/kinds/bias.h"
-#include "core/kinds/relative.h"
+#include "core/scheme/bias.h"
+#include "core/scheme/relative.h"
 #include "core/views/table.h"
 
 enum { VECTORS_LEARNED, VECTORS_SINUSOIDAL };

@@ -3,7 +3,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/kinds/bias.h"
+#include "core/scheme/bias.h"
 #include "core/tables/geometric.h"
 
 static const struct pe_param params[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/kinds/relative.h"
+#include "core/scheme/relative.h"
 #include "core/views/table.h"
 
 enum { DIRECTION_BOTH, DIRECTION_PAST };

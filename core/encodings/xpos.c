@@ -5,7 +5,7 @@
 #include "core/base/memory.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/elementary.h"
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 
 /* Pair i of D / 2 has zeta = (2i + 0.4 D) / (1.4 D) = (10 i + 2 D) / (7 D), below 1. Queries at t
  * are multiplied by zeta^p, keys by zeta^-p, p = (t - t_center) / scale_base. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/angle.h"
 
-#include "core/wide/parts.h"
-#include "core/wide/wraps.h"
+#include "core/exact/parts.h"
+#include "core/exact/wraps.h"
 
 #include <math.h>
 #include <string.h>

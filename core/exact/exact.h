@@ -3,7 +3,7 @@
 #define CORE_EXACT_EXACT_H
 
 #include "core/exact/double_double.h"
-#include "core/wide/wide.h"
+#include "core/exact/wide.h"
 
 /* Correct rounding by Ziv's strategy: round both ends of an interval that is proved to hold the
  * real number. Where both give one number that is the answer, else a tighter interval is needed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cos and sin of a position for many frequencies, and their powers, in sums of two doubles. The
- * bounds of all errors are proved in core/bulk/fine.c. */
+ * bounds of all errors are proved in core/tables/fine.c. */
 #include "core/kernels/fine.h"
 
 /* Taylor's coefficients: (-1)^k / (2k + 1)! and (-1)^k / (2k)!, the first six as sums of two. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cosines and sines of angles that are float32, correctly rounded or in doubt. The bounds of all
- * errors are proved in core/bulk/float32.c. */
+ * errors are proved in core/tables/float32.c. */
 #include "core/kernels/real.h"
 
 /* pi/2 in two pieces of 27 bits, so that a whole number up to 2^26 times one of them is a double,

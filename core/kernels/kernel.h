@@ -3,7 +3,7 @@
 #define CORE_KERNELS_KERNEL_H
 
 /* A kernel is an inner loop over primitive arguments: no allocation, failure, libc call or global.
- * Each file in core/kernels/ is compiled once for every row of core/isa/isas.def, with PE_ISA (the
+ * Each file in core/kernels/ is compiled once for every row of core/base/isas.def, with PE_ISA (the
  * row's name, which ends the names of its kernels) and PE_LANES (floats in a vector; 1 is the
  * scalar build, the oracle of all others). Nothing here includes any other folder of core/. */
 

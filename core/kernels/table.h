@@ -2,7 +2,7 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* Structures that core/bulk/quick.c and fine.c share with the table kernels; the bounds of all
+/* Structures that core/tables/quick.c and fine.c share with the table kernels; the bounds of all
  * errors are proved there. */
 
 #include <stddef.h>

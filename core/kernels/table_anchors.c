@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cos and sin of a position for many frequencies, and their powers, in doubles: one source for
- * vectors and for the scalar build. The bounds of all errors are proved in core/bulk/quick.c. */
+ * vectors and for the scalar build. The bounds of all errors are proved in core/tables/quick.c. */
 #include "core/kernels/real.h"
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "core/base/fail.h"
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/spend.h"
-#include "core/isa/isa.h"
-#include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
 #include "core/rotation/spec.h"
+#include "core/scheme/rotary.h"
 #include "posenc/rotation.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */

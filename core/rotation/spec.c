@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "core/base/fail.h"
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 
 #define COPY_WORK 1.0 /* nanoseconds of an element of a given table, about */
 

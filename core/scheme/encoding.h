@@ -3,7 +3,7 @@
 #define CORE_SCHEME_ENCODING_H
 
 /* An encoding: a constant struct with its parameters as data and the kinds that it is of, whose
- * contracts are in core/kinds/. Views, rotation, attention and diagnosis ask the kinds. */
+ * contracts are in core/scheme/. Views, rotation, attention and diagnosis ask the kinds. */
 
 #include <stdatomic.h>
 

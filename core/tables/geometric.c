@@ -6,7 +6,7 @@
 
 #include "core/exact/elementary.h"
 #include "core/exact/exact.h"
-#include "core/wide/wide.h"
+#include "core/exact/wide.h"
 
 /* ---- where the bound is a whole number ------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "core/base/least.h"
 #include "core/base/once.h"
 #include "core/base/spend.h"
-#include "core/kinds/bias.h"
+#include "core/scheme/bias.h"
 #include "core/views/view.h"
 
 /* Numbers to add to logits, or the rows of a learned table that a query and a key share. */

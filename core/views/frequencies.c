@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kinds/rotary.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/rotary.h"
+#include "core/scheme/rows.h"
 #include "core/views/rotary_table.h"
 
 enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };

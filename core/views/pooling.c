@@ -4,9 +4,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/memory.h"
-#include "core/isa/isa.h"
 #include "core/views/view.h"
 
 /* A column of the view has its own sums while rows go by; columns come together when a row of the

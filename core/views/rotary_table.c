@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 #include "core/views/scale.h"
 
 static const struct pe_param params[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/views/scale.h"
 
-#include "core/kinds/rotary.h"
+#include "core/scheme/rotary.h"
 #include "core/views/rotary_table.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/views/table.h"
 
-#include "core/kinds/rows.h"
+#include "core/scheme/rows.h"
 
 static const struct pe_param params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PICTURE};
 

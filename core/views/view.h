@@ -2,8 +2,8 @@
 #ifndef CORE_VIEWS_VIEW_H
 #define CORE_VIEWS_VIEW_H
 
-/* Views: tensors that a scheme is asked for. A view is a file here or in core/analysis/ and a line
- * in core/catalogue/views.def; which encodings have it follows from their kinds. */
+/* Views: tensors that a scheme is asked for. A view is a file here or in core/views/ and a line
+ * in core/encodings/views.def; which encodings have it follows from their kinds. */
 
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"

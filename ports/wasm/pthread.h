@@ -3,7 +3,7 @@
 #define PORTS_WASM_PTHREAD_H
 
 /* Locks of a module with one thread, which takes each of them at once: wasi-libc has their types
- * and no functions. What starts threads and waits for them is core/system/threads.c. */
+ * and no functions. What starts threads and waits for them is core/base/threads.c. */
 
 #define __NEED_pthread_t
 #define __NEED_pthread_once_t

@@ -25,7 +25,7 @@ static const struct {
     const char *method, *pattern;
 } routes[] = {
 #define ROUTE(method, pattern, ...) {method, pattern},
-#include "api/handlers/routes.def"
+#include "api/routes/routes.def"
 #undef ROUTE
 };
 

@@ -170,8 +170,8 @@ def source(path):
 
 
 def routes():
-    """(method, pattern, formats, takes a body) of api/handlers/routes.def."""
-    text = source("api/handlers/routes.def")
+    """(method, pattern, formats, takes a body) of api/routes/routes.def."""
+    text = source("api/routes/routes.def")
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
         method, pattern, _, formats, traits, _ = [word.strip() for word in line.split(",")]
@@ -183,15 +183,15 @@ def routes():
                 "BODY" in traits,
             )
         )
-    assert found, "no ROUTE in api/handlers/routes.def"
+    assert found, "no ROUTE in api/routes/routes.def"
     return found
 
 
 def readers():
     """The media types of request bodies: each reader tells its own."""
     return {
-        re.search(r'\.media_type = "([^"]+)"', source(f"api/readers/{name}.c")).group(1)
-        for (name,) in def_lines("api/readers/readers.def", "READER")
+        re.search(r'\.media_type = "([^"]+)"', source(f"api/formats/{name}.c")).group(1)
+        for (name,) in def_lines("api/formats/readers.def", "READER")
     }
 
 
@@ -231,7 +231,7 @@ def dtypes():
 
 
 def route_of(path, method):
-    """The pattern of api/handlers/routes.def that a documented path belongs to."""
+    """The pattern of api/routes/routes.def that a documented path belongs to."""
     for route_method, pattern, _, _ in routes():
         regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
         if route_method == method and re.fullmatch(regex, path):

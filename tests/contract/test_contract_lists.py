@@ -110,10 +110,10 @@ def test_names():
 
     schemas = contract.schemas
     encodings = [
-        name.replace("_", "-") for name in names("core/catalogue/encodings.def", "ENCODING")
+        name.replace("_", "-") for name in names("core/encodings/encodings.def", "ENCODING")
     ]
     assert schemas["EncodingName"]["enum"] == encodings
-    assert schemas["RopeType"]["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")
+    assert schemas["RopeType"]["enum"] == names("core/encodings/rope/rope_types.def", "ROPE_TYPE")
     dtypes = contract.dtypes()
     assert schemas["TensorDtype"]["enum"] == [name for name, _ in dtypes]
     floats = dtypes[:4]

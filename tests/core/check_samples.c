@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/bulk/bulk.h"
-#include "core/kinds/waves.h"
+#include "core/scheme/waves.h"
+#include "core/tables/bulk.h"
 #include "tests/core/table_fixture.h"
 
 enum { DIM = 64, PAIRS = DIM / 2, ROWS = 256, THREADS_MAX = 8, BITS = 320 };

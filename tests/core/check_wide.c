@@ -5,7 +5,7 @@
  *
  *   check_wide [millions [seed]]
  *
- * The arguments are those of tests/core/test_wide.c. */
+ * The arguments are those of tests/core/exact/test_wide.c. */
 
 #include <pthread.h>
 #include <stdio.h>

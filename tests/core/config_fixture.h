@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config/tree/tree.h"
+#include "core/config/tree.h"
 #include "posenc/posenc.h"
 #include "tests/core/owned.h"
 

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/bulk/bulk.h"
-#include "core/rope/rope.h"
+#include "core/encodings/rope/rope.h"
+#include "core/tables/bulk.h"
 #include "tests/core/table_fixture.h"
 
 enum { HARD_BITS = 512 };

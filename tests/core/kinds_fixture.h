@@ -5,11 +5,11 @@
 /* A prepared scheme of every encoding of the catalogue, and its views, so that the contract of a
  * kind is asked of all that are of it. */
 
-#include "core/kinds/bias.h"
-#include "core/kinds/learned.h"
-#include "core/kinds/relative.h"
-#include "core/kinds/rotary.h"
-#include "core/kinds/rows.h"
+#include "core/scheme/bias.h"
+#include "core/scheme/learned.h"
+#include "core/scheme/relative.h"
+#include "core/scheme/rotary.h"
+#include "core/scheme/rows.h"
 #include "tests/check_main.h"
 #include "tests/core/scheme_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <mpfr.h>
 #include <stddef.h>
 
-#include "core/wide/wide.h"
+#include "core/exact/wide.h"
 
 /* Wide numbers beside MPFR's. */
 

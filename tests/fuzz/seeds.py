@@ -20,15 +20,15 @@ import requested  # noqa: E402
 
 SEED_MAX = 8 << 10  # longer ones are slow to mutate, and tell nothing more
 WORDS = [
-    "core/catalogue/encodings.def",
-    "core/catalogue/views.def",
-    "core/rope/rope_types.def",
+    "core/encodings/encodings.def",
+    "core/encodings/views.def",
+    "core/encodings/rope/rope_types.def",
     "core/config/model_types.def",
     "core/config/keys.def",
-    "core/gguf/keys.def",
+    "core/config/gguf_keys.def",
     "api/formats/formats.def",
     "api/codings/codings.def",
-    "api/handlers/routes.def",
+    "api/routes/routes.def",
     "core/diagnosis/known_schemes.def",
 ]
 SYNTAX = [

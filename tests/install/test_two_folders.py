@@ -11,10 +11,10 @@ from installed import ROOT
 # Of each layer one; with asserts (__FILE__), an embedded file, and flags of an instruction set.
 OBJECTS = [
     "core/base/text.o",
-    "core/rope/rope.o",
+    "core/encodings/rope/rope.o",
     "api/response/respond.o",
     "api/pipeline/finish.o",
-    "api/handlers/client.o",
+    "api/routes/client.o",
     "service/request.o",
     "server/config.o",
     "command/main.o",

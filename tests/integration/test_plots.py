@@ -316,7 +316,7 @@ def test_pixels_have_letters_and_marks(server):
 
 def test_letters_for_every_word_of_our_own(server):
     """No label lacks a glyph: a word that is not drawn would leave its place blank."""
-    labels = (ROOT / "api/drawing/labels.def").read_text()
+    labels = (ROOT / "api/pictures/labels.def").read_text()
     words = re.findall(r'^LABEL\(\w+, +"(.*?)", +"(.*?)"\)', labels, re.M)
     assert len(words) > 10
     for word in (word for pair in words for word in pair):

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/drawing/canvas.h"
-#include "api/drawing/ticks.h"
-#include "api/plots/fourier.h"
-#include "api/png/png.h"
+#include "api/pictures/canvas.h"
+#include "api/pictures/fourier.h"
+#include "api/pictures/png.h"
+#include "api/pictures/ticks.h"
 #include "tests/ports/hash.h"
 
 enum { SIDE = 60, COUNT = 200 };

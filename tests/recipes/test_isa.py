@@ -21,8 +21,8 @@ def run(tree, *arguments, **environment):
 
 def test_an_isa(tmp_path):
     tree = Tree(tmp_path)
-    tree.insert("core/isa/isas.def", "ISA(scalar,", (GIVEN / "isa/isas.def").read_text())
-    tree.insert("core/isa/isa.c", "/* ---- the choice", (GIVEN / "isa/isa.c").read_text() + "\n")
+    tree.insert("core/base/isas.def", "ISA(scalar,", (GIVEN / "isa/isas.def").read_text())
+    tree.insert("core/base/isa.c", "/* ---- the choice", (GIVEN / "isa/isa.c").read_text() + "\n")
     tree.put("isa/wide.h", "core/kernels/vec/wide.h")
     tree.make("build/tests/core/check_kernels")
     assert run(tree, "--list").stdout.split()[-2:] == ["wide", "scalar"]

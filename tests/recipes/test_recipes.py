@@ -22,7 +22,7 @@ def tree(built):
 
 def test_an_encoding(tree):
     tree.put("encoding/scaled.c", "core/encodings/scaled.c")
-    tree.insert("core/catalogue/encodings.def", "", "ENCODING(scaled)\n")
+    tree.insert("core/encodings/encodings.def", "", "ENCODING(scaled)\n")
     tree.put("encoding/test_scaled.c", "tests/core/test_scaled.c")
     tree.make("all", "build/tests/core/test_scaled")
     tree.run("build/tests/core/test_scaled")
@@ -35,8 +35,8 @@ def test_an_encoding(tree):
 
 
 def test_a_rope_type(tree):
-    tree.put("rope_type/tight.c", "core/rope/types/tight.c")
-    tree.insert("core/rope/rope_types.def", "", 'ROPE_TYPE(tight, "")\n')
+    tree.put("rope_type/tight.c", "core/encodings/rope/tight.c")
+    tree.insert("core/encodings/rope/rope_types.def", "", 'ROPE_TYPE(tight, "")\n')
     tree.put("rope_type/test_tight.c", "tests/core/test_tight.c")
     tree.make("all", "build/tests/core/test_tight")
     tree.run("build/tests/core/test_tight")
@@ -47,7 +47,7 @@ def test_a_rope_type(tree):
 
 def test_a_view(tree):
     tree.put("view/places.c", "core/views/places.c")
-    tree.insert("core/catalogue/views.def", "", "VIEW(places)\n")
+    tree.insert("core/encodings/views.def", "", "VIEW(places)\n")
     tree.make("all")
     status, body = tree.ask("/v1/encodings/sinusoidal/places?dim=4&length=2&start=5&format=csv")
     assert (status, body) == (200, "places\r\n5\r\n6\r\n")
@@ -65,9 +65,9 @@ def test_a_format(tree):
 
 
 def test_a_route(tree):
-    tree.put("route/dtypes.c", "api/handlers/dtypes.c")
+    tree.put("route/dtypes.c", "api/routes/dtypes.c")
     tree.insert(
-        "api/handlers/routes.def",
+        "api/routes/routes.def",
         'ROUTE("GET",  "/v1/encodings", ',
         'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, LOOP)\n',
     )

@@ -42,7 +42,7 @@ FLAGS = [
 def rows():
     """(name, flags) of the ISAs of this machine, as the preprocessor leaves them."""
     text = subprocess.run(
-        [CLANG or "cc", "-E", "-P", "-x", "c", "core/isa/isas.def"],
+        [CLANG or "cc", "-E", "-P", "-x", "c", "core/base/isas.def"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -81,6 +81,6 @@ def test_kernels(name, flags):
 
 def test_an_isas_own_operations_are_of_a_row():
     """A header with a name that no row has would never be included."""
-    names = set(re.findall(r"^ISA\((\w+),", (ROOT / "core/isa/isas.def").read_text(), re.M))
+    names = set(re.findall(r"^ISA\((\w+),", (ROOT / "core/base/isas.def").read_text(), re.M))
     files = {path.stem for path in (ROOT / "core/kernels/vec").iterdir()}
     assert len(names) >= 6 and files <= names

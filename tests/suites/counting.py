@@ -98,8 +98,8 @@ def make(*targets, build="build", cflags=None, compiler=None):
 
 def unit_programs(build):
     names = sorted(
-        glob.glob("tests/core/test_*.c", root_dir=ROOT)
-        + glob.glob("tests/api/test_*.c", root_dir=ROOT)
+        glob.glob("tests/core/**/test_*.c", root_dir=ROOT, recursive=True)
+        + glob.glob("tests/api/**/test_*.c", root_dir=ROOT, recursive=True)
     )
     return [f"{build}/{name[:-2]}" for name in names]
 

@@ -83,7 +83,7 @@ def run_fuzz():
 
 def run_kernels():
     """Every kernel of every instruction set of this machine against plain C."""
-    return one(["build/tests/core/check_kernels"])
+    return one(["build/tests/core/kernels/check_kernels"])
 
 
 def run_arm():
@@ -151,7 +151,7 @@ def run_sanitized(build="build-asan", cflags=ASAN, name="ASan and UBSan"):
     if not make(
         f"{build}/posencd",
         f"{build}/posenc",
-        f"{build}/tests/core/check_kernels",
+        f"{build}/tests/core/kernels/check_kernels",
         f"{build}/tests/fuzz/replay",
         *lighter,
         build=build,
@@ -162,7 +162,7 @@ def run_sanitized(build="build-asan", cflags=ASAN, name="ASan and UBSan"):
     return together(
         [
             *integration(env),
-            lambda: one([f"{build}/tests/core/check_kernels"], env),
+            lambda: one([f"{build}/tests/core/kernels/check_kernels"], env),
             lambda: replay(build, env),
             *programs_to_run(lighter, env),
         ]
@@ -204,7 +204,7 @@ def run_undefined():
 def run_isas():
     """Everything again at each instruction set below the best one."""
     count = Count()
-    for isa in shell(["build/tests/core/check_kernels", "--list"]).stdout.split()[1:]:
+    for isa in shell(["build/tests/core/kernels/check_kernels", "--list"]).stdout.split()[1:]:
         print(f"-- POSENC_ISA={isa}", flush=True)
         env = {"POSENC_ISA": isa}
         count.add(
@@ -273,7 +273,7 @@ def same_values(name, expected, command, env=None):
 
 def port(name, how, runner, expected, drawn):
     build = f"build-{name}"
-    kernels = () if name in FOREIGN else (f"{build}/tests/core/check_kernels",)
+    kernels = () if name in FOREIGN else (f"{build}/tests/core/kernels/check_kernels",)
     how = dict(how)
     pictures = () if name == "wasm" else (f"{build}/{PICTURES}",)
     if not make(f"{build}/{VALUES}", *kernels, *pictures, *how.pop("more", ()), build=build, **how):
@@ -507,7 +507,7 @@ def build_all():
     """What the suites run, in build/."""
     return make(
         "all",
-        "build/tests/core/check_kernels",
+        "build/tests/core/kernels/check_kernels",
         "build/tests/api/check_numbers",
         "build/tests/core/check_samples",
         "build/tests/core/check_encodings",

@@ -6,7 +6,7 @@
 
 #include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/wide/wraps.h"
+#include "core/exact/wraps.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 

@@ -2,7 +2,7 @@
 #ifndef CORE_ENCODINGS_PARTS_HEADS_H
 #define CORE_ENCODINGS_PARTS_HEADS_H
 
-#include "core/kinds/bias.h"
+#include "core/scheme/bias.h"
 
 /* Biases whose numbers differ from head to head. */
 

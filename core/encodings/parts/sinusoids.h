@@ -5,9 +5,9 @@
 /* Parameters, frequencies and columns of encodings that are made of sines and cosines. Their states
  * begin with struct pe_waves. */
 
-#include "core/bulk/bulk.h"
-#include "core/kinds/rows.h"
-#include "core/kinds/waves.h"
+#include "core/scheme/rows.h"
+#include "core/scheme/waves.h"
+#include "core/tables/bulk.h"
 
 #define PE_PARAM_DIM(least, most)                                                                  \
     {                                                                                              \

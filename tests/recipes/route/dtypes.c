@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/handlers/handler.h"
+#include "api/routes/handler.h"
 
 static enum pe_status dtypes_open(struct api_request *request, struct api_result *result,
                                   struct pe_error *err)

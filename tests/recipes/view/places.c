@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kinds/rows.h"
+#include "core/scheme/rows.h"
 #include "core/views/view.h"
 
 static const struct pe_param params[] = {PE_PARAMS_POSITIONS};

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/pictures/font.h"
+#include "api/pictures/frame.h"
+#include "api/pictures/spectrum.h"
+#include "posenc/work.h"
+
+/* Numbers over places: lists, rows of a table, or columns of one. */
+
+struct curve {
+    char name[40];
+    const double *values;
+    size_t every; /* from one number to the next */
+};
+
+struct chart {
+    struct api_drawing *drawing;
+    struct curve curves[API_CURVES_MAX];
+    size_t count, all; /* curves that are drawn; that there are */
+    size_t length;     /* numbers of a curve */
+    double *places;
+    struct api_axis x, y;
+    struct api_box box;
+    struct api_plot_words words;
+};
+
+/* ---- curves --------------------------------------------------------------------------------- */
+
+/* number NAN: the name has none. */
+static bool curve_add(struct chart *chart, const double *values, size_t every, const char *name,
+                      double number)
+{
+    struct curve *curve = &chart->curves[chart->count];
+    char digits[API_TICK_SIZE];
+
+    if (!values)
+        return false;
+    *curve = (struct curve){.values = values, .every = every};
+    if (isfinite(number)) {
+        api_tick_print(digits, number);
+        snprintf(curve->name, sizeof(curve->name), "%.16s %.22s", name, digits);
+    } else {
+        snprintf(curve->name, sizeof(curve->name), "%.30s", name);
+    }
+    chart->count++;
+    return true;
+}
+
+static bool is_spectrum(const struct chart *chart)
+{
+    return chart->drawing->plot->mark == API_SPECTRUM;
+}
+
+/* Every output that is a list as long as the first, but the offsets, which are places. A spectrum
+ * is of the first alone. */
+static bool lists_take(struct chart *chart)
+{
+    const struct api_result *result = chart->drawing->result;
+    const size_t most = is_spectrum(chart) ? 1 : API_CURVES_MAX;
+
+    for (size_t i = 0; i < result->outputs_count && chart->count < most; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        if (output->rank == 1 && output->row_elements == chart->length &&
+            strcmp(output->name, "offsets") != 0 &&
+            !curve_add(chart, api_plot_numbers(chart->drawing, i, 0, 1), 1, output->name, NAN))
+            return false;
+    }
+    chart->all = chart->count;
+    return true;
+}
+
+/* Of cos and sin the sines, as is said below the title. */
+static size_t sines_of(struct chart *chart)
+{
+    const struct api_result *result = chart->drawing->result;
+    const struct pe_output *outputs = result->outputs;
+    const bool sines = result->outputs_count > 1 && strncmp(outputs[0].name, "cos", 3) == 0 &&
+                       api_plot_is_pair(&outputs[0], &outputs[1]);
+
+    if (sines)
+        api_frame_note(chart->drawing, outputs[1].name);
+    return sines ? 1 : 0;
+}
+
+/* Rows bear the number of where they stand, or their own. */
+static bool rows_take(struct chart *chart, const struct pe_output *first)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const size_t shown = first->rows < API_CURVES_MAX ? first->rows : API_CURVES_MAX;
+    const size_t output = sines_of(chart);
+
+    chart->all = first->rows;
+    for (size_t i = 0; i < shown; i++) {
+        const size_t row = shown > 1 ? i * (first->rows - 1) / (shown - 1) : 0;
+        const double place = chart->words.rows == API_LABEL_POSITION
+                                 ? drawing->plot->place(drawing->result, row)
+                                 : NAN;
+        if (!curve_add(chart, api_plot_numbers(drawing, output, row, row + 1), 1,
+                       api_words(drawing, chart->words.rows),
+                       isfinite(place) ? place : (double)row))
+            return false;
+    }
+    return true;
+}
+
+/* Columns that are asked for; else some from fast to slow, as far as they differ. */
+static bool columns_take(struct chart *chart, const struct pe_output *first)
+{
+    const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");
+    const double all = (double)first->row_elements;
+    const double some[] = {0, floor(all / 8), floor(all / 4), floor(all / 2)};
+    const size_t wanted = list->given ? list->list_count : sizeof(some) / sizeof(some[0]);
+    const double *values = api_plot_numbers(chart->drawing, sines_of(chart), 0, first->rows);
+    const char *word = api_words(chart->drawing, chart->words.columns);
+
+    for (size_t i = 0; values && i < wanted; i++) {
+        const double column = list->given ? pe_value_at(list, i) : some[i];
+        if (column < all && (list->given || i == 0 || column > some[i - 1]))
+            curve_add(chart, values + (size_t)column, first->row_elements, word, column);
+    }
+    chart->all = chart->count;
+    return values;
+}
+
+static bool curves_take(struct chart *chart)
+{
+    const struct pe_output *first = &chart->drawing->result->outputs[0];
+
+    if (first->rank == 1 || chart->words.columns == API_LABEL_OFFSET ||
+        chart->drawing->plot->mark == API_ROWS) {
+        chart->length = first->row_elements;
+        return first->rank == 1 ? lists_take(chart) : rows_take(chart, first);
+    }
+    chart->length = first->rows;
+    chart->words.columns = columns_take(chart, first) ? chart->words.rows : API_LABEL_ROW;
+    if (chart->count == 0)
+        pe_fail(chart->drawing->err, PE_OUT_OF_RANGE, "parameter:plot_columns",
+                "there is no such column among the %zu that are drawn", first->row_elements);
+    return chart->count > 0;
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+/* Offsets, if the view has them; else where rows stand, or their numbers. */
+static bool places_take(struct chart *chart)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const struct api_result *result = drawing->result;
+    struct api_arena *arena = drawing->request->arena;
+
+    for (size_t i = 1; i < result->outputs_count; i++)
+        if (strcmp(result->outputs[i].name, "offsets") == 0 &&
+            result->outputs[i].row_elements == chart->length)
+            return (chart->places = api_plot_numbers(drawing, i, 0, 1));
+    chart->places = (double *)(void *)api_arena_room(arena, (chart->length + 1) * sizeof(double));
+    for (size_t i = 0; chart->places && i < chart->length; i++) {
+        const double place =
+            chart->words.columns == API_LABEL_POSITION ? drawing->plot->place(result, i) : NAN;
+        chart->places[i] = isfinite(place) ? place : (double)i;
+    }
+    if (!chart->places)
+        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+    return chart->places;
+}
+
+/* Amplitudes over frequencies in the place of numbers over places. */
+static enum pe_status spectrum_take(struct chart *chart)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const double work = api_fourier_work(chart->length);
+    struct api_spectrum spectrum;
+
+    if (api_spectrum_begin(&spectrum, drawing, chart->places, chart->length))
+        return drawing->err->status;
+    for (size_t i = 0; i < chart->count; i++) {
+        struct curve *curve = &chart->curves[i];
+        double *amplitudes = (double *)(void *)api_arena_room(drawing->request->arena,
+                                                              spectrum.count * sizeof(double));
+        if (!amplitudes)
+            return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+        if (pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
+            return drawing->err->status;
+        api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->every, amplitudes);
+        curve->values = amplitudes;
+        curve->every = 1;
+    }
+    chart->places = spectrum.places;
+    chart->length = spectrum.count;
+    chart->x = api_spectrum_axis(&spectrum, drawing);
+    return PE_OK;
+}
+
+/* ---- axes ----------------------------------------------------------------------------------- */
+
+static void bound(double value, double *least, double *most)
+{
+    *least = isfinite(value) && value < *least ? value : *least;
+    *most = isfinite(value) && value > *most ? value : *most;
+}
+
+static enum pe_status axes_make(struct chart *chart)
+{
+    double left = INFINITY, right = -INFINITY, least = INFINITY, most = -INFINITY, air;
+
+    for (size_t j = 0; j < chart->length; j++) {
+        bound(chart->places[j], &left, &right);
+        for (size_t i = 0; i < chart->count; i++)
+            bound(chart->curves[i].values[j * chart->curves[i].every], &least, &most);
+    }
+    if (least > most)
+        return pe_fail(chart->drawing->err, PE_NOT_ACCEPTABLE, "",
+                       "there is nothing to draw: no value is finite");
+    air = most > least ? (most - least) * 0.04 : fabs(most) > 0 ? fabs(most) / 2 : 1;
+    chart->y = (struct api_axis){.first = most + air, .last = least - air};
+    api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
+    if (!is_spectrum(chart)) {
+        chart->x = (struct api_axis){
+            .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
+        api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    }
+    return isfinite(air)
+               ? PE_OK
+               : pe_fail(chart->drawing->err, PE_NOT_ACCEPTABLE, "",
+                         "values from %.3g to %.3g are too far apart for an axis", least, most);
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+static double x_of(const struct chart *chart, size_t at)
+{
+    return api_axis_at(&chart->x, chart->places[at], chart->box.x, chart->box.width);
+}
+
+enum { APART = 9 }; /* pixels between values */
+
+/* Points of a curve, in a room for all that there may be. */
+struct trace {
+    struct api_point *points;
+    size_t count;
+};
+
+static void point_put(const struct chart *chart, const struct curve *curve, size_t at,
+                      struct trace *trace)
+{
+    const double value = curve->values[at * curve->every];
+    const double y = api_axis_at(&chart->y, value, chart->box.y, chart->box.height);
+
+    trace->points[trace->count++] = (struct api_point){isfinite(value) ? x_of(chart, at) : NAN, y};
+}
+
+/* The end of the run of points from `at` on that share half a pixel. */
+static size_t run_end(const struct chart *chart, size_t at)
+{
+    const double pixel = floor(2 * x_of(chart, at));
+    size_t end = at + 1;
+
+    while (end < chart->length && floor(2 * x_of(chart, end)) == pixel)
+        end++;
+    return end;
+}
+
+/* Of a run its first point, its least, its greatest and its last are enough: more would not be
+ * seen. */
+static void run_put(const struct chart *chart, const struct curve *curve, size_t begin, size_t end,
+                    struct trace *trace)
+{
+    size_t low = begin, high = begin, before = SIZE_MAX;
+
+    for (size_t i = begin; i < end; i++) {
+        const double value = curve->values[i * curve->every];
+        const double least = curve->values[low * curve->every];
+        const double most = curve->values[high * curve->every];
+        low = value < least || !isfinite(least) ? i : low;
+        high = value > most || !isfinite(most) ? i : high;
+    }
+    const size_t order[] = {begin, low < high ? low : high, low < high ? high : low, end - 1};
+    for (int i = 0; i < 4; i++) {
+        if (order[i] != before)
+            point_put(chart, curve, order[i], trace);
+        before = order[i];
+    }
+}
+
+static bool is_dashed(const struct curve *curve)
+{
+    return strcmp(curve->name, "envelope") == 0;
+}
+
+/* Are there so few values that each can have a dot? */
+static bool are_apart(const struct chart *chart)
+{
+    return chart->box.width >= APART * (double)chart->length;
+}
+
+static bool curve_put(const struct chart *chart, size_t index)
+{
+    struct api_canvas *canvas = chart->drawing->canvas;
+    const struct curve *curve = &chart->curves[index];
+    const enum api_ink ink = (enum api_ink)(API_CURVE + index);
+    const size_t most = chart->length; /* a run has no more points than values, in any order */
+    struct trace trace = {.points =
+                              (void *)api_arena_room(canvas->arena, most * sizeof(*trace.points))};
+
+    for (size_t at = 0; trace.points && at < chart->length;) {
+        const size_t end = run_end(chart, at);
+        run_put(chart, curve, at, end, &trace);
+        at = end;
+    }
+    if (!trace.points)
+        return false;
+    canvas->type->path(canvas, ink, is_dashed(curve), trace.points, trace.count);
+    for (size_t i = 0; are_apart(chart) && !is_dashed(curve) && i < trace.count; i++)
+        if (isfinite(trace.points[i].x))
+            canvas->type->disc(canvas, ink, trace.points[i], 2.25, 1);
+    api_arena_room_drop(canvas->arena, (void *)trace.points);
+    return true;
+}
+
+/* A line of names above the box. */
+static void legend_put(const struct chart *chart)
+{
+    struct api_canvas *canvas = chart->drawing->canvas;
+    double x = chart->box.x, y = API_TOP + 6;
+
+    for (size_t i = 0; i < chart->count; i++) {
+        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
+        if (x + width > chart->drawing->width && i > 0) {
+            x = chart->box.x;
+            y += 18;
+        }
+        canvas->type->path(canvas, (enum api_ink)(API_CURVE + i), is_dashed(&chart->curves[i]),
+                           (struct api_point[]){{x, y - 4}, {x + 18, y - 4}}, 2);
+        api_frame_write(chart->drawing, API_TEXT, API_START, x + 24, y, chart->curves[i].name);
+        x += width;
+    }
+}
+
+static double legend_height(const struct chart *chart)
+{
+    double x = chart->box.x, lines = 1;
+
+    for (size_t i = 0; i < chart->count; i++) {
+        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
+        if (x + width > chart->drawing->width && i > 0) {
+            x = chart->box.x;
+            lines++;
+        }
+        x += width;
+    }
+    return 18 * lines + 6;
+}
+
+enum pe_status api_curves_draw(struct api_drawing *drawing)
+{
+    struct chart chart = {.drawing = drawing,
+                          .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
+    double top;
+
+    if (!curves_take(&chart) || !places_take(&chart) ||
+        (is_spectrum(&chart) && spectrum_take(&chart)) || axes_make(&chart))
+        return drawing->err->status;
+    if (chart.all > chart.count)
+        api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",
+                                                api_words(drawing, API_LABEL_SHOWN), chart.count,
+                                                chart.all));
+    chart.box.x = api_axis_room(&chart.y);
+    top = API_TOP + legend_height(&chart);
+    chart.box = (struct api_box){chart.box.x, top, drawing->width - chart.box.x - 24,
+                                 drawing->height - top - 52};
+    api_frame_begin(drawing);
+    api_axis_y(drawing, &chart.box, &chart.y, true);
+    api_axis_x(drawing, &chart.box, &chart.x, true);
+    for (size_t i = 0; i < chart.count; i++)
+        drawing->canvas->failed |= !curve_put(&chart, chart.count - 1 - i);
+    legend_put(&chart);
+    return PE_OK;
+}

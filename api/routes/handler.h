@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_ROUTES_HANDLER_H
+#define API_ROUTES_HANDLER_H
+
+/* Handlers: their two phases, the routes that name them, and the headers that they need. */
+
+#include "api/request/bind.h"
+#include "api/request/describe.h"
+#include "api/request/service.h"
+#include "api/response/etag.h"
+#include "api/response/respond.h"
+#include "api/response/result.h"
+
+/* Elements of a permutation between layouts: it is a single row, and rows are never cut. */
+enum { API_LAYOUT_ELEMENTS_MAX = 1 << 20 };
+
+/* A route is answered in two phases. `open` reads names, parameters and shapes and says what the
+ * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
+ * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the
+ * work up to the first row.
+ *
+ * `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
+ * Each is called once. Between them the thread may change. `prepare` is left out where a body is
+ * not wanted (304) or known without it (HEAD of tensors). Both return the status of err. */
+struct api_handler {
+    enum pe_status (*open)(struct api_request *request, struct api_result *result,
+                           struct pe_error *err);
+    enum pe_status (*prepare)(struct api_request *request, struct api_result *result,
+                              struct pe_error *err);
+};
+
+struct api_route {
+    const char *method;
+    const char *pattern; /* "/v1/encodings/{name}/{view}" */
+    const struct api_handler *handler;
+    const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
+                            likewise, but that of the request; "": nothing is negotiated */
+    bool takes_body;
+    bool writes;   /* changes a stored table: only some may, and a body is a table */
+    bool has_page; /* HTML where Accept prefers it */
+    enum api_cost cost;
+};
+
+/* Sums of the contract's two files, once for a service. */
+void api_contract_tag(struct api *api);
+
+/* Likewise of the page's files. */
+void api_explorer_tag(struct api *api);
+
+/* The files of the page that are asked for by path. */
+extern const struct api_handler api_handler_explorer_file;
+
+/* The file of a path below the base path; NULL: there is none. */
+const struct api_file *api_explorer_find(const struct api_settings *settings, const char *path);
+
+/* Every handler of routes.def: api_handler_rotation. */
+#define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
+    extern const struct api_handler api_handler_##handler;
+#include "api/routes/routes.def"
+#undef ROUTE
+
+#endif

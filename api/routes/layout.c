@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/arguments/function.h"
+#include "api/codings/coding.h"
+#include "api/formats/made.h"
+#include "api/routes/handler.h"
+
+/* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
+#define LAYOUTS "half=neox=rotate_half=hf=gpt_neox=concatenated,interleaved=gptj=meta=gpt_j"
+
+#define PARAMS_LAYOUT                                                                              \
+    {.name = "from_layout",                                                                        \
+     .type = PE_CHOICE,                                                                            \
+     .choices = LAYOUTS,                                                                           \
+     .required = true,                                                                             \
+     .doc = "The layout of the pairs that are given."},                                            \
+        {.name = "to_layout",                                                                      \
+         .type = PE_CHOICE,                                                                        \
+         .choices = LAYOUTS,                                                                       \
+         .required = true,                                                                         \
+         .doc = "The layout of the pairs that is wanted."},                                        \
+        {.name = "head_dim",                                                                       \
+         .aliases = "dim",                                                                         \
+         .type = PE_INTEGER,                                                                       \
+         .min = 2,                                                                                 \
+         .max = API_LAYOUT_ELEMENTS_MAX,                                                           \
+         .unit = "elements",                                                                       \
+         .doc = "Width of a head."},                                                               \
+    {                                                                                              \
+        .name = "rotary_dim", .type = PE_INTEGER, .min = 2, .max = API_LAYOUT_ELEMENTS_MAX,        \
+        .unit = "elements",                                                                        \
+        .doc = "How many elements of a head rotate, the first ones; all of them if absent."        \
+    }
+
+static const struct pe_param table_params[] = {
+    PARAMS_LAYOUT,
+    {.name = "heads",
+     .aliases = "num_heads,n_heads,num_attention_heads,n_head",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 16,
+     .fallback = "1",
+     .doc = "How many heads lie side by side."},
+};
+
+static const struct pe_param function_params[] = {
+    PARAMS_LAYOUT,
+    {.name = "kind",
+     .type = PE_CHOICE,
+     .choices = "activations,projection_rows,table",
+     .required = true,
+     .doc = "activations: heads lie along the last axis; projection_rows: along the first one, as "
+            "in the weight or bias of a projection; table: the last axis is one row of pairs."},
+    {.name = "axes",
+     .type = PE_CHOICE,
+     .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
+     .doc = "activations: the axes of the tensors; with h, head_dim is axis d."},
+};
+
+enum { KIND_ACTIVATIONS, KIND_PROJECTION_ROWS, KIND_TABLE };
+
+struct entry {
+    const struct api_tensor *tensor;
+    size_t head_dim, width; /* width: of the part that is permuted */
+    bool by_rows;           /* whole rows change places, those of the first axis */
+};
+
+struct state {
+    struct api_request *request;
+    struct pe_params params, answer_params;
+    enum pe_layout from, to;
+    int kind;
+    size_t heads, head_dim, width; /* of the permutation */
+    struct entry *entries;
+    struct pe_output *outputs;
+};
+
+static size_t count_of(const struct state *state, const char *name)
+{
+    const struct pe_value *value = pe_param_value(&state->params, name);
+
+    return value->given ? (size_t)value->number : 0;
+}
+
+/* The part of a head that is permuted; whatever is said of heads is checked here. */
+static enum pe_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
+                                    struct pe_error *err)
+{
+    const size_t given = count_of(state, "rotary_dim");
+
+    *width = given ? given : head_dim;
+    if (*width <= head_dim && *width % 2 == 0 && *width >= 2)
+        return PE_OK;
+    if (!given)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:head_dim",
+                       "head_dim must be even, at least 2; got %zu", head_dim);
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:rotary_dim",
+                   "with head_dim %zu, rotary_dim must be even and from 2 to %zu; got %zu",
+                   head_dim, head_dim, given);
+}
+
+static enum pe_status params_read(struct state *state, const struct pe_param *list, size_t count,
+                                  const char *own, struct api_result *result, struct pe_error *err)
+{
+    struct pe_params *sets[] = {&state->params, &state->answer_params};
+
+    pe_params_init(&state->params, list, count);
+    api_answer_params(state->request, &state->answer_params);
+    api_made_forget(state->request);
+    if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, err))
+        return err->status;
+    state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
+    state->to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
+    return api_answer_apply(state->request, &state->answer_params, result, err);
+}
+
+/* ---- the permutation itself ----------------------------------------------------------------- */
+
+static bool permutation_fill(struct api_result *result, size_t output, size_t row_begin,
+                             size_t row_end, void *out)
+{
+    const struct state *state = result->state;
+    int64_t *to = out;
+
+    (void)output;
+    for (size_t i = 0; row_begin < row_end && i < state->heads * state->head_dim; i++)
+        to[i] =
+            (int64_t)(i / state->head_dim * state->head_dim +
+                      pe_layout_source(i % state->head_dim, state->width, state->from, state->to));
+    return true;
+}
+
+static enum pe_status permutation_open(struct state *state, struct pe_error *err)
+{
+    state->head_dim = count_of(state, "head_dim");
+    state->heads = (size_t)pe_param_number(&state->params, "heads");
+    if (state->head_dim == 0)
+        return pe_fail(err, PE_MISSING, "parameter:head_dim", "head_dim is required");
+    if (width_resolve(state, state->head_dim, &state->width, err))
+        return err->status;
+    if (state->heads > API_LAYOUT_ELEMENTS_MAX / state->head_dim)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:heads",
+                       "heads times head_dim is at most %d, got %zu times %zu",
+                       API_LAYOUT_ELEMENTS_MAX, state->heads, state->head_dim);
+    state->outputs[0] = (struct pe_output){.name = "permutation",
+                                           .dtype = PE_I64,
+                                           .rank = 1,
+                                           .shape = {state->heads * state->head_dim},
+                                           .rows = 1,
+                                           .row_elements = state->heads * state->head_dim};
+    return PE_OK;
+}
+
+static const char *tag_make(const struct state *state)
+{
+    const struct api_request *request = state->request;
+    struct api_hash hash;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, request->api->revision);
+    api_hash_text(&hash, request->route->pattern);
+    api_hash_text(&hash, request->format->media_type);
+    api_hash_params(&hash, &state->params);
+    api_hash_params(&hash, &state->answer_params);
+    api_hash_coding(&hash, request->response_coding);
+    return api_hash_etag(&hash, request->arena);
+}
+
+static struct state *state_new(struct api_request *request, struct api_result *result,
+                               size_t outputs)
+{
+    struct state *state = api_arena_take(request->arena, sizeof(*state));
+
+    if (!state)
+        return NULL;
+    state->request = request;
+    state->outputs = api_arena_take(request->arena, outputs * sizeof(*state->outputs));
+    state->entries = api_arena_take(request->arena, outputs * sizeof(*state->entries));
+    result->state = state;
+    result->pure = true;
+    result->outputs = state->outputs;
+    result->operation = result->file_stem = "layout";
+    return state->outputs && state->entries ? state : NULL;
+}
+
+static enum pe_status table_open(struct api_request *request, struct api_result *result,
+                                 struct pe_error *err)
+{
+    struct state *state = state_new(request, result, 1);
+
+    if (!state)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
+    if (params_read(state, table_params, sizeof(table_params) / sizeof(table_params[0]), "", result,
+                    err) ||
+        permutation_open(state, err))
+        return err->status;
+    result->fill = permutation_fill;
+    result->outputs_count = 1;
+    result->dtype = PE_I64;
+    result->etag = tag_make(state);
+    result->cache_control = api_request_text(request, "revision")
+                                ? "public, max-age=31536000, immutable"
+                                : "public, max-age=3600";
+    return PE_OK;
+}
+
+const struct api_handler api_handler_layout_table = {table_open, NULL};
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+static bool layout_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                             size_t row_end, void *out)
+{
+    const struct state *state = result->state;
+    const struct entry *entry = &state->entries[output];
+    const struct pe_tensor *tensor = &entry->tensor->tensor;
+    const size_t columns = state->outputs[output].row_elements;
+    const size_t row_size = columns * pe_dtype_info(tensor->dtype)->size;
+    const size_t inner = entry->by_rows ? state->outputs[output].rows / tensor->shape[0] : 1;
+    const char *data = tensor->data;
+
+    if (columns == 0)
+        return true;
+    if (!entry->by_rows) {
+        memcpy(out, data + row_begin * row_size, (row_end - row_begin) * row_size);
+        pe_layout_convert(out, tensor->dtype, (row_end - row_begin) * (columns / entry->head_dim),
+                          entry->head_dim, entry->width, state->from, state->to,
+                          &(struct pe_error){0});
+        return true;
+    }
+    for (size_t row = row_begin; row < row_end; row++) {
+        const size_t outer = row / inner, head = outer / entry->head_dim;
+        const size_t source =
+            head * entry->head_dim +
+            pe_layout_source(outer % entry->head_dim, entry->width, state->from, state->to);
+        memcpy((char *)out + (row - row_begin) * row_size,
+               data + (source * inner + row % inner) * row_size, row_size);
+    }
+    return true;
+}
+
+/* How wide a head is, by what is said or by the shape. */
+static enum pe_status head_resolve(const struct state *state, const struct api_tensor *tensor,
+                                   size_t length, size_t *head_dim, struct pe_error *err)
+{
+    const struct pe_value *axes = pe_param_value(&state->params, "axes");
+    const size_t given = count_of(state, "head_dim");
+    struct pe_axes parsed;
+    char name[16];
+
+    *head_dim = given;
+    if (axes->given && state->kind != KIND_ACTIVATIONS)
+        return pe_fail(err, PE_CONFLICT, "parameter:axes",
+                       "axes are those of activations; leave them out with any other kind");
+    if (axes->given) {
+        pe_choice_name(axes - state->params.values + state->params.list, (size_t)axes->number, name,
+                       sizeof(name));
+        if (pe_axes_parse(&parsed, name, &tensor->tensor, given, err))
+            return err->status;
+        *head_dim = parsed.head_dim;
+    } else if (state->kind == KIND_TABLE && !given) {
+        *head_dim = length;
+    }
+    return *head_dim ? PE_OK
+                     : pe_fail(err, PE_MISSING, "parameter:head_dim",
+                               "head_dim is required: axis d of %.60s holds any number of heads "
+                               "where kind is not table",
+                               tensor->name);
+}
+
+static enum pe_status entry_read(struct state *state, const struct api_tensor *tensor,
+                                 struct entry *entry, struct pe_error *err)
+{
+    const struct pe_tensor *from = &tensor->tensor;
+    char where[sizeof(err->where)];
+    size_t axis, length;
+
+    snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+    if (from->rank == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "%.60s has no axes", tensor->name);
+    if (from->shape[from->rank - 1] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
+    axis = state->kind == KIND_PROJECTION_ROWS ? 0 : from->rank - 1;
+    length = from->shape[axis];
+    entry->tensor = tensor;
+    entry->by_rows = axis + 1 < from->rank;
+    if (head_resolve(state, tensor, length, &entry->head_dim, err) ||
+        width_resolve(state, entry->head_dim, &entry->width, err))
+        return err->status;
+    if (length % entry->head_dim == 0 && (state->kind != KIND_TABLE || length == entry->head_dim))
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                   state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
+                                             : "axis %zu of %.60s is %zu, no multiple of head_dim "
+                                               "%zu",
+                   axis, tensor->name, length, entry->head_dim);
+}
+
+/* Nanoseconds of an element whose pair is put elsewhere, beside those of its head; of one that is
+ * moved with its row, beside the row's. Bytes are moved one by one. */
+static double element_work(const struct entry *entry, size_t columns)
+{
+    const double size = (double)pe_dtype_info(entry->tensor->tensor.dtype)->size;
+
+    if (entry->by_rows)
+        return 0.1 * size + 10 / (double)columns;
+    return (size > 1 ? 0.1 + 0.12 * size : 1.6) + 8 / (double)entry->head_dim;
+}
+
+static enum pe_status entries_read(struct state *state, struct pe_error *err)
+{
+    for (size_t i = 0; i < state->request->tensors_count; i++) {
+        const struct api_tensor *tensor = &state->request->tensors[i];
+        const struct pe_tensor *from = &tensor->tensor;
+        struct pe_output *output = &state->outputs[i];
+        if (entry_read(state, tensor, &state->entries[i], err))
+            return err->status;
+        *output = (struct pe_output){
+            .name = tensor->name, .dtype = from->dtype, .rank = from->rank, .rows = 1};
+        memcpy(output->shape, from->shape, from->rank * sizeof(*from->shape));
+        output->row_elements = from->shape[from->rank - 1];
+        output->element_work = element_work(&state->entries[i], output->row_elements);
+        for (unsigned axis = 0; axis + 1 < from->rank; axis++)
+            output->rows *= from->shape[axis];
+    }
+    return PE_OK;
+}
+
+static enum pe_status layout_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
+{
+    struct state *state;
+
+    /* Stored tables are tensors of the request from here on, and counted. */
+    if (api_function_start(request, "", err))
+        return err->status;
+    state = state_new(request, result, request->tensors_count);
+    if (!state)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
+    if (params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
+                    "tensors tensor tables", result, err))
+        return err->status;
+    state->kind = (int)pe_param_number(&state->params, "kind");
+    if (entries_read(state, err))
+        return err->status;
+    result->fill = layout_rows_fill;
+    result->outputs_count = request->tensors_count;
+    result->dtype = state->outputs[0].dtype;
+    return PE_OK;
+}
+
+const struct api_handler api_handler_layout = {layout_open, NULL};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_ROUTES_LIMITS_H
+#define API_ROUTES_LIMITS_H
+
+/* What a result would have and cost, and what the limits allow. */
+
+#include "api/routes/handler.h"
+
+struct api_amounts {
+    unsigned __int128 elements, bytes;
+    double rendering, work; /* ns: of the pipeline, and of everything */
+    double first_work;      /* before the first row */
+    double rows_work;       /* of all rows, which api_amounts_send adds to the work */
+};
+
+struct api_amounts api_amounts_of(const struct api_request *request,
+                                  const struct api_result *result);
+/* Adds the work of the rows that are sent, a share of all, and of writing them. */
+void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double share);
+
+/* counts_work: the work is held against --work-max too, with that done so far. PE_TOO_LARGE. */
+enum pe_status api_limits_check(const struct api_request *request, const struct api_result *result,
+                                const struct api_amounts *amounts, bool counts_work,
+                                struct pe_error *err);
+
+#endif

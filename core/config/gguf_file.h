@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_CONFIG_GGUF_FILE_H
+#define CORE_CONFIG_GGUF_FILE_H
+
+/* The head of a GGUF file, byte by byte: keys with values, then names and shapes of tensors.
+ * ggml-org/ggml, docs/gguf.md, versions 2 and 3. */
+
+#include "core/config/reading.h"
+#include "posenc/dtype.h"
+
+/* As the file numbers them. */
+enum pe_gguf_type {
+    PE_GGUF_U8,
+    PE_GGUF_I8,
+    PE_GGUF_U16,
+    PE_GGUF_I16,
+    PE_GGUF_U32,
+    PE_GGUF_I32,
+    PE_GGUF_F32,
+    PE_GGUF_BOOL,
+    PE_GGUF_STRING,
+    PE_GGUF_ARRAY,
+    PE_GGUF_U64,
+    PE_GGUF_I64,
+    PE_GGUF_F64,
+    PE_GGUF_TYPES,
+};
+
+/* Bytes of the file, which do not end with a zero. */
+struct pe_gguf_text {
+    const char *at;
+    size_t size;
+};
+
+struct pe_gguf_value {
+    enum pe_gguf_type type; /* of an array, that of its elements */
+    bool is_array;
+    uint64_t count;          /* of an array */
+    const unsigned char *at; /* the scalar, or the first element of an array */
+    struct pe_gguf_text text;
+};
+
+/* The numbers of a tensor of rank 1 and a floating type. */
+struct pe_gguf_tensor {
+    struct pe_gguf_text name;
+    uint64_t count;
+    bool is_list;            /* rank 1, and a type that pe_gguf_factor reads */
+    enum pe_dtype dtype;     /* of a list */
+    uint64_t offset;         /* in the data */
+    const unsigned char *at; /* NULL: the bytes end before it does */
+};
+
+struct pe_gguf {
+    const unsigned char *bytes;
+    size_t size;
+    uint64_t keys, tensors;
+    size_t metadata;  /* where the keys begin */
+    size_t infos;     /* where the list of tensors begins; 0: not known yet */
+    size_t alignment; /* of the data */
+};
+
+/* Reads the first bytes. PE_INVALID: this is no GGUF file, or one of a version that is not read. */
+enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size,
+                            struct pe_error *err);
+
+/* Calls `each` for every key, in order, until it fails, and finds the list of tensors. PE_INVALID:
+ * the bytes end within the keys, or are none of a GGUF file. */
+enum pe_status pe_gguf_keys(struct pe_gguf *file,
+                            enum pe_status (*each)(void *context, struct pe_gguf_text key,
+                                                   const struct pe_gguf_value *value,
+                                                   struct pe_error *err),
+                            void *context, struct pe_work *work, struct pe_error *err);
+
+/* Finds a tensor by name, after pe_gguf_keys. *whole: the list of tensors is there to its end, or
+ * up to the tensor, and is not too long to be walked. false: it is not in the list, as far as that
+ * goes. */
+bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf_tensor *tensor,
+                    bool *whole);
+
+bool pe_gguf_text_is(struct pe_gguf_text text, const char *is);
+
+/* An element of a list whose bytes are there. */
+double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index);
+
+/* A number of a scalar or of an element of an array: whole where the type is, or a truth. False: it
+ * is no number. */
+bool pe_gguf_number(const struct pe_gguf_value *value, uint64_t index,
+                    struct pe_config_value *number);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_EXACT_LIMBS_H
+#define CORE_EXACT_LIMBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Whole numbers of n limbs of 64 bits, least first. */
+
+/* Before a loop that is to be unrolled where its bounds are constants. */
+#ifdef __clang__
+#define PE_UNROLLED
+#else
+#define PE_UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* r = a + b; returns the carry. r may be a or b, here and below. */
+static inline uint64_t pe_limbs_add(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    unsigned __int128 carry = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        carry += (unsigned __int128)a[i] + b[i];
+        r[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    return (uint64_t)carry;
+}
+
+/* r = a - b; returns the borrow. */
+static inline uint64_t pe_limbs_sub(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    unsigned __int128 carry = 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        carry += (unsigned __int128)a[i] + ~b[i];
+        r[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    return 1 - (uint64_t)carry;
+}
+
+/* a += one; returns the carry. */
+static inline uint64_t pe_limbs_add_one(uint64_t *a, unsigned n, uint64_t one)
+{
+    for (unsigned i = 0; i < n && one; i++) {
+        const unsigned __int128 sum = (unsigned __int128)a[i] + one;
+        a[i] = (uint64_t)sum;
+        one = (uint64_t)(sum >> 64);
+    }
+    return one;
+}
+
+/* a = 2^(64 n) - a */
+static inline void pe_limbs_negate(uint64_t *a, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        a[i] = ~a[i];
+    pe_limbs_add_one(a, n, 1);
+}
+
+/* r += a * b; returns the limb behind the last. */
+static inline uint64_t pe_limbs_add_product(uint64_t *r, const uint64_t *a, unsigned n, uint64_t b)
+{
+    uint64_t carry = 0;
+
+    PE_UNROLLED
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned __int128 product = (unsigned __int128)a[i] * b + r[i] + carry;
+        r[i] = (uint64_t)product;
+        carry = (uint64_t)(product >> 64);
+    }
+    return carry;
+}
+
+/* r -= a * b; returns what is lacking behind the last limb. */
+static inline uint64_t pe_limbs_sub_product(uint64_t *r, const uint64_t *a, unsigned n, uint64_t b)
+{
+    uint64_t borrow = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned __int128 product = (unsigned __int128)a[i] * b + borrow;
+        const uint64_t low = (uint64_t)product;
+        borrow = (uint64_t)(product >> 64) + (r[i] < low);
+        r[i] = (uint64_t)((((unsigned __int128)1 << 64) | r[i]) - low);
+    }
+    return borrow;
+}
+
+/* r = a * 2^bits, bits < 64; returns what is shifted out. */
+static inline uint64_t pe_limbs_shift_up(uint64_t *r, const uint64_t *a, unsigned n, unsigned bits)
+{
+    uint64_t out = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const uint64_t limb = a[i];
+        r[i] = limb << bits | out;
+        out = bits ? limb >> (64 - bits) : 0;
+    }
+    return out;
+}
+
+/* r = a / 2^bits, bits < 64; returns whether a 1 was shifted out. */
+static inline bool pe_limbs_shift_down(uint64_t *r, const uint64_t *a, unsigned n, unsigned bits)
+{
+    const bool lost = bits && a[0] << (64 - bits) != 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const uint64_t next = bits && i + 1 < n ? a[i + 1] << (64 - bits) : 0;
+        r[i] = a[i] >> bits | next;
+    }
+    return lost;
+}
+
+static inline bool pe_limbs_any(const uint64_t *a, unsigned n)
+{
+    uint64_t all = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        all |= a[i];
+    return all != 0;
+}
+
+/* The sign of a - b. */
+static inline int pe_limbs_compare(const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    while (n > 0) {
+        n--;
+        if (a[n] != b[n])
+            return a[n] < b[n] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* r = a * b, of na + nb limbs; r is neither of them. */
+void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb);
+
+/* r = a * b / 2^(64 n), too small by less than n + 1: products that lie wholly below the last limb
+ * are left out. r is neither of them.
+ *
+ * Row i of the product, a * b[i], is wanted from column n - 1 on. Columns before that come to less
+ * than n 2^(64 n), and the limb of column n - 1, which is dropped, to less than 2^(64 n). */
+static inline __attribute__((always_inline)) void
+pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    uint64_t lowest = 0;
+
+    PE_UNROLLED
+    for (unsigned i = 0; i < n; i++) {
+        const uint64_t *from = a + (n - 1 - i);
+        const unsigned __int128 first = (unsigned __int128)*from * b[i] + lowest;
+        uint64_t carry = (uint64_t)(first >> 64);
+        lowest = (uint64_t)first;
+        PE_UNROLLED
+        for (unsigned j = 0; j < i; j++) {
+            const unsigned __int128 product = (unsigned __int128)from[j + 1] * b[i] + r[j] + carry;
+            r[j] = (uint64_t)product;
+            carry = (uint64_t)(product >> 64);
+        }
+        r[i] = carry;
+    }
+}
+
+/* a of na limbs over b of nb, whose highest bit is 1: na - nb limbs of q, where the highest nb
+ * limbs of a are less than b; a is left with the rest. */
+void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, unsigned nb);
+
+/* a = a / d for any d > 0; returns the rest. */
+uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/scheme/rows.h"
+
+#include "core/scheme/waves.h"
+#include "core/tables/bulk.h"
+
+enum { CHECK_ELEMENTS = 2048 }; /* between two looks at the work */
+
+bool pe_rows_are_free(const struct pe_encoding *encoding)
+{
+    return encoding->rows && !encoding->rows->table;
+}
+
+double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                    enum pe_dtype dtype)
+{
+    const struct pe_rows_kind *kind = scheme->encoding->rows;
+    const struct pe_table_use use = {.positions = positions,
+                                     .dtype = dtype,
+                                     .width = kind->width(scheme),
+                                     .both = !kind->sines || kind->sines->column_pair,
+                                     .bound = pe_waves_bound(scheme)};
+
+    return kind->work ? kind->work(scheme, positions, dtype) : pe_table_work(&use);
+}
+
+enum pe_status pe_rows_each(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                            pe_row_write *write, void *out, struct pe_work *work,
+                            struct pe_error *err)
+{
+    const size_t width = scheme->encoding->rows->width(scheme);
+    const size_t row_size = width * pe_dtype_info(part->dtype)->size;
+    size_t unchecked = 0;
+
+    for (size_t row = part->begin; row < part->end; row++) {
+        unchecked += width;
+        if (unchecked >= CHECK_ELEMENTS) {
+            unchecked = 0;
+            if (pe_work_check(work, err))
+                return err->status;
+        }
+        write(scheme, part->positions, row, part->dtype,
+              (char *)out + (row - part->begin) * row_size);
+    }
+    return PE_OK;
+}

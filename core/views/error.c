@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/isa.h"
+#include "core/base/least.h"
+#include "core/scheme/waves.h"
+#include "core/tables/fine.h"
+#include "core/views/analysis.h"
+#include "core/views/short.h"
+#include "posenc/comparison.h"
+
+/* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
+ * made in a short type, as frameworks do. There the position, the frequency, their product, the
+ * cosine of that, and its product with the attention factor are each rounded to the type,
+ * correctly; then to the dtype of the table. Errors are |table - real number|, rounded once. */
+
+enum { ERROR, ULPS };
+
+enum { CHECK_PAIRS = 4 }; /* between two looks at the work, where wide numbers decide all of them */
+
+static const struct pe_param params[] = {
+    PE_PARAMS_POSITIONS,
+    {.name = "angle",
+     .type = PE_CHOICE,
+     .choices = "exact,f64=float64,f32=float32,f16=float16,bf16=bfloat16",
+     .fallback = "exact",
+     .doc =
+         "The type that positions, frequencies, angles, their cosines and sines, and the products "
+         "of those with the attention factor are rounded to, one after the other; exact: none "
+         "is, and the table is correctly rounded."},
+};
+
+struct state {
+    bool through_angle;         /* the angle is rounded ... */
+    enum pe_dtype angle;        /* ... to this */
+    struct pe_frequencies *one; /* of w = 1, so that a position is an angle */
+};
+
+static const struct state *state_of(const struct pe_view *view)
+{
+    return view->state;
+}
+
+static const struct pe_frequencies *frequencies_of(const struct pe_view *view)
+{
+    return pe_waves_of(view->scheme)->frequencies;
+}
+
+struct span {
+    double near, far; /* the least |t| but 0, the largest */
+};
+
+static struct span span_of(const struct pe_positions *p)
+{
+    const size_t ends[] = {0, 1, p->count > 0 ? p->count - 1 : 0},
+                 count = p->values ? p->count : pe_least(p->count, 3);
+    struct span span = {INFINITY, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        const double t = fabs(p->values ? p->values[i]
+                                        : p->start + p->step * (double)pe_least(ends[i], ends[2]));
+        span.near = t > 0 ? fmin(span.near, t) : span.near;
+        span.far = fmax(span.far, t);
+    }
+    return span;
+}
+
+/* Nanoseconds, about. Small angles take more digits: nothing is left of 1 - cos. */
+static void work_tell(struct pe_view *view)
+{
+    const struct span span = span_of(&view->positions);
+    const struct state *state = state_of(view);
+    const double share = pe_analysis_has_pairs(view->scheme->encoding) ? 1 : 0.5;
+    const double through = !state->through_angle ? 0 : state->angle == PE_F64 ? 1000 : 140;
+    const bool is_f64 = view->dtype == PE_F64;
+    const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_FINE_REACH &&
+                      !pe_waves_of(view->scheme)->meets_axes; /* nothing is left of 1 - 1 */
+    const double slow = near && span.near >= 0x1p-25 ? 0.5 + 0.5 * pe_isa()->kernels->slowness : 1;
+    double ulps = near ? (through > 0 ? 60 : 20) : is_f64 ? 900 : 350;
+    double error = near ? (is_f64 ? 200 : 70) : 2200;
+
+    if (span.near < 0x1p-25)
+        error = span.near < 0x1p-200 ? 5500 : 3000;
+    if (span.near < 0x1p-760) {
+        ulps = 9000;
+        error = 14000;
+    }
+    view->outputs[ERROR].element_work = (error * slow + through) * share;
+    view->outputs[ULPS].element_work = (ulps * slow + through) * share;
+}
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const struct pe_frequencies_spec one = {.count = 1, .work = 1}; /* the power 1 */
+    const int angle = (int)pe_param_number(values, "angle");
+    struct state *state = view->state;
+    size_t shape[2];
+
+    state->through_angle = angle > 0;
+    state->angle = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
+    if (pe_view_positions_read(view, values, err) ||
+        pe_frequencies_new(&state->one, &one, NULL, err))
+        return err->status;
+    shape[0] = view->positions.count;
+    shape[1] = pe_waves_of(view->scheme)->pairs;
+    if (pe_view_add(view, "error", PE_F32, 2, shape, err) ||
+        pe_view_add(view, "ulps", PE_F32, 2, shape, err))
+        return err->status;
+    work_tell(view);
+    return PE_OK;
+}
+
+static void close_all(struct pe_view *view)
+{
+    pe_frequencies_free(state_of(view)->one);
+}
+
+/* ---- the table that is judged --------------------------------------------------------------- */
+
+/* Everything about one element but its column. */
+struct element {
+    const struct pe_frequencies *f;
+    size_t pair;
+    struct pe_position position;
+    bool is_sin;
+    double value;         /* of the table */
+    struct pe_exact real; /* near it, if `within` is not NaN: */
+    double within;        /* so near */
+};
+
+/* RN of a double in f32 whose error is told; false: undecided. */
+static bool quick_round(double value, double error, float *out)
+{
+    const float low = (float)(value - error), high = (float)(value + error);
+
+    *out = low;
+    return low == high && low != 0;
+}
+
+/* RN of A cos(t w), or of A sin(t w), in the dtype of the table. */
+static double exact_of(const struct pe_view *view, const struct element *e)
+{
+    unsigned char out[sizeof(double)];
+    double value;
+    float quick;
+
+    if (view->dtype == PE_F32 &&
+        quick_round(e->real.hi, e->within + fabs(e->real.hi) * 0x1p-51, &quick))
+        return quick;
+    if (isnan(e->within) || !pe_exact_round(e->real, e->within, view->dtype, out))
+        pe_frequencies_pair(e->f, e->pair, &e->position, PE_AMPLITUDE_FACTOR, view->dtype,
+                            e->is_sin ? NULL : out, e->is_sin ? out : NULL);
+    pe_to_f64(&value, out, view->dtype, 1);
+    return value;
+}
+
+/* ---- its error ------------------------------------------------------------------------------ */
+
+/* RN of |value - A cos(t w)|. The angle is off by 2^(17 - bits) of it, and A and what is behind it
+ * by 2^(17 - bits) of A. The interval ends at 0, so that a number which f32 does not tell from 0
+ * needs no more digits than others. */
+static bool error_round(const struct element *e, unsigned bits, float *out)
+{
+    const struct pe_wide w = pe_frequencies_real(bits, e->f, e->pair);
+    const struct pe_wide amplitude = pe_frequencies_factor_real(bits, e->f, 0);
+    struct pe_wide angle = pe_wide_mul_double(w, e->position.part[0]);
+
+    for (int i = 1; i < 3; i++)
+        angle = pe_wide_add(angle, pe_wide_mul_double(w, e->position.part[i]));
+    const struct pe_wide wave = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
+    const struct pe_wide size = pe_wide_add_double(pe_wide_abs(angle), 1);
+    struct pe_wide apart = pe_wide_sub_double(pe_wide_mul(wave, amplitude), e->value);
+    struct pe_wide error = pe_wide_scale(pe_wide_mul(size, amplitude), 20 - (int64_t)bits);
+    apart = pe_wide_abs(apart);
+    if (pe_wide_compare(apart, error) < 0)
+        apart = error = pe_wide_scale(pe_wide_add(apart, error), -1);
+    return pe_rung_round(bits, apart, error, PE_F32, out);
+}
+
+/* At position 0 a sine is 0 and a cosine 1: nothing is left, however many digits are looked at. */
+static bool is_zero(const struct element *e, struct pe_exact amplitude)
+{
+    const double *t = e->position.part;
+
+    return t[0] == 0 && t[1] == 0 && t[2] == 0 &&
+           (e->is_sin ? e->value == 0 : e->value == 1 && amplitude.hi == 1 && amplitude.lo == 0);
+}
+
+/* By double-doubles, where those decide. */
+static bool error_try(const struct element *e, struct pe_exact real, double within, float *error)
+{
+    struct pe_exact apart = pe_exact_add(real, (struct pe_exact){-e->value, 0});
+    const double bound = within + fabs(real.hi) * 0x1p-98;
+
+    if (apart.hi < 0)
+        apart = pe_exact_negate(apart);
+    return quick_round(apart.hi, bound + apart.hi * 0x1p-51, error) ||
+           pe_exact_round(apart, bound, PE_F32, error);
+}
+
+/* The error in f32. */
+static float error_of(const struct element *e, struct pe_exact amplitude)
+{
+    struct pe_angle angle;
+    float error;
+
+    if (isnan(e->value))
+        return INFINITY;
+    if (is_zero(e, amplitude))
+        return 0;
+    if (!isnan(e->within) && error_try(e, e->real, e->within, &error))
+        return error;
+    if (pe_angle_reduce(&angle, pe_frequencies_turn(e->f, e->pair), &e->position)) {
+        const struct pe_cos_sin waves = pe_angle_cos_sin_exact(&angle);
+        const struct pe_exact real =
+            pe_exact_multiply(e->is_sin ? waves.sin : waves.cos, amplitude);
+        if (error_try(e, real, (e->is_sin ? waves.sin_error : waves.cos_error) * amplitude.hi * 2,
+                      &error))
+            return error;
+    }
+    for (unsigned bits = PE_PRECISION_FIRST; !error_round(e, bits, &error);)
+        bits = pe_precision_next(bits);
+    return error;
+}
+
+static float ulps_of(const struct pe_view *view, double value, double exact)
+{
+    unsigned char a[sizeof(double)], b[sizeof(double)];
+
+    if (isnan(value))
+        return INFINITY;
+    pe_from_f64(a, view->dtype, &value, 1);
+    pe_from_f64(b, view->dtype, &exact, 1);
+    return (float)pe_ulps_apart(view->dtype, a, b);
+}
+
+/* Some pairs side by side. */
+struct piece {
+    const struct pe_view *view;
+    size_t output, pair, count;
+    struct pe_exact amplitude;
+    struct pe_short through;
+    double w[PE_FINE_COLUMNS]; /* in the type of its angles */
+    struct pe_fine_anchors near;
+    bool is_near; /* all of that is there */
+};
+
+static void element_place(struct element *e, const struct piece *piece, size_t i)
+{
+    const struct pe_fine_anchors *near = &piece->near;
+
+    e->within = NAN;
+    e->real = (struct pe_exact){NAN, 0};
+    if (!piece->is_near)
+        return;
+    e->within = e->is_sin ? near->sin_error[i] : near->cos_error[i];
+    e->real = e->is_sin ? (struct pe_exact){near->sin[0][i], near->sin[1][i]}
+                        : (struct pe_exact){near->cos[0][i], near->cos[1][i]};
+}
+
+/* Of one pair at one row: the worse of its cosine and its sine. */
+static float worse_of(const struct piece *piece, struct element *e, size_t i)
+{
+    const struct pe_view *view = piece->view;
+    const bool through = state_of(view)->through_angle;
+    double values[2];
+    float worst = 0;
+
+    e->pair = piece->pair + i;
+    if (through)
+        pe_short_waves(&piece->through, piece->w[i], &e->position, values);
+    /* Encodings of sines alone have no cosine to be wrong. */
+    for (int k = pe_analysis_has_pairs(view->scheme->encoding) ? 0 : 1; k < 2; k++) {
+        e->is_sin = k;
+        element_place(e, piece, i);
+        if (piece->output == ULPS) {
+            worst = fmaxf(worst, through ? ulps_of(view, values[k], exact_of(view, e)) : 0);
+            continue;
+        }
+        e->value = through ? values[k] : exact_of(view, e);
+        worst = fmaxf(worst, error_of(e, piece->amplitude));
+    }
+    return worst;
+}
+
+static enum pe_status piece_fill(struct piece *piece, size_t row_begin, size_t row_end, float *out,
+                                 struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_view *view = piece->view;
+    struct element e = {.f = frequencies_of(view)};
+
+    for (size_t i = 0; i < piece->count; i++)
+        piece->w[i] = pe_short_frequency(e.f, piece->pair + i, state_of(view)->angle);
+    for (size_t row = row_begin; row < row_end; row++) {
+        e.position = pe_position_of(&view->positions, row);
+        piece->is_near =
+            pe_fine_near(&piece->near, e.f, piece->pair, &e.position, PE_AMPLITUDE_FACTOR);
+        for (size_t i = 0; i < piece->count; i++) {
+            if (i % CHECK_PAIRS == 0 && pe_work_check(work, err))
+                return err->status;
+            out[(row - row_begin) * pe_waves_of(view->scheme)->pairs + piece->pair + i] =
+                worse_of(piece, &e, i);
+        }
+    }
+    return PE_OK;
+}
+
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_frequencies *f = frequencies_of(view);
+    const size_t pairs = pe_waves_of(view->scheme)->pairs;
+    struct piece piece = {.view = view,
+                          .output = output,
+                          .through = {f, state_of(view)->one, state_of(view)->angle, view->dtype},
+                          .amplitude = pe_real_exact(pe_frequencies_factor_real, f, 0)};
+
+    for (; piece.pair < pairs; piece.pair += PE_FINE_COLUMNS) {
+        piece.count = pe_least(pairs - piece.pair, PE_FINE_COLUMNS);
+        if (piece_fill(&piece, row_begin, row_end, out, work, err))
+            break;
+    }
+    return err->status;
+}
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_error;
+const struct pe_view_type pe_view_error = {
+    PE_ANALYSIS_MEMBERS,
+    .info.name = "error",
+    .info.title = "What a table is off by",
+    .info.doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
+                "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
+                " of the dtype lie between the table and the correctly rounded one. Infinity "
+                "where an angle overflowed its type.",
+    .info.example = "length=2&start=1000&angle=f32",
+    .close = close_all,
+};
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_sines(encoding) ? &pe_view_error : NULL;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/least.h"
+#include "core/base/once.h"
+#include "core/base/spend.h"
+#include "core/scheme/waves.h"
+#include "core/tables/sums.h"
+#include "core/views/analysis.h"
+
+/* How alike rows are: their products, or the cosines of the angles between them. The rows are in
+ * doubles, each good to 2^-53, and their sums in doubles too: a product is off by less than
+ * (width / 8 + 8) 2^-53 |a| |b|, a cosine by twice that, before it is rounded to the dtype. Where
+ * rows are pairs that turn and stand evenly, a product depends on how far they are apart alone: in
+ * the shorter dtypes, which do not show those errors, it is one sum of cosines for each distance.
+ */
+
+enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
+
+#define COPY_WORK 0.3 /* nanoseconds of an element, about */
+
+static const struct pe_param params[] = {
+    PE_PARAMS_POSITIONS,
+    PE_PARAMS_PICTURE,
+    {.name = "anchor",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "Compare with the row of this position alone, instead of each row with each."},
+    {.name = "normalize",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Divide by both norms: the cosine of the angle between the rows, 0 where one is 0."},
+};
+
+struct state {
+    bool normalize;
+    struct pe_positions alone;   /* where the anchor stands */
+    struct pe_rows *rows, *only; /* those compared; that of the anchor, NULL: each with each */
+
+    bool by_distance;          /* so that rows are not made, but: */
+    struct pe_positions apart; /* the distances, of which there is a product each */
+    struct pe_once once;
+    bool once_there;
+    char *products; /* of rows so far apart as -(n - 1) ... n - 1 times the step; of an anchor n */
+    size_t products_count;
+};
+
+static const struct state *state_of(const struct pe_view *view)
+{
+    return view->state;
+}
+
+static enum pe_status anchor_open(struct pe_view *view, double anchor, struct pe_error *err)
+{
+    struct state *state = view->state;
+    const struct pe_scheme *scheme = view->scheme;
+
+    state->alone = (struct pe_positions){.start = anchor, .count = 1};
+    if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err))
+        return err->status;
+    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, err);
+}
+
+/* Positions that are listed, but evenly; false: they are not. */
+static bool even_of(const struct pe_positions *positions, struct pe_positions *even)
+{
+    const double *t = positions->values;
+
+    *even = *positions;
+    if (!t)
+        return true;
+    *even = (struct pe_positions){.count = positions->count, .step = 1};
+    if (even->count > 0)
+        even->start = t[0];
+    if (even->count > 1)
+        even->step = t[1] - t[0];
+    for (size_t i = 0; i < even->count; i++) {
+        const struct pe_position at = pe_position_at(even->start, even->step, (double)i);
+        if (at.part[0] != t[i] || at.part[1] != 0)
+            return false;
+    }
+    return true;
+}
+
+/* How far rows are apart, where that is all that their products depend on. The anchor's distance
+ * from the first must be a double. Numbers of f64 keep the last bits that products of rows have. */
+static bool distances_tell(const struct pe_view *view, double anchor, struct pe_positions *apart)
+{
+    const bool matrix = isnan(anchor);
+    const struct pe_positions *positions = &view->positions;
+
+    if (view->dtype == PE_F64 || !pe_analysis_turns(view->scheme) || !even_of(positions, apart))
+        return false;
+    const struct pe_exact first = pe_two_sum(apart->start, -anchor);
+    apart->start = matrix ? 0 : first.hi;
+    return matrix || first.lo == 0;
+}
+
+static enum pe_status distances_open(struct pe_view *view, bool matrix, struct pe_error *err)
+{
+    struct state *state = view->state;
+    const size_t count = state->apart.count;
+
+    state->by_distance = true;
+    state->products_count = matrix && count > 0 ? 2 * count - 1 : count;
+    state->once_there = pe_once_init(&state->once);
+    return state->once_there ? PE_OK : pe_no_memory(err, "the products of rows");
+}
+
+static double distances_work(const struct pe_view *view)
+{
+    return (double)state_of(view)->apart.count * pe_cosines_work(view->scheme, view->dtype);
+}
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const double anchor = pe_param_number(values, "anchor");
+    const struct pe_positions *positions = &view->positions;
+    const bool matrix = isnan(anchor);
+    struct state *state = view->state;
+
+    if (pe_analysis_positions(view, values, err) || (!matrix && anchor_open(view, anchor, err)))
+        return err->status;
+    if (pe_rows_new(&state->rows, view->scheme, positions, PE_F64, err) ||
+        (distances_tell(view, anchor, &state->apart) && distances_open(view, matrix, err)))
+        return err->status;
+    state->normalize = pe_param_number(values, "normalize") != 0;
+    if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,
+                    (size_t[]){positions->count, positions->count}, err))
+        return err->status;
+    view->outputs[0].once_work =
+        state->by_distance
+            ? distances_work(view)
+            : (double)positions->count * pe_row_work(view->scheme, positions, PE_F64);
+    view->outputs[0].element_work =
+        state->by_distance ? COPY_WORK : pe_product_work(view->scheme) * (state->normalize ? 3 : 1);
+    return PE_OK;
+}
+
+static void close_all(struct pe_view *view)
+{
+    struct state *state = view->state;
+
+    pe_rows_free(state->rows);
+    pe_rows_free(state->only);
+    if (state->once_there)
+        pe_once_destroy(&state->once);
+    free(state->products);
+}
+
+/* ---- by distance ---------------------------------------------------------------------------- */
+
+/* Of a matrix the distances from 0 on, the last of them at the end, and then the same the other way
+ * round in front of them. */
+static enum pe_status products_make(void *thing, struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_view *view = thing;
+    struct state *state = view->state;
+    const size_t size = pe_dtype_info(view->dtype)->size, count = state->apart.count;
+    const size_t before = state->products_count - count;
+    const struct pe_cosines cosines =
+        pe_cosines_of(pe_waves_of(view->scheme)->frequencies, state->normalize);
+
+    if (pe_spend(work, distances_work(view), err))
+        return err->status;
+    if (!state->products)
+        state->products = malloc(state->products_count * size + 1);
+    if (!state->products)
+        return pe_no_memory(err, "the products of rows");
+    if (pe_cosines_fill(&cosines, &state->apart, 0, count, view->dtype,
+                        state->products + before * size, work, err))
+        return err->status;
+    for (size_t i = 0; i < before; i++)
+        memcpy(state->products + i * size, state->products + (2 * before - i) * size, size);
+    return PE_OK;
+}
+
+static enum pe_status products_fill(const struct pe_view *view, size_t row_begin, size_t row_end,
+                                    char *out, struct pe_work *work, struct pe_error *err)
+{
+    struct state *state = view->state;
+    const size_t size = pe_dtype_info(view->dtype)->size, count = state->apart.count;
+    const size_t row_size = count * size, before = state->products_count - count;
+
+    if (pe_once(&state->once, products_make, (void *)(uintptr_t)view, work, err))
+        return err->status;
+    for (size_t i = row_begin; i < row_end; i++) {
+        if (pe_work_check(work, err))
+            return err->status;
+        memcpy(out + (i - row_begin) * row_size,
+               state->products + (before > 0 ? before - i : 0) * size, row_size);
+    }
+    return PE_OK;
+}
+
+/* ---- by rows -------------------------------------------------------------------------------- */
+
+static enum pe_status row_write(const struct pe_view *view, const double *a, size_t columns,
+                                char *out, struct pe_work *work, struct pe_error *err)
+{
+    const size_t width = pe_rows_width(view->scheme), size = pe_dtype_info(view->dtype)->size;
+    const struct state *state = state_of(view);
+    size_t unchecked = 0;
+
+    for (size_t j = 0; a && j < columns; j++) {
+        const double *b = pe_rows_get(state->rows, j, work, err);
+        unchecked += width;
+        if (!b || (unchecked >= CHECK_NUMBERS && pe_work_check(work, err)))
+            return err->status;
+        unchecked = unchecked >= CHECK_NUMBERS ? 0 : unchecked;
+        const double value = pe_row_similarity(a, b, width, state->normalize);
+        pe_from_f64(out + j * size, view->dtype, &value, 1);
+    }
+    return err->status;
+}
+
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+{
+    const struct state *state = state_of(view);
+    const size_t columns = view->outputs[output].row_elements;
+    const size_t row_size = columns * pe_dtype_info(view->dtype)->size;
+
+    if (state->by_distance)
+        return products_fill(view, row_begin, row_end, out, work, err);
+    for (size_t i = row_begin; i < row_end; i++) {
+        const double *a = state->only ? pe_rows_get(state->only, 0, work, err)
+                                      : pe_rows_get(state->rows, i, work, err);
+        if (pe_work_check(work, err) ||
+            row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+static size_t memory_of(const struct pe_view *view)
+{
+    const struct state *state = state_of(view);
+
+    return state->by_distance ? state->products_count * pe_dtype_info(view->dtype)->size
+                              : pe_rows_size(state->rows);
+}
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_similarity;
+const struct pe_view_type pe_view_similarity = {
+    PE_ANALYSIS_MEMBERS,
+    .info.name = "similarity",
+    .info.title = "How alike rows are",
+    .info.doc = "`similarity` [positions, positions], the product of each row with each, or "
+                "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
+                "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
+                "then rounded.",
+    .info.example = "length=3",
+    .close = close_all,
+    .memory = memory_of,
+};
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_rows(encoding) ? &pe_view_similarity : NULL;
+}

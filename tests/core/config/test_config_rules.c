@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The tables of the rules about configs, row by row: each name in them must exist, for a row that
+ * names something else is never read, and nothing tells. Then the rules at work. */
+
+#include <stdlib.h>
+
+#include "core/config/reading.h"
+#include "core/scheme/bias.h"
+#include "tests/check_main.h"
+#include "tests/core/config_fixture.h"
+
+/* Is a name one of those that quotients are made of? */
+static bool is_size(const char *name)
+{
+    static const char *const sides[] = {
+#define CONFIG_RATIO(encoding, param, over, under) over, under,
+#include "core/config/keys.def"
+    };
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(sides); i++)
+        found |= strstr(sides[i], name) != NULL;
+    return found;
+}
+
+/* "base=500000" is a parameter of the encoding and a value that it takes. */
+static void default_check(const struct pe_encoding *encoding, char *pair)
+{
+    char *value = strchr(pair, '=');
+    struct pe_params params;
+    struct pe_error failure = {0};
+    int index;
+
+    ck_assert_ptr_nonnull(value);
+    *value++ = '\0';
+    if (strncmp(pair, "mrope", 5) == 0) /* which makes mrope of it */
+        encoding = pe_encoding_find("mrope");
+    pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+    if (is_size(pair) || strcmp(pair, "whole") == 0) {
+        ck_assert_msg(atoi(value) > 0, "%s", value); /* of a quotient, not of the encoding */
+        return;
+    }
+    index = pe_params_find(&params, pair);
+    ck_assert_msg(index >= 0, "%s", pair);
+    ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &failure), "%s",
+                  failure.detail);
+    pe_params_free(&params);
+}
+
+TEST(test_model_types)
+{
+    size_t rows = 0;
+
+    for (const struct pe_config_model *at = pe_config_models; at->model_type; at++, rows++) {
+        const struct pe_encoding *encoding = pe_encoding_find(at->encoding);
+        char defaults[300], *rest = defaults;
+        if (!*at->encoding) {
+            ck_assert_msg(*at->note, "%s is refused without a reason", at->model_type);
+            continue;
+        }
+        ck_assert_msg(encoding, "%s: %s", at->model_type, at->encoding);
+        ck_assert_msg(!at[1].model_type || strcmp(at->model_type, at[1].model_type) < 0,
+                      "%s is out of order", at->model_type);
+        ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
+                  !strcmp(at->layout, "interleaved"));
+        ck_assert_msg((encoding->rotary != NULL) == (*at->layout != '\0'), "%s", at->model_type);
+        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || !strcmp(at->sliding, "?") ||
+                  atoi(at->sliding) > 1);
+        ck_assert_ptr_eq(pe_config_model_find(at->model_type), at);
+        snprintf(defaults, sizeof(defaults), "%s", at->defaults);
+        for (char *pair; *at->defaults && (pair = strsep(&rest, " "));)
+            default_check(encoding, pair);
+    }
+    printf("%zu model types\n", rows);
+}
+
+/* heads of a bias by buckets is a parameter of its view: the weights have as many as they have. */
+TEST(test_parameters)
+{
+    static const struct {
+        const char *encoding, *param;
+    } keys[] = {
+#define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
+#define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
+#define CONFIG_TIMES(encoding, param, key)         {encoding, param},
+#include "core/config/keys.def"
+    };
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
+        struct pe_params params;
+        ck_assert_msg(encoding, "%s", keys[i].encoding);
+        if (encoding->learned ||
+            (encoding->bias && encoding->bias->buckets_count && !strcmp(keys[i].param, "heads")))
+            continue; /* a learned table has the size that it has */
+        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+        ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,
+                      keys[i].param);
+    }
+}
+
+TEST(test_encodings)
+{
+    static const char *const names[] = {
+#define CONFIG_RULE(key, value, encoding, models)       encoding,
+#define CONFIG_RULE_KNOWN(key, value, encoding, models) encoding,
+#define CONFIG_SIGN(key, encoding)                      encoding,
+#define CONFIG_WITHIN(key, encoding)                    encoding,
+#define CONFIG_WEIGHTS(encoding)                        encoding,
+#include "core/config/keys.def"
+    };
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        ck_assert_msg(pe_encoding_find(names[i]), "%s", names[i]);
+}
+
+/* ---- the rules at work ------------------------------------------------------------------------
+ */
+
+/* "layer types|encoding|layout|origin of param|warnings|unused", each list joined by commas. */
+static void joined(const char *param, char *out, size_t size)
+{
+    const char *layers[] = {pe_config_layer_type(config, 0), pe_config_layer_type(config, 1)};
+    reading = read_layer(layers[0], false);
+    const char *layout = pe_config_layout(reading);
+    char unused[200] = "";
+    size_t used;
+
+    pe_scheme_free(scheme_of(reading));
+    used = (size_t)snprintf(out, size, "%s,%s|%s|%s|%s|", layers[0] ? layers[0] : "",
+                            layers[1] ? layers[1] : "", pe_config_encoding(reading),
+                            layout ? layout : "", origin(reading, param));
+    for (size_t i = 0; pe_config_warning(reading, i); i++)
+        used += (size_t)snprintf(out + used, size - used, "%s,", pe_config_warning(reading, i));
+    pe_config_unused(reading, path_join, unused);
+    snprintf(out + used, size - used, "|%s", unused);
+}
+
+static const struct {
+    const char *pairs, *param, *told;
+} ruled[] = {
+    /* the part about text is read even where nothing in it is */
+    {"model_type=llama head_dim=8 text_config.depth=1", "dim",
+     ",|rope|half|key head_dim||text_config.depth "},
+    /* -1 says that it is not given */
+    {"model_type=deberta-v2 position_buckets=8 max_relative_positions=-1 "
+     "max_position_embeddings=16",
+     "max_relative_positions",
+     ",|deberta-log||key max_position_embeddings||max_relative_positions "},
+    {"model_type=deberta-v2 position_buckets=8 max_relative_positions=16 "
+     "max_position_embeddings=32",
+     "max_relative_positions",
+     ",|deberta-log||key max_relative_positions||max_position_embeddings "},
+    /* layers without scaling do not differ where there is none */
+    {"model_type=olmo3 head_dim=8", "base", ",|rope|half|model -||"},
+    {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
+     "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
+    /* a key of the rope object that is the parameter's by another name is no unknown one */
+    {"model_type=nomic_bert head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
+     "partial_rotary_factor", ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
+    {"model_type=llama head_dim=8 partial_rotary_factor=0.5", "partial_rotary_factor",
+     ",|rope|half|nowhere|partial_rotary_factor is not read: the code of llama turns whole heads "
+     "where nothing scales,|"},
+    {"model_type=llama head_dim=8 partial_rotary_factor=0.5 rope_scaling.type=linear "
+     "rope_scaling.factor=2",
+     "partial_rotary_factor", ",|rope|half|key partial_rotary_factor||"},
+    {"model_type=mistral head_dim=8 kv_channels=4", "dim",
+     ",|rope|half|key head_dim||kv_channels "},
+    /* with alpha, dynamic is ntk, and the factor has no part in it */
+    {"model_type=llama head_dim=8 rope_scaling.type=dynamic rope_scaling.alpha=1000 "
+     "rope_scaling.factor=2",
+     "alpha",
+     ",|rope|half|key rope_scaling.alpha|"
+     "rope_scaling.factor has no part in this rope_type and is not read,|"},
+    /* a model_type that is no text hides the one further out */
+    {"model_type=llama text_config.model_type=null text_config.head_dim=8 "
+     "text_config.rope_theta=5",
+     "base",
+     ",|rope||key text_config.rope_theta|"
+     "there is no model_type: read by its keys, layout is not told,|"},
+    /* a switch of layouts means nothing where the model turns nothing */
+    {"model_type=bloom n_head=2 rope_interleave=true", "heads",
+     ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"
+     "rope_interleave "},
+    {"model_type=falcon alibi=true num_attention_heads=2", "heads",
+     ",|alibi||key num_attention_heads|the code of Falcon divides scores and alibi together by "
+     "the square root of head_dim: its bias is this one divided so, "
+     "bias_before_scale of attention,|"},
+    {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
+     ",|rope|interleaved|derived 10000 * rope_ratio||"},
+    {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50", "base",
+     ",|rope||key attn_config.rope_theta||"},
+    {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true "
+     "attn_config.rope_hf_config.type=linear attn_config.rope_hf_config.factor=2",
+     "factor", ",|rope||key attn_config.rope_hf_config.factor||"},
+    /* transformers v5.23.0, modeling_modernbert.py reads no position_embedding_type */
+    {"model_type=modernbert head_dim=64 position_embedding_type=absolute", "base",
+     "full_attention,sliding_attention|rope|half|model -||position_embedding_type "},
+    /* Llama 4 Scout: no ramp between the two lengths, transformers v5.23.0,
+     * modeling_rope_utils.py, _compute_llama3_parameters */
+    {"model_type=llama4_text head_dim=8 rope_scaling.rope_type=llama3 "
+     "rope_scaling.factor=16 rope_scaling.low_freq_factor=1 rope_scaling.high_freq_factor=1 "
+     "rope_scaling.original_max_position_embeddings=8192",
+     "factor",
+     ",|rope|interleaved|key rope_scaling.factor|some layers of this model have no positions: "
+     "no_rope_layers tells which,|"},
+    {"model_type=zamba2 attention_head_dim=8 kv_channels=4", "dim",
+     ",|rope|half|key attention_head_dim||kv_channels "},
+    /* the code of a known model decides, and reads its own keys alone */
+    {"model_type=llama head_dim=8 position_embedding_type=absolute rotary=false", "dim",
+     ",|rope|half|key head_dim|rotary is not read, and may be about positions,|"
+     "position_embedding_type rotary "},
+    {"model_type=esm position_embedding_type=rotary hidden_size=8 num_attention_heads=2", "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads||"},
+    {"model_type=minimax_m3_vl_text rotary_dim=4 head_dim=8", "rotary_dim",
+     ",|rope|half|nowhere||rotary_dim "},
+    /* what tells layers and attention is read, whoever looks: nothing is unused or warned of */
+    {"model_type=mistral_large4_text qk_rope_head_dim=4 no_rope_layer_interval=4", "dim",
+     ",|rope|interleaved|key qk_rope_head_dim|some layers of this model have no positions: "
+     "no_rope_layers tells which,|"},
+    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=true",
+     "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
+     "queries and keys,|"},
+    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=false",
+     "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
+     "queries and keys,use_rotary_embedding is false: this model turns nothing,|"},
+    {"model_type=roformer hidden_size=16 num_attention_heads=2 rotary_value=true", "dim",
+     ",|rope|interleaved|derived hidden_size / num_attention_heads|rotary_value is true: this "
+     "model turns values as it does queries and keys,|"},
+    {"model_type=molmo2_text head_dim=8 num_hidden_layers=2 rope_scaling.rope_type=linear "
+     "rope_scaling.factor=2",
+     "factor", ",|rope|half|key rope_scaling.factor||"},
+    /* transformers v5.23.0, modeling_minimax_m3_vl.py: 2 * ((dim // 3) // 2) of each coordinate */
+    {"model_type=minimax_m3_vl_vision hidden_size=64 num_attention_heads=2 "
+     "rope_parameters.rope_type=axial rope_parameters.rope_theta=50",
+     "rotary_dim", ",|mrope|half|derived dim / 6||"},
+    /* the top of a config whose part about text is a model of its own is about all of it */
+    {"model_type=llava head_dim=6 text_config.model_type=llama text_config.hidden_size=16 "
+     "text_config.num_attention_heads=2",
+     "dim",
+     ",|rope|half|derived text_config.hidden_size / text_config.num_attention_heads||"
+     "head_dim "},
+    /* sizes that only the class tells, of the part about text or of the whole */
+    {"model_type=llava text_config.model_type=llama text_config.depth=2", "dim",
+     ",|rope|half|model -|the config has no key of a width: dim is the default of the class of "
+     "llama,|text_config.depth "},
+    {"model_type=llava text_config.hidden_size=64", "dim",
+     ",|rope|half|derived text_config.hidden_size / the num_attention_heads of the class|dim is "
+     "text_config.hidden_size / the num_attention_heads of the class: the config has one of the "
+     "two sizes alone,|"},
+    {"model_type=qwen2_5_omni thinker_config.text_config.rope_theta=5", "base",
+     ",|mrope|half|key thinker_config.text_config.rope_theta|the config has no key of a width: dim "
+     "is "
+     "the default of the class of qwen2_5_omni,|"},
+    /* scaling of the class, unless the config has its own */
+    {"model_type=gpt_oss", "factor",
+     ",|rope|half|model -|the config has no key of a width: dim is "
+     "the default of the class of gpt_oss,|"},
+    {"model_type=gpt_oss rope_parameters.rope_type=default", "factor",
+     ",|rope|half|nowhere|the config has no key of a width: dim is "
+     "the default of the class of gpt_oss,|"},
+    /* towers of pictures, as their files have them and as transformers 5 writes them */
+    {"model_type=pixtral head_dim=64 rope_parameters.rope_type=axial "
+     "rope_parameters.rope_theta=10000",
+     "variant", ",|rope-2d|half|model -||"},
+    {"model_type=sam2_video memory_attention_hidden_size=64 memory_attention_downsample_rate=2 "
+     "memory_attention_num_attention_heads=4",
+     "dim",
+     ",|rope-2d|interleaved|derived memory_attention_hidden_size / "
+     "memory_attention_downsample_rate / memory_attention_num_attention_heads||"},
+    /* a tower whose model_type is that of the whole */
+    {"model_type=qwen2_vl embed_dim=64 hidden_size=96 num_heads=4 patch_size=14", "dim",
+     ",|rope-2d|half|derived embed_dim / num_heads||hidden_size patch_size "},
+    /* coordinates of the class, in the order of its own */
+    {"model_type=ernie4_5_vl_moe_text rope_theta=5 hidden_size=256 num_attention_heads=2",
+     "mrope_section", ",|mrope|interleaved|model -||"},
+    /* of an encoder and a decoder */
+    {"model_type=t5gemma encoder.head_dim=8 decoder.model_type=t5_gemma_module decoder.head_dim=16",
+     "dim",
+     ",|rope|half|key decoder.head_dim|decoder is read; other parts of this config may have "
+     "positions of their own,|encoder "},
+    {"model_type=wav2vec2-conformer position_embeddings_type=rotary rotary_embedding_base=5", "dim",
+     ",|rope|half|model -|the config has no key of a width: dim is the default "
+     "of the class of wav2vec2-conformer,|"},
+    /* what engines call ntk */
+    {"model_type=llama head_dim=8 rope_scaling.type=ntk rope_scaling.factor=2 "
+     "rope_scaling.mixed_b=0.5",
+     "mixed_b", ",|rope|half|key rope_scaling.mixed_b||"},
+    {"model_type=llama head_dim=8 rope_scaling.type=ntk rope_scaling.alpha=2", "alpha",
+     ",|rope|half|key rope_scaling.alpha||"},
+    {"model_type=llama4_vision_model hidden_size=64 num_attention_heads=4 rope_theta=50", "dim",
+     ",|rope-2d|interleaved|derived hidden_size / num_attention_heads||"},
+    /* two names of one type; the second one means what it says only alone */
+    {"model_type=llama head_dim=8 rope_scaling.rope_type=linear rope_scaling.type=yarn "
+     "rope_scaling.factor=2",
+     "rope_type",
+     ",|rope|half|key rope_scaling.rope_type|rope_scaling.rope_type and rope_scaling.type "
+     "differ; the first is read,|"},
+    {"model_type=phimoe head_dim=4 rope_scaling.type=linear rope_scaling.factor=2 "
+     "rope_scaling.short_mscale=1.2 rope_scaling.long_mscale=1.4",
+     "attention_factor",
+     ",|rope|half|nowhere|rope_scaling.short_mscale is left out: attention_factor has no "
+     "meaning for rope_type linear,|"},
+    {"model_type=qwen kv_channels=8 rotary_emb_base=50 use_dynamic_ntk=true", "base",
+     ",|rope|half|key rotary_emb_base|use_dynamic_ntk: beyond seq_length the model's code "
+     "stretches the base by the length of the sequence, which is not read here,|"},
+};
+
+TEST(test_rules)
+{
+    for (size_t i = 0; i < COUNT_OF(ruled); i++) {
+        char told[600];
+        begin();
+        pairs_add(ruled[i].pairs);
+        joined(ruled[i].param, told, sizeof(told));
+        ck_assert_str_eq(told, ruled[i].told);
+    }
+}
+
+/* A value that the caller gave is not left out when the type of scaling has no use for it. */
+TEST(test_given_in_vain)
+{
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    int index;
+
+    pairs_add("model_type=llama head_dim=8 rope_scaling.type=linear rope_scaling.factor=2");
+    reading = read_layer(NULL, false);
+    pe_params_init(&params, pe_encoding_find("rope")->info.params,
+                   pe_encoding_find("rope")->info.params_count);
+    index = pe_params_find(&params, "low_freq_factor");
+    ck_assert(!pe_params_set_number(&params, (size_t)index, 2, &err));
+    ck_assert(pe_config_scheme(&scheme, reading, &params, &err) == PE_CONFLICT);
+    ck_assert_str_eq(err.where, "parameter:low_freq_factor");
+    ck_assert_ptr_null(pe_config_warning(reading, 0));
+    pe_params_free(&params);
+}
+
+/* Asked for twice, a size is told once. */
+TEST(test_origins)
+{
+    int64_t size;
+
+    pairs_add("model_type=bert max_position_embeddings=512");
+    reading = read_layer(NULL, false);
+    for (int i = 0; i < 40; i++)
+        ck_assert(!pe_config_size(reading, "length", &size, &err));
+    ck_assert_ptr_nonnull(pe_config_source(reading, 0));
+    ck_assert_ptr_null(pe_config_source(reading, 1));
+}
+
+TEST(test_sizes_of_nothing)
+{
+    int64_t size;
+
+    pairs_add("model_type=bert max_position_embeddings=0");
+    reading = read_layer(NULL, false);
+    ck_assert_int_eq(pe_config_size(reading, "length", &size, &err), PE_INVALID);
+    ck_assert_str_eq(err.where, "key:max_position_embeddings");
+    ck_assert_str_eq(origin(reading, "length"), "nowhere");
+}
+
+/* Parameters that a config has filled are no caller's where they come back for the scheme, and what
+ * stands at the top alone is told once. */
+TEST(test_filled_once)
+{
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    char unused[100] = "";
+
+    pairs_add("model_type=llama head_dim=8 rope_theta=500 odd=1");
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_scheme(&scheme, reading, &params, &err));
+    ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
+    ck_assert_str_eq(origin(reading, "rope_type"), "default -");
+    pe_config_unused(reading, path_join, unused);
+    ck_assert_str_eq(unused, "odd ");
+    ck_assert_ptr_null(pe_config_warning(reading, 0));
+    pe_scheme_free(scheme);
+    pe_params_free(&params);
+}
+
+TEST(test_many_warnings)
+{
+    char name[16];
+
+    model("llama");
+    struct pe_config_node *rope = object(top, "rope_scaling");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "x%02d", i);
+        whole(rope, name, i);
+    }
+    reading = read_layer(NULL, false);
+    pe_scheme_free(scheme_of(reading));
+    ck_assert_str_eq(pe_config_warning(reading, 0),
+                     "rope_scaling.x00 is no parameter of rope and is not read");
+    ck_assert_str_eq(pe_config_warning(reading, 19),
+                     "rope_scaling.x19 is no parameter of rope and is not read");
+    ck_assert_ptr_null(pe_config_warning(reading, 20));
+}
+
+CHECK_WAY(.before = begin, .after = end);
