@@ -35,8 +35,8 @@ def sources(layer):
 
 
 def folder_of(path, layer):
-    """core/encodings/rope/yarn.c is in rope/types, core/kernels/vec/x.h in kernels, where the first has
-    a floor of its own and the second has none; api/api.h, the waist, is in no folder."""
+    """core/encodings/rope/yarn.c is in encodings/rope, core/kernels/vec/x.h in kernels, where the
+    first has a floor of its own and the second has none; api/api.h, the waist, is in no folder."""
     folder = pathlib.PurePath(path).parent.relative_to(layer)
     named = [str(at) for at in [folder, *folder.parents] if str(at) in floors(layer)]
     return named[0] if named else None if str(folder) == "." else str(folder)
