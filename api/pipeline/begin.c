@@ -174,7 +174,7 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
 
     if (host_check(request->api, head, err))
         return err->status;
-    if (api_repeat_find(intake, head))
+    if (api_head_cache_find(intake, head))
         return api_body_prepare(intake, head, err);
     if (fields_copy(intake, head, err))
         return err->status;

@@ -286,20 +286,20 @@ static struct api_response *second_half(struct api_intake *intake, struct pe_err
     api_kept_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);
-    api_repeat_keep(intake);
+    api_head_cache_put(intake);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
     timing_tell(intake);
     return response;
 }
 
-/* Of a head that came before: the numbers alone are new. */
-static struct api_response *response_repeat(struct api_intake *intake)
+/* The head equals an earlier one; only the numbers of the body are new. */
+static struct api_response *respond_by_cached_head(struct api_intake *intake)
 {
     const double start = api_now_ms();
     struct pe_error err = {0};
 
-    if (body_is_whole(intake, &err) || !api_repeat_run(intake, &err))
+    if (body_is_whole(intake, &err) || !api_head_cache_respond(intake, &err))
         return api_intake_fail(intake, &err);
     api_arena_settle(intake->request.arena);
     pe_work_deadline(intake->request.work, 0);
@@ -365,8 +365,8 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
 {
     struct api_response *response;
 
-    if (intake->repeat)
-        return response_repeat(intake);
+    if (intake->cached_head)
+        return respond_by_cached_head(intake);
     if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
         return NULL;
     response = finish(intake, SHARE_QUICK);
@@ -383,8 +383,8 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
-    if (intake->repeat)
-        return response_repeat(intake);
+    if (intake->cached_head)
+        return respond_by_cached_head(intake);
     return intake->kept ? response_again(intake) : finish(intake, SHARE_ALL);
 }
 
@@ -398,8 +398,8 @@ bool api_intake_is_brief(const struct api_intake *intake)
 
 struct api_response *api_finish_briefly(struct api_intake *intake)
 {
-    return intake->refusal || intake->kept || intake->repeat ? api_finish(intake)
-                                                             : finish(intake, SHARE_BRIEF);
+    return intake->refusal || intake->kept || intake->cached_head ? api_finish(intake)
+                                                                  : finish(intake, SHARE_BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

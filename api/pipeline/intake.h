@@ -24,10 +24,10 @@ struct api_intake {
     double first_work;        /* the same, without blocks that are made while they are sent */
     const void *kept;         /* kept from before: the request is not read any further */
     const char *kept_key;     /* under which the answer can be kept */
-    const void *repeat;       /* what an equal head came to: likewise, but for the numbers */
-    const struct pe_rotation *repeat_rotation;
-    struct api_cache_key repeat_key; /* under which this one can be kept; size 0: not at all */
-    unsigned char *buffer;           /* the body; a room of the arena */
+    const void *cached_head;  /* of an earlier request with an equal head; NULL: none */
+    const struct pe_rotation *cached_rotation; /* that of cached_head */
+    struct api_cache_key head_key;             /* to cache this head; size 0: it is not */
+    unsigned char *buffer;                     /* the body; a room of the arena */
     size_t size, room;
     struct api_ahead *ahead; /* of the buffer; NULL: its pages come as they are written to */
     const struct api_coding *body_coding; /* of the body; NULL: it comes as it is */

@@ -9,12 +9,13 @@
 #include "api/routes/handler.h"
 
 /* Traits of routes.def. */
-enum { NONE = 0, BODY = 1, WRITES = 2, PAGE = 4 };
+enum { NONE = 0, BODY = 1, WRITES = 2, PAGE = 4, REPEATS = 8 };
 
 static const struct api_route routes[] = {
 #define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
     {method,          pattern,           &api_handler_##handler, formats,                          \
-     BODY & (traits), WRITES & (traits), PAGE & (traits),        API_COST_##cost},
+     BODY & (traits), WRITES & (traits), PAGE & (traits),        REPEATS & (traits),               \
+     API_COST_##cost},
 #include "api/routes/routes.def"
 #undef ROUTE
     {0},
@@ -138,6 +139,18 @@ static const char *allow_print(const bool *methods, struct api_arena *arena)
     return api_arena_print(arena, "%sOPTIONS", text);
 }
 
+const struct api_route *api_route_literal(const struct api_settings *settings, const char *method,
+                                          const char *path)
+{
+    const char *below = below_base(path, settings->base_path);
+
+    for (const struct api_route *route = routes; below && route->method; route++)
+        if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
+            !strchr(below, '{'))
+            return route;
+    return NULL;
+}
+
 enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
                               struct pe_error *err)
 {
@@ -147,13 +160,10 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
     bool methods[METHODS] = {false};
     struct path split = {0};
 
-    /* Most paths are written as the pattern is. */
-    for (const struct api_route *route = routes; below && route->method; route++)
-        if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
-            !strchr(below, '{')) {
-            request->route = route;
-            return PE_OK;
-        }
+    /* Most paths equal their pattern. */
+    request->route = api_route_literal(request->settings, method, path);
+    if (request->route)
+        return PE_OK;
     if (path_split(&split, request, below ? below : path, err))
         return err->status;
     /* Methods of other routes are told only where this one has none. */

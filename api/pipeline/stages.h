@@ -13,6 +13,9 @@
  * the path's methods: "GET, HEAD, OPTIONS". PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. */
 enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
                               struct pe_error *err);
+/* The route whose pattern has no braces and equals the path; NULL: none. */
+const struct api_route *api_route_literal(const struct api_settings *settings, const char *method,
+                                          const char *path);
 
 /* ---- negotiate.c ----------------------------------------------------------------------------- */
 
@@ -47,15 +50,15 @@ enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, siz
                                struct pe_error *err);
 enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err);
 
-/* ---- repeat.c -------------------------------------------------------------------------------- */
+/* ---- head_cache.c ---------------------------------------------------------------------------- */
 
-/* Rotations of raw bytes are answered without a parameter being read where an equal head came
- * before. Sets intake->repeat, and true; or intake->repeat_key, if the answer may be kept so. */
-bool api_repeat_find(struct api_intake *intake, const struct api_head *head);
-/* Keeps what the head of an answer that is ready came to, if it is such a rotation. */
-void api_repeat_keep(struct api_intake *intake);
-/* Makes the intake's response by intake->repeat. False: err says why not. */
-bool api_repeat_run(struct api_intake *intake, struct pe_error *err);
+/* Looks up a head equal to an earlier one. true: intake->cached_head is set, and the body needs no
+ * parameters. false: intake->head_key is set where this head may be cached. */
+bool api_head_cache_find(struct api_intake *intake, const struct api_head *head);
+/* Caches the head of a finished response under intake->head_key, where its route can repeat it. */
+void api_head_cache_put(struct api_intake *intake);
+/* Makes the intake's response by intake->cached_head. false: it failed, see err. */
+bool api_head_cache_respond(struct api_intake *intake, struct pe_error *err);
 
 /* Nanoseconds, foretold to a factor of 4, that a loop may stand still for one request. */
 #define API_QUICK_WORK 1e5

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/config/scheme_kept.h"
+#include "api/memory/cache.h"
+#include "api/pipeline/stages.h"
+#include "api/request/head.h"
+#include "api/routes/handler.h"
+#include "api/routes/rotation_kept.h"
+#include "api/store/store.h"
+
+/* Every layer of a model sends the same head, which has dtype and shape, with new numbers behind
+ * it. The headers of the response and the rotation of such a head are cached; the next request with
+ * an equal head is rotated without parsing a parameter. Routes with the trait REPEATS. */
+
+enum { CACHED_BODY_MAX = 1 << 20 };
+
+struct cached_head {
+    const struct api_route *route;
+    const char *operation, *encoding;
+    enum pe_dtype dtype;
+    uint64_t elements;
+    bool reads_store;
+    struct api_rotation_again again;
+    uint64_t again_hash; /* of again.key, which is long */
+    struct api_field headers[API_HEADERS_MAX];
+    size_t headers_count;
+    char strings[];
+};
+
+/* The fields of a request that its response depends on, other than headers common to all. */
+static const char *const fields[] = {"Content-Type", "Tensor-Dtype", "Tensor-Shape", "Accept",
+                                     "Accept-Encoding"};
+
+static void key_make(struct api_key *key, const struct api_intake *intake,
+                     const struct api_head *head)
+{
+    static const char kind[] = "head";
+
+    key->size = 0;
+    key->overflow = false;
+    api_key_add(key, kind, sizeof(kind));
+    api_key_add(key, head->path, strlen(head->path) + 1);
+    api_key_add(key, head->query ? head->query : "", head->query ? strlen(head->query) + 1 : 1);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        const char *value = api_head_field(head, fields[i]);
+        api_key_number(key, value != NULL);
+        api_key_add(key, value ? value : "", value ? strlen(value) + 1 : 1);
+    }
+    api_key_number(key, (double)head->content_length);
+    api_key_number(key, (double)api_store_generation(intake->request.api->store));
+}
+
+/* Requests with fields that can be refused take the usual way. With Tensor-Dtype and Tensor-Shape
+ * the body is numbers alone. */
+static bool is_cacheable(const struct api_intake *intake, const struct api_head *head)
+{
+    const struct api_route *route;
+
+    if (!api_head_field(head, "Tensor-Dtype") || !api_head_field(head, "Tensor-Shape") ||
+        !api_head_field(head, "Content-Type") || api_head_field(head, "Expect") ||
+        api_head_field(head, "Content-Encoding") || api_head_repeats(head, "Accept") ||
+        api_head_repeats(head, "Accept-Encoding") || head->content_length == 0 ||
+        head->content_length > CACHED_BODY_MAX)
+        return false;
+    route = api_route_literal(intake->request.settings, head->method, head->path);
+    return route && route->repeats;
+}
+
+/* A cached value, which stays valid as long as the request's arena; NULL: not cached, or no memory
+ * to borrow it. */
+static const void *borrow(struct api_intake *intake, struct api_cache_key key, uint64_t hash)
+{
+    struct api_cache *cache = intake->request.api->cache;
+    struct api_cached *cached = api_cache_find_hashed(cache, key, hash);
+
+    return cached && api_cache_lend(cache, cached, intake->request.arena) ? cached->value : NULL;
+}
+
+bool api_head_cache_find(struct api_intake *intake, const struct api_head *head)
+{
+    const struct cached_head *found;
+    struct api_key key;
+
+    if (!is_cacheable(intake, head))
+        return false;
+    key_make(&key, intake, head);
+    if (key.overflow)
+        return false;
+    const struct api_cache_key head_key = {key.bytes, key.size};
+    found = borrow(intake, head_key, api_cache_hash(intake->request.api->cache, head_key));
+    if (!found)
+        api_key_copy(&key, intake->request.arena, &intake->head_key);
+    else
+        intake->cached_rotation =
+            borrow(intake, (struct api_cache_key){found->again.key, found->again.key_size},
+                   found->again_hash);
+    if (!found || !intake->cached_rotation)
+        return false;
+    intake->cached_head = found;
+    intake->request.route = found->route;
+    intake->request.content_type = "application/octet-stream";
+    intake->response->route = found->route->pattern;
+    return true;
+}
+
+/* ---- storing --------------------------------------------------------------------------------- */
+
+static const char *string_add(char **at, const char *text)
+{
+    const char *added = *at;
+
+    *at = stpcpy(*at, text) + 1;
+    return added;
+}
+
+static struct cached_head *cached_head_new(const struct api_intake *intake,
+                                           const struct api_rotation_again *again, size_t *size)
+{
+    const struct api_response *response = intake->response;
+    const size_t first = intake->common_headers;
+    size_t strings = strlen(response->operation) + strlen(response->encoding) + 2;
+    struct cached_head *made;
+    char *at;
+
+    for (size_t i = first; i < response->headers_count; i++)
+        strings += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
+    *size = sizeof(*made) + strings + again->key_size;
+    made = calloc(1, *size);
+    if (!made)
+        return NULL;
+    at = made->strings;
+    made->route = intake->request.route;
+    made->operation = string_add(&at, response->operation);
+    made->encoding = string_add(&at, response->encoding);
+    made->dtype = response->dtype;
+    made->elements = response->elements;
+    made->reads_store = intake->request.reads_store;
+    for (size_t i = first; i < response->headers_count; i++)
+        made->headers[made->headers_count++] =
+            (struct api_field){string_add(&at, response->headers[i].name),
+                               string_add(&at, response->headers[i].value)};
+    made->again_hash = api_cache_hash(intake->request.api->cache,
+                                      (struct api_cache_key){again->key, again->key_size});
+    made->again = *again;
+    made->again.key = memcpy(at, again->key, again->key_size);
+    return made;
+}
+
+void api_head_cache_put(struct api_intake *intake)
+{
+    struct api_request *request = &intake->request;
+    const struct api_body *body = &intake->response->body;
+    struct api_rotation_again again;
+    struct api_cached *cached;
+    struct cached_head *made;
+    size_t size;
+
+    if (intake->head_key.size == 0 || intake->response->status != 200 || !body->buffer ||
+        body->prefix_size > 0 || body->size != intake->size || !request->route->repeats ||
+        !api_rotation_again(request, &intake->result, &again))
+        return;
+    made = cached_head_new(intake, &again, &size);
+    if (!made)
+        return;
+    cached = api_cache_put(request->api->cache, intake->head_key, made, size, 0, free);
+    if (cached)
+        api_cache_drop(request->api->cache, cached);
+    else
+        free(made);
+}
+
+/* ---- responding ------------------------------------------------------------------------------ */
+
+bool api_head_cache_respond(struct api_intake *intake, struct pe_error *err)
+{
+    const struct cached_head *found = intake->cached_head;
+    struct api_response *response = intake->response;
+
+    if (pe_rotate(intake->cached_rotation, intake->buffer, &found->again.axes, 0,
+                  found->again.tokens, intake->request.work, err))
+        return false;
+    intake->request.reads_store = found->reads_store;
+    api_intake_origins_settle(intake);
+    response->status = 200;
+    response->operation = found->operation;
+    response->encoding = found->encoding;
+    response->dtype = found->dtype;
+    response->elements = found->elements;
+    memcpy(response->headers + response->headers_count, found->headers,
+           found->headers_count * sizeof(found->headers[0]));
+    response->headers_count += found->headers_count;
+    response->body =
+        (struct api_body){.kind = API_BYTES, .size = intake->size, .bytes = intake->buffer};
+    return true;
+}
