@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wraps.h"
+#include "core/base/wraps.h"
 #include "posenc/comparison.h"
 
 #include <math.h>

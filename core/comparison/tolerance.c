@@ -6,7 +6,7 @@
 
 #include "core/base/fail.h"
 #include "core/base/memory.h"
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/rotary.h"
 #include "core/scheme/rows.h"

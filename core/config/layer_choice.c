@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/base/wraps.h"
 #include "core/config/layers.h"
-#include "core/exact/wraps.h"
 
 /* Finds the rope object of a config, and chooses between layers whose positions differ. There are
  * two ways of writing that: the rope object has an object for each type of layer; or layers of

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 
 /* Numbers that are in no list are read off the sample: frequencies, and from them a base. */

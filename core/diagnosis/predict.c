@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/diagnosis/diagnosis.h"
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/rotary.h"
 #include "posenc/comparison.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/diagnosis/diagnosis.h"
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 #include "posenc/comparison.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/exact/wraps.h"
+#include "core/base/wraps.h"
 #include "core/scheme/bias.h"
 #include "core/scheme/learned.h"
 #include "core/views/view.h"

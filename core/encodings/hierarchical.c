@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/exact/sum.h"
+#include "core/exact/exact_sum.h"
 #include "core/scheme/learned.h"
 
 /* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/exact/sum.h"
+#include "core/exact/exact_sum.h"
 #include "core/scheme/learned.h"
 
 static const struct pe_param params[] = {

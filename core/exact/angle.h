@@ -2,7 +2,7 @@
 #ifndef CORE_EXACT_ANGLE_H
 #define CORE_EXACT_ANGLE_H
 
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 
 /* The angle t * w of a position and a frequency, reduced to the nearest quarter turn. */
 
@@ -50,5 +50,23 @@ struct pe_cos_sin {
 struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle);
 /* Computed in double-doubles: errors of about 2^-96 of the value. */
 struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle);
+
+/* ---- points of the circle ------------------------------------------------------------------- */
+
+/* Points of the circle in doubles, for estimates: unlike those of the C library they are the same
+ * bytes on every machine. Exact values come from angle.h. */
+
+struct pe_circle {
+    double cos, sin;
+};
+
+/* |angle| < 2^53 radians. Each is within PE_CIRCLE_ULPS of an ulp of the real number; NaN and what
+ * is infinite or larger make NaN. */
+#define PE_CIRCLE_ULPS 0.9
+struct pe_circle pe_circle_at(double angle);
+
+/* The angle of a point in (-pi, pi], to 2^-50, wherever it lies but in the origin; NaN for one with
+ * a part that is not finite, 0 for the origin. */
+double pe_circle_angle(struct pe_circle point);
 
 #endif

@@ -1,5 +1,78 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/parts.h"
+#include "core/exact/wide.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "core/base/wraps.h"
+#include "core/exact/wide_internal.h"
+
+/* ---- limbs ---------------------------------------------------------------------------------- */
+
+void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb)
+{
+    memset(r, 0, na * sizeof(*r));
+    for (unsigned i = 0; i < nb; i++)
+        r[na + i] = pe_limbs_add_product(r + i, a, na, b[i]);
+}
+
+/* ---- division ------------------------------------------------------------------------------- */
+
+/* floor((2^128 - 1) / d) - 2^64 of a d whose highest bit is 1. */
+static uint64_t reciprocal(uint64_t d)
+{
+    return (uint64_t)(((unsigned __int128)~d << 64 | UINT64_MAX) / d);
+}
+
+/* (high, low) / d for high < d: Moeller and Granlund, Improved division by invariant integers,
+ * 2011, algorithm 4. */
+PE_WRAPS("the quotient and the rest are taken modulo 2^64, where they are exact")
+static inline uint64_t divide_two(uint64_t high, uint64_t low, uint64_t d, uint64_t inverse,
+                                  uint64_t *rest)
+{
+    const unsigned __int128 near =
+        (unsigned __int128)inverse * high + ((unsigned __int128)high << 64 | low);
+    uint64_t q = (uint64_t)(near >> 64) + 1, r = low - q * d;
+
+    if (r > (uint64_t)near) {
+        q--;
+        r += d;
+    }
+    if (r >= d) {
+        q++;
+        r -= d;
+    }
+    *rest = r;
+    return q;
+}
+
+/* Knuth's algorithm D: a digit that is guessed from one limb of b is at most 2 too large. */
+void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, unsigned nb)
+{
+    const uint64_t top = b[nb - 1], inverse = reciprocal(top);
+
+    for (unsigned i = na - nb; i > 0; i--) {
+        uint64_t *part = a + (i - 1), rest;
+        uint64_t digit =
+            part[nb] >= top ? UINT64_MAX : divide_two(part[nb], part[nb - 1], top, inverse, &rest);
+        const uint64_t borrow = pe_limbs_sub_product(part, b, nb, digit);
+        for (uint64_t lacking = borrow > part[nb] ? borrow - part[nb] : 0; lacking; digit--)
+            lacking -= pe_limbs_add(part, part, b, nb);
+        part[nb] = 0;
+        q[i - 1] = digit;
+    }
+}
+
+uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d)
+{
+    const unsigned bits = (unsigned)__builtin_clzll(d);
+    const uint64_t high = d << bits, inverse = reciprocal(high);
+    uint64_t rest = pe_limbs_shift_up(a, a, n, bits);
+
+    for (unsigned i = n; i > 0; i--)
+        a[i - 1] = divide_two(rest, a[i - 1], high, inverse, &rest);
+    return rest >> bits;
+}
 
 /* ---- made ----------------------------------------------------------------------------------- */
 
@@ -278,4 +351,232 @@ int pe_wide_compare(struct pe_wide a, struct pe_wide b)
     if (a.kind == PE_WIDE_INFINITE || b.kind == PE_WIDE_INFINITE)
         return sign_a * ((a.kind == PE_WIDE_INFINITE) - (b.kind == PE_WIDE_INFINITE));
     return sign_a * magnitudes_compare(&a, &b);
+}
+
+/* ---- beyond finite numbers ------------------------------------------------------------------- */
+
+static unsigned larger_bits(const struct pe_wide *a, const struct pe_wide *b)
+{
+    return 64u * (a->count > b->count ? a->count : b->count);
+}
+
+/* Where one of two factors is no finite number other than 0; b_over: b is a divisor. */
+static struct pe_wide special_product(const struct pe_wide *a, const struct pe_wide *b, bool b_over)
+{
+    const enum pe_wide_kind zero = b_over ? PE_WIDE_INFINITE : PE_WIDE_ZERO;
+    const enum pe_wide_kind pole = b_over ? PE_WIDE_ZERO : PE_WIDE_INFINITE;
+    enum pe_wide_kind kind = PE_WIDE_ZERO;
+
+    if (a->kind == PE_WIDE_NAN || b->kind == PE_WIDE_NAN ||
+        (a->kind == PE_WIDE_ZERO && b->kind == pole) ||
+        (a->kind == PE_WIDE_INFINITE && b->kind == zero))
+        kind = PE_WIDE_NAN;
+    else if (a->kind == PE_WIDE_INFINITE || b->kind == pole)
+        kind = PE_WIDE_INFINITE;
+    return pe_wide_marked(pe_wide_special(larger_bits(a, b), kind, a->negative != b->negative),
+                          a->inexact || b->inexact);
+}
+
+/* ---- product and quotient -------------------------------------------------------------------- */
+
+struct pe_wide pe_wide_mul(struct pe_wide a, struct pe_wide b)
+{
+    uint64_t product[2 * PE_WIDE_LIMBS];
+
+    if (a.kind != PE_WIDE_FINITE || b.kind != PE_WIDE_FINITE)
+        return special_product(&a, &b, false);
+    pe_limbs_multiply(product, a.limb, a.count, b.limb, b.count);
+    struct pe_wide x =
+        pe_wide_from_limbs(product, (unsigned)a.count + b.count, a.exponent + b.exponent,
+                           larger_bits(&a, &b), a.inexact || b.inexact);
+    x.negative = a.negative != b.negative && x.kind != PE_WIDE_ZERO;
+    return x;
+}
+
+/* a / b lies between 1/2 and 2 without the exponents, so that n limbs behind the point and one
+ * before it are enough. */
+struct pe_wide pe_wide_div(struct pe_wide a, struct pe_wide b)
+{
+    const unsigned n = larger_bits(&a, &b) / 64, whole = n + b.count + 1u;
+    uint64_t dividend[2 * PE_WIDE_LIMBS + 2] = {0}, quotient[PE_WIDE_LIMBS + 1];
+
+    if (a.kind != PE_WIDE_FINITE || b.kind != PE_WIDE_FINITE)
+        return special_product(&a, &b, true);
+    memcpy(dividend + (whole - 1 - a.count), a.limb, a.count * sizeof(a.limb[0]));
+    pe_limbs_divide(quotient, dividend, whole, b.limb, b.count);
+    struct pe_wide x =
+        pe_wide_from_limbs(quotient, n + 1, a.exponent - b.exponent + 64, 64 * n,
+                           a.inexact || b.inexact || pe_limbs_any(dividend, b.count));
+    x.negative = a.negative != b.negative && x.kind != PE_WIDE_ZERO;
+    return x;
+}
+
+/* ---- square root ----------------------------------------------------------------------------- */
+
+/* 1 / sqrt(x) of x in [1/4, 1): Newton's steps from 52 bits double their number, up to the few that
+ * the operations cut off. */
+static struct pe_wide inverse_root(const struct pe_wide *x)
+{
+    const unsigned bits = pe_wide_precision(x);
+    struct pe_wide y = pe_wide_of(bits, 1 / sqrt(pe_wide_double_inward(*x)));
+
+    for (unsigned good = 50; good < bits; good *= 2) {
+        const struct pe_wide rest =
+            pe_wide_sub(pe_wide_of(64, 1), pe_wide_mul(*x, pe_wide_mul(y, y)));
+        y = pe_wide_add(y, pe_wide_scale(pe_wide_mul(y, rest), -1));
+    }
+    return y;
+}
+
+/* The root as a whole number of n limbs: the largest whose square is not above x, which has 2 n
+ * limbs, from one that is too large by a few at most. Says whether a rest is left. */
+static bool root_settle(uint64_t *root, const uint64_t *x, unsigned n)
+{
+    const uint64_t one[PE_WIDE_LIMBS] = {1};
+    uint64_t square[2 * PE_WIDE_LIMBS];
+
+    for (;;) {
+        pe_limbs_multiply(square, root, n, root, n);
+        const int order = pe_limbs_compare(square, x, 2 * n);
+        if (order <= 0)
+            return order < 0;
+        pe_limbs_sub(root, root, one, n);
+    }
+}
+
+struct pe_wide pe_wide_sqrt(struct pe_wide x)
+{
+    const unsigned n = x.count, odd = x.exponent % 2 != 0;
+    uint64_t whole[2 * PE_WIDE_LIMBS] = {0};
+
+    if (x.kind != PE_WIDE_FINITE || x.negative)
+        return pe_wide_marked(pe_wide_special(64 * n, x.negative ? PE_WIDE_NAN : x.kind, false),
+                              x.inexact);
+    struct pe_wide part = pe_wide_cut(x, 64 * (n + 1)); /* x without its even exponent */
+    part.exponent = -(int64_t)odd;
+    struct pe_wide root = pe_wide_cut(pe_wide_mul(part, inverse_root(&part)), 64 * n);
+
+    /* One more, so that it is not too small; a root of almost 1/2 or 1 ends up there. */
+    const bool carry = pe_limbs_add_one(root.limb, n, 1);
+    if (carry || root.exponent != 0)
+        memset(root.limb, root.exponent < 0 ? 0 : 0xff, n * sizeof(root.limb[0]));
+    if (root.exponent < 0)
+        root.limb[n - 1] = (uint64_t)1 << 63;
+    memcpy(whole + n, x.limb, n * sizeof(x.limb[0]));
+    if (odd)
+        pe_limbs_shift_down(whole, whole, 2 * n, 1);
+    root.inexact = root_settle(root.limb, whole, n) || x.inexact;
+    root.exponent = (x.exponent + odd) / 2;
+    return root;
+}
+
+/* ---- as it is -------------------------------------------------------------------------------- */
+
+int pe_wide_sign(struct pe_wide x)
+{
+    return x.kind == PE_WIDE_ZERO || x.kind == PE_WIDE_NAN ? 0 : x.negative ? -1 : 1;
+}
+
+int64_t pe_wide_exponent(struct pe_wide x)
+{
+    return x.kind == PE_WIDE_FINITE ? x.exponent : x.kind == PE_WIDE_ZERO ? INT64_MIN : INT64_MAX;
+}
+
+unsigned pe_wide_length(struct pe_wide x)
+{
+    unsigned low = 0;
+
+    if (x.kind != PE_WIDE_FINITE)
+        return 0;
+    while (x.limb[low] == 0)
+        low++;
+    return 64 * (x.count - low) - (unsigned)__builtin_ctzll(x.limb[low]);
+}
+
+/* ---- as a double ----------------------------------------------------------------------------- */
+
+enum rounding { NEAREST, INWARD, OUTWARD };
+
+/* |x| in `bits` bits, or in those that a double of its size has. */
+static double magnitude(const struct pe_wide *x, unsigned bits, enum rounding rounding)
+{
+    const uint64_t top = x->limb[x->count - 1];
+    const bool more = x->inexact || pe_limbs_any(x->limb, x->count - 1u);
+
+    if (x->exponent > DBL_MAX_EXP)
+        return rounding == INWARD ? DBL_MAX : INFINITY;
+    if (x->exponent < -1074)
+        return rounding == OUTWARD ? 0x1p-1074 : 0;
+    const unsigned room = (unsigned)(x->exponent + 1074), keep = room < bits ? room : bits;
+    const uint64_t kept = keep ? top >> (64 - keep) : 0, rest = top << keep;
+    const bool half = rest >> 63, behind = (rest & ~((uint64_t)1 << 63)) != 0 || more;
+    const bool up = rounding == NEAREST ? half && (behind || kept & 1)
+                                        : rounding == OUTWARD && (rest != 0 || more);
+
+    return ldexp((double)(kept + up), (int)x->exponent - (int)keep);
+}
+
+static double to_double(const struct pe_wide *x, unsigned bits, enum rounding rounding)
+{
+    double size = 0;
+
+    if (x->kind == PE_WIDE_NAN)
+        return NAN;
+    if (x->kind == PE_WIDE_INFINITE)
+        size = INFINITY;
+    if (x->kind == PE_WIDE_FINITE)
+        size = magnitude(x, bits, rounding);
+    return x->negative ? -size : size;
+}
+
+double pe_wide_double(struct pe_wide x)
+{
+    return to_double(&x, 53, NEAREST);
+}
+
+double pe_wide_double_of_bits(struct pe_wide x, unsigned bits)
+{
+    return to_double(&x, bits, NEAREST);
+}
+
+double pe_wide_double_inward(struct pe_wide x)
+{
+    return to_double(&x, 53, INWARD);
+}
+
+double pe_wide_double_outward(struct pe_wide x)
+{
+    return to_double(&x, 53, OUTWARD);
+}
+
+/* ---- as a number of a dtype -------------------------------------------------------------------
+ */
+
+/* Types narrower than a double are rounded from a double that is itself cut off, its last bit set
+ * where anything was ("round to odd"): the second rounding is as good as one. */
+void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out)
+{
+    double value = to_double(&x, 53, dtype == PE_F64 ? NEAREST : INWARD);
+
+    if (dtype != PE_F64 && x.kind == PE_WIDE_FINITE &&
+        (x.inexact || pe_wide_compare_double(x, value) != 0)) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        bits |= 1;
+        memcpy(&value, &bits, sizeof(value));
+    }
+    pe_from_f64(out, dtype, &value, 1);
+}
+
+/* Each end is cut off towards zero and marked, and so written as the end itself would be. */
+bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out)
+{
+    unsigned char other[sizeof(double)];
+
+    x.inexact = error.inexact = false;
+    if (x.kind == PE_WIDE_INFINITE)
+        error = pe_wide_of(64, 0);
+    pe_wide_write(pe_wide_sub(x, error), dtype, other);
+    pe_wide_write(pe_wide_add(x, error), dtype, out);
+    return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
 }

@@ -2,7 +2,7 @@
 #ifndef CORE_SCHEME_BIAS_H
 #define CORE_SCHEME_BIAS_H
 
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 #include "core/scheme/encoding.h"
 
 /* Kind bias: numbers to add to attention's logits, or rows of a learned table that a query and a

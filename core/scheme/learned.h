@@ -2,7 +2,7 @@
 #ifndef CORE_SCHEME_LEARNED_H
 #define CORE_SCHEME_LEARNED_H
 
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 #include "core/scheme/rows.h"
 
 /* Kind learned: rows out of a table [rows, width] that is given to the scheme, whose state begins

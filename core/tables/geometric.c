@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "core/exact/correct_rounding.h"
 #include "core/exact/elementary.h"
-#include "core/exact/exact.h"
 #include "core/exact/wide.h"
 
 /* ---- where the bound is a whole number ------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/tables/frequencies_parts.h"
 
 /* The ladder of docs/internals/exactness.md: double, double-double, wide numbers of ever more

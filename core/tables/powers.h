@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 
 /* Frequencies as they are defined: w of a pair is made of a power of one number, e^(-rate steps),
  * where steps are whole and most often the pair itself. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/exact/sum.h"
+#include "core/exact/exact_sum.h"
 #include "core/scheme/waves.h"
 #include "core/views/analysis.h"
 

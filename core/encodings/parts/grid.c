@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/least.h"
+#include "core/base/wraps.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/exact/wraps.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 

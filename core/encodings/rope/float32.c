@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/float32.h"
 #include "core/encodings/rope/type.h"
+#include "core/exact/correct_rounding.h"
 
 /* Types of rope in float32, in the order of operations of Hugging Face transformers,
  * modeling_rope_utils.py: numbers of a configuration are doubles until they meet

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/encodings/rope/type.h"
-#include "core/exact/float32.h"
+#include "core/exact/correct_rounding.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
 

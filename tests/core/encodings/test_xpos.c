@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"

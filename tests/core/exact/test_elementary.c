@@ -2,7 +2,7 @@
 
 /* Logarithm, exponential and the circle against MPFR: no error above the bounds that they name. */
 
-#include "core/exact/circle.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 #include "tests/check_main.h"
 

@@ -16,7 +16,7 @@
 
 #include <mpfr.h>
 
-#include "core/exact/float32.h"
+#include "core/exact/correct_rounding.h"
 #include "core/scheme/waves.h"
 #include "core/tables/sums.h"
 #include "tests/check_main.h"

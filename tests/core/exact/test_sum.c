@@ -2,7 +2,7 @@
 
 /* Exact sums of products beside MPFR's numbers of so many bits that they are exact too. */
 
-#include "core/exact/sum.h"
+#include "core/exact/exact_sum.h"
 #include "tests/check_main.h"
 #include "tests/core/wide_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_SUM_H
-#define CORE_EXACT_SUM_H
+#ifndef CORE_EXACT_EXACT_SUM_H
+#define CORE_EXACT_EXACT_SUM_H
 
 #include "core/exact/wide.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_LIMBS_H
-#define CORE_EXACT_LIMBS_H
+#ifndef CORE_EXACT_WIDE_INTERNAL_H
+#define CORE_EXACT_WIDE_INTERNAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+/* Shared by the files of wide numbers: whole numbers of n limbs of 64 bits, least first, and wide
+ * numbers made of them. */
+
 #include <string.h>
 
-/* Whole numbers of n limbs of 64 bits, least first. */
+#include "core/exact/wide.h"
 
 /* Before a loop that is to be unrolled where its bounds are constants. */
 #ifdef __clang__
@@ -168,5 +169,35 @@ void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, u
 
 /* a = a / d for any d > 0; returns the rest. */
 uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d);
+
+/* ---- wide numbers --------------------------------------------------------------------------- */
+
+/* Exponents beyond this are 0 or infinite. */
+#define PE_WIDE_EXPONENT_MAX ((int64_t)1 << 60)
+
+/* Limbs of a number inside functions: those of the widest, and one more on either side. */
+enum { PE_WIDE_WORK = PE_WIDE_LIMBS + 2 };
+
+struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negative);
+
+/* limbs / 2^(64 n) * 2^exponent, cut off to so many bits; `inexact`: and something more. */
+struct pe_wide pe_wide_from_limbs(const uint64_t *limbs, unsigned n, int64_t exponent,
+                                  unsigned bits, bool inexact);
+
+/* The integer of |x| < 2^64, behind it n limbs of fraction, cut off: n + 1 limbs, the
+ * highest one the integer's. Returns whether anything was cut off. */
+bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x);
+
+static inline bool pe_wide_is_finite(const struct pe_wide *x)
+{
+    return x->kind == PE_WIDE_ZERO || x->kind == PE_WIDE_FINITE;
+}
+
+/* x, marked. */
+static inline struct pe_wide pe_wide_marked(struct pe_wide x, bool inexact)
+{
+    x.inexact |= inexact;
+    return x;
+}
 
 #endif

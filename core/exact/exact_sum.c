@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/sum.h"
-
-#include "core/exact/parts.h"
+#include "core/exact/exact_sum.h"
 
 #include <math.h>
+
+#include "core/exact/wide_internal.h"
 
 /* |x| = whole * 2^exponent, whole < 2^53. */
 static uint64_t split(double x, int *exponent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_EXACT_H
-#define CORE_EXACT_EXACT_H
+#ifndef CORE_EXACT_CORRECT_ROUNDING_H
+#define CORE_EXACT_CORRECT_ROUNDING_H
 
 #include "core/exact/double_double.h"
 #include "core/exact/wide.h"
@@ -39,5 +39,12 @@ bool pe_rung_round(unsigned bits, struct pe_wide value, struct pe_wide error, en
 /* How often PE_PRECISION_LAST did not decide, since the start of the process. */
 unsigned long pe_exact_undecided(void);
 void pe_exact_count_undecided(void);
+
+/* Functions of floats and doubles whose results are correctly rounded, so that they are the same
+ * everywhere; those of a C library may differ in the last bit. */
+
+float pe_float32_power(float base, float exponent);
+double pe_float64_power(double base, double exponent);
+double pe_float64_log(double x);
 
 #endif

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Written by tools/wide_constants.py. */
-#include "core/exact/parts.h"
+#ifndef CORE_EXACT_WIDE_CONSTANTS_H
+#define CORE_EXACT_WIDE_CONSTANTS_H
 
-const uint64_t pe_wide_quarter_pi[] = {
+#include <stdint.h>
+
+/* Numbers between 1/2 and 1, cut off: limbs behind the point, least first. */
+enum { CONSTANT_LIMBS = 28, TWO_OVER_PI_LIMBS = 54 };
+
+static const uint64_t quarter_pi[CONSTANT_LIMBS] = {
     0x3995497cea956ae5, 0xde2bcbf695581718, 0xb5c55df06f4c52c9, 0x9b2783a2ec07a28f,
     0xe39e772c180e8603, 0x32905e462e36ce3b, 0xf1746c08ca18217c, 0x670c354e4abc9804,
     0x9ed529077096966d, 0x1c62f356208552bb, 0x83655d23dca3ad96, 0x69163fa8fd24cf5f,
@@ -12,7 +18,7 @@ const uint64_t pe_wide_quarter_pi[] = {
     0x020bbea63b139b22, 0x29024e088a67cc74, 0xc4c6628b80dc1cd1, 0xc90fdaa22168c234,
 };
 
-const uint64_t pe_wide_over_half_pi[] = {
+static const uint64_t two_over_pi[TWO_OVER_PI_LIMBS] = {
     0x1df35be01834132e, 0x08cb7de050c017a7, 0x4d58e232cac616e3, 0x9bde2822d2e88628,
     0x5dd7de16de3b5892, 0xcdc4ef09366cd43f, 0x652289e83260bfe6, 0x9947fbacd87f7eb7,
     0xff319f6a1e666157, 0x1f001b0af1dfce19, 0x24778ad623545ab9, 0xd9d63b3884a7cb23,
@@ -29,7 +35,7 @@ const uint64_t pe_wide_over_half_pi[] = {
     0xfc2757d1f534ddc0, 0xa2f9836e4e441529,
 };
 
-const uint64_t pe_wide_ln2[] = {
+static const uint64_t ln2_limbs[CONSTANT_LIMBS] = {
     0x0c480a5417350d2c, 0x074db6015cfe7aa3, 0x6a9c7f8a5e148e82, 0x25669b333564a337,
     0x4c1a1e0bd1d6095d, 0xcccc4e659393514c, 0xc943e732b479cd33, 0x17460775db8990e5,
     0x7d2e23de1400b396, 0xee569d6dfc1efa15, 0x610d30f88fe551a2, 0x07f4ca11fb5bfb90,
@@ -38,3 +44,5 @@ const uint64_t pe_wide_ln2[] = {
     0x27573b291169b825, 0xed2eae35c1382144, 0x559552fb4afa1b10, 0xe7b876206debac98,
     0x8a0d175b8baafa2b, 0x40f343267298b62d, 0xc9e3b39803f2f6af, 0xb17217f7d1cf79ab,
 };
+
+#endif

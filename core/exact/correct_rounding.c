@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/exact.h"
+#include "core/exact/correct_rounding.h"
 
 #include <math.h>
 #include <stdatomic.h>

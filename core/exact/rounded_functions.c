@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/float32.h"
+#include "core/exact/correct_rounding.h"
 
 #include <math.h>
 
 #include "core/exact/elementary.h"
-#include "core/exact/exact.h"
 
 static struct pe_wide power(unsigned bits, const void *context, size_t index)
 {

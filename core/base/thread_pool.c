@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "posenc/pool.h"
 #include "core/base/fail.h"
 #include "core/base/threads.h"
+#include "posenc/pool.h"
 #include "posenc/work.h"
 
 #include <stdlib.h>

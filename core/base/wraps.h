@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_WRAPS_H
-#define CORE_EXACT_WRAPS_H
+#ifndef CORE_BASE_WRAPS_H
+#define CORE_BASE_WRAPS_H
 
 /* Before a function in which unsigned numbers pass their end on purpose, and why they do:
  * `tests/run undefined` reports every other place where one does. */
