@@ -325,7 +325,7 @@ PICTURE_SOURCES = tests/ports/pictures.c \
                   api/codings/deflate.c $(addprefix api/pictures/,canvas.c labels.c palette.c pixels.c \
                   resample.c canvas_svg.c ticks.c png.c font.c letter.c mask.c fourier.c) api/base/system.c \
                   $(addprefix api/numbers/,text.c print.c powers.c) \
-                  $(addprefix api/memory/,arena.c arena_text.c budget.c) $(ZLIB_SOURCES)
+                  $(addprefix api/memory/,arena.c budget.c) $(ZLIB_SOURCES)
 $(BUILD)/tests/ports/pictures: $(PICTURE_SOURCES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	@mkdir -p $(@D)/headers

@@ -16,4 +16,13 @@ uint64_t svc_machine_memory(void);
  * of CPU time is used up. 0: one for each CPU. */
 size_t svc_machine_threads(void);
 
+/* How many CPUs the process may use at once by the quota of its control group and of those above
+ * it, rounded up; 0: there is no quota. Version 2 (cpu.max) and 1 (cpu.cfs_quota_us). `root` stands
+ * before /proc and /sys: "" but in tests. Any thread. */
+size_t svc_cgroup_cpus(const char *root);
+
+/* How many bytes of memory it may have, likewise; 0: there is no limit. memory.max, or version 1's
+ * memory.limit_in_bytes. Any thread. */
+uint64_t svc_cgroup_memory(const char *root);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "service/pump.h"
+#include "service/service.h"
 
 #include <string.h>
 

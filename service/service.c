@@ -6,6 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+/* Stands for `stdin` in jansson's copy inside the shared library, which only compares files with
+ * it. The archive is compiled for programs and cannot name the system's variable from a shared
+ * library; see JANSSON in the Makefile. */
+__attribute__((visibility("hidden"))) FILE *svc_no_stdin;
+
 /* Between two times at which requests look after what is kept and stored. */
 enum { TEND_MS = 2000 };
 

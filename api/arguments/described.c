@@ -3,8 +3,8 @@
 
 #include "api/base/locale.h"
 #include "api/config/config.h"
-#include "api/memory/json_memory.h"
-#include "api/request/describe.h"
+#include "api/memory/json.h"
+#include "api/request/parameters.h"
 
 enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
                                    const struct pe_scheme *scheme, struct pe_error *err)

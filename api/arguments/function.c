@@ -8,10 +8,9 @@
 #include "api/arguments/described.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
-#include "api/memory/json_memory.h"
-#include "api/request/bind.h"
-#include "api/request/mistakes.h"
-#include "api/request/service.h"
+#include "api/memory/json.h"
+#include "api/request/parameters.h"
+#include "api/request/request.h"
 #include "api/store/store.h"
 
 bool api_function_posted(const struct api_request *request, const char *name)

@@ -6,7 +6,7 @@
 
 #include "api/arguments/function.h"
 #include "api/formats/formats.h"
-#include "api/request/bind.h"
+#include "api/request/parameters.h"
 
 #define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/request/bind.h"
+#include "api/request/parameters.h"
 
 static const struct pe_param params_list[] = {
     {.name = "start",

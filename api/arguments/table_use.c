@@ -6,8 +6,8 @@
 
 #include "api/arguments/elsewhere.h"
 #include "api/base/names.h"
-#include "api/request/bind.h"
-#include "api/request/service.h"
+#include "api/request/parameters.h"
+#include "api/request/request.h"
 
 static const char posted[] = "tensor:";
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "api/base/wraps.h"
-#include "api/memory/json_memory.h"
-#include "api/request/bind.h"
+#include "api/memory/json.h"
+#include "api/request/parameters.h"
 #include "api/response/etag.h"
 
 /* "a,b" of a query or of metadata. */

@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "api/formats/reader.h"
-#include "api/memory/json_parse.h"
-#include "api/request/bind.h"
+#include "api/memory/json.h"
+#include "api/request/parameters.h"
 
 /* Finds the config.json of a request, and has it read. */
 

@@ -4,7 +4,6 @@
 
 #include "api/memory/cache.h"
 #include "api/request/request.h"
-#include "api/request/service.h"
 
 /* Keys of what is kept: everything that it depends on, byte for byte, so that two requests never
  * meet by a hash. What would be longer is not kept. */

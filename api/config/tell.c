@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/config/config.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/response/etag.h"
 
 /* Turns the results of a reading into parts of an answer. */

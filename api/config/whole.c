@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/config/config.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 
 /* Configs as a whole: their kinds of layers, their parts, and what attention does. */
 

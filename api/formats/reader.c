@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/memory/json_parse.h"
+#include "api/memory/json.h"
 
 enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err)
 {

@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/locale.h"
 #include "api/memory/budget.h"
 #include "posenc/pool.h"
 #include "posenc/work.h"
@@ -135,7 +137,7 @@ void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool)
     arena->freed_by = pool;
 }
 
-/* ---- the budget ----------------------------------------------------------------------------- */
+/* ---- the budget ------------------------------------------------------------------------------ */
 
 /* With the lock held. */
 static bool reserve(struct api_arena *arena, uint64_t size)
@@ -222,7 +224,7 @@ bool api_arena_refused(const struct api_arena *arena)
     return arena->refused;
 }
 
-/* ---- work ----------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static bool work_reserve(void *arena, size_t bytes)
 {
@@ -264,7 +266,7 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
     pthread_mutex_unlock(&arena->lock);
 }
 
-/* ---- rooms ---------------------------------------------------------------------------------- */
+/* ---- rooms ----------------------------------------------------------------------------------- */
 
 /* The bytes of a room that are counted: of a short one those that an allocator hands out, which are
  * many more than a tensor of one number has. */
@@ -349,7 +351,7 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
     return room->room;
 }
 
-/* ---- pieces --------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static unsigned char *align(unsigned char *at, size_t alignment)
 {
@@ -414,4 +416,34 @@ int api_arena_defer(struct api_arena *arena, void (*release)(void *thing), void 
     *deferred = (struct deferred){arena->deferred, release, thing};
     arena->deferred = deferred;
     return 1;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+char *api_arena_copy(struct api_arena *arena, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = api_arena_text(arena, size);
+
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+char *api_arena_print(struct api_arena *arena, const char *format, ...)
+{
+    char here[256], *text = NULL;
+    va_list args, again;
+    int length;
+
+    va_start(args, format);
+    va_copy(again, args);
+    length = api_vprint(here, sizeof(here), format, args);
+    if (length >= 0)
+        text = api_arena_text(arena, (size_t)length + 1);
+    if (text && (size_t)length < sizeof(here))
+        memcpy(text, here, (size_t)length);
+    else if (text)
+        api_vprint(text, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
 }

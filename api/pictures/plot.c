@@ -6,7 +6,7 @@
 
 #include "api/pictures/font.h"
 #include "api/pictures/frame.h"
-#include "api/request/bind.h"
+#include "api/request/parameters.h"
 
 const struct pe_param api_plot_list[] = {
     {.name = "plot",

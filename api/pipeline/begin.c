@@ -7,9 +7,8 @@
 
 #include "api/arguments/table_use.h"
 #include "api/codings/coding.h"
-#include "api/pipeline/stages.h"
+#include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
-#include "api/request/query.h"
 #include "api/response/cors.h"
 #include "api/response/problem.h"
 #include "api/routes/handler.h"

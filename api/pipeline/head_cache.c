@@ -4,7 +4,7 @@
 
 #include "api/config/scheme_kept.h"
 #include "api/memory/cache.h"
-#include "api/pipeline/stages.h"
+#include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/routes/handler.h"
 #include "api/routes/rotation_kept.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/pipeline/intake.h"
+#include "api/pipeline/pipeline.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "api/base/wraps.h"
 #include "api/memory/budget.h"
-#include "api/pipeline/stages.h"
 #include "api/request/head.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/response/cors.h"
 #include "api/response/problem.h"
 #include "api/response/respond.h"
@@ -150,63 +149,6 @@ struct api_response *api_refuse(struct api *api, const struct api_head *head, st
 void api_intake_waited(struct api_intake *intake, double milliseconds)
 {
     intake->waited_ms = milliseconds;
-}
-
-/* ---- the body ------------------------------------------------------------------------------- */
-
-enum { CHUNKED_ROOM = 64 << 10 };
-
-enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err)
-{
-    if (intake->discards)
-        return pe_fail(err, PE_TOO_LARGE, "", "a %.10s of this resource takes no body",
-                       intake->request.method);
-    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
-                   (unsigned long long)intake->limit, intake->body_coding ? ", decoded too" : "",
-                   intake->limit_flag);
-}
-
-/* The body, and what its work takes: as much again, as text three times that (a number of two
- * characters becomes four or eight bytes). The handler that knows better corrects it. Never more
- * than connections leave of the budget, which would never be there. */
-enum pe_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct pe_error *err)
-{
-    const uint64_t most = api_memory_state(intake->request.api->memory).left;
-    uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
-
-    if (whole > most)
-        whole = most > size ? most : size;
-    if (api_arena_reserve(intake->request.arena, whole))
-        return PE_OK;
-    return pe_fail(err, PE_BUSY, "",
-                   "other requests hold the memory that this one needs, %llu bytes of "
-                   "--memory-budget; try again soon",
-                   (unsigned long long)whole);
-}
-
-/* A body of unknown size gets twice the room whenever it is full. */
-enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err)
-{
-    size_t room = intake->room ? intake->room : CHUNKED_ROOM;
-    unsigned char *buffer;
-
-    if (needed <= intake->room)
-        return PE_OK;
-    while (room < needed)
-        room *= 2;
-    if (room > intake->limit)
-        room = (size_t)intake->limit;
-    if (api_intake_reserve(intake, room, err))
-        return err->status;
-    buffer = api_arena_room(intake->request.arena, room);
-    if (!buffer)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
-    if (intake->size > 0)
-        memcpy(buffer, intake->buffer, intake->size);
-    api_arena_room_drop(intake->request.arena, intake->buffer);
-    intake->buffer = buffer;
-    intake->room = room;
-    return PE_OK;
 }
 
 /* ---- errors -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
 #include "api/formats/reader.h"
-#include "api/pipeline/stages.h"
+#include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/routes/handler.h"
 

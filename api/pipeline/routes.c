@@ -4,8 +4,8 @@
 
 #include "api/base/nearest.h"
 #include "api/numbers/text.h"
-#include "api/pipeline/stages.h"
-#include "api/request/query.h"
+#include "api/pipeline/pipeline.h"
+#include "api/request/head.h"
 #include "api/routes/handler.h"
 
 /* Traits of routes.def. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/request/describe.h"
+#include "api/request/parameters.h"
 
 #include <math.h>
 #include <stdarg.h>

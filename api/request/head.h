@@ -2,9 +2,9 @@
 #ifndef API_REQUEST_HEAD_H
 #define API_REQUEST_HEAD_H
 
-/* Header fields and the lists in them. */
+/* The head of a request: its header fields, the lists in them, and the query. */
 
-#include "api/api.h"
+#include "api/request/request.h"
 
 /* The value of a header field, name in any case; NULL: absent. Of several the first. */
 const char *api_head_field(const struct api_head *head, const char *name);
@@ -29,5 +29,14 @@ bool api_type_is_json(const char *media_type);
 
 /* Is a media type ("": none) no statement of what the bytes are? */
 bool api_type_is_open(const char *type);
+
+/* Decodes %41 in place (and '+' as a blank); PE_MALFORMED for %zz and %00. */
+enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err);
+/* Parameters that a query may have: more than twice as many as any route knows. */
+enum { API_QUERY_MAX = 256 };
+
+/* Sets request->query from "a=1&b=2"; text is changed and kept. PE_URI_TOO_LONG for more than
+ * API_QUERY_MAX, before any is stored. */
+enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/request/mistakes.h"
+#include "api/request/parameters.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "api/base/names.h"
 #include "api/base/nearest.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 
 bool api_is_mistake(enum pe_status status)
 {

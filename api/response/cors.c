@@ -5,7 +5,7 @@
 
 #include "api/base/names.h"
 #include "api/memory/arena.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/response/respond.h"
 
 #define ALLOWED                                                                                    \

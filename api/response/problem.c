@@ -6,8 +6,8 @@
 
 #include "api/codings/coding.h"
 #include "api/numbers/text.h"
-#include "api/request/mistakes.h"
-#include "api/request/service.h"
+#include "api/request/parameters.h"
+#include "api/request/request.h"
 #include "api/response/cors.h"
 #include "api/response/respond.h"
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "api/request/bind.h"
-#include "api/request/service.h"
+#include "api/request/parameters.h"
+#include "api/request/request.h"
 
 const struct pe_param api_answer_list[] = {
     {.name = "flat",

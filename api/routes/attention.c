@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/arguments/described.h"
 #include "api/config/config.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 #include "api/routes/attention_asked.h"
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */

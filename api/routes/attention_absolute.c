@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/routes/attention_absolute.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 
 #include <stdio.h>
 #include <string.h>

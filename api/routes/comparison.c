@@ -6,7 +6,7 @@
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/formats/made.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/routes/comparison_report.h"
 
 /* The first ones are the grids of tables whose rows are points; no other takes them. */

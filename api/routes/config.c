@@ -3,7 +3,7 @@
 
 #include "api/arguments/function.h"
 #include "api/config/config.h"
-#include "api/request/mistakes.h"
+#include "api/request/parameters.h"
 #include "api/routes/config_links.h"
 #include "api/routes/config_whole.h"
 #include "api/routes/handler.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/numbers/text.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/routes/query_text.h"
 
 /* A view of the scheme, with what the view cannot do without as in its example. */

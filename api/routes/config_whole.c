@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "api/memory/json_memory.h"
-#include "api/request/describe.h"
+#include "api/memory/json.h"
+#include "api/request/parameters.h"
 #include "api/routes/config_links.h"
 
 /* The layers of a config one kind after the other, and the towers beside its part about text. */

@@ -5,7 +5,7 @@
 #include "api/base/names.h"
 #include "api/config/config.h"
 #include "api/formats/made.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/routes/diagnosis_report.h"
 
 static const struct pe_param params_list[] = {

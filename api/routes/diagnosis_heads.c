@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/base/names.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 
 /* A cache of keys by layer and head. A cell is one head of one layer in one batch row. The first
  * cell is diagnosed, and its explanation held against all the others, which costs little; the first

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request/bind.h"
+#include "api/request/parameters.h"
 
 /* In the order of enum api_engine. */
 static const struct layout {

@@ -4,9 +4,8 @@
 
 /* Handlers: their two phases, the routes that name them, and the headers that they need. */
 
-#include "api/request/bind.h"
-#include "api/request/describe.h"
-#include "api/request/service.h"
+#include "api/request/parameters.h"
+#include "api/request/request.h"
 #include "api/response/etag.h"
 #include "api/response/respond.h"
 #include "api/response/result.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 #include "api/routes/positions_read.h"
 
 /* Ids of tokens, or, where ids are posted, what is wrong with them. */

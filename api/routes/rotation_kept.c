@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/routes/rotation_kept.h"
 #include "api/config/scheme_kept.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "api/config/config.h"
 #include "api/config/scheme_kept.h"
 #include "api/formats/formats.h"
-#include "api/request/mistakes.h"
+#include "api/request/parameters.h"
 #include "api/routes/handler.h"
 #include "api/routes/limits.h"
 #include "api/routes/query_text.h"

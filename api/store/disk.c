@@ -16,7 +16,7 @@
 
 #include "api/base/system.h"
 #include "api/base/wraps.h"
-#include "api/memory/json_parse.h"
+#include "api/memory/json.h"
 #include "api/memory/random.h"
 
 enum { PATH_SIZE = 4096, TEXT_MAX = 4096 };

@@ -13,9 +13,9 @@
 #include "api/base/clock.h"
 #include "api/base/nearest.h"
 #include "api/base/wraps.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 #include "api/numbers/text.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 
 /* Names, their versions and the latest table of each in memory; scans, which bring memory up to
  * what is on disk; and changes, which write to the disk first and to memory then. */

@@ -8,7 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "api/pipeline/intake.h"
+#include "api/pipeline/pipeline.h"
 #include "tests/api/harness.h"
 
 /* The time that is foretold of whole requests beside the time that they take, by the clock of the

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/codings/coding.h"
-#include "api/pipeline/stages.h"
+#include "api/pipeline/pipeline.h"
 #include "api/response/etag.h"
 #include "api/response/respond.h"
 #include "tests/fuzz/fuzz.h"

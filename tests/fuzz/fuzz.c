@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "api/memory/budget.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 
 void fuzz_check(bool holds, const char *condition, const char *file, int line)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pipeline/stages.h"
-#include "api/request/query.h"
+#include "api/pipeline/pipeline.h"
+#include "api/request/head.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool is_utf8(const char *text)

@@ -28,7 +28,7 @@ def run(*arguments, env=None):
 
 @pytest.fixture(scope="module")
 def cgroup(tmp_path_factory):
-    """service/cgroup.c as a library of its own."""
+    """service/machine.c as a library of its own."""
     library = tmp_path_factory.mktemp("cgroup") / "cgroup.so"
     subprocess.run(
         [
@@ -37,7 +37,7 @@ def cgroup(tmp_path_factory):
             "-shared",
             "-fPIC",
             "-I.",
-            "service/cgroup.c",
+            "service/machine.c",
             "-o",
             library,
         ],

@@ -4,7 +4,7 @@
 
 #include "api/formats/reader.h"
 #include "api/memory/budget.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 #include "tests/api/readers.h"
 #include "tests/check_main.h"
 

@@ -3,7 +3,7 @@
 /* The two phases of a handler, asked through a handler of this test: each is called once at most,
  * whatever thread begins, and what was judged before `prepare` is not begun. */
 
-#include "api/pipeline/intake.h"
+#include "api/pipeline/pipeline.h"
 #include "api/routes/handler.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"

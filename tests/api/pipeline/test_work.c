@@ -8,7 +8,7 @@
 
 #include "api/memory/arena.h"
 #include "api/memory/budget.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "api/memory/budget.h"
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 

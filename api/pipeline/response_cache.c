@@ -5,7 +5,7 @@
 
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
-#include "api/pipeline/stages.h"
+#include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
