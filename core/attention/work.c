@@ -86,7 +86,7 @@ static double logit_work(const struct pe_attention_spec *spec)
     work +=
         (spec->softcap > 0 ? CAPPED : 0) + ADDED * ((spec->mask.rank > 0) + (spec->bias.rank > 0));
     if (encoding && pe_bias_is_known(encoding))
-        work += encoding->bias->by_distance ? SCORE : pe_bias_work(spec->scheme, type_of(spec));
+        work += encoding->bias->by_distance ? SCORE : pe_bias_cost(spec->scheme, type_of(spec));
     return work + fused * fused_extra(spec) + products * product_of(spec);
 }
 
@@ -107,21 +107,21 @@ static double packing_work(const struct pe_attention_spec *spec)
     work += SCANNED * (elements_of(&spec->mask) + elements_of(&spec->bias));
     work += PACKED * (elements_of(&spec->pos_key) + elements_of(&spec->pos_query));
     if (pe_attention_disentangles(spec))
-        work += distances * PE_BUCKET_WORK;
+        work += distances * PE_BUCKET_COST;
     if (encoding && encoding->rotary) {
         const struct pe_positions positions = {.step = 1, .count = spec->k.shape[2]};
         work += distances * (double)(spec->positions.batch > 1 ? spec->positions.batch : 1) * 2 *
                 (double)pe_waves_of(scheme)->pairs *
-                pe_rotary_work(scheme, &positions, type_of(spec), true);
+                pe_rotary_cost(scheme, &positions, type_of(spec), true);
     }
     if (encoding && pe_bias_is_known(encoding) && encoding->bias->by_distance)
-        work += distances * (double)spec->q.shape[1] * pe_bias_work(scheme, type_of(spec));
-    if (encoding && pe_bias_is_known(encoding) && encoding->bias->common_work)
-        work += distances * encoding->bias->common_work(scheme, type_of(spec));
+        work += distances * (double)spec->q.shape[1] * pe_bias_cost(scheme, type_of(spec));
+    if (encoding && pe_bias_is_known(encoding) && encoding->bias->common_cost)
+        work += distances * encoding->bias->common_cost(scheme, type_of(spec));
     if (encoding && pe_distances_of(encoding)) {
         const struct pe_positions positions = {.step = 1, .count = spec->k.shape[2]};
         work += distances * (double)encoding->rows->width(scheme) *
-                pe_rows_work(scheme, &positions, type_of(spec));
+                pe_rows_cost(scheme, &positions, type_of(spec));
         work += distances * elements_of(&spec->w_r) * product_of(spec);
     }
     return work;

@@ -8,7 +8,7 @@
 #include "core/base/params.h"
 #include "core/base/spend.h"
 #include "core/base/text.h"
-#include "core/scheme/encoding.h"
+#include "core/scheme/scheme.h"
 #include "posenc/layers.h"
 
 /* The public functions of a reading: its start, its results, and the scheme of the encoding that

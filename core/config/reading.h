@@ -5,7 +5,7 @@
 /* The state of a reading of a config, and the functions that the files of the rules share. */
 
 #include "core/config/tree.h"
-#include "core/scheme/encoding.h"
+#include "core/scheme/scheme.h"
 
 /* A row of model_types.def. */
 struct pe_config_model {

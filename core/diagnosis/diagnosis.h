@@ -8,7 +8,7 @@
  * asks whether the outcome explains another sample too. */
 
 #include "core/base/fail.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "posenc/diagnosis.h"
 
 enum pe_bug {

@@ -6,7 +6,7 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/encodings/parts/heads.h"
+#include "core/scheme/bias.h"
 
 static const struct pe_param params[] = {
     {.name = "heads",
@@ -32,7 +32,7 @@ static const struct pe_param params[] = {
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
 enum { GROUP = 64 };                          /* keys that the kernel takes */
-enum { SLOPE_WORK = 1000, SCALED_WORK = 25 }; /* nanoseconds, about */
+enum { SLOPE_COST = 1000, SCALED_COST = 25 }; /* nanoseconds, about */
 enum { SCALED_MAX = 800 };
 
 struct state {
@@ -112,13 +112,13 @@ static struct period period_of(const struct pe_scheme *scheme)
     return (struct period){.power = power};
 }
 
-static double prepare_work(const struct pe_scheme *scheme)
+static double prepare_cost(const struct pe_scheme *scheme)
 {
     const struct period period = period_of(scheme);
     const size_t heads = pe_heads_count(scheme);
     const size_t exact = period.heads > 0 ? pe_least(heads, 2 * period.heads) : heads;
 
-    return (double)exact * SLOPE_WORK + (double)(heads - exact) * SCALED_WORK;
+    return (double)exact * SLOPE_COST + (double)(heads - exact) * SCALED_COST;
 }
 
 static struct pe_exact slope_exact(const struct pe_scheme *scheme, const struct period *period,
@@ -140,7 +140,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     const struct period period = period_of(scheme);
     const size_t heads = pe_heads_count(scheme);
 
-    if (pe_spend(work, prepare_work(scheme), err))
+    if (pe_spend(work, prepare_cost(scheme), err))
         return err->status;
     state->slopes = pe_memory_take(work, heads, sizeof(*state->slopes), "slopes", err);
     for (size_t head = 0; state->slopes && head < heads; head++) {
@@ -237,7 +237,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
 }
 
 /* As for is_plain, of any slope: so are all but given ones. */
-static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+static double number_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     const struct pe_value *given = pe_param_value(&scheme->params, "slopes");
     bool plain = dtype != PE_F64 && pe_param_number(&scheme->params, "alibi_bias_max") < 90;
@@ -251,7 +251,7 @@ static const struct pe_bias_kind bias = {.heads = pe_heads_count,
                                          .row = row,
                                          .by_distance = true,
                                          .slope = slope,
-                                         .work = number_work,
+                                         .cost = number_cost,
                                          .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_alibi;
@@ -268,6 +268,6 @@ const struct pe_encoding pe_encoding_alibi = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .work = prepare_work,
+    .cost = prepare_cost,
     .close = close_all,
 };

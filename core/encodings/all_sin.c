@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 
 static const struct pe_param params[] = {PE_PARAM_DIM(2, 1 << 20), PE_PARAM_BASE};
 

@@ -5,7 +5,7 @@
 #include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/params.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/exact/angle.h"
 
 enum { ORDER_MSB, ORDER_LSB };
@@ -153,7 +153,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
 }
 
 /* Columns beyond the bits of a position are cleared only. */
-static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     const double dim = (double)pe_sinusoids_dim(scheme);
@@ -165,7 +165,7 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
 }
 
 static const struct pe_rows_kind rows = {
-    .width = pe_sinusoids_dim, .fill = fill, .work = work, .positions_check = positions_check};
+    .width = pe_sinusoids_dim, .fill = fill, .cost = cost, .positions_check = positions_check};
 
 extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {

@@ -88,16 +88,3 @@ enum pe_status pe_params_parse(struct pe_params *params, const char *name, const
         pe_params_free(params);
     return err->status;
 }
-
-enum pe_status pe_scheme_give(struct pe_scheme *scheme, const char *name,
-                              const struct pe_tensor *tensor, struct pe_work *work,
-                              struct pe_error *err)
-{
-    if (scheme->prepared)
-        return pe_fail(err, PE_INVALID, "", "the scheme is prepared; give it tensors before");
-    if (strcmp(name, "weights") == 0)
-        return pe_weights_give(scheme, tensor, work, err);
-    if (strcmp(name, "table") == 0)
-        return pe_learned_give(scheme, tensor, err);
-    return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "an encoding learns no tensor '%.40s'", name);
-}

@@ -63,7 +63,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
-static double prepare_work(const struct pe_scheme *scheme)
+static double prepare_cost(const struct pe_scheme *scheme)
 {
     return pe_geometric_work((size_t)whole(scheme, "position_buckets") / 2);
 }
@@ -74,7 +74,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     const long farthest = whole(scheme, "max_relative_positions") - 1;
     struct state *state = scheme->state;
 
-    if (pe_spend(work, prepare_work(scheme), err))
+    if (pe_spend(work, prepare_cost(scheme), err))
         return err->status;
     state->bounds_count = middle > 1 ? (size_t)(buckets - middle) : 0;
     state->bounds =
@@ -122,6 +122,6 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .work = prepare_work,
+    .cost = prepare_cost,
     .close = close_all,
 };

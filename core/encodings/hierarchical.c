@@ -126,7 +126,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
 }
 
 /* The first rows are the table's own. */
-static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     const double rows = (double)pe_learned_table(scheme)->shape[0];
@@ -134,12 +134,12 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
         positions->start + positions->step * ((double)positions->count - 1); /* of even ones */
 
     if (!positions->values && fmax(positions->start, last) < rows)
-        return pe_learned_copy_work(scheme, dtype);
+        return pe_learned_copy_cost(scheme, dtype);
     return pe_param_number(&scheme->params, "alpha") > LEAST ? 45 : 1200;
 }
 
 static const struct pe_rows_kind rows = {
-    .width = pe_learned_width, .fill = fill, .work = work, .positions_check = pe_learned_positions};
+    .width = pe_learned_width, .fill = fill, .cost = cost, .positions_check = pe_learned_positions};
 static const struct pe_learned_kind learned = {.rows = positions_count};
 
 extern const struct pe_encoding pe_encoding_hierarchical;

@@ -90,7 +90,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
 }
 
 /* Fractions are sums of three doubles. */
-static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     (void)scheme;
@@ -101,7 +101,7 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
                                 : 0.15 + 0.05 * pe_isa()->kernels->slowness;
 }
 
-static const struct pe_rows_kind rows = {.width = width, .fill = fill, .work = work};
+static const struct pe_rows_kind rows = {.width = width, .fill = fill, .cost = cost};
 
 extern const struct pe_encoding pe_encoding_index;
 const struct pe_encoding pe_encoding_index = {

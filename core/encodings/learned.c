@@ -163,7 +163,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
-static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     const double scale = pe_param_number(&scheme->params, "scale");
@@ -172,11 +172,11 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
     (void)positions;
     if (pe_param_number(&scheme->params, "l2norm") != 0)
         return slow ? 3000 : 50;
-    return slow ? 130 : scale != 1 ? 20 : pe_learned_copy_work(scheme, dtype);
+    return slow ? 130 : scale != 1 ? 20 : pe_learned_copy_cost(scheme, dtype);
 }
 
 static const struct pe_rows_kind rows = {
-    .width = pe_learned_width, .fill = fill, .work = work, .positions_check = pe_learned_positions};
+    .width = pe_learned_width, .fill = fill, .cost = cost, .positions_check = pe_learned_positions};
 static const struct pe_learned_kind learned = {.rows = positions_count};
 
 extern const struct pe_encoding pe_encoding_learned;

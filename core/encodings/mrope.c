@@ -218,6 +218,6 @@ const struct pe_encoding pe_encoding_mrope = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .work = pe_rope_work,
+    .cost = pe_rope_cost,
     .close = pe_rotary_close,
 };

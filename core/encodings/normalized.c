@@ -132,7 +132,7 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     (void)scheme, (void)positions, (void)dtype;
@@ -140,7 +140,7 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
 }
 
 static const struct pe_rows_kind rows = {
-    .width = width, .fill = fill, .work = work, .table = &table};
+    .width = width, .fill = fill, .cost = cost, .table = &table};
 
 extern const struct pe_encoding pe_encoding_normalized;
 const struct pe_encoding pe_encoding_normalized = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 
 /* Further columns would turn so slowly that every position within 2^53 has a sine below 2^-10. */
 static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};
@@ -30,7 +30,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 }
 
 /* Powers of 2. */
-static double work(const struct pe_scheme *scheme)
+static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_waves_of(scheme)->pairs * 1000;
 }
@@ -54,6 +54,6 @@ const struct pe_encoding pe_encoding_periodic = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .work = work,
+    .cost = cost,
     .close = pe_waves_close,
 };

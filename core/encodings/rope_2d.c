@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/least.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/scheme/rotary.h"
 #include "core/views/rotary_table.h"
 
@@ -134,8 +134,8 @@ static const struct pe_param view_params[] = {
 };
 
 /* Nanoseconds of a point beside its elements, about, and of one that is copied. */
-#define POINT_WORK 130.0
-#define COPY_WORK  8.0
+#define POINT_COST 130.0
+#define COPY_COST  8.0
 
 struct state {
     struct pe_rotary_view rotary;
@@ -207,8 +207,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         const double size = elements * (double)pe_dtype_info(view->dtype)->size;
         const double made = list->present ? 1 : made_part(view, size);
         cosines_or_sines->element_work =
-            made * (cosines_or_sines->element_work + POINT_WORK / elements) +
-            (1 - made) * (0.1 + COPY_WORK / elements);
+            made * (cosines_or_sines->element_work + POINT_COST / elements) +
+            (1 - made) * (0.1 + COPY_COST / elements);
     }
     return PE_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/encodings/parts/heads.h"
-#include "core/encodings/parts/sinusoids.h"
-#include "core/scheme/waves.h"
+#include "core/encodings/sinusoidal.h"
+#include "core/scheme/bias.h"
+#include "core/scheme/scheme.h"
 
 /* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
 enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };
@@ -230,14 +230,14 @@ static bool is_slow(const struct pe_scheme *scheme)
     return slow;
 }
 
-static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+static double number_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     if (is_slow(scheme))
         return (double)pe_waves_of(scheme)->pairs * 1200;
     return dtype == PE_F64 ? 300 : 60;
 }
 
-static double sum_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+static double sum_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 460 : 45);
 }
@@ -247,8 +247,8 @@ static const struct pe_bias_kind bias = {.heads = pe_heads_count,
                                          .by_distance = true,
                                          .common_size = sizeof(struct sum),
                                          .common_make = sums_make,
-                                         .work = number_work,
-                                         .common_work = sum_work,
+                                         .cost = number_cost,
+                                         .common_cost = sum_cost,
                                          .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_sandwich;

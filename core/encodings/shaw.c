@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/params.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/scheme/bias.h"
 #include "core/scheme/relative.h"
 #include "core/views/table.h"

@@ -3,8 +3,8 @@
 
 #include "core/base/least.h"
 #include "core/base/params.h"
-#include "core/encodings/parts/grid.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/grid.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/views/table.h"
 
 enum { VARIANT_DETR, VARIANT_MAE };
@@ -134,7 +134,7 @@ static struct pe_wide scaled_across(const struct pe_wide *power, const struct pe
 }
 
 /* Frequencies of two axes. */
-static double work(const struct pe_scheme *scheme)
+static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_waves_of(scheme)->pairs * 2 * PE_FREQUENCY_WORK;
 }
@@ -218,17 +218,17 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-static double element_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+static double element_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                            enum pe_dtype dtype)
 {
     const struct pe_grid grid = grid_of(scheme);
 
     (void)positions;
-    return pe_grid_work(&grid, dtype);
+    return pe_grid_cost(&grid, dtype);
 }
 
 static const struct pe_rows_kind rows = {
-    .width = pe_sinusoids_dim, .fill = fill, .work = element_work, .table = &table};
+    .width = pe_sinusoids_dim, .fill = fill, .cost = element_cost, .table = &table};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_2d;
 const struct pe_encoding pe_encoding_sinusoidal_2d = {
@@ -249,6 +249,6 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .work = work,
+    .cost = cost,
     .close = close_all,
 };

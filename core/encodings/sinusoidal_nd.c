@@ -4,8 +4,8 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/params.h"
-#include "core/encodings/parts/grid.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/grid.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/views/table.h"
 
 static const struct pe_param params[] = {
@@ -131,7 +131,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
     if (pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err))
         return err->status;
     const struct pe_grid grid = sized_grid(view);
-    view->outputs[0].element_work = pe_grid_work(&grid, view->dtype);
+    view->outputs[0].element_work = pe_grid_cost(&grid, view->dtype);
     return PE_OK;
 }
 

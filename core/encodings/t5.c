@@ -83,7 +83,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
  * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
-static double prepare_work(const struct pe_scheme *scheme)
+static double prepare_cost(const struct pe_scheme *scheme)
 {
     const size_t parts = side(scheme) - side(scheme) / 2;
 
@@ -95,7 +95,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     const size_t exact = side(scheme) / 2, parts = side(scheme) - exact;
     struct state *state = scheme->state;
 
-    if (pe_spend(work, prepare_work(scheme), err))
+    if (pe_spend(work, prepare_cost(scheme), err))
         return err->status;
     state->bounds = pe_memory_take(work, parts, sizeof(*state->bounds), "buckets", err);
     for (size_t k = 1; state->bounds && k < parts && !pe_work_check(work, err); k++)
@@ -121,7 +121,7 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 static const struct pe_bias_kind bias = {.heads = pe_weights_heads,
                                          .row = pe_weights_row,
                                          .by_distance = true,
-                                         .work = pe_weights_work,
+                                         .cost = pe_weights_cost,
                                          .bucket = bucket,
                                          .buckets_count = buckets,
                                          .infer = pe_bias_infer_heads};
@@ -143,6 +143,6 @@ const struct pe_encoding pe_encoding_t5 = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .work = prepare_work,
+    .cost = prepare_cost,
     .close = close_all,
 };

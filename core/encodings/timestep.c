@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/exact/elementary.h"
 
 /* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/rotary.h"
 
@@ -92,7 +92,7 @@ static struct pe_wide decay(unsigned bits, const void *context, size_t pair)
 }
 
 /* A frequency and a decay for each pair. */
-static double work(const struct pe_scheme *scheme)
+static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_rotary_of(scheme)->waves.pairs * 2500;
 }
@@ -234,7 +234,7 @@ static void scale_all(struct pe_table_scales *out, const struct pe_scheme *schem
 }
 
 /* Beyond e^100 wide numbers take over. */
-static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
+static double scale_cost(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
     enum { LOOKS = 64, QUICK = 650, SLOW = 2000 };
     const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
@@ -249,7 +249,7 @@ static double scale_work(const struct pe_scheme *scheme, const struct pe_positio
 
 static const struct pe_rotary_scale_kind scale = {
 
-    .at = scale_at, .all = scale_all, .reach = scale_reach, .work = scale_work};
+    .at = scale_at, .all = scale_all, .reach = scale_reach, .cost = scale_cost};
 static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_xpos;
@@ -270,6 +270,6 @@ const struct pe_encoding pe_encoding_xpos = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .work = work,
+    .cost = cost,
     .close = close_all,
 };

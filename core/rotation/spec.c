@@ -124,7 +124,7 @@ double pe_rotation_work(const struct pe_rotation_spec *given, enum pe_dtype dtyp
         (!spec.cos && !(spec.scheme && spec.scheme->encoding->rotary)))
         return 0;
     if (!spec.cos)
-        one = pe_rotary_work(spec.scheme, &spec.positions, dtype == PE_F64 ? PE_F64 : PE_F32, true);
+        one = pe_rotary_cost(spec.scheme, &spec.positions, dtype == PE_F64 ? PE_F64 : PE_F32, true);
     pairs = (double)(spec.cos ? spec.cos->shape[1] : pe_waves_of(spec.scheme)->pairs);
     return 2 * one * pairs * (double)spec.positions.count *
            (double)(spec.positions.batch > 1 ? spec.positions.batch : 1);

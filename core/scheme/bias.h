@@ -3,104 +3,125 @@
 #define CORE_SCHEME_BIAS_H
 
 #include "core/exact/correct_rounding.h"
-#include "core/scheme/encoding.h"
+#include "core/scheme/scheme.h"
 
-/* Kind bias: numbers to add to attention's logits, or rows of a learned table that a query and a
- * key share (buckets). */
+/* Kind bias: numbers added to attention logits, or the row ("bucket") of a learned table that each
+ * distance key - query belongs to. */
 
-/* Numbers that all heads have in common at each distance |key - query| of a range: made once, by
- * the first row that needs them. */
+/* Numbers that all heads share at each distance |key - query| of a range, computed once, by the
+ * first row that needs them. */
 struct pe_bias_common;
 
-/* A row of biases asked for: of one head and one query, for keys begin .. begin + count. */
+/* One row of biases: of one head and one query, for keys key_begin .. key_begin + key_count - 1. */
 struct pe_bias_part {
     const struct pe_scheme *scheme;
     size_t head;
-    double query; /* its position, a whole number within +-2^53; a key's is its index */
+    double query; /* its position, a whole number within +-2^53; a key's position is its index */
     size_t key_begin, key_count;
     enum pe_dtype dtype;           /* a floating one */
-    struct pe_bias_common *common; /* of pe_bias_common_new; NULL: every number is made anew */
+    struct pe_bias_common *common; /* of pe_bias_common_new; NULL: `row` computes every number */
 };
 
-/* Nanoseconds that finding a bucket takes, about, and what a table has there. */
-enum { PE_BUCKET_WORK = 12 };
+/* Estimated nanoseconds of finding a bucket and reading the table there. */
+enum { PE_BUCKET_COST = 12 };
 
 struct pe_bias_kind {
-    /* How many heads a scheme has; 0: weights are not given yet. NULL: any number will do. */
+    /* How many heads a scheme has; 0: weights are not given yet. NULL: any number is possible. */
     size_t (*heads)(const struct pe_scheme *scheme);
 
-    /* Writes a row, each number rounded once; whatever the cut of the keys. PE_CANCELLED within
-     * some milliseconds, PE_OUT_OF_MEMORY. Any thread. NULL: no more is known here than buckets. */
+    /* Writes a row, each number rounded once; the bytes do not depend on how the keys are split.
+     * Returns PE_CANCELLED within some milliseconds, or PE_OUT_OF_MEMORY. Any thread. NULL: the
+     * encoding has buckets only. */
     enum pe_status (*row)(const struct pe_bias_part *part, void *out, struct pe_work *work,
                           struct pe_error *err);
     bool by_distance; /* a row depends on key - query alone: one row serves many queries */
 
-    /* The slope of a head (context: the scheme). NULL: there is none. */
+    /* The slope of a head (context: the scheme). NULL: the encoding has no slopes. */
     pe_real *slope;
 
-    /* Bytes that heads have in common at one distance, and the numbers of the distances [first,
-     * end) for rows of a dtype. NULL and 0: heads have nothing in common that takes time. */
+    /* Size of the numbers that heads share at one distance, and how those of the distances [first,
+     * end) are computed for rows of a dtype. 0 and NULL: heads share nothing that takes time. */
     size_t common_size;
     enum pe_status (*common_make)(const struct pe_scheme *scheme, int64_t first, int64_t end,
                                   enum pe_dtype dtype, void *common, struct pe_work *work,
                                   struct pe_error *err);
 
-    /* Nanoseconds, about, that a number takes, and that the numbers in common of one distance take.
-     * `work` is required where `row` is, `common_work` where `common_make` is. */
-    double (*work)(const struct pe_scheme *scheme, enum pe_dtype dtype);
-    double (*common_work)(const struct pe_scheme *scheme, enum pe_dtype dtype);
+    /* Estimated nanoseconds of one number of a row, and of the shared numbers of one distance.
+     * Required with `row` and with `common_make`. */
+    double (*cost)(const struct pe_scheme *scheme, enum pe_dtype dtype);
+    double (*common_cost)(const struct pe_scheme *scheme, enum pe_dtype dtype);
 
-    /* The row of a learned table that a query and a key have, by distance: key - query. NULL: there
-     * is no such table. */
+    /* The bucket of a distance key - query. NULL: there is no learned table. */
     int64_t (*bucket)(const struct pe_scheme *scheme, int64_t distance);
 
-    /* How many rows of vectors queries and keys may meet, the row of a bucket being bucket + half
-     * of them. NULL: no vectors are known for it. */
+    /* How many rows the tables of vectors have (DeBERTa); the row of a bucket is bucket + half of
+     * that. NULL: the encoding has no vectors. */
     size_t (*vectors_count)(const struct pe_scheme *scheme);
 
-    /* How many rows a table of biases has, [buckets, heads], which is given to the scheme: its
-     * state begins with struct pe_weights, and `row` is pe_weights_row. NULL: no biases are given.
-     */
+    /* How many rows the learned table of biases [buckets, heads] has, which is given to the scheme:
+     * its state begins with struct pe_weights, and `row` is pe_weights_row. NULL: there is none. */
     size_t (*buckets_count)(const struct pe_scheme *scheme);
 
-    /* Sets the parameters that the shapes tell, unless they are given. Required where `row` is. */
+    /* Derives parameters that are not given from the shapes. Required with `row`. */
     enum pe_status (*infer)(struct pe_params *params, const struct pe_attention_spec *spec,
                             struct pe_error *err);
 };
 
-/* Are there numbers to add, and not buckets alone? */
+/* True where the encoding has numbers to add, and not buckets alone. */
 static inline bool pe_bias_is_known(const struct pe_encoding *encoding)
 {
     return encoding->bias && encoding->bias->row;
 }
 
+/* Estimated nanoseconds of a number of the view or of attention; of a bucket where there are no
+ * biases. */
+double pe_bias_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
+
+/* ---- heads ---------------------------------------------------------------------------------- */
+
+#define PE_PARAM_HEADS                                                                             \
+    {                                                                                              \
+        .name = "heads", .aliases = "num_heads,n_heads,num_attention_heads,n_head",                \
+        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = "How many heads.",  \
+    }
+
+/* `heads` of the kind; 0 where any number is possible. */
 size_t pe_bias_heads(const struct pe_scheme *scheme);
 
-/* The `infer` of an encoding with a parameter heads. */
+/* The parameter heads: `heads` and `infer` of an encoding that has it. */
+size_t pe_heads_count(const struct pe_scheme *scheme);
 enum pe_status pe_bias_infer_heads(struct pe_params *params, const struct pe_attention_spec *spec,
                                    struct pe_error *err);
 
-/* Nanoseconds of a number that the view or attention asks for: of a bucket where biases lack. */
-double pe_bias_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+/* Checks that each of the named lists, if given, has one number for all heads or one for each.
+ * `lists` ends with NULL. */
+enum pe_status pe_heads_check(const struct pe_scheme *scheme, const char *const *lists,
+                              struct pe_error *err);
 
-/* Numbers in common of the rows whose distances key - query lie in [first, end); *common NULL where
- * the encoding has none, or where they would take more than 8 MiB. They are charged to the work
- * (NULL: to none) when they are made. */
+/* The number of a head in such a list; NAN: the list is absent. */
+double pe_head_number(const struct pe_scheme *scheme, const char *list, size_t head);
+
+/* ---- numbers that heads share ---------------------------------------------------------------- */
+
+/* Shared numbers of rows whose distances key - query lie in [first, end). *common is NULL where the
+ * encoding has none, or where they would take more than 8 MiB. They are charged to the work when
+ * they are computed (NULL: to none). */
 enum pe_status pe_bias_common_new(struct pe_bias_common **common, const struct pe_scheme *scheme,
                                   int64_t first, int64_t end, enum pe_dtype dtype,
                                   struct pe_work *work, struct pe_error *err);
-/* Nanoseconds that making them takes, about; NULL: 0. */
-double pe_bias_common_work(const struct pe_bias_common *common);
-/* Bytes that they take once they are made; NULL: 0. */
+/* Estimated nanoseconds of computing them; NULL: 0. */
+double pe_bias_common_cost(const struct pe_bias_common *common);
+/* Bytes that they take once they are computed; NULL: 0. */
 size_t pe_bias_common_size(const struct pe_bias_common *common);
 void pe_bias_common_free(struct pe_bias_common *common);
 
-/* Of |key - query| = distance, made now if need be; *numbers NULL where the distance is not in the
- * range, or common is NULL. */
+/* The numbers of |key - query| = distance, computed first if need be; *numbers is NULL where the
+ * distance is out of the range, or common is NULL. */
 enum pe_status pe_bias_common_at(struct pe_bias_common *common, int64_t distance,
                                  const void **numbers, struct pe_work *work, struct pe_error *err);
 
-/* ---- learned biases, one for each bucket of distances and each head ------------------------ */
+/* ---- weights: learned biases, one for each bucket and head ------------------------------------
+ */
 
 /* The state of a scheme that is given weights begins with it. */
 struct pe_weights {
@@ -108,10 +129,10 @@ struct pe_weights {
     size_t heads;
 };
 
-/* NULL: the scheme has none, or none are given. */
+/* NULL: the scheme takes no weights, or has none yet. */
 const struct pe_weights *pe_weights_of(const struct pe_scheme *scheme);
 
-/* Does it lack weights that it could be given, so that only buckets are known? */
+/* True for a scheme that takes weights and has none yet, so that only its buckets are known. */
 bool pe_weights_lack(const struct pe_scheme *scheme);
 
 /* Copies [buckets, heads]; see pe_scheme_give. */
@@ -120,9 +141,9 @@ enum pe_status pe_weights_give(struct pe_scheme *scheme, const struct pe_tensor 
 /* The `close` of a state that begins with them and owns nothing more. */
 void pe_weights_close(void *state);
 
-/* `heads`, `row` and `work` of such a bias: the weights themselves, rounded once. */
+/* `heads`, `row` and `cost` of such a bias: the weights themselves, rounded once. */
 size_t pe_weights_heads(const struct pe_scheme *scheme);
-double pe_weights_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+double pe_weights_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
 enum pe_status pe_weights_row(const struct pe_bias_part *part, void *out, struct pe_work *work,
                               struct pe_error *err);
 

@@ -146,7 +146,8 @@ static enum pe_status position_check(const struct pe_scheme *scheme, double rows
                    position);
 }
 
-/* Rows at equal steps are whole if the first two are, and in range if the first and last are. */
+/* Evenly spaced positions are whole if the first two are, and in range if the first and last are.
+ */
 enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err)
 {
@@ -166,7 +167,7 @@ enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
     return position_check(scheme, rows, position_of(positions, count - 1), "parameter:length", err);
 }
 
-double pe_learned_copy_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+double pe_learned_copy_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     return pe_learned_table(scheme)->dtype == dtype ? 0.3 : 5;
 }

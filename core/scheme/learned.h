@@ -5,11 +5,11 @@
 #include "core/exact/correct_rounding.h"
 #include "core/scheme/rows.h"
 
-/* Kind learned: rows out of a table [rows, width] that is given to the scheme, whose state begins
- * with it as a struct pe_tensor: its elements are not the scheme's. */
+/* Kind learned: rows of a table [rows, width] that is given to the scheme. The state begins with it
+ * as a struct pe_tensor; the elements belong to the caller. */
 
 struct pe_learned_kind {
-    /* How many positions have a row, counted from 0, once the table is there. Required. */
+    /* How many positions, counted from 0, have a row, once the table is given. Required. */
     double (*rows)(const struct pe_scheme *scheme);
 };
 
@@ -19,11 +19,11 @@ static inline const struct pe_tensor *pe_learned_table(const struct pe_scheme *s
     return scheme->state;
 }
 
-/* Keeps the table, not its elements; see pe_scheme_give. */
+/* Stores the table without copying its elements; see pe_scheme_give. */
 enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor *table,
                                struct pe_error *err);
 
-/* ---- members of the kinds that encodings of it share ---------------------------------------- */
+/* ---- members that its encodings share -------------------------------------------------------- */
 
 #define PE_PARAMS_LEARNED                                                                          \
     {.name = "table",                                                                              \
@@ -45,26 +45,26 @@ enum pe_status pe_learned_prepare(struct pe_scheme *scheme, struct pe_work *work
                                   struct pe_error *err);
 /* `width` */
 size_t pe_learned_width(const struct pe_scheme *scheme);
-/* `positions_check`: only whole positions from 0 to rows - 1 have a row; another one is refused,
- * never wrapped. */
+/* `positions_check`: positions other than the whole numbers from 0 to rows - 1 are refused. */
 enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err);
 
-/* Nanoseconds that copying an element takes, about. */
-double pe_learned_copy_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+/* Estimated nanoseconds of copying an element. */
+double pe_learned_copy_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
 
 /* ---- reading the table ---------------------------------------------------------------------- */
 
-/* The position of a row that was checked. */
+/* The table row of a position that was checked. */
 size_t pe_learned_position(const struct pe_positions *positions, size_t index);
 
-/* Elements of the table's row, from a column on, in double: exact. */
+/* Elements of a row, from a column on, as doubles: exact. */
 void pe_learned_read(const struct pe_scheme *scheme, size_t row, size_t column, size_t count,
                      double *out);
-/* The whole row, each element rounded once. */
+/* A complete row, each element rounded once. */
 void pe_learned_copy(const struct pe_scheme *scheme, size_t row, enum pe_dtype dtype, void *out);
 
-/* May double-doubles hold products of three such? 0 is none of them: its sign would go. */
+/* True where products of three such numbers fit double-doubles. False for 0, whose sign would be
+ * lost. */
 static inline bool pe_learned_is_moderate(double value)
 {
     const double size = value < 0 ? -value : value;

@@ -17,9 +17,12 @@ int64_t pe_clipped_row(const struct pe_scheme *scheme, int64_t distance)
 {
     const struct pe_clipped *clipped = scheme->encoding->relative->clipped;
     const int64_t most = (int64_t)clipped->clip(scheme);
-    const int64_t turned = clipped->sign(scheme) * distance;
+    const int64_t signed_distance = clipped->sign(scheme) * distance;
 
-    return (turned < -most ? -most : turned > most ? most : turned) + most;
+    return (signed_distance < -most  ? -most
+            : signed_distance > most ? most
+                                     : signed_distance) +
+           most;
 }
 
 enum pe_status pe_relative_infer_clipped(struct pe_params *params,

@@ -8,8 +8,8 @@
 #include "posenc/attention.h"
 
 enum {
-    ROWS = 16,          /* whose coordinates are offset at once */
-    CHECK_PAIRS = 1024, /* between two looks at the work, of pairs that are scaled: about 1 ms */
+    OFFSET_ROWS = 16,   /* rows whose coordinates are offset at once */
+    CHECK_PAIRS = 1024, /* scaled pairs between two checks of the work: about 1 ms */
 };
 
 bool pe_rotary_is_plain(const struct pe_encoding *encoding)
@@ -85,7 +85,7 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
 
     if (axes == 1 ? rotary->axes_count > 1 && !kind->alike : axes != rotary->axes_count)
         return axes_fail(scheme, axes, where, err);
-    /* A whole number and the offset have an exact sum. */
+    /* The sum of a whole number and the offset is exact. */
     for (size_t i = 0; rotary->coordinate_offset != 0 && i < axes * batch * positions->count; i++)
         if (positions->values[i] != floor(positions->values[i]))
             return pe_fail(err, PE_INVALID, where,
@@ -117,19 +117,18 @@ enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struc
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* The columns of the pairs that turn with one coordinate: they are listed unless they are
- * neighbours. */
+/* The columns of the pairs that rotate with one coordinate, listed unless they are adjacent. */
 static struct pe_table axis_table(const struct pe_table *table, const struct pe_rotary_axis *axis,
                                   size_t size)
 {
-    const bool neighbours = axis->pairs[axis->count - 1] - axis->pairs[0] + 1 == axis->count;
-    const size_t offset = neighbours ? axis->pairs[0] * table->pair_step * size : 0;
+    const bool adjacent = axis->pairs[axis->count - 1] - axis->pairs[0] + 1 == axis->count;
+    const size_t offset = adjacent ? axis->pairs[0] * table->pair_step * size : 0;
     struct pe_table part = *table;
 
     part.cos = table->cos ? (char *)table->cos + offset : NULL;
     part.sin = table->sin ? (char *)table->sin + offset : NULL;
     part.cos_count = part.sin_count = axis->count;
-    part.columns = neighbours ? NULL : axis->pairs;
+    part.columns = adjacent ? NULL : axis->pairs;
     return part;
 }
 
@@ -138,9 +137,9 @@ static enum pe_status axis_fill(const struct pe_table *table, const struct pe_ro
                                 size_t count, struct pe_work *work, struct pe_error *err)
 {
     const double offset = rows->is_delta ? 0 : pe_rotary_of(rows->scheme)->coordinate_offset;
-    const size_t most = offset == 0 ? count : ROWS;
+    const size_t most = offset == 0 ? count : OFFSET_ROWS;
     struct pe_table part = axis_table(table, axis, pe_dtype_info(rows->dtype)->size);
-    double moved[ROWS];
+    double moved[OFFSET_ROWS];
 
     for (size_t row = 0, piece; row < count; row += piece) {
         piece = count - row < most ? count - row : most;
@@ -158,7 +157,7 @@ static enum pe_status axis_fill(const struct pe_table *table, const struct pe_ro
     return PE_OK;
 }
 
-/* One pair whose scale depends on where it stands, by the ladder. */
+/* One pair with its scale, correctly rounded. */
 static void scaled_write(const void *context, size_t pair, const struct pe_position *position,
                          void *cos, void *sin)
 {
@@ -175,7 +174,7 @@ static void scaled_write(const void *context, size_t pair, const struct pe_posit
                                &scale, rows->dtype, cos, sin);
 }
 
-/* Those of all pairs, beyond the kernels' reach. */
+/* All pairs, where the scales are outside of the kernels' range. */
 static enum pe_status scaled_exactly(const struct pe_table *table,
                                      const struct pe_rotary_rows *rows, size_t begin, size_t end,
                                      struct pe_work *work, struct pe_error *err)
@@ -213,7 +212,7 @@ static enum pe_status scaled_fill(const struct pe_table *table, const struct pe_
     return scaled_exactly(table, rows, begin, end, work, err);
 }
 
-/* The largest |ln| of a scale at any of the positions. */
+/* The largest |ln scale| at any of the positions. */
 static double scale_reach(const struct pe_scheme *scheme, const struct pe_positions *p)
 {
     const struct pe_rotary_scale_kind *kind = scheme->encoding->rotary->scale;
@@ -230,7 +229,7 @@ static double scale_reach(const struct pe_scheme *scheme, const struct pe_positi
                : fmax(kind->reach(scheme, ends[0], false), kind->reach(scheme, ends[1], false));
 }
 
-double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+double pe_rotary_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                       enum pe_dtype dtype, bool both)
 {
     const struct pe_rotary_scale_kind *scale = scheme->encoding->rotary->scale;
@@ -243,7 +242,7 @@ double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions 
                                      .bound = pe_waves_bound(scheme)};
 
     if (scale && (dtype == PE_F64 || scale_reach(scheme, positions) >= PE_SCALES_REACH))
-        return scale->work(scheme, positions) / (both ? 2 : 1);
+        return scale->cost(scheme, positions) / (both ? 2 : 1);
     return pe_table_work(&use) * (scale ? 1.5 : 1);
 }
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/scheme/rows.h"
 
-#include "core/scheme/waves.h"
 #include "core/tables/bulk.h"
 
-enum { CHECK_ELEMENTS = 2048 }; /* between two looks at the work */
+enum { CHECK_ELEMENTS = 2048 }; /* between two checks of the work */
 
 bool pe_rows_are_free(const struct pe_encoding *encoding)
 {
     return encoding->rows && !encoding->rows->table;
 }
 
-double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+double pe_rows_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                     enum pe_dtype dtype)
 {
     const struct pe_rows_kind *kind = scheme->encoding->rows;
@@ -21,7 +20,7 @@ double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *p
                                      .both = !kind->sines || kind->sines->column_pair,
                                      .bound = pe_waves_bound(scheme)};
 
-    return kind->work ? kind->work(scheme, positions, dtype) : pe_table_work(&use);
+    return kind->cost ? kind->cost(scheme, positions, dtype) : pe_table_work(&use);
 }
 
 enum pe_status pe_rows_each(const struct pe_scheme *scheme, const struct pe_rows_part *part,

@@ -53,14 +53,14 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
     return pe_fail(err, why.status, where, "%s", why.detail);
 }
 
-double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+double pe_cosines_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 6.5 : 0.25) *
                pe_isa()->kernels->slowness +
            60;
 }
 
-double pe_product_work(const struct pe_scheme *scheme)
+double pe_product_cost(const struct pe_scheme *scheme)
 {
     return 0.5 * (double)pe_rows_width(scheme) + 12;
 }

@@ -88,7 +88,7 @@ void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out);
 
 /* Nanoseconds, about: of a sum of the cosines of all pairs that is rounded to a dtype, of one
  * product or distance of two rows. */
-double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
-double pe_product_work(const struct pe_scheme *scheme);
+double pe_cosines_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
+double pe_product_cost(const struct pe_scheme *scheme);
 
 #endif

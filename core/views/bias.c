@@ -28,8 +28,8 @@ enum {
 };
 
 /* Nanoseconds, about: of a byte that is copied, of a slope. */
-#define SLICE_WORK 0.03
-#define SLOPE_WORK 1000
+#define SLICE_COST 0.03
+#define SLOPE_COST 1000
 
 /* Every number that a plane has, in the order of key - query: a row of it is a slice. */
 struct vector {
@@ -144,27 +144,27 @@ static enum pe_status keys_write(const struct pe_view *view, size_t plane, doubl
 }
 
 /* Of one plane. */
-static double vector_work(const struct pe_view *view)
+static double vector_cost(const struct pe_view *view)
 {
-    return (double)vector_count(view) * pe_bias_work(view->scheme, view->dtype);
+    return (double)vector_count(view) * pe_bias_cost(view->scheme, view->dtype);
 }
 
 /* A row is a slice of its plane's vector, or made number by number. */
-static void work_tell(struct pe_view *view)
+static void costs_set(struct pe_view *view)
 {
     const struct state *state = state_of(view);
     const struct pe_bias_kind *kind = view->scheme->encoding->bias;
     struct pe_output *output = &view->outputs[0];
 
-    output->once_work = pe_bias_common_work(state->common);
-    output->element_work = pe_bias_work(view->scheme, view->dtype);
-    if (kind->common_work && !state->common)
-        output->element_work += kind->common_work(view->scheme, view->dtype);
+    output->once_work = pe_bias_common_cost(state->common);
+    output->element_work = pe_bias_cost(view->scheme, view->dtype);
+    if (kind->common_cost && !state->common)
+        output->element_work += kind->common_cost(view->scheme, view->dtype);
     if (!state->vectors)
         return;
-    output->once_work += (double)state->vectors_count * vector_work(view);
+    output->once_work += (double)state->vectors_count * vector_cost(view);
     output->once_parts = state->common ? 1 : state->vectors_count;
-    output->element_work = SLICE_WORK * (double)element_size(view);
+    output->element_work = SLICE_COST * (double)element_size(view);
 }
 
 struct making {
@@ -179,7 +179,7 @@ static enum pe_status vector_make(void *thing, struct pe_work *work, struct pe_e
     const struct pe_queries *q = queries_of(view);
     struct vector *vector = &state_of(view)->vectors[making->plane];
 
-    if (pe_spend(work, vector_work(view), err))
+    if (pe_spend(work, vector_cost(view), err))
         return err->status;
     if (!vector->values)
         vector->values = malloc(vector_count(view) * element_size(view));
@@ -290,12 +290,12 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
         pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, q->queries, q->keys}, err) ||
         common_open(view, err) || (kind->by_distance && vectors_open(view, err)))
         return err->status;
-    work_tell(view);
+    costs_set(view);
     if (!kind->slope)
         return PE_OK;
     if (pe_view_add(view, "slopes", view->dtype, 1, &heads, err))
         return err->status;
-    view->outputs[1].element_work = SLOPE_WORK;
+    view->outputs[1].element_work = SLOPE_COST;
     return PE_OK;
 }
 
@@ -309,7 +309,7 @@ static enum pe_status buckets_open(struct pe_view *view, const struct pe_params 
         pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){q->queries, q->keys}, err) ||
         vectors_open(view, err))
         return err->status;
-    work_tell(view);
+    costs_set(view);
     return PE_OK;
 }
 

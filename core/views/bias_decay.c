@@ -39,10 +39,10 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            err) ||
         pe_view_add(view, "offsets", PE_I64, 1, &o->count, err))
         return err->status;
-    view->outputs[DECAY].once_work = pe_bias_common_work(state->common);
-    view->outputs[DECAY].element_work = pe_bias_work(view->scheme, view->dtype);
-    if (kind->common_work && !state->common)
-        view->outputs[DECAY].element_work += kind->common_work(view->scheme, view->dtype);
+    view->outputs[DECAY].once_work = pe_bias_common_cost(state->common);
+    view->outputs[DECAY].element_work = pe_bias_cost(view->scheme, view->dtype);
+    if (kind->common_cost && !state->common)
+        view->outputs[DECAY].element_work += kind->common_cost(view->scheme, view->dtype);
     return PE_OK;
 }
 

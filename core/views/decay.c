@@ -3,7 +3,7 @@
 
 #include "core/base/least.h"
 #include "core/base/memory.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/sums.h"
 #include "core/views/analysis.h"
 
@@ -15,7 +15,7 @@ enum { DECAY, ENVELOPE, OFFSETS };
 
 enum { SAMPLES = 128 }; /* that are looked at together */
 
-enum { LOOK_WORK = 20 }; /* nanoseconds of a number beside its sum, about */
+enum { LOOK_COST = 20 }; /* nanoseconds of a number beside its sum, about */
 
 static const struct pe_param params[] = {
     PE_PARAMS_OFFSETS,
@@ -104,11 +104,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     for (size_t i = DECAY; i <= ENVELOPE; i++)
         view->outputs[i].element_work =
-            sums ? pe_cosines_work(view->scheme, view->dtype) + LOOK_WORK
-                 : pe_product_work(view->scheme) * (state->normalize ? 3 : 1) + LOOK_WORK;
+            sums ? pe_cosines_cost(view->scheme, view->dtype) + LOOK_COST
+                 : pe_product_cost(view->scheme) * (state->normalize ? 3 : 1) + LOOK_COST;
     if (!sums)
         view->outputs[DECAY].once_work =
-            (double)*count * pe_row_work(view->scheme, &view->positions, PE_F64);
+            (double)*count * pe_row_cost(view->scheme, &view->positions, PE_F64);
     return PE_OK;
 }
 

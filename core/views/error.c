@@ -4,7 +4,7 @@
 
 #include "core/base/isa.h"
 #include "core/base/least.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/fine.h"
 #include "core/views/analysis.h"
 #include "core/views/short.h"
@@ -67,7 +67,7 @@ static struct span span_of(const struct pe_positions *p)
 }
 
 /* Nanoseconds, about. Small angles take more digits: nothing is left of 1 - cos. */
-static void work_tell(struct pe_view *view)
+static void costs_set(struct pe_view *view)
 {
     const struct span span = span_of(&view->positions);
     const struct state *state = state_of(view);
@@ -108,7 +108,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "error", PE_F32, 2, shape, err) ||
         pe_view_add(view, "ulps", PE_F32, 2, shape, err))
         return err->status;
-    work_tell(view);
+    costs_set(view);
     return PE_OK;
 }
 

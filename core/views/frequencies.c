@@ -7,7 +7,7 @@ enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
 
 /* Nanoseconds of a number that double-doubles decide, and of a factor, which wide numbers make of
  * two others or of two float32, about. */
-enum { NEAR_WORK = 120, FACTOR_WORK = 5500, FACTOR_FLOAT32_WORK = 600 };
+enum { NEAR_COST = 120, FACTOR_COST = 5500, FACTOR_FLOAT32_COST = 600 };
 
 enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
@@ -34,12 +34,12 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *params,
     if (pe_view_add(view, "inv_freq", view->dtype, 1, pairs, err) ||
         pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err))
         return err->status;
-    view->outputs[INV_FREQ].element_work = view->outputs[WAVELENGTHS].element_work = NEAR_WORK;
+    view->outputs[INV_FREQ].element_work = view->outputs[WAVELENGTHS].element_work = NEAR_COST;
     if (factor_of(view)) {
         if (pe_view_add(view, "freq_factors", view->dtype, 1, pairs, err))
             return err->status;
         view->outputs[FREQ_FACTORS].element_work =
-            pe_rotary_of(view->scheme)->in_float32 ? FACTOR_FLOAT32_WORK : FACTOR_WORK;
+            pe_rotary_of(view->scheme)->in_float32 ? FACTOR_FLOAT32_COST : FACTOR_COST;
     }
     return axes_of(view) ? pe_view_add(view, "axes", PE_I64, 1, pairs, err) : PE_OK;
 }

@@ -69,7 +69,7 @@ static void output_pool(struct part *part, struct pe_output *output, const struc
     if (pooling == PE_POOL_MEAN && !pe_dtype_is_float(plan->dtype))
         plan->dtype = PE_F32;
     output->dtype = plan->dtype;
-    output->element_work = pe_pool_work(plan, output->element_work);
+    output->element_work = pe_pool_cost(plan, output->element_work);
     output->rows = shape[0] > 0 ? output->rows / shape[0] * plan->rows : output->rows;
     output->row_elements = pe_pool_width(plan);
     shape[0] = plan->rows;

@@ -17,7 +17,7 @@
 enum { CHUNK_SIZE = 128 << 10 };
 
 /* Nanoseconds of a number that is read and counted, about. */
-#define COUNT_WORK 1.5
+#define COUNT_COST 1.5
 
 /* One number a column each. */
 struct columns {
@@ -47,11 +47,11 @@ size_t pe_pool_width(const struct pe_pool_plan *plan)
     return plan->columns * plan->depth;
 }
 
-double pe_pool_work(const struct pe_pool_plan *plan, double element_work)
+double pe_pool_cost(const struct pe_pool_plan *plan, double element_work)
 {
     const double width = (double)pe_pool_width(plan) * (double)plan->rows;
 
-    return ((element_work > 0 ? element_work : 1) + COUNT_WORK) * (double)plan->from_rows *
+    return ((element_work > 0 ? element_work : 1) + COUNT_COST) * (double)plan->from_rows *
            (double)numbers_of(plan) / (width > 0 ? width : 1);
 }
 

@@ -22,7 +22,7 @@ struct pe_pool_plan {
 size_t pe_pool_width(const struct pe_pool_plan *plan);
 
 /* Nanoseconds, about, of a number of the result, when one of the view takes so many. */
-double pe_pool_work(const struct pe_pool_plan *plan, double element_work);
+double pe_pool_cost(const struct pe_pool_plan *plan, double element_work);
 
 /* Writes rows of the result, of all matrices one behind the other, from rows that the view's type
  * fills. Any thread. */

@@ -23,7 +23,7 @@ static const struct pe_rotary_view *state_of(const struct pe_view *view)
 enum { COS, SIN };
 
 enum {
-    FACTOR_WORK = 5500, /* nanoseconds of a factor, about */
+    FACTOR_COST = 5500, /* nanoseconds of a factor, about */
     CHECK_PAIRS = 64,   /* between two looks at the work */
 };
 
@@ -36,11 +36,11 @@ static int table_kind(const struct pe_view *view, size_t output)
 }
 
 /* A half of what is duplicated is copied. */
-static void work_tell(struct pe_view *view)
+static void costs_set(struct pe_view *view)
 {
     const struct pe_rotary_view *state = state_of(view);
     const double one =
-        pe_rotary_work(view->scheme, &view->positions, view->dtype,
+        pe_rotary_cost(view->scheme, &view->positions, view->dtype,
                        state->part == PE_PART_COMPLEX || state->part == PE_PART_JOINED);
 
     for (size_t i = 0; i < view->outputs_count; i++)
@@ -121,7 +121,7 @@ enum pe_status pe_view_rotary_factors(struct pe_view *view, const struct pe_para
         pe_view_add(view, name_of(values, 0, ""), view->dtype, 1, &pe_waves_of(view->scheme)->pairs,
                     err))
         return err->status;
-    view->outputs[0].element_work = FACTOR_WORK;
+    view->outputs[0].element_work = FACTOR_COST;
     return PE_OK;
 }
 
@@ -168,7 +168,7 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
                (state->part != PE_PART_COS &&
                 pe_view_add(view, name_of(values, 1, "sin"), view->dtype, 2, shape, err)))
         return err->status;
-    work_tell(view);
+    costs_set(view);
     return PE_OK;
 }
 

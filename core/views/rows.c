@@ -11,7 +11,7 @@
 #include "core/scheme/rotary.h"
 #include "core/scheme/rows.h"
 
-enum { WIDEN_WORK = 6 }; /* nanoseconds of an element that is made shorter first, about */
+enum { WIDEN_COST = 6 }; /* nanoseconds of an element that is made shorter first, about */
 
 enum { LANES = 8, TILE_ELEMENTS = 1 << 14 };
 
@@ -31,13 +31,13 @@ size_t pe_rows_width(const struct pe_scheme *scheme)
                                     : scheme->encoding->rows->width(scheme);
 }
 
-double pe_row_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+double pe_row_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
-    const double one = scheme->encoding->rotary ? pe_rotary_work(scheme, positions, dtype, true)
-                                                : pe_rows_work(scheme, positions, dtype);
+    const double one = scheme->encoding->rotary ? pe_rotary_cost(scheme, positions, dtype, true)
+                                                : pe_rows_cost(scheme, positions, dtype);
 
-    return (double)pe_rows_width(scheme) * (dtype == PE_F64 ? one : one + WIDEN_WORK);
+    return (double)pe_rows_width(scheme) * (dtype == PE_F64 ? one : one + WIDEN_COST);
 }
 
 enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
@@ -130,7 +130,7 @@ static enum pe_status tile_make(void *thing, struct pe_work *work, struct pe_err
     const size_t begin = ((const struct making *)thing)->tile * rows->tile_rows;
     const size_t count = pe_least(rows->positions->count - begin, rows->tile_rows);
     double *out = rows->values + begin * rows->width;
-    const double one = pe_row_work(rows->scheme, rows->positions, rows->dtype);
+    const double one = pe_row_cost(rows->scheme, rows->positions, rows->dtype);
     const size_t elements = count * rows->width, size = pe_dtype_info(rows->dtype)->size;
 
     if (pe_spend(work, (double)count * one, err))

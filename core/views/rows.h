@@ -2,7 +2,7 @@
 #ifndef CORE_VIEWS_ROWS_H
 #define CORE_VIEWS_ROWS_H
 
-#include "core/scheme/encoding.h"
+#include "core/scheme/scheme.h"
 
 /* Rows of a scheme in doubles, made a tile at a time by the thread that needs it first. A rotary
  * row is what a query or key of pairs (1, 0) becomes: all cosines, then all sines. */
@@ -13,7 +13,7 @@ size_t pe_rows_width(const struct pe_scheme *scheme);
 
 /* Nanoseconds, about, of making a row at such positions in doubles, rounded to the
  * dtype on the way. */
-double pe_row_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+double pe_row_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype);
 
 /* The positions must live as long. `dtype`: numbers are rounded to it on the way; f64: they are

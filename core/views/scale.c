@@ -47,7 +47,7 @@ static enum pe_status scale_open(struct pe_view *view, const struct pe_params *v
         pe_view_add(view, "scale", view->dtype, 2, (size_t[]){view->positions.count, pairs}, err))
         return err->status;
     view->outputs[0].element_work =
-        view->scheme->encoding->rotary->scale->work(view->scheme, &view->positions);
+        view->scheme->encoding->rotary->scale->cost(view->scheme, &view->positions);
     return PE_OK;
 }
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/exact/exact_sum.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/views/analysis.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
@@ -38,7 +38,7 @@ struct state {
 };
 
 /* Blocks and the left side are one pair of waves each, the others take three. */
-static double work_of(const struct pe_view *view, size_t output)
+static double cost_of(const struct pe_view *view, size_t output)
 {
     const struct state *state = view->state;
     const double tiny = 0x1p-760;
@@ -68,7 +68,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "residual", view->dtype, 2, vectors, err))
         return err->status;
     for (size_t i = BLOCKS; i <= RESIDUAL; i++)
-        view->outputs[i].element_work = work_of(view, i);
+        view->outputs[i].element_work = cost_of(view, i);
     return PE_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "core/base/least.h"
 #include "core/base/once.h"
 #include "core/base/spend.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/sums.h"
 #include "core/views/analysis.h"
 
@@ -19,7 +19,7 @@
 
 enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
 
-#define COPY_WORK 0.3 /* nanoseconds of an element, about */
+#define COPY_COST 0.3 /* nanoseconds of an element, about */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
@@ -111,9 +111,9 @@ static enum pe_status distances_open(struct pe_view *view, bool matrix, struct p
     return state->once_there ? PE_OK : pe_no_memory(err, "the products of rows");
 }
 
-static double distances_work(const struct pe_view *view)
+static double distances_cost(const struct pe_view *view)
 {
-    return (double)state_of(view)->apart.count * pe_cosines_work(view->scheme, view->dtype);
+    return (double)state_of(view)->apart.count * pe_cosines_cost(view->scheme, view->dtype);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -135,10 +135,10 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     view->outputs[0].once_work =
         state->by_distance
-            ? distances_work(view)
-            : (double)positions->count * pe_row_work(view->scheme, positions, PE_F64);
+            ? distances_cost(view)
+            : (double)positions->count * pe_row_cost(view->scheme, positions, PE_F64);
     view->outputs[0].element_work =
-        state->by_distance ? COPY_WORK : pe_product_work(view->scheme) * (state->normalize ? 3 : 1);
+        state->by_distance ? COPY_COST : pe_product_cost(view->scheme) * (state->normalize ? 3 : 1);
     return PE_OK;
 }
 
@@ -166,7 +166,7 @@ static enum pe_status products_make(void *thing, struct pe_work *work, struct pe
     const struct pe_cosines cosines =
         pe_cosines_of(pe_waves_of(view->scheme)->frequencies, state->normalize);
 
-    if (pe_spend(work, distances_work(view), err))
+    if (pe_spend(work, distances_cost(view), err))
         return err->status;
     if (!state->products)
         state->products = malloc(state->products_count * size + 1);

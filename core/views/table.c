@@ -10,7 +10,7 @@ enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width
 {
     if (pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err))
         return err->status;
-    view->outputs[0].element_work = pe_rows_work(view->scheme, &view->positions, view->dtype);
+    view->outputs[0].element_work = pe_rows_cost(view->scheme, &view->positions, view->dtype);
     return PE_OK;
 }
 

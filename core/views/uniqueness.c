@@ -5,7 +5,7 @@
 
 #include "core/base/once.h"
 #include "core/base/spend.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/cosines.h"
 #include "core/views/analysis.h"
 
@@ -18,7 +18,7 @@ enum { DISTANCE, NEAREST };
 enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
 
 /* Nanoseconds that a pair takes, about: of an estimated distance, and of one with all digits. */
-enum { SINE_WORK = 42, WIDE_SINE_WORK = 460 };
+enum { SINE_COST = 42, WIDE_SINE_COST = 460 };
 
 static const double as_near = 1 - 0x1p-40;
 
@@ -56,21 +56,21 @@ static bool is_even(const struct pe_view *view)
 }
 
 /* Nanoseconds, about; those of making the rows, where they are compared one by one, come on top. */
-static double search_work(const struct pe_view *view)
+static double search_cost(const struct pe_view *view)
 {
     const struct pe_scheme *scheme = view->scheme;
     const double count = (double)view->positions.count;
 
     if (is_even(view))
-        return (count * SINE_WORK + WIDE_SINE_WORK) * (double)pe_waves_of(scheme)->pairs;
-    return count * count / 2 * pe_product_work(scheme);
+        return (count * SINE_COST + WIDE_SINE_COST) * (double)pe_waves_of(scheme)->pairs;
+    return count * count / 2 * pe_product_cost(scheme);
 }
 
-static double rows_work(const struct pe_view *view)
+static double rows_cost(const struct pe_view *view)
 {
     const enum pe_dtype dtype = state_of(view)->rounded ? view->dtype : PE_F64;
 
-    return (double)view->positions.count * pe_row_work(view->scheme, &view->positions, dtype);
+    return (double)view->positions.count * pe_row_cost(view->scheme, &view->positions, dtype);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -98,7 +98,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "distance", view->dtype, 1, &one, err) ||
         pe_view_add(view, "positions", PE_F64, 1, &two, err))
         return err->status;
-    view->outputs[DISTANCE].once_work = search_work(view) + (is_even(view) ? 0 : rows_work(view));
+    view->outputs[DISTANCE].once_work = search_cost(view) + (is_even(view) ? 0 : rows_cost(view));
     return PE_OK;
 }
 
@@ -193,7 +193,7 @@ static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *e
 {
     const struct making *making = thing;
 
-    if (pe_spend(work, search_work(making->view), err))
+    if (pe_spend(work, search_cost(making->view), err))
         return err->status;
     (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
     return err->status;

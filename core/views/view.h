@@ -5,7 +5,7 @@
 /* Views: tensors that a scheme is asked for. A view is a file here or in core/views/ and a line
  * in core/encodings/views.def; which encodings have it follows from their kinds. */
 
-#include "core/scheme/encoding.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
 #include "core/views/picture.h"
 #include "posenc/views.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/views/analysis.h"
 
 /* Wavelengths beside a context: how often each pair turns in it, and how many never do. All are
@@ -23,7 +23,7 @@ static const struct pe_param params[] = {
 
 /* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
  * ones, of a power or of 2, about. */
-enum { NEAR_WORK = 120, REAL_WORK = 3000, HALVED_WORK = 1000 };
+enum { NEAR_COST = 120, REAL_COST = 3000, HALVED_COST = 1000 };
 
 struct state {
     double context; /* positions */
@@ -61,9 +61,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err) ||
         pe_view_add(view, "turns", view->dtype, 1, pairs, err))
         return err->status;
-    view->outputs[WAVELENGTHS].element_work = NEAR_WORK;
+    view->outputs[WAVELENGTHS].element_work = NEAR_COST;
     view->outputs[TURNS].element_work =
-        pe_waves_of(view->scheme)->meets_axes ? HALVED_WORK : REAL_WORK;
+        pe_waves_of(view->scheme)->meets_axes ? HALVED_COST : REAL_COST;
     view->outputs[WAVELENGTHS].once_work =
         view->outputs[TURNS].element_work * (double)*pairs; /* of the scalars */
     return PE_OK;

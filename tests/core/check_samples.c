@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/bulk.h"
 #include "tests/core/table_fixture.h"
 

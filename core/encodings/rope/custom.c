@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
+#include "core/encodings/rope/rope.h"
 
-#include "core/encodings/rope/type.h"
+/* Given frequencies: one number a pair, as in a stored inv_freq; or the divisors of the plain
+ * frequencies, as in ggml's rope_freqs.weight. */
 
-/* Frequencies that are given: a number a pair, as some code prints or keeps its inv_freq; or what
- * each of the plain frequencies is divided by, as ggml keeps it in rope_freqs.weight. */
-
-/* A slower pair turns by less than the last bit of any angle: it stands still, and says so by 0. */
+/* A slower pair rotates by less than the last bit of any angle; it must be given as 0. */
 #define LEAST 1e-60
 
 static const struct pe_value *list_of(const struct pe_scheme *scheme, const char *name)
@@ -19,24 +17,9 @@ static const struct pe_value *inv_freq_of(const struct pe_scheme *scheme)
     return list_of(scheme, "inv_freq");
 }
 
-static enum pe_status count_check(const struct pe_scheme *scheme, const char *name,
-                                  struct pe_error *err)
-{
-    const struct pe_value *list = list_of(scheme, name);
-    const size_t pairs = pe_waves_of(scheme)->pairs;
-    char where[64];
-
-    if (!list->present || list->list_count == pairs)
-        return PE_OK;
-    snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                   "%s has %zu numbers, one for each of the %zu pairs is needed; rotary_dim says "
-                   "how many elements of a head rotate",
-                   name, list->list_count, pairs);
-}
-
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
+    static const char hint[] = "; rotary_dim says how many elements of a head rotate";
     const struct pe_value *list = inv_freq_of(scheme);
 
     if (list->present == list_of(scheme, "freq_factors")->present)
@@ -44,7 +27,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                        "rope_type custom needs inv_freq, or freq_factors that divide the plain "
                        "frequencies%s",
                        list->present ? ", and not both" : "");
-    if (count_check(scheme, "inv_freq", err) || count_check(scheme, "freq_factors", err))
+    if (pe_rope_list_check(scheme, "inv_freq", hint, err) ||
+        pe_rope_list_check(scheme, "freq_factors", hint, err))
         return err->status;
     for (size_t pair = 0; list->present && pair < list->list_count; pair++)
         if (list->list[pair] != 0 && list->list[pair] < LEAST)
@@ -64,7 +48,7 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
                          : pe_wide_div_double(*power, list_of(context, "freq_factors")->list[pair]);
 }
 
-/* Of factors, the float32 quotient; ggml divides angles instead, whose rounding differs. */
+/* With factors, the float32 quotient. ggml divides angles instead, which rounds differently. */
 static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const struct pe_value *list = inv_freq_of(scheme);

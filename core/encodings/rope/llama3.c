@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/encodings/rope/type.h"
+#include "core/encodings/rope/rope.h"
 
-/* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. Where
- * both borders are one, as in Llama 4 Scout, no wave is between: _compute_llama3_parameters of
+/* Llama 3.1's: low frequencies are divided by the factor, high ones kept, those between blended.
+ * Where both bounds are equal, as in Llama 4 Scout, none is between: _compute_llama3_parameters of
  * huggingface/transformers, tag v5.23.0, src/transformers/modeling_rope_utils.py. */
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -29,9 +29,8 @@ static void share(struct pe_shared *out, unsigned bits, const void *context)
         pe_wide_scale(pe_wide_div(pe_wide_of(bits, length), pe_wide_pi(bits)), -1);
 }
 
-/* s = (O / wavelength - low) / (high - low), which is 0 at the longest blended wave and 1 at the
- * shortest; outside, one of the ends. The result is continuous in s, so a wave on the border needs
- * no more digits than any other. */
+/* s = (O / wavelength - low) / (high - low), clamped to [0, 1]. The result is continuous in s, so
+ * that a frequency on a bound needs no more digits than any other. */
 static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
                              const void *context, size_t pair)
 {
@@ -40,7 +39,7 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
     const struct pe_wide slow = pe_wide_div_double(*power, pe_rope_param(context, "factor"));
     const struct pe_wide turns = pe_wide_mul(*power, shared->number[LENGTH]);
     const struct pe_wide span = pe_wide_sub_double(pe_wide_of(192, high), low);
-    /* Over 0 an infinity, whose sign tells the side. */
+    /* A span of 0 gives an infinity with the right sign. */
     const struct pe_wide s = pe_wide_div(pe_wide_sub_double(turns, low), span);
 
     (void)pair;
@@ -51,7 +50,7 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
     return pe_wide_add(slow, pe_wide_mul(s, pe_wide_sub(*power, slow)));
 }
 
-/* A number over a tensor is its reciprocal times the number. */
+/* torch divides a number by a tensor as the reciprocal times the number. */
 static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double low = pe_rope_param(scheme, "low_freq_factor");
@@ -77,7 +76,7 @@ const struct pe_rope_type pe_rope_type_llama3 = {
     .check = check,
     .share = share,
     .scaled = scaled,
-    .work = 1300,
+    .cost = 1300,
     .float32 = float32,
     .suspect = "low_freq_factor=1 high_freq_factor=4",
 };

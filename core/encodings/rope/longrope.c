@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 
-#include "core/encodings/rope/type.h"
+#include "core/encodings/rope/rope.h"
 
-/* LongRoPE: each pair has a divisor of its own, one list up to the original length and one beyond;
- * Ding et al. 2024, arXiv:2402.13753, and transformers' _compute_longrope_parameters. */
+/* LongRoPE: a divisor for each pair, from one list up to the original length and from another
+ * beyond it; Ding et al. 2024, arXiv:2402.13753, and transformers' _compute_longrope_parameters. */
 
-/* Up to the original length by one list; a longer sequence by the other, however long. */
+/* The short list is intended up to the original length, the long one for any length beyond. */
 static double length(const struct pe_scheme *scheme)
 {
     const double original = pe_rope_original(scheme);
@@ -18,30 +17,6 @@ static double length(const struct pe_scheme *scheme)
 static const struct pe_value *divisors_of(const struct pe_scheme *scheme)
 {
     return pe_param_value(&scheme->params, isinf(length(scheme)) ? "long_factor" : "short_factor");
-}
-
-/* f = factor if given, else M / O. */
-static struct pe_wide factor_of(unsigned bits, const struct pe_scheme *scheme)
-{
-    const double given = pe_rope_param(scheme, "factor");
-    const double most = pe_rope_param(scheme, "max_position_embeddings");
-
-    return isnan(given) ? pe_wide_div_double(pe_wide_of(bits, most), pe_rope_original(scheme))
-                        : pe_wide_of(bits, given);
-}
-
-static enum pe_status list_check(const struct pe_scheme *scheme, const char *name,
-                                 struct pe_error *err)
-{
-    const struct pe_value *list = pe_param_value(&scheme->params, name);
-    char where[64];
-
-    if (list->list_count == pe_waves_of(scheme)->pairs)
-        return PE_OK;
-    snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                   "%s has %zu numbers, one for each of the %zu pairs is needed", name,
-                   list->list_count, pe_waves_of(scheme)->pairs);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -67,8 +42,9 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
             "factor %g was used; max over original length is %g, which older versions of "
             "transformers take instead",
             factor, most / original);
-    return list_check(scheme, "short_factor", err) ? err->status
-                                                   : list_check(scheme, "long_factor", err);
+    return pe_rope_list_check(scheme, "short_factor", "", err)
+               ? err->status
+               : pe_rope_list_check(scheme, "long_factor", "", err);
 }
 
 static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
@@ -81,7 +57,7 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
 /* 1 if f <= 1 else sqrt(1 + ln f / ln O) */
 static struct pe_wide attention_factor(unsigned bits, const void *context, size_t index)
 {
-    const struct pe_wide factor = factor_of(bits, context);
+    const struct pe_wide factor = pe_rope_factor(bits, context);
     const struct pe_wide original = pe_wide_of(bits, pe_rope_original(context));
 
     (void)index;

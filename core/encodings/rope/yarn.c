@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/encodings/rope/type.h"
+#include "core/encodings/rope/rope.h"
 #include "core/exact/correct_rounding.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
-
-/* The factor; absent, max_position_embeddings over the original length, as a real number. */
-static struct pe_wide factor_of(unsigned bits, const struct pe_scheme *scheme)
-{
-    const double factor = pe_rope_param(scheme, "factor");
-    const double most = pe_rope_param(scheme, "max_position_embeddings");
-
-    return isnan(factor) ? pe_wide_div_double(pe_wide_of(bits, most), pe_rope_original(scheme))
-                         : pe_wide_of(bits, factor);
-}
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
@@ -28,16 +18,14 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     if (pe_rope_param(scheme, "beta_fast") < pe_rope_param(scheme, "beta_slow"))
         pe_scheme_warn(scheme, "beta_fast %g is below beta_slow %g: the ramp is turned around",
                        pe_rope_param(scheme, "beta_fast"), pe_rope_param(scheme, "beta_slow"));
-    if (pe_rope_param(scheme, "factor") < 1)
-        pe_scheme_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
-                       pe_rope_param(scheme, "factor"));
+    pe_rope_factor_warn(scheme, "positions are stretched, not interpolated");
     return PE_OK;
 }
 
 enum { RATE, LOW, SPAN };
 
-/* The pair, as a real number, that turns `rotations` times within the original length:
- * rotary_dim * ln(O / (2 pi rotations)) / (2 ln base). */
+/* The index, as a real number, of the pair that makes `rotations` full turns within the original
+ * length: rotary_dim * ln(O / (2 pi rotations)) / (2 ln base). */
 static struct pe_wide pair_of(const struct pe_wide *rate, const struct pe_scheme *scheme,
                               double rotations)
 {
@@ -49,17 +37,17 @@ static struct pe_wide pair_of(const struct pe_wide *rate, const struct pe_scheme
                        *rate);
 }
 
-/* Where the ramp begins, and how long it is: whole pairs unless truncate=false. */
+/* The start and the length of the ramp, rounded to whole pairs unless truncate=false. */
 static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const bool whole = pe_rope_param(context, "truncate") != 0;
+    const bool truncate = pe_rope_param(context, "truncate") != 0;
     const size_t last = pe_rotary_of(context)->rotary_dim - 1;
     struct pe_wide low, high;
 
     pe_rope_share(out, bits, context);
     low = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_fast"));
     high = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_slow"));
-    if (whole) {
+    if (truncate) {
         low = pe_wide_floor(low);
         high = pe_wide_ceil(high);
     }
@@ -67,7 +55,7 @@ static void share(struct pe_shared *out, unsigned bits, const void *context)
         low = pe_wide_of_uint(bits, 0);
     if (pe_wide_compare_double(high, (double)last) > 0)
         high = pe_wide_of_uint(bits, last);
-    if (pe_wide_compare(low, high) == 0) /* a thousandth more */
+    if (pe_wide_compare(low, high) == 0) /* as transformers does against division by 0 */
         high = pe_wide_add(high, pe_wide_div_uint(pe_wide_of_uint(bits, 1), 1000));
     out->number[LOW] = low;
     out->number[SPAN] = pe_wide_sub(high, low);
@@ -89,18 +77,19 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
                              const void *context, size_t pair)
 {
     const struct pe_wide ramp = ramp_of(shared, pair);
-    const struct pe_wide kept = pe_wide_sub(pe_wide_of_uint(64, 1), ramp);
+    const struct pe_wide unscaled = pe_wide_sub(pe_wide_of_uint(64, 1), ramp);
 
     if (pe_wide_sign(ramp) == 0)
         return *power;
-    const struct pe_wide slow = pe_wide_div(*power, factor_of(pe_wide_precision(power), context));
-    return pe_wide_add(pe_wide_mul(*power, kept), pe_wide_mul(slow, ramp));
+    const struct pe_wide slow =
+        pe_wide_div(*power, pe_rope_factor(pe_wide_precision(power), context));
+    return pe_wide_add(pe_wide_mul(*power, unscaled), pe_wide_mul(slow, ramp));
 }
 
-/* g(f, m) = 1 if f <= 1 else m ln(f) / 10 + 1; m and the tenth are the real numbers as written. */
+/* g(f, m) = 1 if f <= 1 else m ln(f) / 10 + 1, in real numbers: a tenth, not the double 0.1. */
 static struct pe_wide magnitude_of(unsigned bits, const struct pe_scheme *scheme, double scale)
 {
-    const struct pe_wide factor = factor_of(bits, scheme);
+    const struct pe_wide factor = pe_rope_factor(bits, scheme);
 
     if (pe_wide_compare_double(factor, 1) <= 0)
         return pe_wide_of_uint(bits, 1);
@@ -172,9 +161,9 @@ static float float32(const struct pe_scheme *scheme, size_t pair)
         high += 0.001;
     const float power = pe_rope_float32_power(scheme, base, pair);
     const float ramp = ((float)pair - (float)low) / (float)(high - low);
-    const float kept = 1 - fminf(fmaxf(ramp, 0), 1);
+    const float unscaled = 1 - fminf(fmaxf(ramp, 0), 1);
     const float slow = 1 / ((float)factor * power), fast = 1 / power;
-    return slow * (1 - kept) + fast * kept;
+    return slow * (1 - unscaled) + fast * unscaled;
 }
 
 extern const struct pe_rope_type pe_rope_type_yarn;
@@ -183,7 +172,7 @@ const struct pe_rope_type pe_rope_type_yarn = {
     .optional = "factor,original_max_position_embeddings,beta_fast,beta_slow,mscale,mscale_all_dim,"
                 "truncate,attention_factor",
     .check = check,
-    .work = 1300,
+    .cost = 1300,
     .share = share,
     .scaled = scaled,
     .float32 = float32,

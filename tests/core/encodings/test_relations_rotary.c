@@ -2,7 +2,7 @@
 #include "tests/check_main.h"
 #include "tests/core/relations_fixture.h"
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
 
 /* Relations that hold of rotations, over random parameters. The comments are the relations. */

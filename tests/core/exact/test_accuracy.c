@@ -3,7 +3,7 @@
 /* Tables against MPFR at 320 bits, computed by other operations than the library's, at random
  * positions; the hard ones are in test_hard_positions.c. */
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/bulk.h"
 #include "tests/check_main.h"
 #include "tests/core/table_fixture.h"

@@ -5,7 +5,7 @@
  * Tables have theirs in test_table_bounds.c, logarithm and exponential in test_elementary.c. */
 
 #include "core/exact/angle.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
 #include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"

@@ -17,7 +17,7 @@
 #include <mpfr.h>
 
 #include "core/exact/correct_rounding.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/sums.h"
 #include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"

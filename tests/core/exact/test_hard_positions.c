@@ -10,7 +10,7 @@
  */
 
 #include "core/base/isa.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"

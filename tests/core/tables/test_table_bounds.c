@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/isa.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/bulk.h"
 #include "core/tables/fine.h"
 #include "core/tables/listed.h"

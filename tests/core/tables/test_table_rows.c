@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/bulk.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/sums.h"
 #include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"

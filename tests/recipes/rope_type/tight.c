@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/rope/type.h"
+#include "core/encodings/rope/rope.h"
 
 /* Positions are stretched by the factor, where `linear` interpolates them. */
 static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/parts/grid.h"
+#include "core/encodings/grid.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
 #include "core/base/wraps.h"
-#include "core/encodings/parts/sinusoids.h"
+#include "core/encodings/sinusoidal.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 
@@ -100,7 +100,7 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
 }
 
 PE_WRAPS("counts down past 0")
-double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype)
+double pe_grid_cost(const struct pe_grid *grid, enum pe_dtype dtype)
 {
     enum { GROUP_ELEMENTS = 1 << 15 };
     const double rows = fmax(GROUP_ELEMENTS / (double)grid->dim, 1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ENCODINGS_PARTS_GRID_H
-#define CORE_ENCODINGS_PARTS_GRID_H
+#ifndef CORE_ENCODINGS_GRID_H
+#define CORE_ENCODINGS_GRID_H
 
-#include "core/scheme/encoding.h"
-#include "core/tables/frequencies.h"
+#include "core/scheme/scheme.h"
 #include "posenc/work.h"
 
 enum { PE_GRID_AXES_MAX = 3 };
@@ -20,7 +19,7 @@ struct pe_grid {
     unsigned axes_count;
     struct pe_grid_axis axes[PE_GRID_AXES_MAX];
     double start; /* the first coordinate of every axis */
-    int layout;   /* enum of core/encodings/parts/sinusoids.h */
+    int layout;   /* enum of core/encodings/sinusoidal.h */
     size_t dim;   /* elements of a row */
 };
 
@@ -31,7 +30,7 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
 
 /* Nanoseconds of an element, about, of a grid whose axes have their sizes: a coordinate is computed
  * once for each group of rows that are filled together. */
-double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype);
+double pe_grid_cost(const struct pe_grid *grid, enum pe_dtype dtype);
 
 /* The columns of one axis at listed positions. */
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ENCODINGS_PARTS_SINUSOIDS_H
-#define CORE_ENCODINGS_PARTS_SINUSOIDS_H
+#ifndef CORE_ENCODINGS_SINUSOIDAL_H
+#define CORE_ENCODINGS_SINUSOIDAL_H
 
 /* Parameters, frequencies and columns of encodings that are made of sines and cosines. Their states
  * begin with struct pe_waves. */
 
 #include "core/scheme/rows.h"
-#include "core/scheme/waves.h"
+#include "core/scheme/scheme.h"
 #include "core/tables/bulk.h"
 
 #define PE_PARAM_DIM(least, most)                                                                  \
