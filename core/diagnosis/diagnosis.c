@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/diagnosis.h"
-#include "core/base/fail.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/base/text.h"
+#include "core/scheme/rows.h"
 
 static const struct pe_bug_info infos[] = {
 #define BUG(name, code, explanation, fix) {code, explanation, fix},
@@ -16,10 +15,11 @@ const struct pe_bug_info *pe_bug_info(enum pe_bug bug)
     return bug == PE_BUG_NONE ? NULL : &infos[bug - 1];
 }
 
-/* ---- the work ------------------------------------------------------------------------------- */
+/* ---- trials ---------------------------------------------------------------------------------- */
 
-struct inquiry {
-    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+/* All suspects beside all samples. */
+struct search {
+    struct pe_job job; /* first: a pointer to it points to the struct */
     struct pe_diagnosis *diagnosis;
     struct pe_sample *samples;
     size_t samples_count;
@@ -30,54 +30,54 @@ struct inquiry {
 
 static void scheme_run(struct pe_job *job, size_t block)
 {
-    struct inquiry *inquiry = (struct inquiry *)job;
+    struct search *search = (struct search *)job;
     struct pe_error err = {0};
 
-    if (pe_scheme_prepare(inquiry->diagnosis->schemes[block], inquiry->work, &err))
-        inquiry->failed = true;
+    if (pe_scheme_prepare(search->diagnosis->schemes[block], search->work, &err))
+        search->failed = true;
 }
 
 static void suspect_run(struct pe_job *job, size_t block)
 {
-    struct inquiry *inquiry = (struct inquiry *)job;
-    const struct pe_suspect *suspect = &inquiry->diagnosis->suspects[block];
-    const size_t pairs = inquiry->samples->pairs;
+    struct search *search = (struct search *)job;
+    const struct pe_suspect *suspect = &search->diagnosis->suspects[block];
+    const size_t pairs = search->samples->pairs;
     struct pe_error err = {0};
-    double *room = pe_memory_take(inquiry->work, pairs, sizeof(*room), "residuals", &err);
+    double *buffer = pe_memory_take(search->work, pairs, sizeof(*buffer), "residuals", &err);
 
-    for (size_t i = 0; room && i < inquiry->samples_count; i++) {
-        const struct pe_sample *sample = &inquiry->samples[i];
-        struct pe_trial *trial = &inquiry->trials[block * inquiry->samples_count + i];
+    for (size_t i = 0; buffer && i < search->samples_count; i++) {
+        const struct pe_sample *sample = &search->samples[i];
+        struct pe_trial *trial = &search->trials[block * search->samples_count + i];
         *trial = (struct pe_trial){.suspect = suspect, .sample = sample};
-        pe_residuals_measure(trial, room);
+        pe_residuals_measure(trial, buffer);
         if (sample->unexpected && trial->bug == PE_BUG_NONE)
             trial->bug = sample->absolute ? PE_BUG_COLUMNS_SWAPPED : PE_BUG_LAYOUT_SWAPPED;
     }
-    if (!room)
-        inquiry->failed = true;
-    pe_memory_give(inquiry->work, room, pairs, sizeof(*room));
+    if (!buffer)
+        search->failed = true;
+    pe_memory_give(search->work, buffer, pairs, sizeof(*buffer));
 }
 
-static size_t trials_count(const struct inquiry *inquiry)
+static size_t trials_count(const struct search *search)
 {
-    return inquiry->samples_count * inquiry->diagnosis->suspects_count;
+    return search->samples_count * search->diagnosis->suspects_count;
 }
 
-static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool, struct pe_error *err)
+static bool search_run(struct search *search, struct pe_pool *pool, struct pe_error *err)
 {
-    const struct pe_diagnosis *diagnosis = inquiry->diagnosis;
+    const struct pe_diagnosis *diagnosis = search->diagnosis;
 
-    inquiry->job = (struct pe_job){
-        .run = scheme_run, .blocks = diagnosis->schemes_count, .work = inquiry->work};
-    if (!pe_pool_run(pool, &inquiry->job) || inquiry->failed)
+    search->job = (struct pe_job){
+        .run = scheme_run, .blocks = diagnosis->schemes_count, .work = search->work};
+    if (!pe_pool_run(pool, &search->job) || search->failed)
         return false;
-    inquiry->trials = pe_memory_take(inquiry->work, trials_count(inquiry), sizeof(*inquiry->trials),
-                                     "a diagnosis", err);
-    if (!inquiry->trials)
+    search->trials = pe_memory_take(search->work, trials_count(search), sizeof(*search->trials),
+                                    "a diagnosis", err);
+    if (!search->trials)
         return false;
-    inquiry->job = (struct pe_job){
-        .run = suspect_run, .blocks = diagnosis->suspects_count, .work = inquiry->work};
-    return pe_pool_run(pool, &inquiry->job) && !inquiry->failed;
+    search->job = (struct pe_job){
+        .run = suspect_run, .blocks = diagnosis->suspects_count, .work = search->work};
+    return pe_pool_run(pool, &search->job) && !search->failed;
 }
 
 static const struct pe_sample *sample_given(const struct pe_sample *samples, size_t index)
@@ -107,21 +107,21 @@ static enum pe_status sample_check(const struct pe_sample *sample, const struct 
     return PE_OK;
 }
 
-/* Copies of the samples, which lie as far apart as their user's struct is long. */
-static enum pe_status samples_read(struct inquiry *inquiry, const struct pe_sample *samples,
+/* Copies the samples, whose stride is the size of the caller's struct. */
+static enum pe_status samples_read(struct search *search, const struct pe_sample *samples,
                                    size_t count, struct pe_error *err)
 {
     if (count == 0)
         return pe_fail(err, PE_INVALID, "", "a diagnosis needs one sample at least");
-    inquiry->samples =
-        pe_memory_take(inquiry->work, count, sizeof(*inquiry->samples), "the samples", err);
-    if (!inquiry->samples)
+    search->samples =
+        pe_memory_take(search->work, count, sizeof(*search->samples), "the samples", err);
+    if (!search->samples)
         return err->status;
-    inquiry->samples_count = count;
+    search->samples_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct pe_sample *given = sample_given(samples, i);
-        if (pe_struct_read(&inquiry->samples[i], sizeof(*samples), given, err) ||
-            sample_check(&inquiry->samples[i], inquiry->samples, err))
+        if (pe_struct_read(&search->samples[i], sizeof(*samples), given, err) ||
+            sample_check(&search->samples[i], search->samples, err))
             return err->status;
         if (given->size != samples->size)
             return pe_fail(err, PE_INVALID, "", "samples of one list have one size");
@@ -137,15 +137,15 @@ static enum pe_status expected_check(const struct pe_scheme *expected, struct pe
     return PE_OK;
 }
 
-/* The part of each trial that its user sees. */
-static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *inquiry,
+/* The public part of each trial. */
+static void findings_fill(struct pe_diagnosis *diagnosis, const struct search *search,
                           const struct pe_sample *samples)
 {
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
         const struct pe_trial *trial = &diagnosis->trials[i];
         diagnosis->findings[i] = (struct pe_finding){
             .scheme = trial->suspect->scheme,
-            .sample = sample_given(samples, (size_t)(trial->sample - inquiry->samples)),
+            .sample = sample_given(samples, (size_t)(trial->sample - search->samples)),
             .bug = pe_bug_info(trial->bug),
             .fits = trial->fits,
             .max_abs = trial->max_abs,
@@ -155,8 +155,7 @@ static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *
     }
 }
 
-/* Nanoseconds, about: the schemes that are tried are made for each pair, and their values for each
- * element. */
+/* Schemes cost time for each pair, predictions for each element. */
 double pe_diagnosis_work(size_t rows, size_t pairs)
 {
     enum { PAIR = 400000, ELEMENT = 20000 };
@@ -169,33 +168,33 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
                            struct pe_work *work, struct pe_error *err)
 {
     struct pe_diagnosis *diagnosis;
-    struct inquiry inquiry = {.work = work};
+    struct search search = {.work = work};
 
     *out = NULL;
-    diagnosis = inquiry.diagnosis = pe_memory_take(work, 1, sizeof(*diagnosis), "a diagnosis", err);
+    diagnosis = search.diagnosis = pe_memory_take(work, 1, sizeof(*diagnosis), "a diagnosis", err);
     if (!diagnosis)
         return err->status;
     diagnosis->work = work;
-    if (samples_read(&inquiry, samples, count, err) || expected_check(expected, err) ||
-        pe_spend(work, pe_diagnosis_work(inquiry.samples->rows, inquiry.samples->pairs), err)) {
-        pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
+    if (samples_read(&search, samples, count, err) || expected_check(expected, err) ||
+        pe_spend(work, pe_diagnosis_work(search.samples->rows, search.samples->pairs), err)) {
+        pe_memory_give(work, search.samples, count, sizeof(*search.samples));
         pe_diagnosis_free(diagnosis);
         return err->status;
     }
-    pe_suspects_list(diagnosis, expected, inquiry.samples, count, err);
-    if (!err->status && inquiry_run(&inquiry, pool, err)) {
-        pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
-                        expected != NULL);
+    pe_suspects_list(diagnosis, expected, search.samples, count, err);
+    if (!err->status && search_run(&search, pool, err)) {
+        pe_trials_select(diagnosis, search.trials, diagnosis->suspects_count * count,
+                         expected != NULL);
     } else {
         if (!err->status && !pe_work_check(work, err))
             pe_no_memory(err, "a diagnosis");
     }
-    if (!err->status && !pe_whole_look(diagnosis, pool, err)) {
-        findings_tell(diagnosis, &inquiry, samples);
+    if (!err->status && !pe_all_rows_check(diagnosis, pool, err)) {
+        findings_fill(diagnosis, &search, samples);
         *out = diagnosis;
     }
-    pe_memory_give(work, inquiry.trials, trials_count(&inquiry), sizeof(*inquiry.trials));
-    pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
+    pe_memory_give(work, search.trials, trials_count(&search), sizeof(*search.trials));
+    pe_memory_give(work, search.samples, count, sizeof(*search.samples));
     if (!*out)
         pe_diagnosis_free(diagnosis);
     return err->status;
@@ -210,7 +209,161 @@ void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
     pe_memory_give(diagnosis->work, diagnosis, 1, sizeof(*diagnosis));
 }
 
-/* ---- the public face ------------------------------------------------------------------------- */
+/* ---- expected schemes -------------------------------------------------------------------------
+ */
+
+bool pe_diagnosis_takes(const struct pe_scheme *scheme)
+{
+    const struct pe_encoding *encoding = scheme->encoding;
+    const struct pe_waves *waves = pe_waves_of(scheme);
+
+    if (!waves || !waves->frequencies)
+        return false;
+    if (encoding->rotary)
+        return true;
+    return pe_rows_are_free(encoding) && encoding->rows->sines &&
+           encoding->rows->sines->column_pair &&
+           (encoding->rows->width(scheme) + 1) / 2 - waves->pairs <= 1;
+}
+
+/* In the row of position 0 sines are 0 and cosines 1. */
+const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work)
+{
+    static const char *const layouts[] = {
+        "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
+    const struct pe_encoding *encoding = scheme->encoding;
+    const struct pe_positions zero = {.count = 1};
+    const struct pe_rows_part part = {&zero, 0, 1, PE_F64};
+    const char *layout = NULL;
+    struct pe_error err = {0};
+    double *row;
+
+    if (encoding->rotary || !pe_diagnosis_takes(scheme))
+        return NULL;
+    const size_t width = encoding->rows->width(scheme);
+    row = pe_memory_take(work, width, sizeof(*row), "a row", &err);
+    if (row && !encoding->rows->fill(scheme, &part, row, work, &err))
+        layout = layouts[(row[0] != 0 ? 2 : 0) +
+                         (encoding->rows->sines->column_pair(scheme, 1) != 0 ? 1 : 0)];
+    pe_memory_give(work, row, width, sizeof(*row));
+    return layout;
+}
+
+/* ---- another sample -------------------------------------------------------------------------- */
+
+/* The rms of noise may be so many times as large or as small as the diagnosis's. */
+#define NOISE_ALIKE 4.0
+
+/* Nanoseconds of predicting a value and measuring its error. */
+#define ELEMENT_WORK 70.0
+
+static enum pe_status held_check(const struct pe_diagnosis *diagnosis,
+                                 const struct pe_sample *sample, struct pe_error *err)
+{
+    const size_t pairs = diagnosis->trials_count > 0 ? diagnosis->findings[0].sample->pairs : 0;
+
+    if (sample->pairs != pairs)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "", "a sample of %zu pairs is held against %zu",
+                       sample->pairs, pairs);
+    if (!pe_dtype_is_float(sample->dtype) || !pe_dtype_is_float(sample->precision))
+        return pe_fail(err, PE_UNSUPPORTED, "",
+                       "dtype and precision of a sample are f64, f32, f16 or bf16");
+    if (sample->rows == 0 || sample->frequencies || !sample->positions ||
+        (!sample->cos && !sample->sin))
+        return pe_fail(err, PE_MISSING, "",
+                       "a sample that is held has rows with positions and cos, sin or both");
+    return PE_OK;
+}
+
+/* Measures a suspect on the sample; `buffer` is [pairs]. False: it fits in no stage. */
+static bool is_explained(const struct pe_suspect *suspect, const struct pe_sample *sample,
+                         double *buffer, struct pe_trial *trial, struct pe_fit *fit)
+{
+    *trial = (struct pe_trial){.suspect = suspect, .sample = sample};
+    pe_residuals_measure(trial, buffer);
+    return pe_trial_explains(trial, fit);
+}
+
+/* Does the sample fit in the way of the diagnosis? Without noise where that found noise is fine;
+ * but where the mistake was float32, float32 must hurt here too. */
+static bool is_alike(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial,
+                     const struct pe_fit *fit)
+{
+    const struct pe_trial *first = &diagnosis->trials[0];
+
+    if (fit->grant > diagnosis->grant ||
+        (first->bug == PE_BUG_FLOAT32_ANGLE && fit->grant != diagnosis->grant))
+        return false;
+    return !fit->noisy || (diagnosis->sample_noisy && trial->rms <= NOISE_ALIKE * first->rms &&
+                           first->rms <= NOISE_ALIKE * trial->rms);
+}
+
+/* Where the diagnosis found a mistake: is this sample right? */
+static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
+                     double *buffer)
+{
+    struct pe_fit fit;
+    struct pe_trial trial;
+
+    if (pe_verdict_is_good(diagnosis->sample_verdict) || sample->unexpected)
+        return false;
+    for (size_t i = 0; i < diagnosis->suspects_count; i++) {
+        const struct pe_suspect *suspect = &diagnosis->suspects[i];
+        if (suspect->bug == PE_BUG_NONE && suspect->is_expected &&
+            is_explained(suspect, sample, buffer, &trial, &fit) && fit.grant <= diagnosis->grant &&
+            !fit.noisy)
+            return true;
+    }
+    return false;
+}
+
+static enum pe_status sample_hold(const struct pe_diagnosis *diagnosis,
+                                  const struct pe_sample *sample, struct pe_pool *pool,
+                                  struct pe_work *work, double *buffer, struct pe_held *held,
+                                  struct pe_error *err)
+{
+    struct pe_fit fit;
+    struct pe_trial trial;
+    const bool fits = is_explained(diagnosis->trials[0].suspect, sample, buffer, &trial, &fit);
+
+    held->verdict = PE_VERDICT_UNKNOWN;
+    held->max_abs = trial.max_abs;
+    held->rms = trial.rms;
+    if (diagnosis->sample_verdict == PE_VERDICT_UNKNOWN || !fits ||
+        !is_alike(diagnosis, &trial, &fit) || is_right(diagnosis, sample, buffer))
+        return PE_OK;
+    trial.fits = held->fits = true;
+    held->noisy = fit.noisy;
+    if (pe_all_rows_hold(&fit, &held->bad, pool, work, err))
+        return err->status;
+    if (held->bad.count == 0 || !pe_verdict_is_good(diagnosis->sample_verdict))
+        held->verdict = diagnosis->sample_verdict;
+    return PE_OK;
+}
+
+enum pe_status pe_diagnosis_hold(const struct pe_diagnosis *diagnosis,
+                                 const struct pe_sample *sample, struct pe_pool *pool,
+                                 struct pe_work *work, struct pe_held *held, struct pe_error *err)
+{
+    struct pe_sample copy;
+    double *buffer;
+
+    if (held->size != sizeof(*held))
+        return pe_fail(err, PE_INVALID, "", "the size of what is held must be set");
+    *held = (struct pe_held){.size = sizeof(*held)};
+    if (pe_struct_read(&copy, sizeof(copy), sample, err) || held_check(diagnosis, &copy, err))
+        return err->status;
+    buffer = pe_memory_take(work, copy.pairs, sizeof(*buffer), "residuals", err);
+    if (buffer && pe_spend(work, ELEMENT_WORK * (double)copy.rows * (double)copy.pairs, err))
+        pe_memory_give(work, buffer, copy.pairs, sizeof(*buffer));
+    if (!buffer || err->status)
+        return err->status;
+    sample_hold(diagnosis, &copy, pool, work, buffer, held, err);
+    pe_memory_give(work, buffer, copy.pairs, sizeof(*buffer));
+    return err->status;
+}
+
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 const struct pe_bug_info *pe_bug_at(size_t index)
 {

@@ -6,25 +6,25 @@
 #include "core/exact/elementary.h"
 #include "posenc/comparison.h"
 
-/* How far the values that a suspect would have made are from those that were seen. Each error is
- * measured twice: in roundings of the value, and as it is, for noise. */
+/* The distance of a suspect's values from those that were seen. Each error is measured twice: in
+ * roundings of the value, and absolutely, for noise. */
 
-/* Where float32 is granted its errors, one of an eighth of the granted error is as likely as noise
+/* Where the errors of float32 are granted, an error of an eighth of the grant is as likely as noise
  * of that size: all rows of a pair share the error of its frequency. */
 #define SHARE 0.125
 #define NOISE 0x1p-10
 
-/* Rows of which a wrong frequency explains less than noise leaves it to. */
-#define FORM_ROWS 8
+/* With fewer rows a wrong frequency may explain noise by chance. */
+#define STRUCTURE_ROWS 8
 
-/* Errors are small beside the values if their rms is at most this part of that of the values:
- * unrelated values are more than twice as far from each other. */
+/* Errors are small beside the values if their rms is at most this part of that of the values. The
+ * rms of unrelated values' differences is more than twice that part. */
 #define NEAR 0.25
 
 /* Floor for a frequency when its noise is weighed: below this f16 has no relative precision. */
 #define FREQUENCY_LEAST 0x1p-13
 
-/* ---- suspects that nothing would show ------------------------------------------------------- */
+/* ---- visible mistakes ------------------------------------------------------------------------ */
 
 static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
 {
@@ -36,19 +36,19 @@ static bool positions_change(const struct pe_suspect *suspect, const struct pe_s
     return false;
 }
 
-/* Are frequencies other ones than those of a scheme? */
+/* Do frequencies differ from those of a scheme? */
 static bool frequencies_differ(const struct pe_scheme *scheme, const struct pe_sample *sample,
                                const double *frequencies)
 {
     for (size_t pair = 0; pair < sample->pairs && pair < pe_waves_of(scheme)->pairs; pair++) {
-        const double w = pe_frequencies_near(pe_suspect_waves(scheme), pair);
+        const double w = pe_frequencies_near(pe_scheme_frequencies(scheme), pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }
     return false;
 }
 
-/* Are its frequencies or its factor other ones than those of a scheme? */
+/* Does the suspect differ from a scheme in frequencies or factor? */
 static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
                     const struct pe_sample *sample, const double *frequencies)
 {
@@ -59,8 +59,8 @@ static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *sc
             fabs(pe_suspect_factor(suspect) - pe_suspect_factor(&plain)) > 1e-9);
 }
 
-/* Is a scheme of a wrong factor one whose attention factor alone is missing, as longrope's is with
- * factor 1? That is another suspect's mistake. */
+/* Does a scheme of a wrong factor only lack the attention factor, as longrope with factor 1 does?
+ * Another suspect stands for that mistake. */
 static bool lacks_factor(const struct pe_suspect *suspect, const struct pe_sample *sample,
                          const double *frequencies)
 {
@@ -68,7 +68,7 @@ static bool lacks_factor(const struct pe_suspect *suspect, const struct pe_sampl
            !frequencies_differ(suspect->unlike, sample, frequencies);
 }
 
-/* Does the mistake change anything that can be seen? If not it is another suspect's, or none. */
+/* Does the mistake change the sampled values? Otherwise the suspect equals another one. */
 static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample *sample,
                        const double *frequencies)
 {
@@ -91,17 +91,17 @@ static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample 
     return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, sample);
 }
 
-/* ---- their distance from the sample --------------------------------------------------------- */
+/* ---- distance from the sample ---------------------------------------------------------------- */
 
 /* One value of a sample, and its prediction. */
 struct element {
     double seen, predicted;
     size_t pair;
-    double angle;    /* of a relative error; 0: there is none */
-    double slope;    /* how fast the prediction changes with the frequency */
-    double unit;     /* errors of an angle are multiplied by it */
-    double rounding; /* of one operation */
-    double scale;    /* noise is measured in that */
+    double angle;    /* |t w| */
+    double slope;    /* derivative of the prediction by the frequency */
+    double unit;     /* factor from errors of the angle to errors of the value */
+    double rounding; /* error of one rounding */
+    double scale;    /* factor from errors to noise of equal variance */
 };
 
 static double most_of(double a, double b)
@@ -115,7 +115,7 @@ static void residual_add(struct pe_residual *residual, const struct element *ele
     const double beyond = most_of(error - granted * element->unit, 0);
     const double clean = beyond / element->rounding, noise = beyond * element->scale;
 
-    if (granted > PE_GRANT_TELLING)
+    if (granted > PE_GRANT_INFORMATIVE)
         return;
     residual->count++;
     residual->clean_excess = most_of(residual->clean_excess, clean);
@@ -126,19 +126,19 @@ static void residual_add(struct pe_residual *residual, const struct element *ele
                             (SHARE * SHARE * granted * granted + NOISE * NOISE);
 }
 
-/* Sums that tell whether errors have the form of a wrong frequency or a wrong factor. */
+/* Sums for the part of errors that a wrong frequency or a wrong factor explains. */
 struct structure {
     double slope_error, slope_slope;         /* of one pair */
-    double explained;                        /* of the pairs before */
-    double value_error, value_value, errors; /* of all */
+    double explained;                        /* of the finished pairs */
+    double value_error, value_value, errors; /* of all pairs */
 };
 
 static void element_add(struct pe_trial *trial, struct structure *structure,
                         const struct element *element)
 {
     const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
-    const double harmless = pe_grant_of(trial, PE_GRANT_HARMLESS, element->angle);
-    const double float32 = pe_grant_of(trial, PE_GRANT_FLOAT32, element->angle);
+    const double harmless = pe_angle_error_granted(trial, PE_GRANT_HARMLESS, element->angle);
+    const double float32 = pe_angle_error_granted(trial, PE_GRANT_FLOAT32, element->angle);
     const double scaled = signed_error * element->scale;
     const enum pe_dtype dtype = trial->sample->dtype;
     const bool is_loud =
@@ -189,9 +189,8 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
     const bool swapped = suspect->distortion.swapped;
     const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
     const double cosine = factor * at_angle.cos;
-    /* Where several operations made a value, its error scales with the pair's magnitude, not with
-     * the value's. */
-    const double whole = sample->computed ? factor : 0;
+    /* Where several operations made a value, its error scales with the magnitude of the pair. */
+    const double magnitude = sample->computed ? factor : 0;
     struct element element = {.pair = at % sample->pairs,
                               .angle = fabs(t * w),
                               .unit = factor,
@@ -205,7 +204,7 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
         element.predicted = (part == 0) != swapped ? cosine : sine;
         element.slope = (part == 0) != swapped ? -t * sine : t * cosine;
         element.rounding =
-            pe_rounding_of(sample->precision, most_of(whole, fabs(element.predicted))) +
+            pe_rounding_of(sample->precision, most_of(magnitude, fabs(element.predicted))) +
             0x1p-23 * factor;
         element_add(trial, structure, &element);
     }
@@ -225,7 +224,7 @@ static void frequency_measure(struct pe_trial *trial, struct structure *structur
     element_add(trial, structure, &element);
 }
 
-/* Do angles get so large that float32 hurts any? */
+/* Is any angle too large for float32? */
 static bool is_far(const struct pe_sample *sample, const double *frequencies)
 {
     const size_t axes = sample->axes > 1 ? sample->axes : 1;
@@ -246,9 +245,10 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
     size_t count = 0;
 
     trial->bug = suspect->bug;
-    trial->is_float32 = pe_suspect_waves(suspect->scheme) &&
-                        pe_frequencies_in_float32(pe_suspect_waves(suspect->scheme));
-    if (!pe_suspect_waves(suspect->scheme) || pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
+    trial->is_float32 = pe_scheme_frequencies(suspect->scheme) &&
+                        pe_frequencies_in_float32(pe_scheme_frequencies(suspect->scheme));
+    if (!pe_scheme_frequencies(suspect->scheme) ||
+        pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
         (suspect->distortion.half_minus_one && sample->pairs < 2))
         return;
     pe_suspect_frequencies(suspect, sample->pairs, frequencies);
@@ -266,14 +266,14 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
                          frequencies[pair]);
         pair_close(&structure);
     }
-    trial->is_possible = isfinite(structure.value_value); /* f16 overflows */
+    trial->is_possible = isfinite(structure.value_value); /* frequencies in f16 may overflow */
     trial->is_near = structure.errors <= NEAR * NEAR * structure.value_value;
     for (int grant = 0; grant < PE_GRANTS && sample->rows > 0; grant++)
         trial->residuals[grant].likelihood /=
             (double)sample->rows * ((sample->cos != NULL) + (sample->sin != NULL));
     count = trial->residuals[PE_GRANT_HARMLESS].count;
     trial->rms = count > 0 ? sqrt(trial->rms / (double)count) : 0;
-    if (structure.errors > 0 && sample->rows >= FORM_ROWS)
+    if (structure.errors > 0 && sample->rows >= STRUCTURE_ROWS)
         trial->structure =
             most_of(structure.explained, structure.value_error * structure.value_error /
                                              most_of(structure.value_value, 0x1p-1000)) /

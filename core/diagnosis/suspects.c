@@ -6,10 +6,78 @@
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/encodings/rope/rope.h"
+#include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 
-/* Candidate explanations of the posted values: the scheme that is expected, the mistakes that are
- * made with it, and the schemes that models use. */
+/* Candidates for a sample: the expected scheme and the mistakes made with it, schemes that models
+ * use, and schemes of numbers measured from the sample. */
+
+/* ---- numbers measured from a sample -----------------------------------------------------------
+ */
+
+/* The largest distance of rows that are compared: float32 angles mislead beyond it. */
+#define DISTANCE_MOST 1000.0
+
+/* Frequencies have no base if a line leaves more than this part of the squares of their logarithms.
+ */
+#define CURVED 0.01
+
+/* A rotation is known up to whole turns, so the first step is at most 3 positions, which no
+ * frequency up to 1 takes around; farther rows refine the frequency that the nearer ones gave. */
+double pe_frequency_measure(const struct pe_sample *sample, size_t pair)
+{
+    double w = NAN;
+
+    for (size_t row = 1; sample->cos && sample->sin && sample->axes < 2 && row < sample->rows;
+         row++) {
+        const double distance = sample->positions[row] - sample->positions[0];
+        const double c0 = sample->cos[pair], s0 = sample->sin[pair];
+        const double c1 = sample->cos[row * sample->pairs + pair];
+        const double s1 = sample->sin[row * sample->pairs + pair];
+        const double angle =
+            pe_circle_angle((struct pe_circle){c1 * c0 + s1 * s0, s1 * c0 - c1 * s0});
+        if (!(distance > 0 && distance <= DISTANCE_MOST) || isnan(angle) ||
+            (isnan(w) && distance > 3))
+            continue;
+        w = (angle + (isnan(w) ? 0 : 2 * M_PI * rint((distance * w - angle) / (2 * M_PI)))) /
+            distance;
+    }
+    return w;
+}
+
+/* The slope of ln w over pair / divisor by least squares, through 0 at the first pair. */
+double pe_base_measure(const struct pe_sample *sample, size_t divisor)
+{
+    double products = 0, squares = 0, logarithms = 0, base;
+
+    for (size_t pair = 1; pair < sample->pairs; pair++) {
+        const double x = (double)pair / (double)divisor;
+        const double w =
+            sample->frequencies ? sample->frequencies[pair] : pe_frequency_measure(sample, pair);
+        if (!(w > 0 && w < 1))
+            continue;
+        /* The error of ln w is that of a measured rotation over w. */
+        const double weight = sample->frequencies ? 1 : w * w;
+        products -= weight * x * pe_log(w);
+        squares += weight * x * x;
+        logarithms += weight * pe_log(w) * pe_log(w);
+    }
+    if (logarithms - products * products / squares > CURVED * logarithms)
+        return NAN;
+    base = squares > 0 ? pe_exp(fmin(products / squares, 100)) : NAN;
+    return base > 1.01 && base < 1e12 ? base : NAN;
+}
+
+double pe_round_digits(double number, int digits)
+{
+    char text[40];
+    const char *at = text;
+
+    pe_text_print(text, sizeof(text), "%.*e", digits - 1, number);
+    return pe_text_number(&at, &number) ? number : NAN;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *encoding, *parameters;
@@ -19,7 +87,7 @@ static const struct {
 #undef KNOWN
 };
 
-/* The mistakes that any scheme can be made with. */
+/* Mistakes that can be made with any scheme. */
 static const struct {
     enum pe_bug bug;
     struct pe_distortion distortion;
@@ -56,7 +124,7 @@ static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
                          bool is_expected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-        /* A scheme that nobody asked for may well be one without a factor. */
+        /* A scheme that is not expected may have no factor. */
         if (!is_expected && mistakes[i].bug == PE_BUG_FACTOR_MISSING)
             continue;
         suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme,
@@ -66,16 +134,16 @@ static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     }
 }
 
-/* A suspect that could not be made for want of memory or time is missing from the list, which must
- * then not be judged; one that its parameters forbid is no suspect. */
+/* A suspect that is missing for want of memory or time makes the list useless; one whose parameters
+ * are invalid is no suspect. */
 static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *err)
 {
     if (err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
-        diagnosis->listed = err->status;
+        diagnosis->list_status = err->status;
 }
 
-/* Makes the diagnosis the owner. NULL: there is no such scheme, or diagnosis->listed says why it
- * could not be opened. */
+/* Opens a scheme that the diagnosis owns. NULL: there is no such scheme, or memory or time are
+ * short (diagnosis->list_status). */
 static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
                                     const struct pe_encoding *encoding,
                                     const struct pe_params *params)
@@ -92,10 +160,10 @@ static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
     return scheme;
 }
 
-/* ---- variants of the expected scheme -------------------------------------------------------- */
+/* ---- variants of the expected scheme --------------------------------------------------------- */
 
-/* The scheme with only the parameters of `keep` (or, where that is NULL, all but those of `drop`)
- * and with "name=value" pairs of `change` set. */
+/* The scheme with the parameters of `keep` only (keep NULL: all but those of `drop`), and with the
+ * "name=value" pairs of `change` set. */
 static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                                      const char *keep, const char *drop, const char *change)
 {
@@ -108,9 +176,9 @@ static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struc
     pe_params_set_pairs(&params, change, &err);
     for (size_t i = 0; i < params.count && !err.status; i++) {
         const char *name = params.list[i].name;
-        const bool stays = keep ? pe_text_lists(keep, ',', name, strlen(name))
-                                : !pe_text_lists(drop, ',', name, strlen(name));
-        if (stays && scheme->params.values[i].given && !params.values[i].given)
+        const bool is_wanted = keep ? pe_text_lists(keep, ',', name, strlen(name))
+                                    : !pe_text_lists(drop, ',', name, strlen(name));
+        if (is_wanted && scheme->params.values[i].given && !params.values[i].given)
             pe_params_set_value(&params, i, &params.list[i], &scheme->params.values[i], &err);
     }
     if (!err.status)
@@ -126,7 +194,7 @@ struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struc
     return variant_own(diagnosis, scheme, NULL, "", change);
 }
 
-/* Parameters that a scheme keeps whatever its frequencies are made of. */
+/* Parameters of the width, which every variant keeps. */
 #define PART   "dim,rotary_dim,partial_rotary_factor"
 #define WIDTHS PART ",base"
 
@@ -140,14 +208,14 @@ static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
                                      .is_expected = true});
 }
 
-/* A factor as the seen frequencies have it: of the slowest pair, which every scaling divides by it;
- * NAN: it cannot be told. */
+/* The factor by which the slowest pair of the sample is divided, as every type of scaling does;
+ * NAN: it cannot be measured. */
 static double factor_measure(const struct pe_scheme *scheme, const struct pe_sample *sample)
 {
     const size_t last = sample->pairs - 1;
     const int index = pe_params_find(&scheme->params, "base");
     const double w =
-        sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
+        sample->frequencies ? sample->frequencies[last] : pe_frequency_measure(sample, last);
     const double ratio = index < 0 ? NAN
                                    : pe_power(scheme->params.values[index].number,
                                               -(double)last / (double)pe_waves_of(scheme)->pairs) /
@@ -162,8 +230,8 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
     static const double common[] = {1,  1.5, 2,  2.5, 3,  4,  5,  6,  8,  10,
                                     12, 16,  20, 24,  32, 40, 48, 64, 96, 128};
     const double seen = factor_measure(scheme, sample);
-    const double others[] = {factor * factor, pe_digits_keep(seen, 1), pe_digits_keep(seen, 2),
-                             pe_digits_keep(seen, 3)};
+    const double others[] = {factor * factor, pe_round_digits(seen, 1), pe_round_digits(seen, 2),
+                             pe_round_digits(seen, 3)};
     char change[40];
 
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
@@ -178,17 +246,17 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
     }
 }
 
-/* Another way to scale, with the factor that is expected. */
+/* Another type of scaling with the expected factor. */
 static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                      const struct pe_rope_type *type, double factor)
 {
     static const char original[] = "original_max_position_embeddings";
-    const bool reads = pe_text_lists(type->required, ',', original, strlen(original)) ||
-                       pe_text_lists(type->optional, ',', original, strlen(original));
+    const bool has_original = pe_text_lists(type->required, ',', original, strlen(original)) ||
+                              pe_text_lists(type->optional, ',', original, strlen(original));
     char keep[120], change[160];
 
-    snprintf(keep, sizeof(keep), "%s%s%s%s", WIDTHS, reads ? "," : "", reads ? original : "",
-             type->float32 ? ",arithmetic" : "");
+    snprintf(keep, sizeof(keep), "%s%s%s%s", WIDTHS, has_original ? "," : "",
+             has_original ? original : "", type->float32 ? ",arithmetic" : "");
     pe_text_print(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
                   type->suspect);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, keep, NULL, change);
@@ -214,7 +282,7 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     factors_add(diagnosis, scheme, sample, factor);
 }
 
-/* Frequencies of the whole head for the part that rotates; or a part as wide as the sample. */
+/* Frequencies of the full head for the part that rotates; or a part as wide as the sample. */
 static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                        const struct pe_sample *sample)
 {
@@ -248,9 +316,9 @@ static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     mistakes_add(diagnosis, scheme, true);
 }
 
-/* ---- schemes that nobody asked for ---------------------------------------------------------- */
+/* ---- other schemes --------------------------------------------------------------------------- */
 
-/* Is a known scheme one that could have made the sample: rotary, or rows that are added? */
+/* Could a known scheme have made the sample: rotary, or rows that are added? */
 static bool is_likely(size_t index, const struct pe_sample *sample)
 {
     const struct pe_encoding *encoding = pe_encoding_find(known[index].encoding);
@@ -281,11 +349,11 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         mistakes_add(diagnosis, scheme, false);
 }
 
-/* A base of few digits is the measured one if it is as near as noise may take it. */
+/* A base of few digits counts as near if noise may have moved the measured one so far. */
 #define BASE_NEAR 0.01
 
-/* A scheme with a base that was measured. Bases are chosen with few digits; those that need many
- * are the last to be believed. Mistakes are made with the first that is near. */
+/* Schemes of a measured base, rounded to 1 to 7 digits: people choose bases of few digits, so those
+ * of more than three rank last. Mistakes are tried with the first near one. */
 static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                      const char *scheme, const char *more, double base, bool with_mistakes)
 {
@@ -293,19 +361,18 @@ static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sam
     char text[60];
 
     for (int digits = 1; digits <= 7 && !isnan(base); digits++) {
-        const double kept = pe_digits_keep(base, digits);
-        if (kept == last || !(kept > 1))
+        const double rounded = pe_round_digits(base, digits);
+        if (rounded == last || !(rounded > 1))
             continue;
-        pe_text_print(text, sizeof(text), "base=%.17g %s", kept, more);
-        const bool is_near = digits <= 3 && fabs(kept - base) <= BASE_NEAR * base;
+        pe_text_print(text, sizeof(text), "base=%.17g %s", rounded, more);
+        const bool is_near = digits <= 3 && fabs(rounded - base) <= BASE_NEAR * base;
         other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && is_near);
         with_mistakes = with_mistakes && !is_near;
-        last = kept;
+        last = rounded;
     }
 }
 
-/* Each way to read the values has a base of its own, and rows that are added have one for either
- * spacing. */
+/* Each sample has a base of its own; rows that are added have one for either spacing. */
 static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *samples,
                          size_t count, bool with_mistakes)
 {
@@ -327,10 +394,9 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample 
     }
 }
 
-/* ---- parameters that are usual ----------------------------------------------------------------
- */
+/* ---- usual parameters ------------------------------------------------------------------------ */
 
-/* Does a known scheme of the encoding give a parameter that value? */
+/* Does a known scheme of the encoding have that value of a parameter? */
 static bool known_has(const struct pe_encoding *encoding, const struct pe_param *param,
                       const struct pe_value *value)
 {
@@ -343,8 +409,8 @@ static bool known_has(const struct pe_encoding *encoding, const struct pe_param 
             continue;
         pe_params_init(&params, encoding->info.params, encoding->info.params_count);
         if (!pe_params_set_pairs(&params, known[i].parameters, &err)) {
-            const struct pe_value *its = pe_param_value(&params, param->name);
-            has = its->given && its->number == value->number;
+            const struct pe_value *other = pe_param_value(&params, param->name);
+            has = other->given && other->number == value->number;
         }
         pe_params_free(&params);
     }
@@ -385,5 +451,5 @@ enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_
     measured_add(diagnosis, samples, count, !expected);
     if (pe_work_check(diagnosis->work, err))
         return err->status;
-    return diagnosis->listed ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;
+    return diagnosis->list_status ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;
 }

@@ -4,41 +4,47 @@
 
 #include "core/diagnosis/diagnosis.h"
 
-/* An explanation fits cleanly if no error is larger than so many roundings of one value, or of a
- * value that several operations made. */
+/* The four stages in which suspects are tried, and the verdict: docs/diagnosis.md. */
+
+/* A suspect fits cleanly if no error exceeds so many roundings, of one operation or of several. */
 #define ROUNDINGS_ONE     2.5
 #define ROUNDINGS_SEVERAL 8.0
 
-/* A suspect fits up to noise if its errors are small, and look like noise: no value far outside of
- * the others, and not of the form that a wrong frequency or a wrong factor would give it. */
-#define NOISE_MOST    0x1p-7
-#define NOISE_OUTLIER 10.0
-#define NOISE_FORM    0.5
-#define NOISE_QUIET   32
+/* A suspect fits up to noise if its errors are small and look like noise: no outlier (in units of
+ * the rms), and at most half of the squares explained by a wrong frequency or factor. */
+#define NOISE_MOST      0x1p-7
+#define NOISE_OUTLIER   10.0
+#define NOISE_STRUCTURE 0.5
+#define NOISE_QUIET     32 /* fewer quiet elements do not show the size of noise */
 
-/* One explanation is better than another if the sample is e^16 times as likely under it, with
- * errors as large as the best one leaves. */
+/* One suspect is better than another if the sample is e^16 times as likely under it, given errors
+ * as large as those of the best. */
 #define DECISIVE 16.0
 #define NEARLY   3.0
 
-/* Where nothing fits, errors up to so many times as large as the nearest one's are as near. */
+/* Where nothing fits, suspects with up to so many times the least error count as nearest. */
 #define NEAR_ENOUGH 1.1
 
-/* Mean squares that any explanation leaves: in roundings of one value, and of noise. */
+/* Mean squares that remain under the true scheme: in roundings of one value, and of noise. */
 #define SQUARE_CLEAN (1.0 / 3)
 #define SQUARE_NOISE 0x1p-60
 
-/* Where nothing is expected, a mistake must explain noise so much better than any scheme without
- * it: most schemes are in no list, and many are near to one that is. */
+/* Where nothing is expected, a mistake must leave so small a part of the noise that the best scheme
+ * without a mistake leaves: most schemes are in no list, and many are near one that is. */
 #define MISTAKE_BETTER 0.35
 
 /* ---- fits ----------------------------------------------------------------------------------- */
 
-/* One of the four stages: which float32 angle errors are granted, and whether noise is. */
+/* Which errors of angles a stage grants, and whether it grants noise. */
 struct stage {
-    int grant;
+    int grant; /* PE_GRANT_ */
     bool noisy;
 };
+
+static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
+                                      {PE_GRANT_HARMLESS, true},
+                                      {PE_GRANT_FLOAT32, false},
+                                      {PE_GRANT_FLOAT32, true}};
 
 static double noise_of(const struct pe_residual *residual)
 {
@@ -57,9 +63,9 @@ double pe_noise_of(double rms, double factor)
     return rms <= NOISE_MOST * scale ? NOISE_OUTLIER * fmax(rms, 0x1p-24 * scale) : 0;
 }
 
-/* How large the errors of a trial are in general. Among the few values of a list of frequencies one
- * wrong value makes most of the rms, and would then never stand out of it. */
-static double usual_of(const struct pe_trial *trial, int grant)
+/* The typical error of a trial. In a short list of frequencies one wrong value dominates the rms
+ * and would never be an outlier, so the mean of square roots is taken there. */
+static double typical_error(const struct pe_trial *trial, int grant)
 {
     const double count = (double)trial->quiet_count;
 
@@ -71,18 +77,18 @@ static double usual_of(const struct pe_trial *trial, int grant)
 
 double pe_noise_granted(const struct pe_trial *trial, int grant)
 {
-    return pe_noise_of(usual_of(trial, grant), trial->factor);
+    return pe_noise_of(typical_error(trial, grant), trial->factor);
 }
 
 static bool is_noise(const struct pe_trial *trial, struct stage stage)
 {
     const struct pe_residual *residual = &trial->residuals[stage.grant];
 
-    /* A few wrong ones among frequencies in bf16 are as near to cut ones as to rounded ones. */
+    /* Frequencies in bf16 with a few wrong ones are as near to cut ones as to rounded ones. */
     if (trial->suspect->distortion.truncated && trial->sample->frequencies)
         return false;
     return noise_of(residual) <= NOISE_MOST * fmax(trial->factor, 1) &&
-           (trial->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
+           (trial->structure < NOISE_STRUCTURE || stage.grant == PE_GRANT_FLOAT32) &&
            residual->noise_most <= pe_noise_granted(trial, stage.grant);
 }
 
@@ -109,7 +115,7 @@ static double squares_of(const struct pe_trial *trial, struct stage stage)
                        : fmax(residual->clean_squares, SQUARE_CLEAN * (double)residual->count);
 }
 
-/* How much less likely one explanation is than the best, as a logarithm. */
+/* The logarithm of how much less likely the sample is under a trial than under the best. */
 static double distance(const struct pe_trial *trial, const struct pe_trial *best,
                        struct stage stage)
 {
@@ -123,20 +129,20 @@ static double distance(const struct pe_trial *trial, const struct pe_trial *best
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-/* Preference among equally good explanations. Combinations of two mistakes are not tried. */
+/* Preference among trials that fit equally well. Combinations of two mistakes are not tried. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
 static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
 {
     const struct pe_suspect *suspect = trial->suspect;
     const bool is_plain = suspect->bug == PE_BUG_NONE;
-    const bool is_asked = suspect->is_expected || !anything_expected;
+    const bool is_relevant = suspect->is_expected || !anything_expected;
 
     if (trial->sample->unexpected)
-        return is_plain && is_asked && !suspect->is_measured ? RANK_BUG : RANK_NONE;
+        return is_plain && is_relevant && !suspect->is_measured ? RANK_BUG : RANK_NONE;
     if (suspect->is_measured)
         return is_plain ? RANK_MEASURED : RANK_NONE;
-    if (!is_asked)
+    if (!is_relevant)
         return is_plain ? RANK_OTHER : RANK_NONE;
     return is_plain ? RANK_MATCH : RANK_BUG;
 }
@@ -157,63 +163,66 @@ bool pe_verdict_is_good(enum pe_verdict verdict)
     return verdict == PE_VERDICT_MATCH || verdict == PE_VERDICT_CONSISTENT;
 }
 
-struct jury {
+struct selection {
     struct pe_trial *trials;
     size_t count;
     bool anything_expected;
     struct stage stage;
-    const struct pe_trial *best; /* of those that fit */
+    const struct pe_trial *best; /* of those that fit, or NULL */
 };
 
-/* The best that explains it without any mistake, whether it fits or not. */
-static double plain_rms(const struct jury *jury)
+/* The least rms of the suspects without a mistake, whether they fit or not. */
+static double plain_rms(const struct selection *selection)
 {
     double rms = INFINITY;
 
-    for (size_t i = 0; i < jury->count; i++)
-        if (jury->trials[i].is_possible && jury->trials[i].bug == PE_BUG_NONE)
-            rms = fmin(rms, jury->trials[i].rms);
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->trials[i].is_possible && selection->trials[i].bug == PE_BUG_NONE)
+            rms = fmin(rms, selection->trials[i].rms);
     return rms;
 }
 
-static void fits_mark(struct jury *jury)
+static void fits_mark(struct selection *selection)
 {
-    const double most =
-        jury->stage.noisy && !jury->anything_expected ? MISTAKE_BETTER * plain_rms(jury) : INFINITY;
+    const double most = selection->stage.noisy && !selection->anything_expected
+                            ? MISTAKE_BETTER * plain_rms(selection)
+                            : INFINITY;
 
-    jury->best = NULL;
-    for (size_t i = 0; i < jury->count; i++) {
-        struct pe_trial *trial = &jury->trials[i];
-        trial->fits = rank_of(trial, jury->anything_expected) != RANK_NONE &&
-                      is_fit(trial, jury->stage) &&
+    selection->best = NULL;
+    for (size_t i = 0; i < selection->count; i++) {
+        struct pe_trial *trial = &selection->trials[i];
+        trial->fits = rank_of(trial, selection->anything_expected) != RANK_NONE &&
+                      is_fit(trial, selection->stage) &&
                       (trial->bug == PE_BUG_NONE || trial->rms <= most);
-        if (trial->fits &&
-            (!jury->best || squares_of(trial, jury->stage) < squares_of(jury->best, jury->stage)))
-            jury->best = trial;
+        if (trial->fits && (!selection->best || squares_of(trial, selection->stage) <
+                                                    squares_of(selection->best, selection->stage)))
+            selection->best = trial;
     }
 }
 
-/* The first in rank among those that are as likely as the best; in that rank the first in the list
- * that is nearly as likely as any. */
-static struct pe_trial *chosen(const struct jury *jury)
+/* Of the trials about as likely as the best the first in rank; within that rank the first in the
+ * list that is nearly the likeliest. */
+static struct pe_trial *preferred(const struct selection *selection)
 {
     const struct pe_trial *likeliest = NULL;
     enum rank rank = RANK_NONE;
 
-    for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_trial *trial = &jury->trials[i];
-        const enum rank its = rank_of(trial, jury->anything_expected);
-        if (trial->fits && distance(trial, jury->best, jury->stage) < DECISIVE &&
-            (its < rank || (its == rank &&
-                            squares_of(trial, jury->stage) < squares_of(likeliest, jury->stage)))) {
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct pe_trial *trial = &selection->trials[i];
+        const enum rank of_trial = rank_of(trial, selection->anything_expected);
+        if (trial->fits && distance(trial, selection->best, selection->stage) < DECISIVE &&
+            (of_trial < rank ||
+             (of_trial == rank &&
+              squares_of(trial, selection->stage) < squares_of(likeliest, selection->stage)))) {
             likeliest = trial;
-            rank = its;
+            rank = of_trial;
         }
     }
-    for (size_t i = 0; i < jury->count; i++)
-        if (jury->trials[i].fits && rank_of(&jury->trials[i], jury->anything_expected) == rank &&
-            distance(&jury->trials[i], likeliest, jury->stage) < NEARLY)
-            return &jury->trials[i];
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->trials[i].fits &&
+            rank_of(&selection->trials[i], selection->anything_expected) == rank &&
+            distance(&selection->trials[i], likeliest, selection->stage) < NEARLY)
+            return &selection->trials[i];
     return NULL;
 }
 
@@ -240,7 +249,7 @@ static bool same_distortion(const struct pe_distortion *a, const struct pe_disto
            a->truncated == b->truncated && a->swapped == b->swapped;
 }
 
-/* Do two trials say the same in other words? */
+/* Do two trials predict the same values? */
 static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
 {
     const struct pe_suspect *x = a->suspect, *y = b->suspect;
@@ -249,8 +258,8 @@ static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
            (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
 }
 
-/* The order is total, so that every qsort leaves the same; errors of impossible trials are no
- * numbers. */
+/* A total order, so that the result does not depend on qsort; errors of impossible trials may be
+ * NaN. */
 static int by_squares(const void *a, const void *b)
 {
     const struct pe_trial *x = a, *y = b;
@@ -266,90 +275,87 @@ static int by_squares(const void *a, const void *b)
     return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-/* Is it among the trials that are kept already, or at least its mistake? */
-static bool is_kept(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
+/* Is the trial, or another one of its mistake, in the result already? */
+static bool is_included(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
 {
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
-        const struct pe_trial *kept = &diagnosis->trials[i];
-        if (is_same(kept, trial) || (kept->bug != PE_BUG_NONE && kept->bug == trial->bug))
+        const struct pe_trial *other = &diagnosis->trials[i];
+        if (is_same(other, trial) || (other->bug != PE_BUG_NONE && other->bug == trial->bug))
             return true;
     }
     return false;
 }
 
-/* Where nothing fits: a scheme without a mistake, if no other is much nearer. Rows that are damaged
- * are as far from one scheme as from another, and tell nothing. */
-static const struct pe_trial *nearest(const struct jury *jury)
+/* Where nothing fits: the nearest relevant scheme without a mistake, if no other is much nearer.
+ * Damaged rows are about as far from one scheme as from another. */
+static const struct pe_trial *nearest(const struct selection *selection)
 {
     const struct pe_trial *best = NULL;
     double least = INFINITY;
 
-    for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_trial *trial = &jury->trials[i];
-        if (!trial->is_possible || rank_of(trial, jury->anything_expected) == RANK_NONE)
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct pe_trial *trial = &selection->trials[i];
+        if (!trial->is_possible || rank_of(trial, selection->anything_expected) == RANK_NONE)
             continue;
         least = fmin(least, trial->rms);
-        if (rank_of(trial, jury->anything_expected) == RANK_MATCH &&
+        if (rank_of(trial, selection->anything_expected) == RANK_MATCH &&
             (!best || trial->rms < best->rms))
             best = trial;
     }
     return best && best->rms <= NEAR_ENOUGH * least ? best : NULL;
 }
 
-/* The one that the verdict is about, then the others that explain as much, then the nearest. */
-static void trials_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
-                        const struct pe_trial *choice)
+/* The trial of the verdict, then the others that fit as well, then the nearest. */
+static void trials_include(struct pe_diagnosis *diagnosis, const struct selection *selection,
+                           const struct pe_trial *choice)
 {
-    for (size_t i = 0; i < jury->count; i++)
-        jury->trials[i].fits =
-            jury->trials[i].fits && distance(&jury->trials[i], jury->best, jury->stage) < DECISIVE;
+    for (size_t i = 0; i < selection->count; i++)
+        selection->trials[i].fits =
+            selection->trials[i].fits &&
+            distance(&selection->trials[i], selection->best, selection->stage) < DECISIVE;
     if (choice)
         diagnosis->trials[diagnosis->trials_count++] = *choice;
-    qsort(jury->trials, jury->count, sizeof(*jury->trials), by_squares);
-    for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_trial *trial = &jury->trials[i];
+    qsort(selection->trials, selection->count, sizeof(*selection->trials), by_squares);
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct pe_trial *trial = &selection->trials[i];
         if (diagnosis->trials_count == PE_FINDINGS_MAX || !trial->is_possible ||
-            rank_of(trial, jury->anything_expected) == RANK_NONE || is_kept(diagnosis, trial))
+            rank_of(trial, selection->anything_expected) == RANK_NONE ||
+            is_included(diagnosis, trial))
             continue;
         diagnosis->ambiguous = diagnosis->ambiguous || trial->fits;
         diagnosis->trials[diagnosis->trials_count++] = *trial;
     }
 }
 
-static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
-                                      {PE_GRANT_HARMLESS, true},
-                                      {PE_GRANT_FLOAT32, false},
-                                      {PE_GRANT_FLOAT32, true}};
-
-bool pe_trial_explains(const struct pe_trial *trial, struct pe_explanation *explanation)
+bool pe_trial_explains(const struct pe_trial *trial, struct pe_fit *fit)
 {
     for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
-        *explanation = (struct pe_explanation){trial, stages[i].grant, stages[i].noisy};
+        *fit = (struct pe_fit){trial, stages[i].grant, stages[i].noisy};
         if (is_fit(trial, stages[i]))
             return true;
     }
     return false;
 }
 
-void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
-                     bool anything_expected)
+void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
+                      bool anything_expected)
 {
-    struct jury jury = {trials, count, anything_expected, stages[0], NULL};
+    struct selection selection = {trials, count, anything_expected, stages[0], NULL};
     struct pe_trial *choice = NULL;
 
-    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !jury.best; i++) {
-        jury.stage = stages[i];
-        fits_mark(&jury);
+    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !selection.best; i++) {
+        selection.stage = stages[i];
+        fits_mark(&selection);
     }
     diagnosis->verdict = PE_VERDICT_UNKNOWN;
-    if (jury.best) {
-        choice = chosen(&jury);
-        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE &&
+    if (selection.best) {
+        choice = preferred(&selection);
+        if (selection.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE &&
             !choice->is_float32)
             choice->bug = PE_BUG_FLOAT32_ANGLE;
         diagnosis->verdict = verdict_of(choice, anything_expected);
-        diagnosis->noisy = jury.stage.noisy;
-        diagnosis->grant = jury.stage.grant;
+        diagnosis->noisy = selection.stage.noisy;
+        diagnosis->grant = selection.stage.grant;
     }
-    trials_keep(diagnosis, &jury, jury.best ? choice : nearest(&jury));
+    trials_include(diagnosis, &selection, selection.best ? choice : nearest(&selection));
 }

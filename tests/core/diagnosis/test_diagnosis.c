@@ -205,13 +205,13 @@ TEST(test_measures)
         table_make(3, bases[i], 0);
         ck_assert(fabs(pe_base_measure(&seen, seen.pairs) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)
-            ck_assert(fabs(pe_turn_measure(&seen, pair) - w[pair]) < 1e-12);
+            ck_assert(fabs(pe_frequency_measure(&seen, pair) - w[pair]) < 1e-12);
         const struct pe_sample told = {.pairs = PAIRS, .frequencies = w};
         ck_assert(fabs(pe_base_measure(&told, told.pairs) / bases[i] - 1) < 1e-12);
     }
     seen.sin = NULL;
-    ck_assert(isnan(pe_turn_measure(&seen, 0)) && isnan(pe_base_measure(&seen, seen.pairs)));
-    ck_assert(pe_digits_keep(123456, 2) == 120000 && pe_digits_keep(0.98765, 3) == 0.988);
+    ck_assert(isnan(pe_frequency_measure(&seen, 0)) && isnan(pe_base_measure(&seen, seen.pairs)));
+    ck_assert(pe_round_digits(123456, 2) == 120000 && pe_round_digits(0.98765, 3) == 0.988);
     ck_assert(pe_round_to(257, PE_BF16) == 256 && pe_round_to(2049, PE_F16) == 2048 &&
               pe_round_to(0.1, PE_F64) == 0.1);
 }

@@ -8,32 +8,31 @@
 #include "core/scheme/rotary.h"
 #include "posenc/comparison.h"
 
-/* What a suspect would have made, and which errors are none. */
+/* The values that a suspect would have made, and the errors that are granted to it. */
 
-/* Relative errors of angles that correct float32 code has: of frequencies from powers and ramps in
- * float32, and of products at large positions, where it is float32 that is the mistake. */
+/* Relative errors of angles in correct float32 code: of frequencies from powers and ramps; and of
+ * products at large positions, where float32 itself is the mistake. */
 #define GRANT_CORRECT 0x1p-16
 #define GRANT_FLOAT32 0x1p-18
 
-/* The same where float32 is what is expected, and was predicted operation by operation: frequencies
- * that a power of torch's or numpy's put three ulp beside, and their products. */
+/* The same where float32 is expected and predicted operation by operation: frequencies that torch's
+ * or numpy's power puts three ulp beside, and their products. */
 #define GRANT_ALIKE 0x1p-21
 
-/* As much of an error of an angle is granted to anyone: two thirds of a step of bf16 just below 1,
- * so that it is mostly rounded away where models keep cos and sin. Float32 takes it as far as that
- * at positions between 16384 and 65536. */
+/* The error of an angle that is always granted: two thirds of a step of bf16 just below 1, which
+ * rounding to bf16 mostly hides. Float32 reaches it at positions between 16384 and 65536. */
 #define GRANT_MOST 0x1.6p-9
 
 double pe_rounding_of(enum pe_dtype dtype, double value)
 {
-    /* Float32 is the finest: nothing that is finer is a mistake. */
+    /* Float32 is the finest unit: smaller errors are no mistake. */
     static const double units[] = {
         [PE_F64] = 0x1p-24, [PE_F32] = 0x1p-24, [PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
 
     return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
 }
 
-double pe_grant_of(const struct pe_trial *trial, int grant, double angle)
+double pe_angle_error_granted(const struct pe_trial *trial, int grant, double angle)
 {
     const double alike = trial->is_float32 ? GRANT_ALIKE * angle : 0;
     const double most = grant == PE_GRANT_FLOAT32 ? GRANT_FLOAT32 * angle : alike;
@@ -49,12 +48,12 @@ bool pe_float32_hurts(double angle)
 
 /* ---- a suspect's numbers -------------------------------------------------------------------- */
 
-const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme)
+const struct pe_frequencies *pe_scheme_frequencies(const struct pe_scheme *scheme)
 {
     return pe_waves_of(scheme)->frequencies;
 }
 
-/* Without the low half of a float32. */
+/* A float32 without its low half. */
 static double truncated(double value)
 {
     float number = (float)value;
@@ -71,7 +70,7 @@ void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, doub
     const struct pe_distortion *distortion = &suspect->distortion;
 
     for (size_t pair = 0; pair < pairs; pair++) {
-        out[pair] = pe_frequencies_near(pe_suspect_waves(suspect->scheme), pair);
+        out[pair] = pe_frequencies_near(pe_scheme_frequencies(suspect->scheme), pair);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = distortion->truncated ? truncated(out[pair])
@@ -82,7 +81,7 @@ void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, doub
 double pe_suspect_factor(const struct pe_suspect *suspect)
 {
     const double factor =
-        pe_frequencies_amplitude(pe_suspect_waves(suspect->scheme), PE_AMPLITUDE_FACTOR);
+        pe_frequencies_amplitude(pe_scheme_frequencies(suspect->scheme), PE_AMPLITUDE_FACTOR);
     double product = 1;
 
     for (int i = -1; i < suspect->distortion.factors; i++)
@@ -107,17 +106,16 @@ size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pai
 /* Schemes of arithmetic=hf round positions and angles to float32. */
 double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
 {
-    const double angle = pe_frequencies_in_float32(pe_suspect_waves(suspect->scheme))
+    const double angle = pe_frequencies_in_float32(pe_scheme_frequencies(suspect->scheme))
                              ? (double)((float)t * (float)w)
                              : t * w;
 
     return pe_round_to(angle, suspect->distortion.angles);
 }
 
-/* The relative error of an angle by the common formulas in float32: the exponent of the frequency
- * is rounded up to three times (the logarithm of the base, its product with the pair, the
- * quotient), which counts as often as the exponent is large; the power is off by two units or so,
- * scaled frequencies by a few more, and the product with the position is rounded once. */
+/* The relative error of an angle by the common formulas in float32. Up to three roundings of the
+ * exponent (logarithm of the base, product with the pair, quotient) count by the exponent's size;
+ * the power adds two units or so, scaling a few more, the product with the position one. */
 static double float32_spread(double frequency)
 {
     const double exponent = frequency > 0 ? fabs(pe_log(frequency)) : 0;
@@ -125,10 +123,10 @@ static double float32_spread(double frequency)
     return 0x1p-24 * (6 + 3 * exponent);
 }
 
-/* ---- rows of it ----------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows between two that are made anew; those between turn by one step each, and lose 2^-47. */
-enum { TURNS = 32 };
+/* Every 32nd row is computed anew; those between are rotated by one step each and lose 2^-47. */
+enum { ROTATED_ROWS = 32 };
 
 double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
@@ -152,8 +150,8 @@ static void row_make(const struct pe_prediction *prediction, size_t row, double 
     }
 }
 
-static void row_turn(const struct pe_prediction *prediction, const double *before_cos,
-                     const double *before_sin, double *cos, double *sin)
+static void row_rotate(const struct pe_prediction *prediction, const double *before_cos,
+                       const double *before_sin, double *cos, double *sin)
 {
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
         const double c = prediction->step_cos[pair], s = prediction->step_sin[pair];
@@ -162,18 +160,18 @@ static void row_turn(const struct pe_prediction *prediction, const double *befor
     }
 }
 
-/* Do rows differ by one turn, which no operation of theirs rounds? */
-static bool is_even(const struct pe_prediction *prediction)
+/* Do rows differ by one rotation that no operation of the suspect rounds? */
+static bool is_evenly_spaced(const struct pe_prediction *prediction)
 {
     const struct pe_distortion *distortion = &prediction->suspect->distortion;
 
     return !prediction->positions->values && distortion->positions == PE_F64 &&
            distortion->angles == PE_F64 &&
-           !pe_frequencies_in_float32(pe_suspect_waves(prediction->suspect->scheme));
+           !pe_frequencies_in_float32(pe_scheme_frequencies(prediction->suspect->scheme));
 }
 
 void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
-                         const struct pe_positions *positions, double *room)
+                         const struct pe_positions *positions, double *buffer)
 {
     const size_t pairs = trial->sample->pairs;
 
@@ -183,19 +181,19 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
         .pairs = pairs,
         .factor = trial->factor,
         .sign = trial->suspect->distortion.backwards || trial->suspect->distortion.swapped ? -1 : 1,
-        .frequencies = room,
-        .step_cos = room + pairs,
-        .step_sin = room + 2 * pairs,
-        .spread = room + 3 * pairs,
+        .frequencies = buffer,
+        .step_cos = buffer + pairs,
+        .step_sin = buffer + 2 * pairs,
+        .spread = buffer + 3 * pairs,
     };
-    pe_suspect_frequencies(trial->suspect, pairs, room);
+    pe_suspect_frequencies(trial->suspect, pairs, buffer);
     for (size_t pair = 0; pair < pairs; pair++)
-        room[3 * pairs + pair] = float32_spread(room[pair]);
-    prediction->even = is_even(prediction);
-    for (size_t pair = 0; pair < pairs && prediction->even; pair++) {
-        const struct pe_circle step = pe_circle_at(positions->step * room[pair]);
-        room[pairs + pair] = step.cos;
-        room[2 * pairs + pair] = prediction->sign * step.sin;
+        buffer[3 * pairs + pair] = float32_spread(buffer[pair]);
+    prediction->evenly_spaced = is_evenly_spaced(prediction);
+    for (size_t pair = 0; pair < pairs && prediction->evenly_spaced; pair++) {
+        const struct pe_circle step = pe_circle_at(positions->step * buffer[pair]);
+        buffer[pairs + pair] = step.cos;
+        buffer[2 * pairs + pair] = prediction->sign * step.sin;
     }
 }
 
@@ -204,9 +202,9 @@ void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, si
 {
     for (size_t row = 0; row < rows; row++) {
         const size_t at = row * prediction->pairs;
-        if (prediction->even && row % TURNS != 0)
-            row_turn(prediction, cos + at - prediction->pairs, sin + at - prediction->pairs,
-                     cos + at, sin + at);
+        if (prediction->evenly_spaced && row % ROTATED_ROWS != 0)
+            row_rotate(prediction, cos + at - prediction->pairs, sin + at - prediction->pairs,
+                       cos + at, sin + at);
         else
             row_make(prediction, begin + row, cos + at, sin + at);
     }
