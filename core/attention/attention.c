@@ -3,6 +3,7 @@
 #include "core/base/fail.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,13 @@
 enum {
     ROWS_MIN = PE_ATTENTION_ROWS_MIN,
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
-    BLOCK_SIZE = 16 << 20, /* of rows that share a pass over keys and values, if they are many */
-    BLOCK_SIZE_MAX = 64 << 20,
-    L2_SIZE = 1 << 20, /* of a core's, about */
-    PAGE = 4096,       /* bytes */
+    BLOCK_SIZE = 16 << 20, /* bytes of a block's rows, which share a pass over keys and values */
+    BLOCK_SIZE_MAX = 64 << 20, /* where fewer than ROWS_MIN rows fit */
+    L2_SIZE = 1 << 20,         /* bytes of a core's cache, about */
+    PAGE = 4096,
 };
 
-/* ---- before the work ---------------------------------------------------------------------------
- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 enum pe_status pe_attention_infer(const struct pe_encoding *encoding, struct pe_params *params,
                                   const struct pe_attention_spec *given, struct pe_error *err)
@@ -46,7 +46,6 @@ static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_
     const double queries = (double)attention->queries, keys = (double)attention->keys;
     const double start = isnan(spec->query_start) ? keys - queries : spec->query_start;
     const double last = 0x1p53 - 1;
-
     const double terms = 1 + (spec->pos_key.rank > 0) + (spec->pos_query.rank > 0);
 
     attention->scale =
@@ -88,12 +87,12 @@ static enum pe_status result_resolve(const struct pe_attention_spec *spec, struc
                        result->shape[0], result->shape[1], result->shape[2], result->shape[3]);
     /* fits: q has as many elements or more */
     result->rows = result->shape[0] * result->shape[1] * result->shape[2];
-    pe_attention_work_tell(spec, result);
+    pe_attention_cost_set(spec, result);
     return PE_OK;
 }
 
-/* How many queries make a block, and the memory they need. Every product is bounded by tensors that
- * the caller holds or by BLOCK_SIZE_MAX, but for the width of one row, which is checked. */
+/* Sets the queries of a block and the bytes they need. No product overflows: each is bounded by
+ * tensors in memory or by BLOCK_SIZE_MAX, except the width of a row, which is checked. */
 static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &attention->spec;
@@ -102,27 +101,25 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
 
     if (attention->keys > (SIZE_MAX >> 8) / attention->size)
         return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu keys are too many", attention->keys);
-    attention->logits_stride = pe_attention_whole(attention, attention->keys);
-    /* Rows of a register tile that lie whole pages apart share their place in the L1 cache. */
+    attention->logits_stride = pe_panel_align(attention, attention->keys);
+    /* Rows whole pages apart would compete for the same sets of the L1 cache. */
     if (attention->logits_stride * attention->size % PAGE == 0)
         attention->logits_stride += attention->width;
-    /* The buckets that one block touches start inside a panel and are at most one more than its
-     * keys for every further query. */
-    if (attention->relative || pe_attention_disentangles(spec))
-        attention->relative_stride =
-            (buckets < attention->keys + ROWS_MAX
-                 ? pe_attention_whole(attention, buckets)
-                 : pe_attention_whole(attention, attention->keys + ROWS_MAX)) +
-            attention->width;
+    /* A block touches at most keys + queries buckets, beginning inside a panel. */
+    if (attention->relative || pe_is_disentangled(spec))
+        attention->relative_stride = (buckets < attention->keys + ROWS_MAX
+                                          ? pe_panel_align(attention, buckets)
+                                          : pe_panel_align(attention, attention->keys + ROWS_MAX)) +
+                                     attention->width;
     if (spec->output == PE_ATTENTION_OUTPUT)
-        attention->output_stride = pe_attention_whole(attention, spec->v.shape[3]);
+        attention->output_stride = pe_panel_align(attention, spec->v.shape[3]);
 
-    attention->q_changes = pe_attention_changes_queries(spec);
+    attention->copies_queries = pe_attention_copies_queries(spec);
     attention->streams =
         attention->keys >
         L2_SIZE / ((attention->head_dim + attention->output_stride + 1) * attention->size);
     row = (attention->logits_stride + attention->relative_stride + attention->output_stride +
-           (attention->q_changes ? 2 * attention->head_dim : 0)) *
+           (attention->copies_queries ? 2 * attention->head_dim : 0)) *
           attention->size;
     for (rows = ROWS_MAX; rows > ROWS_MIN && row > BLOCK_SIZE / rows;)
         rows /= 2;
@@ -130,7 +127,7 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
     const size_t tile_row = spec->pos_query.rank > 0 ? PE_PANEL_SIZE : 0;
-    attention->scratch_row_size = row + sizeof(struct pe_attention_row) + tile_row;
+    attention->scratch_row_size = row + sizeof(struct pe_softmax_row) + tile_row;
     attention->scratch_size =
         PE_PANEL_SIZE + attention->logits_stride * attention->size + attention->width * tile_row;
     return PE_OK;
@@ -149,6 +146,148 @@ enum pe_status pe_attention_shape(const struct pe_attention_spec *given, struct 
     memcpy(output, &result, output_size < sizeof(result) ? output_size : sizeof(result));
     return PE_OK;
 }
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Aligned for kernels, charged to the work; NULL: neither has room. */
+static void *aligned_take(struct pe_work *work, size_t size)
+{
+    void *memory;
+
+    if (!pe_work_reserve(work, size))
+        return NULL;
+    if (posix_memalign(&memory, PE_PANEL_SIZE, size > 0 ? size : PE_PANEL_SIZE) == 0)
+        return memory;
+    pe_work_release(work, size);
+    return NULL;
+}
+
+void *pe_attention_alloc(struct pe_attention *attention, size_t size, const char *where,
+                         struct pe_error *err)
+{
+    void *memory = aligned_take(attention->work, size);
+
+    if (memory)
+        attention->charged += size;
+    else
+        pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of %zu bytes", size);
+    return memory;
+}
+
+struct pe_scratch_list {
+    pthread_mutex_t lock;
+    struct pe_attention_scratch *first; /* free ones */
+    struct pe_work *work;               /* charged for them */
+    size_t size;                        /* bytes of one */
+};
+
+static struct pe_attention_scratch *scratch_new(const struct pe_attention *attention,
+                                                struct pe_error *err)
+{
+    const struct pe_scratch_list *scratches = attention->scratches;
+    const size_t rows = attention->rows_max * attention->size;
+    struct pe_attention_scratch *scratch = aligned_take(scratches->work, scratches->size);
+
+    _Static_assert(sizeof(*scratch) <= PE_PANEL_SIZE, "the struct is in front of its buffers");
+    if (!scratch) {
+        pe_no_memory(err, "a block of attention");
+        return NULL;
+    }
+    scratch->next = NULL;
+    scratch->logits = (char *)scratch + PE_PANEL_SIZE;
+    scratch->relative = scratch->logits + rows * attention->logits_stride;
+    scratch->output = scratch->relative + rows * attention->relative_stride;
+    scratch->q = scratch->output + rows * attention->output_stride;
+    scratch->rows =
+        (void *)(scratch->q + (attention->copies_queries ? 2 * rows * attention->head_dim : 0));
+    scratch->p2c = (char *)(scratch->rows + attention->rows_max);
+    scratch->bias = scratch->p2c + pe_p2c_rows(attention) * PE_PANEL_SIZE;
+    return scratch;
+}
+
+static void scratch_list_clear(struct pe_scratch_list *scratches)
+{
+    for (struct pe_attention_scratch *next; scratches->first; scratches->first = next) {
+        next = scratches->first->next;
+        free(scratches->first);
+        pe_work_release(scratches->work, scratches->size);
+    }
+}
+
+static void scratch_return(const struct pe_attention *attention,
+                           struct pe_attention_scratch *scratch)
+{
+    struct pe_scratch_list *scratches = attention->scratches;
+
+    pthread_mutex_lock(&scratches->lock);
+    scratch->next = scratches->first;
+    scratches->first = scratch;
+    pthread_mutex_unlock(&scratches->lock);
+}
+
+/* Allocates a scratch for each thread, or none. */
+static enum pe_status scratch_list_fill(struct pe_attention *attention, size_t threads,
+                                        struct pe_error *err)
+{
+    const size_t blocks_head =
+        attention->rows_max ? (attention->queries - 1) / attention->rows_max + 1 : 0;
+    const size_t blocks = blocks_head * pe_attention_batch_heads(attention);
+
+    attention->scratches->size =
+        attention->scratch_size + attention->rows_max * attention->scratch_row_size;
+    for (size_t i = 0; i < threads && i < blocks; i++) {
+        struct pe_attention_scratch *scratch = scratch_new(attention, err);
+        if (!scratch) {
+            scratch_list_clear(attention->scratches);
+            return err->status;
+        }
+        scratch_return(attention, scratch);
+    }
+    return PE_OK;
+}
+
+/* Scratches are allocated here, so that filling does not run out of memory; they have fewer rows
+ * where memory is short. */
+static enum pe_status scratch_list_new(struct pe_attention *attention, size_t threads,
+                                       struct pe_error *err)
+{
+    struct pe_scratch_list *scratches = attention->scratches = calloc(1, sizeof(*scratches));
+
+    if (!scratches)
+        return pe_no_memory(err, "an attention");
+    scratches->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    scratches->work = attention->work;
+    while (scratch_list_fill(attention, threads, err) &&
+           attention->rows_max / 2 >= PE_ATTENTION_ROWS_MIN) {
+        attention->rows_max /= 2;
+        *err = (struct pe_error){0};
+    }
+    return err->status;
+}
+
+static void scratch_list_free(struct pe_scratch_list *scratches)
+{
+    if (!scratches)
+        return;
+    scratch_list_clear(scratches);
+    pthread_mutex_destroy(&scratches->lock);
+    free(scratches);
+}
+
+static struct pe_attention_scratch *scratch_take(const struct pe_attention *attention,
+                                                 struct pe_error *err)
+{
+    struct pe_scratch_list *scratches = attention->scratches;
+
+    pthread_mutex_lock(&scratches->lock);
+    struct pe_attention_scratch *scratch = scratches->first;
+    if (scratch)
+        scratches->first = scratch->next;
+    pthread_mutex_unlock(&scratches->lock);
+    return scratch ? scratch : scratch_new(attention, err);
+}
+
+/* ---- new and free ---------------------------------------------------------------------------- */
 
 static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
 {
@@ -193,12 +332,12 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     attention->spec = *spec;
     attention->work = work;
     spec_read(attention);
-    if (numbers_resolve(attention, err) || pe_attention_sequences_read(attention, err) ||
-        pe_attention_reach(attention, err) ||
+    if (numbers_resolve(attention, err) || pe_sequences_read(attention, err) ||
+        pe_relative_range_set(attention, err) ||
         result_resolve(&attention->spec, &attention->result, err) ||
         blocks_resolve(attention, err) || pe_spend(work, attention->result.once_work, err) ||
         pe_attention_pack(attention, pool, err) ||
-        pe_scratches_new(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
+        scratch_list_new(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
         pe_attention_free(attention);
         return err->status;
     }
@@ -210,19 +349,19 @@ void pe_attention_free(struct pe_attention *attention)
 {
     if (!attention)
         return;
-    pe_scratches_free(attention->scratches);
+    scratch_list_free(attention->scratches);
     pe_bias_common_free(attention->common);
-    if (attention->sequences != &attention->whole)
+    if (attention->sequences != &attention->single)
         free(attention->sequences);
     free(attention->sinks);
-    free(attention->rows_of);
+    free(attention->distance_rows);
     free(attention->pos_query);
     free(attention->biases);
     free(attention->rel_v.data);
     free(attention->rel_k.data);
     free(attention->v.data);
     free(attention->k.data);
-    pe_turns_free(attention->turns);
+    pe_qk_transform_free(attention->qk_transform);
     pe_work_release(attention->work, attention->charged);
     free(attention);
 }
@@ -249,17 +388,17 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
         return PE_OK;
     if (pe_spend(work, pe_output_work(&attention->result, row_end - row_begin), err))
         return err->status;
-    scratch = pe_scratch_take(attention, err);
+    scratch = scratch_take(attention, err);
     if (!scratch)
         return err->status;
     for (size_t row = row_begin, count; row < row_end && !pe_work_check(work, err); row += count) {
         const size_t head = row / attention->queries, first = row % attention->queries;
-        const struct pe_attention_sequence *sequence = pe_attention_sequence_of(attention, first);
+        const struct pe_attention_sequence *sequence = pe_sequence_of_query(attention, first);
         count = pe_least(pe_least(sequence->end - first, row_end - row), attention->rows_max);
-        if (pe_attention_block(attention, scratch, head, first, count,
-                               (char *)out + (row - row_begin) * row_size, work, err))
+        if (pe_query_block_fill(attention, scratch, head, first, count,
+                                (char *)out + (row - row_begin) * row_size, work, err))
             break;
     }
-    pe_scratch_return(attention, scratch);
+    scratch_return(attention, scratch);
     return err->status;
 }

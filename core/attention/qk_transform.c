@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of q and k once they are read: root mean square norm, rotation, temperature. */
+/* What happens to rows of q and k before they are multiplied: root mean square norm, rotation,
+ * temperature. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,31 +14,26 @@
 #include "core/exact/elementary.h"
 #include "core/rotation/spec.h"
 
-/* Logarithms between two looks at the work, and elements that are normed or scaled: 2 ms. */
+/* Between two checks of the work, 2 ms: logarithms; elements that are normed or scaled. */
 enum { CHECK_FACTORS = 1 << 12, CHECK_ELEMENTS = 1 << 19 };
 
-/* Of q, or of k. */
-struct turn {
-    struct pe_rotation **rotations; /* one for all batch rows, or one each; NULL: nothing rotates */
+/* The steps of q, or of k. */
+struct steps {
+    struct pe_rotation **rotations; /* one for all batch rows, or one each; NULL: no rotation */
     size_t rotations_count;
     double *weights; /* [head_dim] of the norm; NULL: no norm */
     double *factors; /* [factors_rows, queries] of the temperature; NULL: none */
     size_t factors_rows, tokens;
 };
 
-struct pe_turns {
+struct pe_qk_transform {
     struct pe_attention *attention;
-    struct turn q, k;
+    struct steps q, k;
 };
-
-static const struct turn *turn_of(const struct pe_turns *turns, bool is_key)
-{
-    return is_key ? &turns->k : &turns->q;
-}
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-/* The positions of the tokens of packed sequences, from 0 on at the first key of each. */
+/* Positions of packed sequences: 0 at the first key of each. */
 static void packed_positions(const struct pe_attention *attention, bool is_key, double *values)
 {
     for (size_t i = 0; i < attention->sequences_count; i++) {
@@ -50,7 +46,7 @@ static void packed_positions(const struct pe_attention *attention, bool is_key, 
     }
 }
 
-/* Positions that are posted for q, or for k; count 0: none are. */
+/* Positions posted for q, or for k; count 0: none. */
 static const struct pe_positions *given_of(const struct pe_attention *attention, bool is_key)
 {
     const struct pe_attention_spec *spec = &attention->spec;
@@ -63,17 +59,17 @@ static size_t axes_of(const struct pe_positions *given)
     return given->axes > 1 ? given->axes : 1;
 }
 
-/* How many batch rows have positions of their own; 1: all have the same. */
+/* Batch rows with positions of their own; 1: all have the same. */
 static size_t rows_of(const struct pe_positions *given)
 {
     return given->count > 0 && given->batch > 1 ? given->batch : 1;
 }
 
-/* Where the tokens of a batch row stand: *positions points to *values, which the caller frees, or
- * to those that were posted. */
-static enum pe_status places_of(const struct pe_attention *attention, bool is_key, size_t batch,
-                                struct pe_positions *positions, double **values,
-                                struct pe_error *err)
+/* Positions of the tokens of a batch row. They are those posted, or lie in *values, which
+ * positions_free releases. */
+static enum pe_status positions_of(const struct pe_attention *attention, bool is_key, size_t batch,
+                                   struct pe_positions *positions, double **values,
+                                   struct pe_error *err)
 {
     const struct pe_positions *given = given_of(attention, is_key);
     const size_t tokens = is_key ? attention->keys : attention->queries;
@@ -101,7 +97,7 @@ static enum pe_status places_of(const struct pe_attention *attention, bool is_ke
     return PE_OK;
 }
 
-static void places_free(const struct pe_attention *attention, bool is_key, double *values)
+static void positions_free(const struct pe_attention *attention, bool is_key, double *values)
 {
     const size_t tokens = is_key ? attention->keys : attention->queries;
 
@@ -109,16 +105,16 @@ static void places_free(const struct pe_attention *attention, bool is_key, doubl
                    sizeof(*values));
 }
 
-/* ---- what is made once ----------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------- */
 
-static enum pe_status rotation_make(struct pe_turns *turns, bool is_key, size_t batch,
+static enum pe_status rotation_make(struct pe_qk_transform *transform, bool is_key, size_t batch,
                                     struct pe_rotation **rotation, struct pe_pool *pool,
                                     struct pe_error *err)
 {
-    const struct pe_attention *attention = turns->attention;
+    const struct pe_attention *attention = transform->attention;
     const struct pe_attention_spec *spec = &attention->spec;
-    struct pe_rotation_spec asked = {
-        .size = sizeof(asked),
+    struct pe_rotation_spec rotated = {
+        .size = sizeof(rotated),
         .scheme = spec->scheme,
         .layout = spec->layout,
         .output_layout = spec->layout,
@@ -126,30 +122,30 @@ static enum pe_status rotation_make(struct pe_turns *turns, bool is_key, size_t 
     };
     double *values;
 
-    if (!places_of(attention, is_key, batch, &asked.positions, &values, err))
-        pe_rotation_new(rotation, &asked, attention->type, pool, attention->work, err);
-    places_free(attention, is_key, values);
+    if (!positions_of(attention, is_key, batch, &rotated.positions, &values, err))
+        pe_rotation_new(rotation, &rotated, attention->type, pool, attention->work, err);
+    positions_free(attention, is_key, values);
     return err->status;
 }
 
-static enum pe_status rotations_make(struct pe_turns *turns, bool is_key, struct pe_pool *pool,
-                                     struct pe_error *err)
+static enum pe_status rotations_make(struct pe_qk_transform *transform, bool is_key,
+                                     struct pe_pool *pool, struct pe_error *err)
 {
-    struct turn *turn = is_key ? &turns->k : &turns->q;
-    const size_t rows = rows_of(given_of(turns->attention, is_key));
+    struct steps *steps = is_key ? &transform->k : &transform->q;
+    const size_t rows = rows_of(given_of(transform->attention, is_key));
 
-    turn->rotations = calloc(rows, sizeof(struct pe_rotation *));
-    if (!turn->rotations)
+    steps->rotations = calloc(rows, sizeof(struct pe_rotation *));
+    if (!steps->rotations)
         return pe_no_memory(err, "a rotation");
-    turn->rotations_count = rows;
+    steps->rotations_count = rows;
     for (size_t i = 0; i < rows; i++)
-        if (rotation_make(turns, is_key, i, &turn->rotations[i], pool, err))
+        if (rotation_make(transform, is_key, i, &steps->rotations[i], pool, err))
             return err->status;
     return PE_OK;
 }
 
-/* One table of cos and sin serves queries and keys that stand at the same places. */
-static bool share_places(const struct pe_attention *attention)
+/* Queries and keys at the same positions share one table of cos and sin. */
+static bool share_positions(const struct pe_attention *attention)
 {
     const struct pe_attention_spec *spec = &attention->spec;
 
@@ -160,23 +156,24 @@ static bool share_places(const struct pe_attention *attention)
     return spec->cu_seqlens.rank > 0 ? spec->cu_seqlens_k.rank == 0 : attention->query_start == 0;
 }
 
-static enum pe_status weights_make(struct pe_turns *turns, bool is_key, struct pe_error *err)
+static enum pe_status weights_make(struct pe_qk_transform *transform, bool is_key,
+                                   struct pe_error *err)
 {
-    const struct pe_attention *attention = turns->attention;
+    const struct pe_attention *attention = transform->attention;
     const struct pe_attention_spec *spec = &attention->spec;
     const struct pe_tensor *tensor = is_key ? &spec->k_norm : &spec->q_norm;
-    struct turn *turn = is_key ? &turns->k : &turns->q;
+    struct steps *steps = is_key ? &transform->k : &transform->q;
 
     if (spec->norm == PE_NORM_NONE)
         return PE_OK;
-    turn->weights = pe_memory_take(attention->work, attention->head_dim, sizeof(*turn->weights),
-                                   "weights of a norm", err);
-    if (!turn->weights)
+    steps->weights = pe_memory_take(attention->work, attention->head_dim, sizeof(*steps->weights),
+                                    "weights of a norm", err);
+    if (!steps->weights)
         return err->status;
     if (tensor->rank > 0)
-        pe_to_f64(turn->weights, tensor->data, tensor->dtype, attention->head_dim);
+        pe_to_f64(steps->weights, tensor->data, tensor->dtype, attention->head_dim);
     for (size_t c = 0; c < attention->head_dim; c++)
-        turn->weights[c] = tensor->rank > 0 ? turn->weights[c] + spec->norm_offset : 1;
+        steps->weights[c] = tensor->rank > 0 ? steps->weights[c] + spec->norm_offset : 1;
     return PE_OK;
 }
 
@@ -190,85 +187,86 @@ static enum pe_status factors_row(const struct pe_attention *attention, double *
             return err->status;
         const double at = positions->values ? positions->values[i]
                                             : positions->start + positions->step * (double)i;
-        const double whole = floor((at + t->offset) / t->length);
-        if (!(whole >= 0 && whole <= 0x1p60))
+        const double lengths = floor((at + t->offset) / t->length);
+        if (!(lengths >= 0 && lengths <= 0x1p60))
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:temperature_length",
                            "a temperature needs positions of %g or more, and there is a query at "
                            "%.17g",
                            0 - t->offset, at);
         factors[i] =
-            1 + t->strength * (whole > 0 ? pe_exact_log1p((struct pe_exact){whole, 0}).hi : 0);
+            1 + t->strength * (lengths > 0 ? pe_exact_log1p((struct pe_exact){lengths, 0}).hi : 0);
     }
     return PE_OK;
 }
 
-static enum pe_status factors_make(struct pe_turns *turns, struct pe_error *err)
+static enum pe_status factors_make(struct pe_qk_transform *transform, struct pe_error *err)
 {
-    const struct pe_attention *attention = turns->attention;
+    const struct pe_attention *attention = transform->attention;
     const size_t rows = rows_of(given_of(attention, false)), tokens = attention->queries;
 
     if (attention->spec.temperature.strength == 0)
         return PE_OK;
-    turns->q.factors_rows = rows;
-    turns->q.factors = pe_memory_take(attention->work, rows * tokens, sizeof(*turns->q.factors),
-                                      "temperatures", err);
-    for (size_t i = 0; turns->q.factors && i < rows && !err->status; i++) {
+    transform->q.factors_rows = rows;
+    transform->q.factors = pe_memory_take(attention->work, rows * tokens,
+                                          sizeof(*transform->q.factors), "temperatures", err);
+    for (size_t i = 0; transform->q.factors && i < rows && !err->status; i++) {
         struct pe_positions positions;
         double *values;
-        if (!places_of(attention, false, i, &positions, &values, err))
-            factors_row(attention, turns->q.factors + i * tokens, &positions, err);
-        places_free(attention, false, values);
+        if (!positions_of(attention, false, i, &positions, &values, err))
+            factors_row(attention, transform->q.factors + i * tokens, &positions, err);
+        positions_free(attention, false, values);
     }
     return err->status;
 }
 
-enum pe_status pe_turns_new(struct pe_turns **out, struct pe_attention *attention,
-                            struct pe_pool *pool, struct pe_error *err)
+enum pe_status pe_qk_transform_new(struct pe_qk_transform **out, struct pe_attention *attention,
+                                   struct pe_pool *pool, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &attention->spec;
-    struct pe_turns *turns = *out = calloc(1, sizeof(*turns));
+    struct pe_qk_transform *transform = *out = calloc(1, sizeof(*transform));
 
-    if (!turns)
+    if (!transform)
         return pe_no_memory(err, "an attention");
-    turns->attention = attention;
-    turns->q.tokens = attention->queries;
-    turns->k.tokens = attention->keys;
-    if (weights_make(turns, false, err) || weights_make(turns, true, err) ||
-        factors_make(turns, err) || !spec->scheme || !spec->scheme->encoding->rotary ||
-        rotations_make(turns, true, pool, err))
+    transform->attention = attention;
+    transform->q.tokens = attention->queries;
+    transform->k.tokens = attention->keys;
+    if (weights_make(transform, false, err) || weights_make(transform, true, err) ||
+        factors_make(transform, err) || !spec->scheme || !spec->scheme->encoding->rotary ||
+        rotations_make(transform, true, pool, err))
         return err->status;
-    if (!share_places(attention))
-        return rotations_make(turns, false, pool, err);
-    turns->q.rotations = turns->k.rotations;
-    turns->q.rotations_count = turns->k.rotations_count;
+    if (!share_positions(attention))
+        return rotations_make(transform, false, pool, err);
+    transform->q.rotations = transform->k.rotations;
+    transform->q.rotations_count = transform->k.rotations_count;
     return PE_OK;
 }
 
-static void rotations_free(struct turn *turn)
+static void rotations_free(struct steps *steps)
 {
-    for (size_t i = 0; i < turn->rotations_count; i++)
-        pe_rotation_free(turn->rotations[i]);
-    free(turn->rotations);
+    for (size_t i = 0; i < steps->rotations_count; i++)
+        pe_rotation_free(steps->rotations[i]);
+    free(steps->rotations);
 }
 
-void pe_turns_free(struct pe_turns *turns)
+void pe_qk_transform_free(struct pe_qk_transform *transform)
 {
-    if (!turns)
+    if (!transform)
         return;
-    struct pe_work *work = turns->attention->work;
-    const size_t dim = turns->attention->head_dim;
-    if (turns->q.rotations != turns->k.rotations)
-        rotations_free(&turns->q);
-    rotations_free(&turns->k);
-    pe_memory_give(work, turns->q.weights, dim, sizeof(double));
-    pe_memory_give(work, turns->k.weights, dim, sizeof(double));
-    pe_memory_give(work, turns->q.factors, turns->q.factors_rows * turns->q.tokens, sizeof(double));
-    free(turns);
+    struct pe_work *work = transform->attention->work;
+    const size_t dim = transform->attention->head_dim;
+    if (transform->q.rotations != transform->k.rotations)
+        rotations_free(&transform->q);
+    rotations_free(&transform->k);
+    pe_memory_give(work, transform->q.weights, dim, sizeof(double));
+    pe_memory_give(work, transform->k.weights, dim, sizeof(double));
+    pe_memory_give(work, transform->q.factors, transform->q.factors_rows * transform->q.tokens,
+                   sizeof(double));
+    free(transform);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-bool pe_attention_changes_queries(const struct pe_attention_spec *spec)
+bool pe_attention_copies_queries(const struct pe_attention_spec *spec)
 {
     const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
 
@@ -277,18 +275,18 @@ bool pe_attention_changes_queries(const struct pe_attention_spec *spec)
            spec->pos_bias_u.rank > 0 || spec->pos_bias_v.rank > 0;
 }
 
-bool pe_turns_change_keys(const struct pe_turns *turns)
+bool pe_qk_transform_changes_keys(const struct pe_qk_transform *transform)
 {
-    return turns->k.rotations || turns->k.weights;
+    return transform->k.rotations || transform->k.weights;
 }
 
-/* Rows that are turned: `begin` is the token of the first. */
+/* Rows to transform: `begin` is the token of the first. */
 struct run {
     char *rows;
     size_t batch, begin, count;
 };
 
-/* Each row over the root of its mean square, times weights: sums and products in double. */
+/* Divides each row by its root mean square and multiplies by the weights, in double. */
 #define NORM(REAL)                                                                                 \
     for (size_t t = 0; t < run->count; t++) {                                                      \
         REAL *row = (REAL *)run->rows + t * dim;                                                   \
@@ -297,40 +295,41 @@ struct run {
             sum += (double)row[c] * (double)row[c];                                                \
         const double root = sqrt(sum / (double)dim + epsilon);                                     \
         for (size_t c = 0; c < dim; c++)                                                           \
-            row[c] = (REAL)((double)row[c] / root * turn->weights[c]);                             \
+            row[c] = (REAL)((double)row[c] / root * steps->weights[c]);                            \
     }
 
-static void norm_apply(const struct pe_turns *turns, const struct turn *turn, const struct run *run)
+static void norm_apply(const struct pe_qk_transform *transform, const struct steps *steps,
+                       const struct run *run)
 {
-    const size_t dim = turns->attention->head_dim;
-    const double epsilon = turns->attention->spec.norm_epsilon;
+    const size_t dim = transform->attention->head_dim;
+    const double epsilon = transform->attention->spec.norm_epsilon;
 
-    if (turns->attention->type == PE_F64)
+    if (transform->attention->type == PE_F64)
         NORM(double)
     else
         NORM(float)
 }
 
-static void factors_apply(const struct pe_turns *turns, const struct turn *turn,
+static void factors_apply(const struct pe_qk_transform *transform, const struct steps *steps,
                           const struct run *run)
 {
-    const size_t dim = turns->attention->head_dim;
+    const size_t dim = transform->attention->head_dim;
     const double *factors =
-        turn->factors + (turn->factors_rows > 1 ? run->batch : 0) * turn->tokens + run->begin;
+        steps->factors + (steps->factors_rows > 1 ? run->batch : 0) * steps->tokens + run->begin;
 
     for (size_t i = 0; i < run->count * dim; i++)
-        if (turns->attention->type == PE_F64)
+        if (transform->attention->type == PE_F64)
             ((double *)run->rows)[i] *= factors[i / dim];
         else
             ((float *)run->rows)[i] = (float)((double)((float *)run->rows)[i] * factors[i / dim]);
 }
 
-enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
-                              size_t begin, size_t count, struct pe_work *work,
-                              struct pe_error *err)
+enum pe_status pe_qk_transform_apply(const struct pe_qk_transform *transform, bool is_key,
+                                     size_t batch, char *rows, size_t begin, size_t count,
+                                     struct pe_work *work, struct pe_error *err)
 {
-    const struct turn *turn = turn_of(turns, is_key);
-    const struct pe_attention *attention = turns->attention;
+    const struct steps *steps = is_key ? &transform->k : &transform->q;
+    const struct pe_attention *attention = transform->attention;
     const size_t most = CHECK_ELEMENTS / (attention->head_dim + 1) + 1;
     const enum pe_attention_norm norm = attention->spec.norm;
 
@@ -338,15 +337,15 @@ enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t 
         const struct run run = {rows + at * attention->head_dim * attention->size, batch,
                                 begin + at, pe_least(count - at, most)};
         if (norm == PE_NORM_BEFORE)
-            norm_apply(turns, turn, &run);
-        if (turn->rotations &&
-            pe_rotate_rows(turn->rotations[turn->rotations_count > 1 ? batch : 0], run.rows,
+            norm_apply(transform, steps, &run);
+        if (steps->rotations &&
+            pe_rotate_rows(steps->rotations[steps->rotations_count > 1 ? batch : 0], run.rows,
                            attention->head_dim, run.begin, run.count, work, err))
             return err->status;
         if (norm == PE_NORM_AFTER)
-            norm_apply(turns, turn, &run);
-        if (turn->factors)
-            factors_apply(turns, turn, &run);
+            norm_apply(transform, steps, &run);
+        if (steps->factors)
+            factors_apply(transform, steps, &run);
     }
     return err->status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrices cut into panels, as products read them. */
+/* Copies of tensors, cut into panels of columns as the kernel of products reads them. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,11 +11,10 @@
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 
-enum { PIECE = 1 << 16 }; /* elements that are read in one go */
+enum { PIECE = 1 << 16 }; /* elements between two checks of the work */
 
-enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
-                                       size_t heads, size_t depth, size_t columns,
-                                       const char *where, struct pe_error *err)
+enum pe_status pe_packed_new(struct pe_attention *attention, struct pe_packed *packed, size_t heads,
+                             size_t depth, size_t columns, const char *where, struct pe_error *err)
 {
     size_t size = PE_PANEL_SIZE;
 
@@ -30,31 +29,31 @@ enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe
                        heads, depth, columns);
     packed->row_stride = attention->width;
     packed->panel_size = depth * PE_PANEL_SIZE;
-    packed->first = packed->data = pe_attention_take(attention, size, where, err);
+    packed->first = packed->data = pe_attention_alloc(attention, size, where, err);
     return err->status;
 }
 
-enum pe_status pe_attention_odd_find(const struct pe_attention *attention, struct pe_packed *packed,
-                                     const char *rows, struct pe_error *err)
+/* Sets nonfinite and large by the elements of a head. */
+static enum pe_status packed_scan(const struct pe_attention *attention, struct pe_packed *packed,
+                                  const char *rows, struct pe_error *err)
 {
     const size_t count = packed->depth * packed->columns;
     struct pe_pace pace = {attention->work, 0};
 
     for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE) {
-        bool odd, large;
-        attention->kernels.odd(&odd, &large, rows + at * attention->size,
+        bool nonfinite, large;
+        attention->kernels.odd(&nonfinite, &large, rows + at * attention->size,
                                pe_least(count - at, PIECE));
-        if (odd)
-            atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
+        if (nonfinite)
+            atomic_store_explicit(&packed->nonfinite, true, memory_order_relaxed);
         if (large)
             atomic_store_explicit(&packed->large, true, memory_order_relaxed);
     }
     return err->status;
 }
 
-enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
-                                         struct pe_packed *packed, size_t head, const char *rows,
-                                         struct pe_error *err)
+enum pe_status pe_packed_write(const struct pe_attention *attention, struct pe_packed *packed,
+                               size_t head, const char *rows, struct pe_error *err)
 {
     const size_t size = attention->size, width = attention->width;
     struct pe_pace pace = {attention->work, 0};
@@ -69,10 +68,10 @@ enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
                 return err->status;
         }
     }
-    return pe_attention_odd_find(attention, packed, rows, err);
+    return packed_scan(attention, packed, rows, err);
 }
 
-/* The last panel, which has fewer columns than there is room for. */
+/* Transposes the last panel, which has fewer columns than its width. */
 #define COLUMNS_TRANSPOSE(REAL)                                                                    \
     for (size_t k = 0; k < depth; k++)                                                             \
         for (size_t i = 0; i < columns; i++)                                                       \
@@ -88,10 +87,8 @@ static void columns_transpose(const struct pe_attention *attention, char *to, co
         COLUMNS_TRANSPOSE(float);
 }
 
-/* rows[columns][depth] */
-enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
-                                             struct pe_packed *packed, size_t head,
-                                             const char *rows, struct pe_error *err)
+enum pe_status pe_packed_transpose(const struct pe_attention *attention, struct pe_packed *packed,
+                                   size_t head, const char *rows, struct pe_error *err)
 {
     const size_t width = attention->width, depth = packed->depth;
     struct pe_pace pace = {attention->work, 0};
@@ -111,15 +108,8 @@ enum pe_status pe_attention_panels_transpose(const struct pe_attention *attentio
     return PE_OK;
 }
 
-/* One job prepares everything. */
-struct pack {
-    struct pe_job job;
-    struct pe_attention *attention;
-    _Atomic int status; /* of a block that failed */
-};
-
-void pe_attention_read(const struct pe_attention *attention, char *to,
-                       const struct pe_tensor *tensor, size_t first, size_t count)
+void pe_elements_read(const struct pe_attention *attention, char *to,
+                      const struct pe_tensor *tensor, size_t first, size_t count)
 {
     const char *from = (const char *)tensor->data + first * pe_dtype_info(tensor->dtype)->size;
 
@@ -129,44 +119,27 @@ void pe_attention_read(const struct pe_attention *attention, char *to,
         pe_to_f32((float *)to, from, tensor->dtype, count);
 }
 
-enum pe_status pe_attention_read_all(const struct pe_attention *attention, char *to,
-                                     const struct pe_tensor *tensor, size_t first, size_t count,
-                                     struct pe_error *err)
+enum pe_status pe_elements_read_all(const struct pe_attention *attention, char *to,
+                                    const struct pe_tensor *tensor, size_t first, size_t count,
+                                    struct pe_error *err)
 {
     struct pe_pace pace = {attention->work, 0};
 
     for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE)
-        pe_attention_read(attention, to + at * attention->size, tensor, first + at,
-                          pe_least(count - at, PIECE));
+        pe_elements_read(attention, to + at * attention->size, tensor, first + at,
+                         pe_least(count - at, PIECE));
     return err->status;
-}
-
-void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
-                        struct pe_error *err)
-{
-    void *memory = NULL;
-
-    if (pe_work_reserve(attention->work, size)) {
-        if (posix_memalign(&memory, PE_PANEL_SIZE, size > 0 ? size : PE_PANEL_SIZE) == 0) {
-            attention->charged += size;
-            return memory;
-        }
-        pe_work_release(attention->work, size);
-    }
-    pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of %zu bytes", size);
-    return NULL;
 }
 
 /* ---- heads ---------------------------------------------------------------------------------- */
 
-/* The elements of one head in the type of the arithmetic: *rows is the caller's own memory where it
- * has that type and nothing turns it, else *copy, which takes *size bytes of the work. */
-static enum pe_status head_read(const struct pack *pack, const struct pe_tensor *tensor,
-                                size_t head, bool is_key, const char **rows, char **copy,
-                                size_t *size, struct pe_error *err)
+/* The elements of one head in the type of the arithmetic, transformed if keys are: *rows points
+ * into the tensor where that needs no copy, else to *copy, of *size bytes charged to the work. */
+static enum pe_status head_read(const struct pe_attention *attention,
+                                const struct pe_tensor *tensor, size_t head, bool is_key,
+                                const char **rows, char **copy, size_t *size, struct pe_error *err)
 {
-    const struct pe_attention *attention = pack->attention;
-    const bool turns = is_key && pe_turns_change_keys(attention->turns);
+    const bool transforms = is_key && pe_qk_transform_changes_keys(attention->qk_transform);
     const size_t tokens = tensor->shape[2], columns = tensor->shape[3], count = tokens * columns;
 
     *copy = NULL;
@@ -175,50 +148,49 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
     if (count == 0)
         return PE_OK;
     *rows = (const char *)tensor->data + head * count * attention->size;
-    if (tensor->dtype == attention->type && !turns)
+    if (tensor->dtype == attention->type && !transforms)
         return PE_OK;
     *copy = pe_memory_take(attention->work, count, attention->size, "a copy of a head", err);
     if (!*copy)
         return err->status;
     *size = count * attention->size;
     *rows = *copy;
-    if (pe_attention_read_all(attention, *copy, tensor, head * count, count, err))
+    if (pe_elements_read_all(attention, *copy, tensor, head * count, count, err))
         return err->status;
-    return turns ? pe_turns_apply(attention->turns, true, head / attention->kv_heads, *copy, 0,
-                                  tokens, attention->work, err)
-                 : PE_OK;
+    return transforms
+               ? pe_qk_transform_apply(attention->qk_transform, true, head / attention->kv_heads,
+                                       *copy, 0, tokens, attention->work, err)
+               : PE_OK;
 }
 
-static enum pe_status key_value_pack(const struct pack *pack, size_t head, struct pe_error *err)
+static enum pe_status key_value_pack(struct pe_attention *attention, size_t head,
+                                     struct pe_error *err)
 {
-    struct pe_attention *attention = pack->attention;
     const char *rows;
     size_t size;
     char *copy;
 
-    if (!head_read(pack, &attention->spec.k, head, true, &rows, &copy, &size, err))
-        pe_attention_panels_transpose(attention, &attention->k, head, rows, err);
+    if (!head_read(attention, &attention->spec.k, head, true, &rows, &copy, &size, err))
+        pe_packed_transpose(attention, &attention->k, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
     if (err->status || !attention->v.first)
         return err->status;
     if (!attention->v.data)
-        return pe_attention_odd_find(attention, &attention->v,
-                                     pe_packed_panel(&attention->v, head, 0), err);
-    if (!head_read(pack, &attention->spec.v, head, false, &rows, &copy, &size, err))
-        pe_attention_panels_write(attention, &attention->v, head, rows, err);
+        return packed_scan(attention, &attention->v, pe_packed_panel(&attention->v, head, 0), err);
+    if (!head_read(attention, &attention->spec.v, head, false, &rows, &copy, &size, err))
+        pe_packed_write(attention, &attention->v, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
     return err->status;
 }
 
-/* Every distance that a query of this head meets, and no more: none behind it where that is masked.
- */
-static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_error *err)
+/* Biases of a head for every distance that occurs; those of later keys are left out if causal. */
+static enum pe_status bias_pack(const struct pe_attention *attention, size_t head,
+                                struct pe_error *err)
 {
-    const struct pe_attention *attention = pack->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const int64_t position = attention->position_most;
+    const int64_t position = attention->position_max;
     size_t count = pe_attention_distances(attention);
-    char *to = pe_attention_bias(attention, head, position);
+    char *to = pe_distance_biases(attention, head, position);
 
     if (attention->spec.causal && position + 1 < (int64_t)count)
         count = position < 0 ? 0 : (size_t)position + 1;
@@ -234,31 +206,44 @@ static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_
     return PE_OK;
 }
 
-/* Blocks are the heads of k and v, then the vectors of a bias. */
+/* Blocks are the heads of k and v, then the biases of each head. */
 static void pack_run(struct pe_job *job, size_t block)
 {
-    struct pack *pack = (struct pack *)job;
-    const struct pe_attention *attention = pack->attention;
+    struct pe_packing *packing = (struct pe_packing *)job;
+    struct pe_attention *attention = packing->attention;
     const size_t kv_heads = pe_attention_kv_heads(attention);
     struct pe_error err = {0};
 
     if (block >= kv_heads)
-        bias_pack(pack, block - kv_heads, &err);
+        bias_pack(attention, block - kv_heads, &err);
     else
-        key_value_pack(pack, block, &err);
+        key_value_pack(attention, block, &err);
     if (err.status)
-        atomic_store(&pack->status, err.status);
+        atomic_store(&packing->status, err.status);
+}
+
+enum pe_status pe_packing_run(struct pe_packing *packing, struct pe_pool *pool, const char *where,
+                              const char *purpose, struct pe_error *err)
+{
+    const bool all = pe_pool_run(pool, &packing->job);
+    const int status = atomic_load(&packing->status);
+
+    if (pe_work_check(packing->attention->work, err))
+        return err->status;
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for %s", purpose);
+    return all && !status ? PE_OK
+                          : pe_fail(err, PE_INTERNAL, "", "attention could not be prepared");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-/* Do rows of v serve as rows of panels, as they lie in memory? */
-static bool lies_packed(const struct pe_attention *attention, const struct pe_tensor *v)
+/* Can products read v in place? Its rows must be whole panels. */
+static bool is_packed_in_place(const struct pe_attention *attention, const struct pe_tensor *v)
 {
     return v->dtype == attention->type && v->shape[3] % attention->width == 0;
 }
 
-/* The values, copied into panels or where the caller has them. */
 static enum pe_status values_new(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_tensor *v = &attention->spec.v;
@@ -267,9 +252,9 @@ static enum pe_status values_new(struct pe_attention *attention, struct pe_error
 
     if (attention->spec.output != PE_ATTENTION_OUTPUT)
         return PE_OK;
-    if (!lies_packed(attention, v) || !v->data)
-        return pe_attention_packed_new(attention, packed, pe_attention_kv_heads(attention),
-                                       attention->keys, columns, "tensor:v", err);
+    if (!is_packed_in_place(attention, v) || !v->data)
+        return pe_packed_new(attention, packed, pe_attention_kv_heads(attention), attention->keys,
+                             columns, "tensor:v", err);
     *packed = (struct pe_packed){.first = v->data,
                                  .depth = attention->keys,
                                  .columns = columns,
@@ -282,14 +267,12 @@ static enum pe_status values_new(struct pe_attention *attention, struct pe_error
 
 static enum pe_status buffers_new(struct pe_attention *attention, struct pe_error *err)
 {
-    return pe_attention_packed_new(attention, &attention->k, pe_attention_kv_heads(attention),
-                                   attention->head_dim, attention->keys, "tensor:k", err)
+    return pe_packed_new(attention, &attention->k, pe_attention_kv_heads(attention),
+                         attention->head_dim, attention->keys, "tensor:k", err)
                ? err->status
                : values_new(attention, err);
 }
 
-/* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
- * heads; twice as many where sequences are packed. */
 static enum pe_status biases_new(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
@@ -298,8 +281,8 @@ static enum pe_status biases_new(struct pe_attention *attention, struct pe_error
     if (!scheme || !pe_bias_is_known(scheme->encoding) || attention->queries == 0 ||
         attention->keys == 0)
         return PE_OK;
-    if (pe_bias_common_new(&attention->common, scheme, -attention->position_most,
-                           (int64_t)attention->keys - attention->position_least, attention->type,
+    if (pe_bias_common_new(&attention->common, scheme, -attention->position_max,
+                           (int64_t)attention->keys - attention->position_min, attention->type,
                            attention->work, err) ||
         !scheme->encoding->bias->by_distance)
         return err->status;
@@ -308,23 +291,8 @@ static enum pe_status biases_new(struct pe_attention *attention, struct pe_error
         !pe_size_multiply(size, attention->heads, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu distances are too many",
                        attention->bias_stride);
-    attention->biases = pe_attention_take(attention, size, "", err);
+    attention->biases = pe_attention_alloc(attention, size, "", err);
     return err->status;
-}
-
-/* A pool that ended early has a reason, which is the work's or that of a block. */
-static enum pe_status blocks_run(struct pack *pack, struct pe_pool *pool, struct pe_error *err)
-{
-    const bool all = pe_pool_run(pool, &pack->job);
-    const int status = atomic_load(&pack->status);
-
-    if (pe_work_check(pack->attention->work, err))
-        return err->status;
-    if (status == PE_OUT_OF_MEMORY)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k",
-                       "no memory for a copy of a head of k or v");
-    return all && !status ? PE_OK
-                          : pe_fail(err, PE_INTERNAL, "", "attention could not be prepared");
 }
 
 static enum pe_status sinks_read(struct pe_attention *attention, struct pe_error *err)
@@ -333,8 +301,8 @@ static enum pe_status sinks_read(struct pe_attention *attention, struct pe_error
 
     if (sinks->rank == 0)
         return PE_OK;
-    attention->sinks = pe_attention_take(attention, attention->heads * sizeof(*attention->sinks),
-                                         "tensor:sinks", err);
+    attention->sinks = pe_attention_alloc(attention, attention->heads * sizeof(*attention->sinks),
+                                          "tensor:sinks", err);
     if (attention->sinks)
         pe_to_f64(attention->sinks, sinks->data, sinks->dtype, attention->heads);
     return err->status;
@@ -343,16 +311,15 @@ static enum pe_status sinks_read(struct pe_attention *attention, struct pe_error
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err)
 {
-    struct pack pack = {.job = {.run = pack_run, .work = attention->work}, .attention = attention};
+    struct pe_packing packing = {.job = {.run = pack_run, .work = attention->work},
+                                 .attention = attention};
 
-    if (!pe_attention_added_scan(attention, err) && !sinks_read(attention, err) &&
-        !pe_attention_relatives_pack(attention, pool, err) &&
-        !pe_disentangled_pack(attention, err) &&
-        !pe_turns_new(&attention->turns, attention, pool, err) && !buffers_new(attention, err) &&
-        !biases_new(attention, err)) {
-        pack.job.blocks =
-            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0);
-        blocks_run(&pack, pool, err);
-    }
-    return err->status;
+    if (pe_added_check(attention, err) || sinks_read(attention, err) ||
+        pe_relative_pack(attention, pool, err) ||
+        pe_qk_transform_new(&attention->qk_transform, attention, pool, err) ||
+        buffers_new(attention, err) || biases_new(attention, err))
+        return err->status;
+    packing.job.blocks =
+        pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0);
+    return pe_packing_run(&packing, pool, "tensor:k", "a copy of a head of k or v", err);
 }
