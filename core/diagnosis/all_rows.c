@@ -8,7 +8,7 @@
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 
 /* Every observed row is checked against the suspect that explains the sampled ones: errors must
  * stay about as small as those of the sample. The values are also compared, bit for bit, with the

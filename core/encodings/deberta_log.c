@@ -5,7 +5,7 @@
 #include "core/base/params.h"
 #include "core/base/spend.h"
 #include "core/scheme/bias.h"
-#include "core/tables/geometric.h"
+#include "core/tables/log_buckets.h"
 
 enum { DIRECTION_QUERY_MINUS_KEY, DIRECTION_KEY_MINUS_QUERY };
 
@@ -65,7 +65,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
 static double prepare_cost(const struct pe_scheme *scheme)
 {
-    return pe_geometric_work((size_t)whole(scheme, "position_buckets") / 2);
+    return pe_log_buckets_cost((size_t)whole(scheme, "position_buckets") / 2);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -81,8 +81,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
         pe_memory_take(work, state->bounds_count, sizeof(*state->bounds), "buckets", err);
     for (size_t k = 0; state->bounds && k < state->bounds_count && !pe_work_check(work, err); k++)
         state->bounds[k] =
-            pe_geometric_bound((unsigned long)middle, (unsigned long)farthest,
-                               (unsigned long)middle - 1, (unsigned long)k, PE_BOUND_ABOVE);
+            pe_log_bucket_bound((unsigned long)middle, (unsigned long)farthest,
+                                (unsigned long)middle - 1, (unsigned long)k, PE_BOUND_ABOVE);
     return err->status;
 }
 

@@ -112,7 +112,7 @@ double pe_grid_cost(const struct pe_grid *grid, enum pe_dtype dtype)
     const struct pe_positions line = {.start = grid->start, .step = 1, .count = 64};
     const struct pe_table_use use = {
         .positions = &line, .dtype = dtype, .width = grid->dim, .both = true};
-    return 0.3 + elements / (rows * (double)grid->dim) * pe_table_work(&use);
+    return 0.3 + elements / (rows * (double)grid->dim) * pe_table_cost(&use);
 }
 
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,

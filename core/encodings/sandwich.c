@@ -89,7 +89,7 @@ static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, 
         struct pe_cos_sin one;
         if (pair % CHECK_FINE == 0 && pe_work_check(work, err))
             return err->status;
-        if (!pe_angle_reduce(&angle, pe_frequencies_turn(waves->frequencies, pair), &position))
+        if (!pe_angle_reduce(&angle, pe_frequencies_at(waves->frequencies, pair), &position))
             return PE_OK;
         one = fine ? pe_angle_cos_sin_exact(&angle) : pe_angle_cos_sin(&angle);
         sum.value = pe_exact_add(sum.value, one.cos);
@@ -135,17 +135,17 @@ static bool wide_round(const struct element *element, unsigned bits, enum pe_dty
     const struct pe_wide one = pe_wide_add_double(pe_wide_of_uint(64, distance), (double)pairs + 2);
     const struct pe_wide error = pe_wide_mul_double(one, (double)pairs * fabs(element->scale));
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_walk walk;
+    struct pe_power_iterator walk;
 
-    pe_frequencies_walk(&walk, frequencies, bits);
+    pe_frequencies_begin(&walk, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work))
             return true;
-        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
         sum = pe_wide_add(sum, pe_wide_cos(pe_wide_mul_uint(w, distance)));
     }
-    return pe_rung_round(bits, pe_wide_mul_double(sum, element->scale),
-                         pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
+    return pe_precision_round(bits, pe_wide_mul_double(sum, element->scale),
+                              pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
 }
 
 /* Distance 0: every cosine is 1, and the product may be a tie. */

@@ -7,7 +7,7 @@
 
 #include "core/scheme/rows.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 
 #define PE_PARAM_DIM(least, most)                                                                  \
     {                                                                                              \

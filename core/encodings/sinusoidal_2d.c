@@ -136,7 +136,7 @@ static struct pe_wide scaled_across(const struct pe_wide *power, const struct pe
 /* Frequencies of two axes. */
 static double cost(const struct pe_scheme *scheme)
 {
-    return (double)pe_waves_of(scheme)->pairs * 2 * PE_FREQUENCY_WORK;
+    return (double)pe_waves_of(scheme)->pairs * 2 * PE_FREQUENCY_COST;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

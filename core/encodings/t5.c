@@ -4,7 +4,7 @@
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 #include "core/scheme/bias.h"
-#include "core/tables/geometric.h"
+#include "core/tables/log_buckets.h"
 
 static const struct pe_param params[] = {
     {.name = "num_buckets",
@@ -87,7 +87,7 @@ static double prepare_cost(const struct pe_scheme *scheme)
 {
     const size_t parts = side(scheme) - side(scheme) / 2;
 
-    return pe_geometric_work(parts);
+    return pe_log_buckets_cost(parts);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -100,7 +100,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     state->bounds = pe_memory_take(work, parts, sizeof(*state->bounds), "buckets", err);
     for (size_t k = 1; state->bounds && k < parts && !pe_work_check(work, err); k++)
         state->bounds[k - 1] =
-            pe_geometric_bound(exact, farthest(scheme), parts, k, PE_BOUND_AT_LEAST);
+            pe_log_bucket_bound(exact, farthest(scheme), parts, k, PE_BOUND_AT_LEAST);
     state->bounds_count = parts - 1;
     state->exact = (int64_t)exact;
     state->offset = is_bidirectional(scheme) ? (int64_t)side(scheme) : 0;

@@ -115,9 +115,9 @@ static struct pe_exact phase_value(const uint64_t phase[LIMBS])
                             power_of_two(scale - 106));
 }
 
-struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w)
+struct pe_wide pe_frequency_set(struct pe_frequency *turn, struct pe_wide w)
 {
-    const struct pe_wide half = pe_wide_div(w, pe_wide_pi(PE_TURN_BITS));
+    const struct pe_wide half = pe_wide_div(w, pe_wide_pi(PE_FREQUENCY_BITS));
     const struct pe_wide turns = pe_wide_scale(half, -1);
 
     pe_wide_to_fixed(turn->turns, LIMBS, &turns);
@@ -126,7 +126,7 @@ struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w)
     return turns;
 }
 
-bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *turn,
                      const struct pe_position *position)
 {
     const struct pe_exact t = {position->part[0], position->part[1]};
@@ -228,7 +228,7 @@ static const double quarter_pieces[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3
 #define NEAR 0x1p20
 
 /* One radian as a frequency: 1 / 2 pi in turns. */
-static const struct pe_turn radian = {
+static const struct pe_frequency radian = {
     {1, 0}, {0x36d8a5664f10e410, 0x7f09d5f47d4d3770, 0x28be60db9391054a, 0}};
 
 /* The first subtraction is exact, for both numbers are multiples of 2^-53 and the difference is

@@ -8,15 +8,15 @@
 
 /* A frequency: w itself, and w / 2 pi in turns as a fixed-point number of 64.192 bits (least limb
  * first), truncated. */
-struct pe_turn {
+struct pe_frequency {
     struct pe_exact w;
     uint64_t turns[4];
 };
 
-/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns.
- * Returns w / 2 pi. */
-enum { PE_TURN_BITS = 320 };
-struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w);
+/* Sets a turn to w < 2^63, a number of PE_FREQUENCY_BITS bits: precise enough for every bit of
+ * turns. Returns w / 2 pi. */
+enum { PE_FREQUENCY_BITS = 320 };
+struct pe_wide pe_frequency_set(struct pe_frequency *turn, struct pe_wide w);
 
 /* 2 pi as a double-double; its error is below 2^-105 of it. */
 #define PE_TWO_PI ((struct pe_exact){0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52})
@@ -37,7 +37,7 @@ struct pe_angle {
 };
 
 /* Reduces t * w. False: it is below 2^-900, too small for double-doubles, but not 0. */
-bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *turn,
                      const struct pe_position *position);
 
 /* cos and sin of the whole angle with the bounds of their errors. */

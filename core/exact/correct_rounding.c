@@ -52,8 +52,8 @@ bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, vo
     return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
 }
 
-bool pe_rung_round(unsigned bits, struct pe_wide value, struct pe_wide error, enum pe_dtype dtype,
-                   void *out)
+bool pe_precision_round(unsigned bits, struct pe_wide value, struct pe_wide error,
+                        enum pe_dtype dtype, void *out)
 {
     if (pe_wide_round(value, error, dtype, out))
         return true;
@@ -70,8 +70,8 @@ static bool real_try(pe_real *real, const void *context, size_t index, unsigned 
     const struct pe_wide value = real(bits, context, index);
 
     if (value.inexact)
-        return pe_rung_round(bits, value, pe_wide_scale(pe_wide_abs(value), 16 - (int64_t)bits),
-                             dtype, out);
+        return pe_precision_round(
+            bits, value, pe_wide_scale(pe_wide_abs(value), 16 - (int64_t)bits), dtype, out);
     pe_wide_write(value, dtype, out);
     return true;
 }

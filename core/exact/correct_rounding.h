@@ -33,8 +33,8 @@ struct pe_exact pe_real_exact(pe_real *real, const void *context, size_t index);
 
 /* One rung for a number whose error is told beside it: writes RN(value) where every number within
  * `error` of it rounds to the same, and at the last rung in any case. False: undecided. */
-bool pe_rung_round(unsigned bits, struct pe_wide value, struct pe_wide error, enum pe_dtype dtype,
-                   void *out);
+bool pe_precision_round(unsigned bits, struct pe_wide value, struct pe_wide error,
+                        enum pe_dtype dtype, void *out);
 
 /* How often PE_PRECISION_LAST did not decide, since the start of the process. */
 unsigned long pe_exact_undecided(void);

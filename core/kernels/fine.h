@@ -4,7 +4,7 @@
 
 /* Sums of two doubles by the vector, as core/exact/double_double.h has them one by one. Products of
  * two doubles are exact with and without a fused multiply-add, so that every ISA has the same bits.
- * Errors are bounded in core/tables/fine.c. */
+ * Errors are bounded in core/tables/rows_f64.c. */
 
 #include "core/kernels/real.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cos and sin of a position for many frequencies, and their powers, in sums of two doubles. The
- * bounds of all errors are proved in core/tables/fine.c. */
+ * bounds of all errors are proved in core/tables/rows_f64.c. */
 #include "core/kernels/fine.h"
 
 /* Taylor's coefficients: (-1)^k / (2k + 1)! and (-1)^k / (2k)!, the first six as sums of two. */
@@ -91,8 +91,8 @@ PE_INLINE struct fine_cos_sin fine_turns_cos_sin(struct sum turns)
                                  chosen(r.sin, r.cos, odd, (quarters & 2) << 62)};
 }
 
-void PE_KERNEL(fine_anchors)(struct pe_fine_anchors *out, const struct pe_fine_anchor *at,
-                             const struct pe_phases *phases, size_t count)
+void PE_KERNEL(table_anchors_f64)(struct pe_anchors_f64 *out, const struct pe_anchor_f64 *at,
+                                  const struct pe_phases *phases, size_t count)
 {
     const struct position t = position_split(at->position);
     const double amplitude = at->amplitude[0], scale = amplitude < 0 ? -amplitude : amplitude;
@@ -114,8 +114,8 @@ void PE_KERNEL(fine_anchors)(struct pe_fine_anchors *out, const struct pe_fine_a
     }
 }
 
-void PE_KERNEL(fine_steps)(double *const cos[2], double *const sin[2], size_t stride, size_t rows,
-                           size_t count)
+void PE_KERNEL(table_steps_f64)(double *const cos[2], double *const sin[2], size_t stride,
+                                size_t rows, size_t count)
 {
     size_t power = 1;
 

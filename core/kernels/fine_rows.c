@@ -13,7 +13,7 @@ struct fine_step {
 };
 
 /* Row `at` of the powers of the step. */
-PE_INLINE struct fine_step step_at(const struct pe_fine_rows *in, size_t at)
+PE_INLINE struct fine_step step_at(const struct pe_table_rows_f64 *in, size_t at)
 {
     return (struct fine_step){fine_load(in->step_cos[0] + at, in->step_cos[1] + at),
                               fine_load(in->step_sin[0] + at, in->step_sin[1] + at)};
@@ -51,8 +51,8 @@ PE_INLINE void store_lanes(double *to, real x, size_t count)
         to[i] = lanes[i];
 }
 
-PE_INLINE void columns_down(double *out, double *rest, const struct pe_fine_rows *in,
-                            struct pe_table_doubts *doubts, size_t column, const size_t count)
+PE_INLINE void columns_down(double *out, double *rest, const struct pe_table_rows_f64 *in,
+                            struct pe_table_undecided *undecided, size_t column, const size_t count)
 {
     const uint64_t mask = (UINT64_C(1) << count) - 1;
     struct factors f = {fine_load(in->cos[0] + column, in->cos[1] + column),
@@ -60,9 +60,9 @@ PE_INLINE void columns_down(double *out, double *rest, const struct pe_fine_rows
                         load(in->error + column)};
 
     for (size_t row = 0; row < in->rows; row++) {
-        const size_t at = row % PE_TABLE_TURN * in->step_stride + column;
-        if (row > 0 && row % PE_TABLE_TURN == 0) {
-            const struct fine_step turn = step_at(in, PE_TABLE_TURN * in->step_stride + column);
+        const size_t at = row % PE_TABLE_ROTATION * in->step_stride + column;
+        if (row > 0 && row % PE_TABLE_ROTATION == 0) {
+            const struct fine_step turn = step_at(in, PE_TABLE_ROTATION * in->step_stride + column);
             const struct fine x = fine_products(f.x, turn.p, f.y, turn.q);
             f.y = fine_products(f.y, turn.p, fine_negate(f.x), turn.q);
             f.x = x;
@@ -71,22 +71,22 @@ PE_INLINE void columns_down(double *out, double *rest, const struct pe_fine_rows
         const struct fine value = fine_products(f.x, step.p, f.y, step.q);
         const uint64_t doubt =
             differing(value.hi + (value.lo - f.error), value.hi + (value.lo + f.error)) & mask;
-        doubts->rows[row] |= doubt << column;
+        undecided->rows[row] |= doubt << column;
         store_lanes(out + row * in->out_stride + column, value.hi, count);
         if (rest)
             store_lanes(rest + row * in->out_stride + column, value.lo, count);
     }
 }
 
-void PE_KERNEL(fine_rows)(double *out, double *rest, const struct pe_fine_rows *in,
-                          struct pe_table_doubts *doubts)
+void PE_KERNEL(table_f64)(double *out, double *rest, const struct pe_table_rows_f64 *in,
+                          struct pe_table_undecided *undecided)
 {
     size_t column = 0;
 
     for (size_t row = 0; row < in->rows; row++)
-        doubts->rows[row] = 0;
+        undecided->rows[row] = 0;
     for (; column + LANES <= in->columns; column += LANES)
-        columns_down(out, rest, in, doubts, column, LANES);
+        columns_down(out, rest, in, undecided, column, LANES);
     if (column < in->columns)
-        columns_down(out, rest, in, doubts, column, in->columns - column);
+        columns_down(out, rest, in, undecided, column, in->columns - column);
 }

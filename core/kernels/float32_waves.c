@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cosines and sines of angles that are float32, correctly rounded or in doubt. The bounds of all
- * errors are proved in core/tables/float32.c. */
+ * errors are proved in core/tables/rows_float32.c. */
 #include "core/kernels/real.h"
 
 /* pi/2 in two pieces of 27 bits, so that a whole number up to 2^26 times one of them is a double,
@@ -79,26 +79,28 @@ PE_INLINE uint64_t round_to(float *out, real value, real error)
 }
 #endif
 
-void PE_KERNEL(float32_waves)(float *cos, float *sin, uint64_t doubts[2], float position,
+void PE_KERNEL(float32_waves)(float *cos, float *sin, uint64_t undecided[2], float position,
                               const float *frequencies, size_t count)
 {
-    doubts[0] = doubts[1] = 0;
+    undecided[0] = undecided[1] = 0;
     for (size_t i = 0; i < count; i += PE_LANES) {
 #if PE_LANES > 1
         const vec angle = position * vec_load(frequencies + i);
         const struct ends a = ends_of(vec_widen_low(angle)), b = ends_of(vec_widen_high(angle));
 
         if (cos)
-            doubts[0] |= round_to(cos + i, a.value.cos, a.error.cos, b.value.cos, b.error.cos) << i;
+            undecided[0] |= round_to(cos + i, a.value.cos, a.error.cos, b.value.cos, b.error.cos)
+                            << i;
         if (sin)
-            doubts[1] |= round_to(sin + i, a.value.sin, a.error.sin, b.value.sin, b.error.sin) << i;
+            undecided[1] |= round_to(sin + i, a.value.sin, a.error.sin, b.value.sin, b.error.sin)
+                            << i;
 #else
         const struct ends a = ends_of((double)(position * frequencies[i]));
 
         if (cos)
-            doubts[0] |= round_to(cos + i, a.value.cos, a.error.cos) << i;
+            undecided[0] |= round_to(cos + i, a.value.cos, a.error.cos) << i;
         if (sin)
-            doubts[1] |= round_to(sin + i, a.value.sin, a.error.sin) << i;
+            undecided[1] |= round_to(sin + i, a.value.sin, a.error.sin) << i;
 #endif
     }
 }

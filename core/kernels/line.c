@@ -38,12 +38,12 @@ PE_INLINE struct value value_at(const struct line *line, double first)
                           BELOW(magnitude_of(rest), line->least * magnitude_of(x))};
 }
 
-void PE_KERNEL(line)(float *out, uint64_t *doubts, const double slope[2], double first,
+void PE_KERNEL(line)(float *out, uint64_t *undecided, const double slope[2], double first,
                      size_t count, int odd)
 {
     const struct line line = {slope, slope[1] < 0 || slope[1] > 0 ? REST_LEAST : 0, odd};
 
-    *doubts = 0;
+    *undecided = 0;
     for (size_t i = 0; i < count; i += PE_LANES) {
         const struct value v = value_at(&line, first + (double)i);
 #if PE_LANES > 1
@@ -52,10 +52,10 @@ void PE_KERNEL(line)(float *out, uint64_t *doubts, const double slope[2], double
         vec_store(out + i, vec_narrow(v.x, w.x));
         if (__builtin_expect(vec_any((vec_u32)(v.doubt | w.doubt)), 0))
             for (size_t k = 0; k < LANES; k++)
-                *doubts |= (v.doubt[k] & 1) << (i + k) | (w.doubt[k] & 1) << (i + LANES + k);
+                *undecided |= (v.doubt[k] & 1) << (i + k) | (w.doubt[k] & 1) << (i + LANES + k);
 #else
         out[i] = (float)v.x;
-        *doubts |= (v.doubt & 1) << i;
+        *undecided |= (v.doubt & 1) << i;
 #endif
     }
 }

@@ -2,8 +2,8 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* Structures that core/tables/quick.c and fine.c share with the table kernels; the bounds of all
- * errors are proved there. */
+/* Structures that core/tables/rows_doubles.c and fine.c share with the table kernels; the bounds of
+ * all errors are proved there. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@
 enum {
     PE_TABLE_COLUMNS = 64, /* made at once, and so at most as many pairs */
     PE_TABLE_ROWS = 32,    /* from an anchor to the next */
-    PE_TABLE_TURN = 8,     /* from a turn of the anchor to the next */
+    PE_TABLE_ROTATION = 8, /* from a turn of the anchor to the next */
     PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
     PE_FLOAT32_PAD = 16,   /* the same of angles in float32 */
-    PE_FINE_COLUMNS = 32,  /* made at once of f64 */
+    PE_F64_COLUMNS = 32,   /* made at once of f64 */
     PE_LIST_COLUMNS = 16,  /* made at once of listed positions */
 };
 
@@ -41,9 +41,9 @@ struct pe_anchors {
 };
 
 /* At most PE_TABLE_ROWS rows behind an anchor. With (P, Q) = (step_cos, step_sin), the cosine and
- * sine of j steps in its row j <= PE_TABLE_TURN, and (x, y) = (cos, sin), element (row, column) is
- * x P + y Q at j = row % PE_TABLE_TURN, wrong by less than error[column], after (x, y) was turned
- * row / PE_TABLE_TURN times: into (x P + y Q, y P - x Q) at j = PE_TABLE_TURN. */
+ * sine of j steps in its row j <= PE_TABLE_ROTATION, and (x, y) = (cos, sin), element (row, column)
+ * is x P + y Q at j = row % PE_TABLE_ROTATION, wrong by less than error[column], after (x, y) was
+ * turned row / PE_TABLE_ROTATION times: into (x P + y Q, y P - x Q) at j = PE_TABLE_ROTATION. */
 struct pe_table_rows {
     const double *cos, *sin, *error;
     const double *step_cos, *step_sin;
@@ -75,7 +75,7 @@ struct pe_table_list {
 
 /* ---- f64: each number is the sum of two doubles, one array for each ---- */
 
-struct pe_fine_anchor {
+struct pe_anchor_f64 {
     double position[2];
     double amplitude[2];
     double unit; /* of the error of a cosine */
@@ -83,14 +83,14 @@ struct pe_fine_anchor {
     const double *reach;
 };
 
-struct pe_fine_anchors {
-    PE_ALIGNED double cos[2][PE_FINE_COLUMNS], sin[2][PE_FINE_COLUMNS];
-    double minus_sin[2][PE_FINE_COLUMNS];
-    double cos_error[PE_FINE_COLUMNS], sin_error[PE_FINE_COLUMNS];
+struct pe_anchors_f64 {
+    PE_ALIGNED double cos[2][PE_F64_COLUMNS], sin[2][PE_F64_COLUMNS];
+    double minus_sin[2][PE_F64_COLUMNS];
+    double cos_error[PE_F64_COLUMNS], sin_error[PE_F64_COLUMNS];
 };
 
 /* As struct pe_table_rows. Arrays are read up to the next whole multiple of PE_TABLE_PAD. */
-struct pe_fine_rows {
+struct pe_table_rows_f64 {
     const double *cos[2], *sin[2], *error;
     const double *step_cos[2], *step_sin[2];
     size_t step_stride;
@@ -99,7 +99,7 @@ struct pe_fine_rows {
 };
 
 /* Elements whose rounding is not decided: bit `column` of word `row`. */
-struct pe_table_doubts {
+struct pe_table_undecided {
     uint64_t rows[PE_TABLE_ROWS];
 };
 

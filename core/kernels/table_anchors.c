@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cos and sin of a position for many frequencies, and their powers, in doubles: one source for
- * vectors and for the scalar build. The bounds of all errors are proved in core/tables/quick.c. */
+ * vectors and for the scalar build. The bounds of all errors are proved in
+ * core/tables/rows_doubles.c. */
 #include "core/kernels/real.h"
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ void PE_KERNEL(table_steps)(double *cos, double *sin, size_t stride, size_t rows
     }
 }
 
-void PE_KERNEL(table_turns)(double *x, double *y, size_t rows)
+void PE_KERNEL(table_rotations)(double *x, double *y, size_t rows)
 {
     enum { STRIDE = PE_LIST_COLUMNS };
     size_t step = rows;
@@ -126,7 +127,7 @@ void PE_KERNEL(table_turns)(double *x, double *y, size_t rows)
             multiply(x, y, row * STRIDE, step * STRIDE, (row - power) * STRIDE, STRIDE);
 }
 
-void PE_KERNEL(table_zip)(double *out, const double *a, const double *b, size_t count)
+void PE_KERNEL(table_interleave)(double *out, const double *a, const double *b, size_t count)
 {
 #if PE_LANES > 1
 #define ZIPPED_LOW(i)  (((i)&1) * LANES + (i) / 2)

@@ -4,7 +4,7 @@
  *     ELEMENT       the type of an element
  *     put           writes one of two ends, and returns the bits in which they differ */
 
-enum { TURNS = PE_TABLE_ROWS / PE_TABLE_TURN };
+enum { TURNS = PE_TABLE_ROWS / PE_TABLE_ROTATION };
 
 /* ---- one by one: for tables narrower than a vector, and for machines without vectors -------- */
 
@@ -18,10 +18,10 @@ struct factors {
     double cos, sin;
 };
 
-/* The factors of a column after another PE_TABLE_TURN rows. */
+/* The factors of a column after another PE_TABLE_ROTATION rows. */
 PE_INLINE struct factors turned(struct factors f, const struct pe_table_rows *in, size_t column)
 {
-    const size_t at = PE_TABLE_TURN * in->step_stride + column;
+    const size_t at = PE_TABLE_ROTATION * in->step_stride + column;
     const double p = in->step_cos[at], q = in->step_sin[at];
 
     return (struct factors){f.cos * p + f.sin * q, f.sin * p - f.cos * q};
@@ -31,14 +31,14 @@ PE_INLINE struct factors turned(struct factors f, const struct pe_table_rows *in
 PE_INLINE uint64_t element(ELEMENT *out, const struct pe_table_rows *in, struct factors f,
                            size_t row, size_t column)
 {
-    const size_t at = row % PE_TABLE_TURN * in->step_stride + column;
+    const size_t at = row % PE_TABLE_ROTATION * in->step_stride + column;
     const double x = f.cos * in->step_cos[at] + f.sin * in->step_sin[at];
 
     return put(out, x - in->error[column], x + in->error[column]) != 0;
 }
 
 static void narrow_down(ELEMENT *out, const struct pe_table_rows *in,
-                        struct pe_table_doubts *doubts)
+                        struct pe_table_undecided *undecided)
 {
     struct factors f[NARROW];
 
@@ -46,9 +46,9 @@ static void narrow_down(ELEMENT *out, const struct pe_table_rows *in,
         f[column] = (struct factors){in->cos[column], in->sin[column]};
     for (size_t row = 0; row < in->rows; row++, out += in->out_stride)
         for (size_t column = 0; column < in->columns; column++) {
-            if (row > 0 && row % PE_TABLE_TURN == 0)
+            if (row > 0 && row % PE_TABLE_ROTATION == 0)
                 f[column] = turned(f[column], in, column);
-            doubts->rows[row] |= element(out + column, in, f[column], row, column) << column;
+            undecided->rows[row] |= element(out + column, in, f[column], row, column) << column;
         }
 }
 
@@ -86,7 +86,7 @@ struct turns {
 
 PE_INLINE struct turns turns_of(const struct pe_table_rows *in, size_t column)
 {
-    const size_t at = PE_TABLE_TURN * in->step_stride + column;
+    const size_t at = PE_TABLE_ROTATION * in->step_stride + column;
     struct turns f;
 
     f.cos[0] = reals_load(in->cos + column);
@@ -95,7 +95,7 @@ PE_INLINE struct turns turns_of(const struct pe_table_rows *in, size_t column)
         f.cos[i] = f.cos[0];
         f.sin[i] = f.sin[0];
     }
-    if (in->rows <= PE_TABLE_TURN) /* there may be no such power */
+    if (in->rows <= PE_TABLE_ROTATION) /* there may be no such power */
         return f;
     const struct reals p = reals_load(in->step_cos + at), q = reals_load(in->step_sin + at);
 #pragma GCC unroll 4
@@ -121,26 +121,26 @@ PE_INLINE uint64_t lanes_set(vec_u32 v)
 /* PE_LANES columns from `column` on, down all rows. Those of one power come one after the other, so
  * that it is read once: rows 0, 8, 16, 24, then 1, 9, ... */
 PE_INLINE void vector_down(ELEMENT *out, const struct pe_table_rows *in, size_t column,
-                           struct pe_table_doubts *doubts, const size_t rows);
+                           struct pe_table_undecided *undecided, const size_t rows);
 #endif
 
 void PE_KERNEL(table_kernel)(ELEMENT *out, const struct pe_table_rows *in,
-                             struct pe_table_doubts *doubts)
+                             struct pe_table_undecided *undecided)
 {
     for (size_t row = 0; row < in->rows; row++)
-        doubts->rows[row] = 0;
+        undecided->rows[row] = 0;
 #if PE_LANES > 1
     /* The last vector ends with the row; the columns that it shares with the one before come out
      * the same. */
     for (size_t column = 0; in->columns > NARROW && column < in->columns; column += PE_LANES) {
         const size_t at = column + PE_LANES < in->columns ? column : in->columns - PE_LANES;
         if (in->rows == PE_TABLE_ROWS)
-            vector_down(out, in, at, doubts, PE_TABLE_ROWS);
+            vector_down(out, in, at, undecided, PE_TABLE_ROWS);
         else
-            vector_down(out, in, at, doubts, in->rows);
+            vector_down(out, in, at, undecided, in->rows);
     }
     if (in->columns > NARROW)
         return;
 #endif
-    narrow_down(out, in, doubts);
+    narrow_down(out, in, undecided);
 }

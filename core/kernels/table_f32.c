@@ -32,25 +32,25 @@ PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
 }
 
 PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t column,
-                           struct pe_table_doubts *doubts, const size_t rows)
+                           struct pe_table_undecided *undecided, const size_t rows)
 {
     const struct pe_table_rows all = *in; /* which no store changes */
     const struct reals error = reals_load(all.error + column);
     const struct turns f = turns_of(in, column);
 
-    for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
+    for (size_t power = 0; power < PE_TABLE_ROTATION && power < rows; power++) {
         const size_t at = power * all.step_stride + column;
         const struct reals p = reals_load(all.step_cos + at), q = reals_load(all.step_sin + at);
 
 #pragma GCC unroll 4
         for (size_t i = 0; i < TURNS; i++) {
-            const size_t row = i * PE_TABLE_TURN + power;
+            const size_t row = i * PE_TABLE_ROTATION + power;
             if (row >= rows)
                 break;
             const vec_u32 differ = ends_put(out + row * all.out_stride + column,
                                             reals_sum(f.cos[i], p, f.sin[i], q), error);
             if (__builtin_expect(vec_any(differ), 0))
-                doubts->rows[row] |= lanes_set(differ) << column;
+                undecided->rows[row] |= lanes_set(differ) << column;
         }
     }
 }

@@ -77,10 +77,11 @@ __attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struc
                                                       const struct pe_table_rows *in, size_t row,
                                                       size_t column)
 {
-    const size_t at = row % PE_TABLE_TURN * in->step_stride + column;
+    const size_t at = row % PE_TABLE_ROTATION * in->step_stride + column;
     const struct reals error = reals_load(in->error + column);
-    const struct reals x = reals_sum(f->cos[row / PE_TABLE_TURN], reals_load(in->step_cos + at),
-                                     f->sin[row / PE_TABLE_TURN], reals_load(in->step_sin + at));
+    const struct reals x =
+        reals_sum(f->cos[row / PE_TABLE_ROTATION], reals_load(in->step_cos + at),
+                  f->sin[row / PE_TABLE_ROTATION], reals_load(in->step_sin + at));
 
     return reals_put(out + column, x, error);
 }
@@ -111,20 +112,20 @@ PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows 
 }
 
 PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t column,
-                           struct pe_table_doubts *doubts, const size_t rows)
+                           struct pe_table_undecided *undecided, const size_t rows)
 {
     const struct pe_table_rows all = *in; /* which no store changes */
     const struct turns turns = turns_of(in, column);
     const struct thin f = thin_of(&turns, in, column);
 
-    for (size_t power = 0; power < PE_TABLE_TURN && power < rows; power++) {
+    for (size_t power = 0; power < PE_TABLE_ROTATION && power < rows; power++) {
         const size_t at = power * all.step_stride + column;
         const vec p = reals_narrow(reals_load(all.step_cos + at));
         const vec q = reals_narrow(reals_load(all.step_sin + at));
 
 #pragma GCC unroll 4
         for (size_t i = 0; i < TURNS; i++) {
-            const size_t row = i * PE_TABLE_TURN + power;
+            const size_t row = i * PE_TABLE_ROTATION + power;
             if (row >= rows)
                 break;
             uint16_t *const to = out + row * all.out_stride;
@@ -132,7 +133,7 @@ PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t
             const vec error = vec_multiply_add(f.of_sin[i], magnitude(q), f.of_cos[i]);
 
             if (__builtin_expect(vec_decide(to + column, x, x - error, x + error), 0))
-                doubts->rows[row] |= fine_vector(to, &turns, in, row, column) << column;
+                undecided->rows[row] |= fine_vector(to, &turns, in, row, column) << column;
         }
     }
 }

@@ -25,17 +25,17 @@ PE_INLINE uint64_t list_vector(ELEMENT *out, const struct pe_table_list *in,
 PE_INLINE uint64_t list_row(ELEMENT *out, const struct pe_table_list *in,
                             struct pe_list_place place)
 {
-    uint64_t doubts = 0;
+    uint64_t undecided = 0;
 
     for (size_t column = 0; column < LIST_ROW; column += PE_LANES)
-        doubts |= list_vector(out + column, in, place, column) << column;
-    return doubts;
+        undecided |= list_vector(out + column, in, place, column) << column;
+    return undecided;
 }
 #else
 PE_INLINE uint64_t list_row(ELEMENT *out, const struct pe_table_list *in,
                             struct pe_list_place place)
 {
-    uint64_t doubts = 0;
+    uint64_t undecided = 0;
 
     for (size_t i = 0; i < LIST_ROW; i++) {
         const size_t at = place.anchor + i, first = place.steps[0] + i, second = place.steps[1] + i;
@@ -45,14 +45,14 @@ PE_INLINE uint64_t list_row(ELEMENT *out, const struct pe_table_list *in,
             (x * p - y * q) * in->steps[1].x[second] - (y * p + x * q) * in->steps[1].y[second];
         const double error = in->errors[place.error + i];
 
-        doubts |= (uint64_t)(put(out + i, value - error, value + error) != 0) << i;
+        undecided |= (uint64_t)(put(out + i, value - error, value + error) != 0) << i;
     }
-    return doubts;
+    return undecided;
 }
 #endif
 
 void PE_KERNEL(list_kernel)(ELEMENT *out, const struct pe_table_list *in,
-                            struct pe_table_doubts *doubts)
+                            struct pe_table_undecided *undecided)
 {
     const struct pe_table_list list = *in; /* which no store changes */
     const uint64_t within = (UINT64_C(1) << list.columns) - 1;
@@ -60,11 +60,11 @@ void PE_KERNEL(list_kernel)(ELEMENT *out, const struct pe_table_list *in,
 
     if (list.columns == LIST_ROW) {
         for (size_t row = 0; row < list.rows; row++, out += list.out_stride)
-            doubts->rows[row] = list_row(out, &list, list.places[row]);
+            undecided->rows[row] = list_row(out, &list, list.places[row]);
         return;
     }
     for (size_t row = 0; row < list.rows; row++, out += list.out_stride) {
-        doubts->rows[row] = list_row(whole, &list, list.places[row]) & within;
+        undecided->rows[row] = list_row(whole, &list, list.places[row]) & within;
         for (size_t i = 0; i < list.columns; i++)
             out[i] = whole[i];
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A factor of each pair, e^x, before the cosines and sines of an anchor. The bounds of all errors
- * are proved in core/tables/quick.c. */
+ * are proved in core/tables/rows_doubles.c. */
 #include "core/kernels/fine.h"
 
 /* ln 2 in 42 bits, so that a whole number below 2^11 times it is a double, and the rest. */

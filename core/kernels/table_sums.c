@@ -18,11 +18,11 @@ struct factors {
     double x[PE_TABLE_COLUMNS], y[PE_TABLE_COLUMNS];
 };
 
-/* The factors after another PE_TABLE_TURN rows. */
+/* The factors after another PE_TABLE_ROTATION rows. */
 static void turn(struct factors *f, const struct pe_table_rows *in)
 {
-    const double *cos = in->step_cos + PE_TABLE_TURN * in->step_stride;
-    const double *sin = in->step_sin + PE_TABLE_TURN * in->step_stride;
+    const double *cos = in->step_cos + PE_TABLE_ROTATION * in->step_stride;
+    const double *sin = in->step_sin + PE_TABLE_ROTATION * in->step_stride;
 
     for (size_t i = 0; i < in->columns; i += LANES) {
         const real x = load(f->x + i), y = load(f->y + i);
@@ -35,8 +35,8 @@ static void turn(struct factors *f, const struct pe_table_rows *in)
 
 static double row_sum(const struct factors *f, const struct pe_table_rows *in, size_t row)
 {
-    const double *cos = in->step_cos + row % PE_TABLE_TURN * in->step_stride;
-    const double *sin = in->step_sin + row % PE_TABLE_TURN * in->step_stride;
+    const double *cos = in->step_cos + row % PE_TABLE_ROTATION * in->step_stride;
+    const double *sin = in->step_sin + row % PE_TABLE_ROTATION * in->step_stride;
     real sums[VECTORS];
 
     for (size_t k = 0; k < VECTORS; k++)
@@ -60,7 +60,7 @@ void PE_KERNEL(table_sums)(double *sums, double *errors, const struct pe_table_r
         error += in->error[i];
     }
     for (size_t row = 0; row < in->rows; row++) {
-        if (row > 0 && row % PE_TABLE_TURN == 0)
+        if (row > 0 && row % PE_TABLE_ROTATION == 0)
             turn(&f, in);
         sums[row] += row_sum(&f, in, row);
         errors[row] += error;

@@ -243,7 +243,7 @@ double pe_rotary_cost(const struct pe_scheme *scheme, const struct pe_positions 
 
     if (scale && (dtype == PE_F64 || scale_reach(scheme, positions) >= PE_SCALES_REACH))
         return scale->cost(scheme, positions) / (both ? 2 : 1);
-    return pe_table_work(&use) * (scale ? 1.5 : 1);
+    return pe_table_cost(&use) * (scale ? 1.5 : 1);
 }
 
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,

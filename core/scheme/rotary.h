@@ -3,7 +3,7 @@
 #define CORE_SCHEME_ROTARY_H
 
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 
 /* Kind rotary: frequencies at which pairs of elements of queries and keys rotate. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/scheme/rows.h"
 
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 
 enum { CHECK_ELEMENTS = 2048 }; /* between two checks of the work */
 
@@ -20,7 +20,7 @@ double pe_rows_cost(const struct pe_scheme *scheme, const struct pe_positions *p
                                      .both = !kind->sines || kind->sines->column_pair,
                                      .bound = pe_waves_bound(scheme)};
 
-    return kind->cost ? kind->cost(scheme, positions, dtype) : pe_table_work(&use);
+    return kind->cost ? kind->cost(scheme, positions, dtype) : pe_table_cost(&use);
 }
 
 enum pe_status pe_rows_each(const struct pe_scheme *scheme, const struct pe_rows_part *part,

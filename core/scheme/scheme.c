@@ -245,7 +245,7 @@ double pe_scheme_work(const struct pe_scheme *scheme)
 
     if (encoding->cost)
         return encoding->cost(scheme);
-    return (double)pe_scheme_pairs(scheme) * PE_FREQUENCY_WORK;
+    return (double)pe_scheme_pairs(scheme) * PE_FREQUENCY_COST;
 }
 
 size_t pe_scheme_heads(const struct pe_scheme *scheme)

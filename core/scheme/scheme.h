@@ -38,7 +38,7 @@ struct pe_encoding {
      * and charges memory that grows with a parameter. NULL: nothing takes time. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err);
 
-    /* Estimated nanoseconds of `prepare`, for a checked scheme. NULL: PE_FREQUENCY_WORK a pair; 0
+    /* Estimated nanoseconds of `prepare`, for a checked scheme. NULL: PE_FREQUENCY_COST a pair; 0
      * without waves. */
     double (*cost)(const struct pe_scheme *scheme);
 

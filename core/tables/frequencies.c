@@ -1,13 +1,109 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/tables/frequencies.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/tables/frequencies_parts.h"
+
+/* ---- powers --------------------------------------------------------------------------------- */
+
+/* Bounds, in units of 2^-bits of the value. A rate is off by 8 of its own, the exponent rate *
+ * steps by 10, which is 10 * 2^10 of the power; exp adds 4: below 2^14. A ratio of a walk is off by
+ * the same share of its exponent and by 4, and each product adds 2: a walk of LINKS adds 10 * 2^10
+ * + 6 LINKS at most to what it began with, and stays below 2^15. */
+enum { LINKS = 256 };
+
+static size_t steps_of(const struct pe_powers *powers, const void *context, size_t pair)
+{
+    if (!powers->share)
+        return 0;
+    return powers->steps ? powers->steps(context, pair) : pair;
+}
+
+/* e^(-rate steps) */
+static struct pe_wide power_of(const struct pe_wide *rate, size_t steps)
+{
+    return pe_wide_exp(pe_wide_negate(pe_wide_mul_uint(*rate, steps)));
+}
+
+static struct pe_wide scaled(const struct pe_powers *powers, const struct pe_wide *power,
+                             const struct pe_shared *shared, const void *context, size_t pair)
+{
+    return powers->scaled ? powers->scaled(power, shared, context, pair) : *power;
+}
+
+struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *context, unsigned bits,
+                              size_t pair)
+{
+    const size_t steps = steps_of(powers, context, pair);
+    struct pe_shared shared;
+    struct pe_wide power = pe_wide_of_uint(bits, 1);
+
+    if (powers->share && (steps > 0 || powers->scaled))
+        powers->share(&shared, bits, context);
+    if (steps > 0)
+        power = power_of(&shared.number[0], steps);
+    return scaled(powers, &power, &shared, context, pair);
+}
+
+/* ---- pair after pair ------------------------------------------------------------------------- */
+
+void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *powers,
+                     const void *context, unsigned bits)
+{
+    walk->powers = powers;
+    walk->context = context;
+    walk->power = pe_wide_of_uint(bits, 1);
+    walk->steps = walk->stride = walk->links = 0;
+    if (powers->share)
+        powers->share(&walk->shared, bits, context);
+}
+
+/* The first two pairs whose steps differ tell the stride. */
+static void power_move(struct pe_power_iterator *walk, size_t steps)
+{
+    if (walk->stride == 0 && steps > walk->steps) {
+        walk->stride = steps - walk->steps;
+        walk->ratio = power_of(&walk->shared.number[0], walk->stride);
+    }
+    if (steps == walk->steps + walk->stride && walk->links < LINKS) {
+        walk->power = pe_wide_mul(walk->power, walk->ratio);
+        walk->links++;
+    } else {
+        walk->power = steps > 0 ? power_of(&walk->shared.number[0], steps)
+                                : pe_wide_of_uint(pe_wide_precision(&walk->power), 1);
+        walk->links = 0;
+    }
+    walk->steps = steps;
+}
+
+struct pe_wide pe_powers_next(struct pe_power_iterator *walk, size_t pair)
+{
+    const size_t steps = steps_of(walk->powers, walk->context, pair);
+
+    if (steps != walk->steps)
+        power_move(walk, steps);
+    return scaled(walk->powers, &walk->power, &walk->shared, walk->context, pair);
+}
+
+/* ---- frequencies ---------------------------------------------------------------------------- */
 
 enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
+
+struct pe_frequencies {
+    struct pe_frequencies_spec spec;
+    size_t count;
+    const size_t *picked;          /* which pairs of the spec they are; NULL: all in order */
+    struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
+    double *phases;                /* three parts of each, `padded` apart; behind turns */
+    size_t padded;
+    float *float32; /* behind phases; NULL: tables have the real numbers */
+    double fastest;
+    struct pe_frequency turns[]; /* of each pair; with float32 one more, of w = 1 */
+};
 
 /* ---- real numbers ---------------------------------------------------------------------------- */
 
@@ -37,15 +133,16 @@ struct pe_wide pe_frequencies_real(unsigned bits, const void *context, size_t pa
                : pe_powers_real(&f->spec.powers, f->spec.context, bits, pair_of(f, pair));
 }
 
-void pe_frequencies_walk(struct pe_walk *walk, const struct pe_frequencies *f, unsigned bits)
+void pe_frequencies_begin(struct pe_power_iterator *walk, const struct pe_frequencies *f,
+                          unsigned bits)
 {
-    pe_walk_begin(walk, &f->spec.powers, f->spec.context, bits);
+    pe_powers_begin(walk, &f->spec.powers, f->spec.context, bits);
 }
 
-struct pe_wide pe_frequencies_walk_to(struct pe_walk *walk, const struct pe_frequencies *f,
-                                      size_t pair)
+struct pe_wide pe_frequencies_next(struct pe_power_iterator *walk, const struct pe_frequencies *f,
+                                   size_t pair)
 {
-    return pe_walk_to(walk, pair_of(f, pair));
+    return pe_powers_next(walk, pair_of(f, pair));
 }
 
 /* ---- making them ---------------------------------------------------------------------------- */
@@ -105,20 +202,20 @@ static struct pe_frequencies *frequencies_alloc(const struct pe_frequencies_spec
 static enum pe_status turns_compute(struct pe_frequencies *f, struct pe_work *work,
                                     struct pe_error *err)
 {
-    struct pe_walk walk;
+    struct pe_power_iterator walk;
 
-    pe_frequencies_walk(&walk, f, PE_TURN_BITS);
+    pe_frequencies_begin(&walk, f, PE_FREQUENCY_BITS);
     for (size_t pair = 0; pair < f->count; pair++) {
         if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
             return err->status;
-        const struct pe_wide w = pe_frequencies_walk_to(&walk, f, pair);
-        phase_split(f, pair, pe_turn_set(&f->turns[pair], w));
+        const struct pe_wide w = pe_frequencies_next(&walk, f, pair);
+        phase_split(f, pair, pe_frequency_set(&f->turns[pair], w));
         f->fastest = fmax(f->fastest, pe_wide_double_outward(w));
         if (f->float32)
             f->float32[pair] = f->spec.float32(f->spec.context, pair);
     }
     if (f->float32)
-        pe_turn_set(&f->turns[f->count], pe_wide_of_uint(PE_TURN_BITS, 1));
+        pe_frequency_set(&f->turns[f->count], pe_wide_of_uint(PE_FREQUENCY_BITS, 1));
     return PE_OK;
 }
 
@@ -126,7 +223,7 @@ enum pe_status pe_frequencies_new(struct pe_frequencies **out,
                                   const struct pe_frequencies_spec *spec, struct pe_work *work,
                                   struct pe_error *err)
 {
-    const double one = spec->work > 0 ? spec->work : PE_FREQUENCY_WORK;
+    const double one = spec->work > 0 ? spec->work : PE_FREQUENCY_COST;
     struct pe_frequencies *f = *out = NULL;
 
     if (pe_spend(work, (double)spec->count * one, err))
@@ -219,7 +316,7 @@ double pe_frequencies_near(const struct pe_frequencies *f, size_t pair)
     return f->float32 ? (double)f->float32[pair] : f->turns[pair].w.hi;
 }
 
-const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t pair)
+const struct pe_frequency *pe_frequencies_at(const struct pe_frequencies *f, size_t pair)
 {
     return &f->turns[pair];
 }

@@ -3,10 +3,53 @@
 #define CORE_TABLES_FREQUENCIES_H
 
 #include "core/exact/angle.h"
+#include "core/exact/correct_rounding.h"
 #include "core/kernels/table.h"
-#include "core/tables/powers.h"
 #include "posenc/schemes.h"
 #include "posenc/work.h"
+
+/* ---- powers --------------------------------------------------------------------------------- */
+
+/* Frequencies as they are defined: w of a pair is made of a power of one number, e^(-rate steps),
+ * where steps are whole and most often the pair itself. */
+
+/* Real numbers that all pairs share, each as a pe_real is: the rate first, and what `scaled` needs
+ * beside it. */
+enum { PE_SHARED = 3 };
+struct pe_shared {
+    struct pe_wide number[PE_SHARED];
+};
+
+/* The context of all three is that of the frequencies: a scheme. |rate * steps| is below 2^10. */
+struct pe_powers {
+    /* Sets the numbers that there are. NULL: every power is 1. */
+    void (*share)(struct pe_shared *out, unsigned bits, const void *context);
+    size_t (*steps)(const void *context, size_t pair); /* NULL: the pair */
+    /* w of a pair, made of its power; to a relative error of 2^15 times that of the power or of a
+     * shared number. NULL: w is the power. */
+    struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair);
+};
+
+/* w of a pair. */
+struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *context, unsigned bits,
+                              size_t pair);
+
+/* w of many pairs, best one behind the other: shared numbers are made once, and where steps go up
+ * evenly a power is the one before it times a ratio. A w is as good as that of pe_powers_real. */
+struct pe_power_iterator {
+    const struct pe_powers *powers;
+    const void *context;
+    struct pe_shared shared;
+    struct pe_wide power, ratio; /* of `steps`; of two that lie `stride` apart */
+    size_t steps, stride, links; /* stride 0: there is no ratio yet */
+};
+
+void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *powers,
+                     const void *context, unsigned bits);
+struct pe_wide pe_powers_next(struct pe_power_iterator *walk, size_t pair);
+
+/* ---- frequencies ---------------------------------------------------------------------------- */
 
 /* The factor before cos and sin; their product is rounded once. */
 enum pe_amplitude {
@@ -36,10 +79,10 @@ struct pe_frequencies_spec {
     /* arithmetic=hf: the float32 w that tables use (float32_write in ladder.c). NULL: exact. */
     float (*float32)(const void *context, size_t pair);
     const void *context; /* of all functions; must live as long as the frequencies */
-    double work;         /* nanoseconds that a pair takes, about; 0: PE_FREQUENCY_WORK */
+    double work;         /* nanoseconds that a pair takes, about; 0: PE_FREQUENCY_COST */
 };
 
-enum { PE_FREQUENCY_WORK = 700 };
+enum { PE_FREQUENCY_COST = 700 };
 
 /* Computes them. PE_CANCELLED, PE_OUT_OF_MEMORY, PE_TOO_LARGE. */
 enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,
@@ -68,15 +111,15 @@ const struct pe_scale *pe_frequencies_scale(const struct pe_frequencies *frequen
                                             enum pe_amplitude amplitude);
 
 /* A pair's w, as it is and in turns. */
-const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
+const struct pe_frequency *pe_frequencies_at(const struct pe_frequencies *frequencies, size_t pair);
 
 /* The real numbers w (of a pair) and A; the context is a const struct pe_frequencies. */
 pe_real pe_frequencies_real, pe_frequencies_factor_real;
 /* w of all pairs, one behind the other. */
-void pe_frequencies_walk(struct pe_walk *walk, const struct pe_frequencies *frequencies,
-                         unsigned bits);
-struct pe_wide pe_frequencies_walk_to(struct pe_walk *walk,
-                                      const struct pe_frequencies *frequencies, size_t pair);
+void pe_frequencies_begin(struct pe_power_iterator *walk, const struct pe_frequencies *frequencies,
+                          unsigned bits);
+struct pe_wide pe_frequencies_next(struct pe_power_iterator *walk,
+                                   const struct pe_frequencies *frequencies, size_t pair);
 
 /* The largest w, in double. */
 double pe_frequencies_fastest(const struct pe_frequencies *frequencies);

@@ -4,7 +4,7 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/sums.h"
+#include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"
 
 /* Likeness of rows so many positions apart. Where rows are pairs that turn it is a sum of

@@ -5,7 +5,7 @@
 #include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/fine.h"
+#include "core/tables/table_rows.h"
 #include "core/views/analysis.h"
 #include "core/views/short.h"
 #include "posenc/comparison.h"
@@ -74,7 +74,7 @@ static void costs_set(struct pe_view *view)
     const double share = pe_analysis_has_pairs(view->scheme->encoding) ? 1 : 0.5;
     const double through = !state->through_angle ? 0 : state->angle == PE_F64 ? 1000 : 140;
     const bool is_f64 = view->dtype == PE_F64;
-    const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_FINE_REACH &&
+    const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_F64_REACH &&
                       !pe_waves_of(view->scheme)->meets_axes; /* nothing is left of 1 - 1 */
     const double slow = near && span.near >= 0x1p-25 ? 0.5 + 0.5 * pe_isa()->kernels->slowness : 1;
     double ulps = near ? (through > 0 ? 60 : 20) : is_f64 ? 900 : 350;
@@ -176,7 +176,7 @@ static bool error_round(const struct element *e, unsigned bits, float *out)
     apart = pe_wide_abs(apart);
     if (pe_wide_compare(apart, error) < 0)
         apart = error = pe_wide_scale(pe_wide_add(apart, error), -1);
-    return pe_rung_round(bits, apart, error, PE_F32, out);
+    return pe_precision_round(bits, apart, error, PE_F32, out);
 }
 
 /* At position 0 a sine is 0 and a cosine 1: nothing is left, however many digits are looked at. */
@@ -212,7 +212,7 @@ static float error_of(const struct element *e, struct pe_exact amplitude)
         return 0;
     if (!isnan(e->within) && error_try(e, e->real, e->within, &error))
         return error;
-    if (pe_angle_reduce(&angle, pe_frequencies_turn(e->f, e->pair), &e->position)) {
+    if (pe_angle_reduce(&angle, pe_frequencies_at(e->f, e->pair), &e->position)) {
         const struct pe_cos_sin waves = pe_angle_cos_sin_exact(&angle);
         const struct pe_exact real =
             pe_exact_multiply(e->is_sin ? waves.sin : waves.cos, amplitude);
@@ -242,14 +242,14 @@ struct piece {
     size_t output, pair, count;
     struct pe_exact amplitude;
     struct pe_short through;
-    double w[PE_FINE_COLUMNS]; /* in the type of its angles */
-    struct pe_fine_anchors near;
+    double w[PE_F64_COLUMNS]; /* in the type of its angles */
+    struct pe_anchors_f64 near;
     bool is_near; /* all of that is there */
 };
 
 static void element_place(struct element *e, const struct piece *piece, size_t i)
 {
-    const struct pe_fine_anchors *near = &piece->near;
+    const struct pe_anchors_f64 *near = &piece->near;
 
     e->within = NAN;
     e->real = (struct pe_exact){NAN, 0};
@@ -296,7 +296,7 @@ static enum pe_status piece_fill(struct piece *piece, size_t row_begin, size_t r
     for (size_t row = row_begin; row < row_end; row++) {
         e.position = pe_position_of(&view->positions, row);
         piece->is_near =
-            pe_fine_near(&piece->near, e.f, piece->pair, &e.position, PE_AMPLITUDE_FACTOR);
+            pe_anchors_f64_at(&piece->near, e.f, piece->pair, &e.position, PE_AMPLITUDE_FACTOR);
         for (size_t i = 0; i < piece->count; i++) {
             if (i % CHECK_PAIRS == 0 && pe_work_check(work, err))
                 return err->status;
@@ -317,8 +317,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
                           .through = {f, state_of(view)->one, state_of(view)->angle, view->dtype},
                           .amplitude = pe_real_exact(pe_frequencies_factor_real, f, 0)};
 
-    for (; piece.pair < pairs; piece.pair += PE_FINE_COLUMNS) {
-        piece.count = pe_least(pairs - piece.pair, PE_FINE_COLUMNS);
+    for (; piece.pair < pairs; piece.pair += PE_F64_COLUMNS) {
+        piece.count = pe_least(pairs - piece.pair, PE_F64_COLUMNS);
         if (piece_fill(&piece, row_begin, row_end, out, work, err))
             break;
     }

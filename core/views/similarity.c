@@ -7,7 +7,7 @@
 #include "core/base/once.h"
 #include "core/base/spend.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/sums.h"
+#include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"
 
 /* How alike rows are: their products, or the cosines of the angles between them. The rows are in

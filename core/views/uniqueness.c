@@ -6,7 +6,7 @@
 #include "core/base/once.h"
 #include "core/base/spend.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/cosines.h"
+#include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"
 
 /* The two rows nearest to each other: the positions that a model is most likely to take for one.

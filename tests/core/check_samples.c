@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 #include "tests/core/table_fixture.h"
 
 enum { DIM = 64, PAIRS = DIM / 2, ROWS = 256, THREADS_MAX = 8, BITS = 320 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "core/encodings/rope/rope.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 #include "tests/core/table_fixture.h"
 
 enum { HARD_BITS = 512 };

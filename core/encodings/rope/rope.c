@@ -269,7 +269,7 @@ double pe_rope_cost(const struct pe_scheme *scheme)
 {
     const double one = pe_rope_type_of(scheme)->cost;
 
-    return (double)pe_waves_of(scheme)->pairs * (one > 0 ? one : PE_FREQUENCY_WORK);
+    return (double)pe_waves_of(scheme)->pairs * (one > 0 ? one : PE_FREQUENCY_COST);
 }
 
 enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

@@ -31,7 +31,7 @@ struct pe_rope_type {
     struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
                              const void *context, size_t pair);
 
-    /* Estimated nanoseconds of one frequency. 0: PE_FREQUENCY_WORK. */
+    /* Estimated nanoseconds of one frequency. 0: PE_FREQUENCY_COST. */
     double cost;
 
     /* The frequency of a pair for arithmetic=hf, each operation rounded to float32. NULL:

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 #include "posenc/comparison.h"
 #include "tests/core/scheme_fixture.h"
 

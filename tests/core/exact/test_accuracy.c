@@ -4,7 +4,7 @@
  * positions; the hard ones are in test_hard_positions.c. */
 
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 #include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 

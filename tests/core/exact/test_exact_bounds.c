@@ -123,10 +123,10 @@ static void angle_measure(struct angle_worst *worst, mpfr_srcptr w,
 {
     mpfr_t want, cos, sin, part;
     struct pe_angle angle;
-    struct pe_turn turn;
+    struct pe_frequency turn;
 
     mpfr_inits2(BITS, want, cos, sin, part, (mpfr_ptr)NULL);
-    pe_turn_set(&turn, wide_from_mpfr(w, PE_TURN_BITS));
+    pe_frequency_set(&turn, wide_from_mpfr(w, PE_FREQUENCY_BITS));
     mpfr_set_zero(want, 1);
     for (int i = 0; i < 3; i++) {
         mpfr_mul_d(part, w, position->part[i], MPFR_RNDN);
@@ -161,7 +161,7 @@ TEST(angles)
     struct angle_worst worst = {0};
     mpfr_t w, rest;
 
-    mpfr_inits2(PE_TURN_BITS, w, rest, (mpfr_ptr)NULL);
+    mpfr_inits2(PE_FREQUENCY_BITS, w, rest, (mpfr_ptr)NULL);
     for (int i = 0; i < 12000; i++) {
         struct pe_position position = {{floor(draw(0, 54)), 0, 0}};
         mpfr_set_d(w, draw(i % 3 ? -60 : -8, i % 3 ? -1 : 6), MPFR_RNDN);

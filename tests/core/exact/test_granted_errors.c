@@ -18,7 +18,7 @@
 
 #include "core/exact/correct_rounding.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/sums.h"
+#include "core/tables/cosine_sums.h"
 #include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
 #include "tests/core/view_fixture.h"

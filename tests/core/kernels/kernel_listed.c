@@ -15,7 +15,7 @@ static double *doubles(struct kernel_check *check, size_t slot, size_t count, si
     return data;
 }
 
-void check_table_turns(struct kernel_check *check)
+void check_table_rotations(struct kernel_check *check)
 {
     for (size_t rows = 1; rows <= 40; rows++) {
         const size_t size = (rows + 6) * PE_LIST_COLUMNS, place = rows % CHECK_PLACES;
@@ -27,8 +27,8 @@ void check_table_turns(struct kernel_check *check)
         }
         memcpy(x[1], x[0], size * sizeof(double));
         memcpy(y[1], y[0], size * sizeof(double));
-        check->scalar->table_turns(x[0], y[0], rows);
-        check->kernels->table_turns(x[1], y[1], rows);
+        check->scalar->table_rotations(x[0], y[0], rows);
+        check->kernels->table_rotations(x[1], y[1], rows);
         check_same(check, PE_F64, x[0], x[1], size, "x rows=%zu", rows);
         check_same(check, PE_F64, y[0], y[1], size, "y rows=%zu", rows);
     }
@@ -38,9 +38,10 @@ enum { LIST_TABLE = 8 }; /* rows of each */
 
 static void check_list(struct kernel_check *check, enum pe_dtype dtype,
                        void (*run)(const struct pe_kernels *kernels, void *out,
-                                   const struct pe_table_list *in, struct pe_table_doubts *doubts))
+                                   const struct pe_table_list *in,
+                                   struct pe_table_undecided *undecided))
 {
-    static struct pe_table_doubts want_doubts, got_doubts;
+    static struct pe_table_undecided want_undecided, got_undecided;
     struct pe_list_place places[PE_TABLE_ROWS];
     const size_t bytes = pe_dtype_info(dtype)->size, table = LIST_TABLE * PE_LIST_COLUMNS;
 
@@ -71,19 +72,19 @@ static void check_list(struct kernel_check *check, enum pe_dtype dtype,
         }
         memset(want, 0, count * bytes);
         memset(got, 0, count * bytes);
-        run(check->scalar, want, &in, &want_doubts);
-        run(check->kernels, got, &in, &got_doubts);
+        run(check->scalar, want, &in, &want_undecided);
+        run(check->kernels, got, &in, &got_undecided);
         check_same(check, dtype, want, got, count, "rows=%zu columns=%zu", rows, columns);
-        check_same(check, PE_I64, want_doubts.rows, got_doubts.rows, rows,
-                   "doubts of rows=%zu columns=%zu", rows, columns);
+        check_same(check, PE_I64, want_undecided.rows, got_undecided.rows, rows,
+                   "undecided of rows=%zu columns=%zu", rows, columns);
     }
 }
 
 #define LIST(name, DTYPE)                                                                          \
     static void run_##name(const struct pe_kernels *kernels, void *out,                            \
-                           const struct pe_table_list *in, struct pe_table_doubts *doubts)         \
+                           const struct pe_table_list *in, struct pe_table_undecided *undecided)   \
     {                                                                                              \
-        kernels->name(out, in, doubts);                                                            \
+        kernels->name(out, in, undecided);                                                         \
     }                                                                                              \
     void check_##name(struct kernel_check *check)                                                  \
     {                                                                                              \

@@ -105,7 +105,7 @@ void check_table_steps(struct kernel_check *check)
         }
 }
 
-void check_table_zip(struct kernel_check *check)
+void check_table_interleave(struct kernel_check *check)
 {
     for (size_t i = 0; i < 9 * CHECK_PLACES; i++) {
         const size_t count = i / CHECK_PLACES * PE_TABLE_PAD, place = i % CHECK_PLACES;
@@ -113,8 +113,8 @@ void check_table_zip(struct kernel_check *check)
         double *want = check_memory(WANT, PE_F64, 2 * count, place);
         double *got = check_memory(GOT, PE_F64, 2 * count, place);
 
-        check->scalar->table_zip(want, a, b, count);
-        check->kernels->table_zip(got, a, b, count);
+        check->scalar->table_interleave(want, a, b, count);
+        check->kernels->table_interleave(got, a, b, count);
         check_same(check, PE_F64, want, got, 2 * count, "count=%zu place=%zu", count, place);
     }
 }
@@ -122,15 +122,16 @@ void check_table_zip(struct kernel_check *check)
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 typedef void rows_kernel(const struct pe_kernels *kernels, void *out,
-                         const struct pe_table_rows *in, struct pe_table_doubts *doubts);
+                         const struct pe_table_rows *in, struct pe_table_undecided *undecided);
 
-/* Errors from far below to about an ulp of `dtype`, so that some columns have no doubts, some have
- * a few and some have many; every 16th value is 0. No more powers of the step than the rows need.
+/* Errors from far below to about an ulp of `dtype`, so that some columns have no undecided, some
+ * have a few and some have many; every 16th value is 0. No more powers of the step than the rows
+ * need.
  */
 static struct pe_table_rows rows_new(struct kernel_check *check, size_t rows, size_t columns,
                                      size_t place)
 {
-    const size_t powers = rows <= PE_TABLE_TURN ? rows : PE_TABLE_TURN + 1;
+    const size_t powers = rows <= PE_TABLE_ROTATION ? rows : PE_TABLE_ROTATION + 1;
     const size_t stride = columns + rows % 3, size = rows ? (powers - 1) * stride + columns : 0;
     double *cos = doubles(check, COS, columns, place), *sin = doubles(check, SIN, columns, place);
     double *error = check_memory(ERROR, PE_F64, columns, place);
@@ -148,7 +149,7 @@ static struct pe_table_rows rows_new(struct kernel_check *check, size_t rows, si
 
 static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_kernel *run)
 {
-    static struct pe_table_doubts want_doubts, got_doubts;
+    static struct pe_table_undecided want_undecided, got_undecided;
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
@@ -160,20 +161,20 @@ static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_ker
             void *got = check_memory(GOT, dtype, count, place);
             memset(want, 0, count * size);
             memset(got, 0, count * size);
-            run(check->scalar, want, &in, &want_doubts);
-            run(check->kernels, got, &in, &got_doubts);
+            run(check->scalar, want, &in, &want_undecided);
+            run(check->kernels, got, &in, &got_undecided);
             check_same(check, dtype, want, got, count, "rows=%zu columns=%zu place=%zu", rows,
                        columns, place);
-            check_same(check, PE_I64, want_doubts.rows, got_doubts.rows, rows,
-                       "doubts of rows=%zu columns=%zu", rows, columns);
+            check_same(check, PE_I64, want_undecided.rows, got_undecided.rows, rows,
+                       "undecided of rows=%zu columns=%zu", rows, columns);
         }
 }
 
 #define ROWS(name, DTYPE)                                                                          \
     static void run_##name(const struct pe_kernels *kernels, void *out,                            \
-                           const struct pe_table_rows *in, struct pe_table_doubts *doubts)         \
+                           const struct pe_table_rows *in, struct pe_table_undecided *undecided)   \
     {                                                                                              \
-        kernels->name(out, in, doubts);                                                            \
+        kernels->name(out, in, undecided);                                                         \
     }                                                                                              \
     void check_##name(struct kernel_check *check)                                                  \
     {                                                                                              \
@@ -196,46 +197,47 @@ void check_line(struct kernel_check *check)
         const double first = (double)(int64_t)(check_random(check) >> (12 + i % 48)) - 20;
         float *want = check_memory(WANT, PE_F32, count, place);
         float *got = check_memory(GOT, PE_F32, count, place);
-        uint64_t want_doubts, got_doubts;
+        uint64_t want_undecided, got_undecided;
 
-        check->scalar->line(want, &want_doubts, slope, first, count, i & 1);
-        check->kernels->line(got, &got_doubts, slope, first, count, i & 1);
+        check->scalar->line(want, &want_undecided, slope, first, count, i & 1);
+        check->kernels->line(got, &got_undecided, slope, first, count, i & 1);
         check_same(check, PE_F32, want, got, count, "slope=%a,%a first=%a", slope[0], slope[1],
                    first);
-        check_same(check, PE_I64, &want_doubts, &got_doubts, 1, "doubts of slope=%a", slope[0]);
+        check_same(check, PE_I64, &want_undecided, &got_undecided, 1, "undecided of slope=%a",
+                   slope[0]);
     }
 }
 
 /* ---- f64, in sums of two doubles ------------------------------------------------------------ */
 
-void check_fine_anchors(struct kernel_check *check)
+void check_table_anchors_f64(struct kernel_check *check)
 {
     for (size_t i = 0; i < 2000; i++) {
         const size_t count = PE_TABLE_PAD * (check_random(check) % 5), place = i % CHECK_PLACES;
-        const size_t size = sizeof(struct pe_fine_anchors) / sizeof(double);
+        const size_t size = sizeof(struct pe_anchors_f64) / sizeof(double);
         double *high = check_memory(COS, PE_F64, count, place);
         double *middle = check_memory(SIN, PE_F64, count, place);
         double *low = check_memory(ERROR, PE_F64, count, place);
         double *reach = doubles(check, STEP_COS, count, place);
-        struct pe_fine_anchors *want = check_memory(WANT, PE_F64, size, place % 2);
-        struct pe_fine_anchors *got = check_memory(GOT, PE_F64, size, place % 2);
+        struct pe_anchors_f64 *want = check_memory(WANT, PE_F64, size, place % 2);
+        struct pe_anchors_f64 *got = check_memory(GOT, PE_F64, size, place % 2);
         const double part = unit(check) - 0.5;
         const double t = ldexp(part, 34 - (int)(check_random(check) % 80));
         const double amplitude = 2 * unit(check);
-        const struct pe_fine_anchor at = {
+        const struct pe_anchor_f64 at = {
             {t, t * 0x1p-54}, {amplitude, amplitude * 0x1p-55}, 0x1p-79, fabs(t) + 64, reach};
         const struct pe_phases phases = {high, middle, low};
 
         phases_fill(check, high, middle, low, count);
         memset(want, 0, sizeof(*want));
         memset(got, 0, sizeof(*got));
-        check->scalar->fine_anchors(want, &at, &phases, count);
-        check->kernels->fine_anchors(got, &at, &phases, count);
+        check->scalar->table_anchors_f64(want, &at, &phases, count);
+        check->kernels->table_anchors_f64(got, &at, &phases, count);
         check_same(check, PE_F64, want, got, size, "count=%zu t=%a", count, t);
     }
 }
 
-enum { POWERS = PE_TABLE_TURN + 1, FINE_SIZE = POWERS * PE_FINE_COLUMNS };
+enum { POWERS = PE_TABLE_ROTATION + 1, FINE_SIZE = POWERS * PE_F64_COLUMNS };
 
 /* Numbers and, far below them, their second parts. */
 static void fine_fill(struct kernel_check *check, size_t slot, double parts[2][FINE_SIZE],
@@ -249,22 +251,22 @@ static void fine_fill(struct kernel_check *check, size_t slot, double parts[2][F
     }
 }
 
-void check_fine_steps(struct kernel_check *check)
+void check_table_steps_f64(struct kernel_check *check)
 {
     static double cos[2][2][FINE_SIZE], sin[2][2][FINE_SIZE];
 
     for (size_t rows = 1; rows <= POWERS; rows++)
-        for (size_t count = PE_TABLE_PAD; count <= PE_FINE_COLUMNS; count += PE_TABLE_PAD) {
+        for (size_t count = PE_TABLE_PAD; count <= PE_F64_COLUMNS; count += PE_TABLE_PAD) {
             fine_fill(check, COS, cos[0], FINE_SIZE);
             fine_fill(check, SIN, sin[0], FINE_SIZE);
             memcpy(cos[1], cos[0], sizeof(cos[0]));
             memcpy(sin[1], sin[0], sizeof(sin[0]));
-            check->scalar->fine_steps((double *[]){cos[0][0], cos[0][1]},
-                                      (double *[]){sin[0][0], sin[0][1]}, PE_FINE_COLUMNS, rows,
-                                      count);
-            check->kernels->fine_steps((double *[]){cos[1][0], cos[1][1]},
-                                       (double *[]){sin[1][0], sin[1][1]}, PE_FINE_COLUMNS, rows,
-                                       count);
+            check->scalar->table_steps_f64((double *[]){cos[0][0], cos[0][1]},
+                                           (double *[]){sin[0][0], sin[0][1]}, PE_F64_COLUMNS, rows,
+                                           count);
+            check->kernels->table_steps_f64((double *[]){cos[1][0], cos[1][1]},
+                                            (double *[]){sin[1][0], sin[1][1]}, PE_F64_COLUMNS,
+                                            rows, count);
             check_same(check, PE_F64, cos[0], cos[1], 2 * FINE_SIZE, "cos rows=%zu count=%zu", rows,
                        count);
             check_same(check, PE_F64, sin[0], sin[1], 2 * FINE_SIZE, "sin rows=%zu count=%zu", rows,
@@ -272,36 +274,36 @@ void check_fine_steps(struct kernel_check *check)
         }
 }
 
-void check_fine_rows(struct kernel_check *check)
+void check_table_f64(struct kernel_check *check)
 {
     static double x[2][FINE_SIZE], y[2][FINE_SIZE], p[2][FINE_SIZE], q[2][FINE_SIZE];
-    static double error[PE_FINE_COLUMNS];
-    static struct pe_table_doubts want_doubts, got_doubts;
+    static double error[PE_F64_COLUMNS];
+    static struct pe_table_undecided want_undecided, got_undecided;
 
     for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
-        for (size_t columns = 1; columns <= PE_FINE_COLUMNS; columns++) {
+        for (size_t columns = 1; columns <= PE_F64_COLUMNS; columns++) {
             const size_t place = check_random(check) % CHECK_PLACES, stride = columns + rows % 2;
             const size_t count = rows ? (rows - 1) * stride + columns : 0;
-            const struct pe_fine_rows in = {{x[0], x[1]}, {y[0], y[1]}, error,
-                                            {p[0], p[1]}, {q[0], q[1]}, PE_FINE_COLUMNS,
-                                            rows,         columns,      stride};
+            const struct pe_table_rows_f64 in = {{x[0], x[1]}, {y[0], y[1]}, error,
+                                                 {p[0], p[1]}, {q[0], q[1]}, PE_F64_COLUMNS,
+                                                 rows,         columns,      stride};
             double *want = check_memory(WANT, PE_F64, 2 * count, place);
             double *got = check_memory(GOT, PE_F64, 2 * count, place);
             const bool rest = columns % 3 == 0;
-            fine_fill(check, COS, x, PE_FINE_COLUMNS);
-            fine_fill(check, SIN, y, PE_FINE_COLUMNS);
+            fine_fill(check, COS, x, PE_F64_COLUMNS);
+            fine_fill(check, SIN, y, PE_F64_COLUMNS);
             fine_fill(check, STEP_COS, p, FINE_SIZE);
             fine_fill(check, STEP_SIN, q, FINE_SIZE);
-            for (size_t i = 0; i < PE_FINE_COLUMNS; i++)
+            for (size_t i = 0; i < PE_F64_COLUMNS; i++)
                 error[i] = ldexp(1, -50 - (int)(check_random(check) % 50));
             memset(want, 0, 2 * count * sizeof(double));
             memset(got, 0, 2 * count * sizeof(double));
-            check->scalar->fine_rows(want, rest ? want + count : NULL, &in, &want_doubts);
-            check->kernels->fine_rows(got, rest ? got + count : NULL, &in, &got_doubts);
+            check->scalar->table_f64(want, rest ? want + count : NULL, &in, &want_undecided);
+            check->kernels->table_f64(got, rest ? got + count : NULL, &in, &got_undecided);
             check_same(check, PE_F64, want, got, 2 * count, "rows=%zu columns=%zu place=%zu", rows,
                        columns, place);
-            check_same(check, PE_I64, want_doubts.rows, got_doubts.rows, rows,
-                       "doubts of rows=%zu columns=%zu", rows, columns);
+            check_same(check, PE_I64, want_undecided.rows, got_undecided.rows, rows,
+                       "undecided of rows=%zu columns=%zu", rows, columns);
         }
 }
 
@@ -314,7 +316,7 @@ void check_float32_waves(struct kernel_check *check)
         float *frequencies = check_memory(COS, PE_F32, count, place);
         float *want = check_memory(WANT, PE_F32, 2 * count, place);
         float *got = check_memory(GOT, PE_F32, 2 * count, place);
-        uint64_t want_doubts[2], got_doubts[2];
+        uint64_t want_undecided[2], got_undecided[2];
         const double part = unit(check) - 0.5;
         const float t = (float)ldexp(part, 27 - (int)(check_random(check) % 40));
 
@@ -322,10 +324,10 @@ void check_float32_waves(struct kernel_check *check)
             const double size = unit(check);
             frequencies[k] = (float)ldexp(size, -(int)(check_random(check) % 40));
         }
-        check->scalar->float32_waves(want, want + count, want_doubts, t, frequencies, count);
-        check->kernels->float32_waves(got, got + count, got_doubts, t, frequencies, count);
+        check->scalar->float32_waves(want, want + count, want_undecided, t, frequencies, count);
+        check->kernels->float32_waves(got, got + count, got_undecided, t, frequencies, count);
         check_same(check, PE_F32, want, got, 2 * count, "count=%zu t=%a", count, (double)t);
-        check_same(check, PE_I64, want_doubts, got_doubts, 2, "doubts, count=%zu", count);
+        check_same(check, PE_I64, want_undecided, got_undecided, 2, "undecided, count=%zu", count);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bounds that core/tables/quick.c proves, against values correctly rounded to f64: the errors
- * of the doubles that rows are rounded from, at every ISA. And those of core/tables/fine.c, against
- * wide numbers. */
+/* The bounds that core/tables/rows_doubles.c proves, against values correctly rounded to f64: the
+ * errors of the doubles that rows are rounded from, at every ISA. And those of
+ * core/tables/rows_f64.c, against wide numbers. */
 
 #include <math.h>
 #include <stdio.h>
@@ -10,15 +10,13 @@
 
 #include "core/base/isa.h"
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
-#include "core/tables/fine.h"
-#include "core/tables/listed.h"
-#include "core/tables/quick.h"
+#include "core/tables/table_fill.h"
+#include "core/tables/table_rows.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
-enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_TURN };
+enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_ROTATION };
 
 /* What the kernel grants is more than the proof needs by this factor. */
 #define SURPLUS 1.8
@@ -181,7 +179,7 @@ TEST(every_isa)
 
 enum { DIGIT_ROWS = 512, DIGIT_STEPS = 9, WIDTH = PE_LIST_COLUMNS };
 
-/* Cosines and negative sines of a digit's values, as core/tables/listed.c makes them. */
+/* Cosines and negative sines of a digit's values, as core/tables/rows_listed.c makes them. */
 static struct digit_table {
     double x[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH], y[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH];
 } tables[3];
@@ -202,7 +200,7 @@ static void digit_compute(struct digit_table *table, const struct pe_kernels *ke
         memcpy(table->y + row * WIDTH, a.minus_sin, WIDTH * sizeof(double));
         row = power == 0 ? rows : row + 1;
     }
-    kernels->table_turns(table->x, table->y, rows);
+    kernels->table_rotations(table->x, table->y, rows);
 }
 
 /* Rows of digits drawn at random, all their turns made in doubles. */
@@ -270,10 +268,10 @@ TEST(digits_at_every_isa)
 
 /* ---- sums of two doubles -------------------------------------------------------------------- */
 
-enum { COLUMNS = PE_FINE_COLUMNS, WIDE_BITS = 192 };
+enum { COLUMNS = PE_F64_COLUMNS, WIDE_BITS = 192 };
 
 struct fine_block {
-    struct pe_fine_anchors anchors, first;
+    struct pe_anchors_f64 anchors, first;
     double reach[COLUMNS];
     double step_cos[2][(TURN + 1) * COLUMNS], step_sin[2][(TURN + 1) * COLUMNS];
     double values[2][2][ROWS * COLUMNS]; /* of cos and sin, both parts */
@@ -284,39 +282,39 @@ static void fine_compute(struct fine_block *b, const struct pe_kernels *kernels,
                          const struct pe_frequencies *f, double start, double step,
                          struct pe_exact amplitude)
 {
-    const double unit_error = step == 0 ? PE_FINE_UNIT_ALONE : PE_FINE_UNIT;
+    const double unit_error = step == 0 ? PE_F64_UNIT_ALONE : PE_F64_UNIT;
     const struct pe_phases phases = pe_frequencies_phases(f, 0);
-    const struct pe_fine_anchor one = {
-        {step, 0}, {1, 0}, PE_FINE_UNIT_ALONE, pe_fine_span(step, 0), b->reach};
-    const struct pe_fine_anchor at = {
-        {start, 0}, {amplitude.hi, amplitude.lo}, unit_error, pe_fine_span(start, step), b->reach};
+    const struct pe_anchor_f64 one = {
+        {step, 0}, {1, 0}, PE_F64_UNIT_ALONE, pe_f64_span(step, 0), b->reach};
+    const struct pe_anchor_f64 at = {
+        {start, 0}, {amplitude.hi, amplitude.lo}, unit_error, pe_f64_span(start, step), b->reach};
     double *const cos[] = {b->step_cos[0], b->step_cos[1]};
     double *const sin[] = {b->step_sin[0], b->step_sin[1]};
-    struct pe_fine_anchors *a = &b->anchors;
-    struct pe_fine_rows rows = {.step_cos = {cos[0], cos[1]},
-                                .step_sin = {sin[0], sin[1]},
-                                .step_stride = COLUMNS,
-                                .rows = ROWS,
-                                .columns = COLUMNS,
-                                .out_stride = COLUMNS};
-    struct pe_table_doubts doubts;
+    struct pe_anchors_f64 *a = &b->anchors;
+    struct pe_table_rows_f64 rows = {.step_cos = {cos[0], cos[1]},
+                                     .step_sin = {sin[0], sin[1]},
+                                     .step_stride = COLUMNS,
+                                     .rows = ROWS,
+                                     .columns = COLUMNS,
+                                     .out_stride = COLUMNS};
+    struct pe_table_undecided undecided;
 
     for (size_t i = 0; i < COLUMNS; i++)
         b->reach[i] = pe_table_reach(step, phases.high[i]);
-    kernels->fine_anchors(&b->first, &one, &phases, COLUMNS);
+    kernels->table_anchors_f64(&b->first, &one, &phases, COLUMNS);
     for (size_t i = 0; i < 2; i++) {
         memcpy(cos[i] + COLUMNS, b->first.cos[i], sizeof(b->first.cos[i]));
         memcpy(sin[i] + COLUMNS, b->first.sin[i], sizeof(b->first.sin[i]));
     }
-    kernels->fine_steps(cos, sin, COLUMNS, TURN + 1, COLUMNS);
-    kernels->fine_anchors(a, &at, &phases, COLUMNS);
+    kernels->table_steps_f64(cos, sin, COLUMNS, TURN + 1, COLUMNS);
+    kernels->table_anchors_f64(a, &at, &phases, COLUMNS);
     for (size_t is_sin = 0; is_sin < 2; is_sin++) {
         for (size_t i = 0; i < 2; i++) {
             rows.cos[i] = is_sin ? a->sin[i] : a->cos[i];
             rows.sin[i] = is_sin ? a->cos[i] : a->minus_sin[i];
         }
         rows.error = is_sin ? a->sin_error : a->cos_error;
-        kernels->fine_rows(b->values[is_sin][0], b->values[is_sin][1], &rows, &doubts);
+        kernels->table_f64(b->values[is_sin][0], b->values[is_sin][1], &rows, &undecided);
     }
 }
 
@@ -338,8 +336,7 @@ static void fine_compare(const struct fine_block *b, const struct pe_frequencies
     const struct pe_scale *scale = pe_frequencies_scale(f, amplitude);
     const struct pe_wide factor = scale->real ? scale->real(WIDE_BITS, scale->context, 0)
                                               : pe_wide_of(WIDE_BITS, scale->value.hi);
-    const double unit_error =
-        (step == 0 ? PE_FINE_UNIT_ALONE : PE_FINE_UNIT) * fabs(scale->value.hi);
+    const double unit_error = (step == 0 ? PE_F64_UNIT_ALONE : PE_F64_UNIT) * fabs(scale->value.hi);
 
     for (size_t row = 0; row < (step == 0 ? 1 : ROWS); row += 1 + random_bits() % 4) {
         const struct pe_position at = pe_position_at(start, step, (double)row);
@@ -359,7 +356,7 @@ static void fine_compare(const struct fine_block *b, const struct pe_frequencies
 
 static double fine_step(int i, double far)
 {
-    const double room = (PE_FINE_REACH - fabs(far)) / ROWS;
+    const double room = (PE_F64_REACH - fabs(far)) / ROWS;
 
     return i % 3 == 0   ? 1
            : i % 3 == 1 ? room * (2 * unit() - 1)
@@ -477,7 +474,7 @@ static void ties_check(const struct pe_kernels *kernels, enum pe_dtype dtype, in
     PE_ALIGNED double cos[TIES], sin[TIES], error[TIES], step_cos[2 * TIES] = {0},
                                                                       step_sin[2 * TIES] = {0};
     const struct pe_table_rows rows = {cos, sin, error, step_cos, step_sin, TIES, 2, TIES, TIES};
-    struct pe_table_doubts doubts;
+    struct pe_table_undecided undecided;
     uint16_t out[2 * TIES], want;
 
     for (size_t i = 0; i < TIES; i++) {
@@ -489,11 +486,11 @@ static void ties_check(const struct pe_kernels *kernels, enum pe_dtype dtype, in
         step_sin[TIES + i] = tie->q;
         error[i] = 0x1p-46;
     }
-    (dtype == PE_F16 ? kernels->table_f16 : kernels->table_bf16)(out, &rows, &doubts);
+    (dtype == PE_F16 ? kernels->table_f16 : kernels->table_bf16)(out, &rows, &undecided);
     for (size_t i = 0; i < TIES; i++) {
         const double sum = cos[i] * step_cos[TIES + i] + sin[i] * step_sin[TIES + i];
         pe_from_f64(&want, dtype, &sum, 1);
-        ck_assert_msg(out[TIES + i] == want || doubts.rows[1] >> i & 1,
+        ck_assert_msg(out[TIES + i] == want || undecided.rows[1] >> i & 1,
                       "%s: %a %a, %a %a: got %x, want %x", pe_dtype_info(dtype)->name, cos[i],
                       sin[i], step_cos[TIES + i], step_sin[TIES + i], out[TIES + i], want);
     }
@@ -563,15 +560,15 @@ TEST(doubts_of_float32_angles)
 
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
         for (size_t i = 0; i < count && isa->usable(); i++) {
-            uint64_t doubts[2];
+            uint64_t undecided[2];
             angles[0] = wanted[i].angle;
-            isa->kernels->float32_waves(cos, sin, doubts, 1, angles, PE_FLOAT32_PAD);
-            const bool doubt = doubts[wanted[i].is_sin] & 1;
+            isa->kernels->float32_waves(cos, sin, undecided, 1, angles, PE_FLOAT32_PAD);
+            const bool doubt = undecided[wanted[i].is_sin] & 1;
             in_doubt += doubt;
             ck_assert_msg(doubt == wanted[i].doubt, "%s: %s(%a) is in doubt: %d", isa->name,
                           wanted[i].is_sin ? "sin" : "cos", wanted[i].angle, doubt);
         }
-    printf("angles in float32: %zu next to what is granted, %zu doubts\n", count, in_doubt);
+    printf("angles in float32: %zu next to what is granted, %zu undecided\n", count, in_doubt);
     ck_assert_uint_gt(count, 5);
     ck_assert_uint_gt(in_doubt, 0);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/scheme/scheme.h"
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/scheme/scheme.h"
-#include "core/tables/sums.h"
+#include "core/tables/cosine_sums.h"
 #include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_COSINES_H
-#define CORE_TABLES_COSINES_H
+#ifndef CORE_TABLES_COSINE_SUMS_H
+#define CORE_TABLES_COSINE_SUMS_H
 
-#include "core/tables/frequencies.h"
+#include "core/tables/table_fill.h"
 
 /* The inner product of two rows of cosines and sines that stand `offset` positions apart: A^2 times
  * the sum over all pairs of cos(offset * w); or, as `mean`, that sum divided by the number of
@@ -30,5 +30,11 @@ enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
 enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequencies,
                                            const struct pe_position *half, double *squared,
                                            struct pe_work *work, struct pe_error *err);
+
+/* pe_cosines_write for the offsets [begin, end) of a list or of even ones, to elements one behind
+ * the other. PE_CANCELLED, within some milliseconds. Any thread. */
+enum pe_status pe_cosines_fill(const struct pe_cosines *cosines, const struct pe_positions *offsets,
+                               size_t begin, size_t end, enum pe_dtype dtype, void *out,
+                               struct pe_work *work, struct pe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/listed.h"
+#include "core/tables/table_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/kernels/table.h"
-#include "core/tables/quick.h"
 
 /* Rows of f32, f16 and bf16 at listed whole positions t that do not follow each other. t is the sum
  * of three digits: a multiple of 2^(high + low), a multiple of 2^low and a rest. Each digit has a
@@ -103,7 +102,7 @@ static double cost_of(const struct pe_table_digits *digits, size_t count)
     return digits_cost(digits) + 0.2 * (double)count;
 }
 
-double pe_listed_share(const double *positions, size_t count, size_t rows, double fastest)
+double pe_rows_listed_share(const double *positions, size_t count, size_t rows, double fastest)
 {
     struct pe_table_digits digits;
 
@@ -112,7 +111,7 @@ double pe_listed_share(const double *positions, size_t count, size_t rows, doubl
                : 1;
 }
 
-bool pe_listed_takes(struct pe_table_call *call)
+bool pe_rows_listed_choose(struct pe_table_call *call)
 {
     enum { ROWS_MIN = 8 };
     const size_t count = call->end - call->begin;
@@ -212,8 +211,8 @@ static void anchor_compute(const struct listed *listed, struct pe_anchors *ancho
 /* A row of two numbers of each pair: where cosines and sines stand by turns, they do so too. */
 static void row_put(const struct listed *listed, double *row, const double *cos, const double *sin)
 {
-    if (listed->call->zipped)
-        listed->call->kernels->table_zip(row, cos, sin, listed->pairs);
+    if (listed->call->interleaved)
+        listed->call->kernels->table_interleave(row, cos, sin, listed->pairs);
     else
         memcpy(row, cos, listed->pairs * sizeof(*row));
 }
@@ -228,7 +227,7 @@ static void turns_compute(const struct listed *listed, const struct digit *table
         row_put(listed, table->x[table->rows + i], a.cos, a.cos);
         row_put(listed, table->y[table->rows + i], a.minus_sin, a.minus_sin);
     }
-    listed->call->kernels->table_turns(*table->x, *table->y, table->rows);
+    listed->call->kernels->table_rotations(*table->x, *table->y, table->rows);
 }
 
 static void steps_compute(const struct listed *listed, const struct digit *table)
@@ -266,7 +265,7 @@ static void errors_compute(const struct listed *listed, const struct pe_run *run
         const int size = __builtin_ctzll(left);
         const double reach = size == 0 ? 0 : 6.3 * (double)(UINT64_C(1) << size); /* 6.3 > 2 pi */
         for (size_t i = 0; i < run->columns; i++) {
-            const double turn = listed->phases.high[listed->call->zipped ? i / 2 : i];
+            const double turn = listed->phases.high[listed->call->interleaved ? i / 2 : i];
             const double most = is_sine(run, i) ? fmin(1, reach * turn) : 1;
             listed->errors[size][i] = listed->amplitude * PE_LISTED_GRANTED * most + 0x1p-140;
         }
@@ -277,14 +276,14 @@ static void errors_compute(const struct listed *listed, const struct pe_run *run
 
 /* At most BATCH rows, whose columns stand wherever the table has them. */
 static void scattered_rows(const struct pe_table_call *call, const struct pe_run *run, size_t row,
-                           const struct pe_table_doubts *doubts, char *values, size_t count)
+                           const struct pe_table_undecided *undecided, char *values, size_t count)
 {
     const size_t row_size = call->table->row_size;
 
     for (size_t i = 0; i < count; i++, values += COLUMNS * call->size) {
-        const struct pe_table_doubts of_row = {{doubts->rows[i]}};
-        if (doubts->rows[i] != 0)
-            pe_run_settle(call, run, row + i, 1, &of_row, values);
+        const struct pe_table_undecided of_row = {{undecided->rows[i]}};
+        if (undecided->rows[i] != 0)
+            pe_run_resolve(call, run, row + i, 1, &of_row, values);
         pe_table_scatter(call, values, run->pair, run->columns,
                          run->out + (row + i - call->begin) * row_size);
     }
@@ -296,18 +295,18 @@ static void batch_fill(const struct pe_table_call *call, const struct pe_run *ru
     float values[BATCH * COLUMNS];
     void *const out = call->table->columns ? (void *)values
                                            : run->out + (row - call->begin) * call->table->row_size;
-    struct pe_table_doubts doubts;
+    struct pe_table_undecided undecided;
 
     if (call->dtype == PE_F32)
-        call->kernels->table_list_f32(out, list, &doubts);
+        call->kernels->table_list_f32(out, list, &undecided);
     else if (call->dtype == PE_F16)
-        call->kernels->table_list_f16(out, list, &doubts);
+        call->kernels->table_list_f16(out, list, &undecided);
     else
-        call->kernels->table_list_bf16(out, list, &doubts);
+        call->kernels->table_list_bf16(out, list, &undecided);
     if (call->table->columns)
-        scattered_rows(call, run, row, &doubts, out, list->rows);
+        scattered_rows(call, run, row, &undecided, out, list->rows);
     else
-        pe_run_settle(call, run, row, list->rows, &doubts, out);
+        pe_run_resolve(call, run, row, list->rows, &undecided, out);
 }
 
 static struct pe_table_list list_of(const struct listed *listed, const struct pe_run *run)
@@ -344,7 +343,7 @@ static enum pe_status rows_fill(struct listed *listed, size_t begin, size_t end,
                                 struct pe_work *work, struct pe_error *err)
 {
     const struct pe_table_call *call = listed->call;
-    const size_t most = call->zipped ? COLUMNS / 2 : COLUMNS;
+    const size_t most = call->interleaved ? COLUMNS / 2 : COLUMNS;
 
     places_find(listed, begin, end - begin);
     for (size_t pair = 0, pair_end; pair < call->pairs; pair = pair_end) {
@@ -364,8 +363,8 @@ static enum pe_status rows_fill(struct listed *listed, size_t begin, size_t end,
     return PE_OK;
 }
 
-enum pe_status pe_listed_fill(const struct pe_table_call *call, struct pe_work *work,
-                              struct pe_error *err)
+enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_work *work,
+                                   struct pe_error *err)
 {
     struct listed listed = {.call = call,
                             .digits = &call->digits,
@@ -379,7 +378,7 @@ enum pe_status pe_listed_fill(const struct pe_table_call *call, struct pe_work *
     char *const memory = reserved ? malloc(size) : NULL;
     if (!memory) {
         pe_work_release(work, reserved ? size : 0);
-        return pe_quick_fill(call, work, err);
+        return pe_rows_doubles_fill(call, work, err);
     }
     memory_share(&listed, (void *)(memory + LINE - (uintptr_t)memory % LINE));
     for (size_t begin = call->begin; begin < call->end && err->status == PE_OK; begin += CHUNK)

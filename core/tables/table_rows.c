@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/runs.h"
+#include "core/tables/table_rows.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
 
-    if (call->zipped) {
+    if (call->interleaved) {
         runs[0] = (struct pe_run){cos < sin ? cos : sin, pair, cos_end + sin_end - 2 * pair,
                                   cos < sin ? PE_RUN_COS_SIN : PE_RUN_SIN_COS};
         return 1;
@@ -68,11 +68,11 @@ static void doubt_settle(const struct pe_table_call *call, const struct pe_run *
                             sin);
 }
 
-void pe_run_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,
-                   size_t count, const struct pe_table_doubts *doubts, char *out)
+void pe_run_resolve(const struct pe_table_call *call, const struct pe_run *run, size_t row,
+                    size_t count, const struct pe_table_undecided *undecided, char *out)
 {
     for (size_t i = 0; i < count; i++)
-        for (uint64_t left = doubts->rows[i]; left != 0; left &= left - 1) {
+        for (uint64_t left = undecided->rows[i]; left != 0; left &= left - 1) {
             const size_t column = (size_t)__builtin_ctzll(left);
             doubt_settle(call, run, row + i, column,
                          out + i * call->table->row_size + column * call->size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/quick.h"
+#include "core/tables/table_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,12 +67,13 @@
 
 enum {
     COLUMNS = PE_TABLE_COLUMNS,
-    POWERS = PE_TABLE_TURN + 1,
+    POWERS = PE_TABLE_ROTATION + 1,
     /* Between two looks at the work: some 2 ms of rows whose elements are all in doubt. */
     CHECK_RUNS = 64,
 };
 
-_Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
+_Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_ROTATION == 8,
+               "the bounds above are of these numbers");
 _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
 /* The state of the piece, of at most COLUMNS columns, that a call is at. It lies on the stack and
@@ -89,11 +90,11 @@ struct fill {
     PE_ALIGNED double reach[COLUMNS];
     struct pe_anchors anchors;
     union {
-        PE_ALIGNED double factors[3][COLUMNS]; /* by turns, where zipped */
+        PE_ALIGNED double factors[3][COLUMNS]; /* by turns, where interleaved */
         float row[COLUMNS];                    /* of elements, on their way to scattered places */
     };
     PE_ALIGNED double step_cos[POWERS * COLUMNS], step_sin[POWERS * COLUMNS];
-    struct pe_table_doubts doubts;
+    struct pe_table_undecided undecided;
 };
 
 /* Factors of P and Q, and errors, in the order of a run's columns. */
@@ -108,13 +109,13 @@ static void factors_place(struct fill *fill, const struct pe_run *run, struct pe
         rows->error = run->kind == PE_RUN_COS ? a->cos_error : a->sin_error;
         return;
     }
-    fill->call->kernels->table_zip(fill->factors[0], cos_first ? a->cos : a->sin,
-                                   cos_first ? a->sin : a->cos, fill->pairs);
+    fill->call->kernels->table_interleave(fill->factors[0], cos_first ? a->cos : a->sin,
+                                          cos_first ? a->sin : a->cos, fill->pairs);
     if (fill->call->rows_most > 1)
-        fill->call->kernels->table_zip(fill->factors[1], cos_first ? a->minus_sin : a->cos,
-                                       cos_first ? a->cos : a->minus_sin, fill->pairs);
-    fill->call->kernels->table_zip(fill->factors[2], cos_first ? a->cos_error : a->sin_error,
-                                   cos_first ? a->sin_error : a->cos_error, fill->pairs);
+        fill->call->kernels->table_interleave(fill->factors[1], cos_first ? a->minus_sin : a->cos,
+                                              cos_first ? a->cos : a->minus_sin, fill->pairs);
+    fill->call->kernels->table_interleave(fill->factors[2], cos_first ? a->cos_error : a->sin_error,
+                                          cos_first ? a->sin_error : a->cos_error, fill->pairs);
     rows->cos = fill->factors[0];
     rows->sin =
         fill->call->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: nothing turns */
@@ -171,12 +172,12 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
         return;
     }
     if (fill->call->dtype == PE_F32)
-        fill->call->kernels->table_f32(out, &rows, &fill->doubts);
+        fill->call->kernels->table_f32(out, &rows, &fill->undecided);
     else if (fill->call->dtype == PE_F16)
-        fill->call->kernels->table_f16(out, &rows, &fill->doubts);
+        fill->call->kernels->table_f16(out, &rows, &fill->undecided);
     else
-        fill->call->kernels->table_bf16(out, &rows, &fill->doubts);
-    pe_run_settle(fill->call, run, row, count, &fill->doubts, out);
+        fill->call->kernels->table_bf16(out, &rows, &fill->undecided);
+    pe_run_resolve(fill->call, run, row, count, &fill->undecided, out);
     if (fill->call->table->columns)
         pe_table_scatter(fill->call, fill->row, run->pair, run->columns,
                          run->out + (row - fill->call->begin) * fill->call->table->row_size);
@@ -189,16 +190,18 @@ static void steps_compute(struct fill *fill)
     const struct pe_position step = {{fill->call->step, 0, 0}};
     const size_t powers = pe_least(fill->call->rows_most, POWERS);
 
-    fill->step_stride = fill->call->zipped ? 2 * fill->pairs : fill->pairs;
+    fill->step_stride = fill->call->interleaved ? 2 * fill->pairs : fill->pairs;
     memset(fill->reach, 0, sizeof(fill->reach));
     if (powers > 1) {
         anchor_compute(fill, &step, 1);
         if (fill->call->scales)
             anchor_scale(fill, &step, 0);
         double *cos = fill->step_cos + fill->step_stride, *sin = fill->step_sin + fill->step_stride;
-        if (fill->call->zipped) {
-            fill->call->kernels->table_zip(cos, fill->anchors.cos, fill->anchors.cos, fill->pairs);
-            fill->call->kernels->table_zip(sin, fill->anchors.sin, fill->anchors.sin, fill->pairs);
+        if (fill->call->interleaved) {
+            fill->call->kernels->table_interleave(cos, fill->anchors.cos, fill->anchors.cos,
+                                                  fill->pairs);
+            fill->call->kernels->table_interleave(sin, fill->anchors.sin, fill->anchors.sin,
+                                                  fill->pairs);
         } else {
             memcpy(cos, fill->anchors.cos, fill->pairs * sizeof(*cos));
             memcpy(sin, fill->anchors.sin, fill->pairs * sizeof(*sin));
@@ -237,10 +240,10 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
     return PE_OK;
 }
 
-enum pe_status pe_quick_fill(const struct pe_table_call *call, struct pe_work *work,
-                             struct pe_error *err)
+enum pe_status pe_rows_doubles_fill(const struct pe_table_call *call, struct pe_work *work,
+                                    struct pe_error *err)
 {
-    const size_t piece = call->zipped ? COLUMNS / 2 : COLUMNS;
+    const size_t piece = call->interleaved ? COLUMNS / 2 : COLUMNS;
     struct fill fill;
 
     fill.call = call;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLES_BULK_H
-#define CORE_TABLES_BULK_H
+#ifndef CORE_TABLES_TABLE_FILL_H
+#define CORE_TABLES_TABLE_FILL_H
 
 #include "core/tables/frequencies.h"
 
@@ -69,6 +69,6 @@ struct pe_table_use {
 
 /* Nanoseconds of an element, about: even rows come of sums of angles, listed ones one by one,
  * rows beyond the reach of the kernels of double-doubles. */
-double pe_table_work(const struct pe_table_use *use);
+double pe_table_cost(const struct pe_table_use *use);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/fine.h"
+#include "core/tables/table_rows.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
-#include "core/tables/quick.h"
 
 /* Rows of f64, as quick.c has the shorter dtypes: an anchor every 32 rows, turned by powers of one
  * step. Every number is the sum of two doubles here, and so a piece has half as many columns.
@@ -47,8 +46,8 @@
  * 2^-105 |x|, less than the surplus. */
 
 enum {
-    COLUMNS = PE_FINE_COLUMNS,
-    POWERS = PE_TABLE_TURN + 1,
+    COLUMNS = PE_F64_COLUMNS,
+    POWERS = PE_TABLE_ROTATION + 1,
     SUM_ROWS = 6,    /* whose elements stand on the stack at once */
     CHECK_RUNS = 32, /* between two looks at the work, as in quick.c */
 };
@@ -61,32 +60,32 @@ struct fill {
     struct pe_phases phases;
     double step; /* |s| if rows have steps, else 0 */
     PE_ALIGNED double reach[COLUMNS];
-    struct pe_fine_anchors anchors;
+    struct pe_anchors_f64 anchors;
     union {
-        PE_ALIGNED double factors[5][COLUMNS]; /* by turns, where zipped */
+        PE_ALIGNED double factors[5][COLUMNS]; /* by turns, where interleaved */
         double row[COLUMNS];                   /* of elements, on their way to scattered places */
         double sums[2][SUM_ROWS * COLUMNS];    /* both parts of elements that are added up */
     };
     PE_ALIGNED double step_cos[2][POWERS * COLUMNS], step_sin[2][POWERS * COLUMNS];
-    struct pe_table_doubts doubts;
+    struct pe_table_undecided undecided;
 };
 
 static void zip(const struct fill *fill, double *out, const double *a, const double *b)
 {
-    fill->call->kernels->table_zip(out, a, b, fill->pairs);
+    fill->call->kernels->table_interleave(out, a, b, fill->pairs);
 }
 
 static void anchor_compute(struct fill *fill, const struct pe_position *position,
                            struct pe_exact amplitude)
 {
-    const double span = pe_fine_span(position->part[0], fill->step);
-    const struct pe_fine_anchor at = {{position->part[0], position->part[1]},
-                                      {amplitude.hi, amplitude.lo},
-                                      fill->step > 0 ? PE_FINE_UNIT : PE_FINE_UNIT_ALONE,
-                                      span,
-                                      fill->reach};
+    const double span = pe_f64_span(position->part[0], fill->step);
+    const struct pe_anchor_f64 at = {{position->part[0], position->part[1]},
+                                     {amplitude.hi, amplitude.lo},
+                                     fill->step > 0 ? PE_F64_UNIT : PE_F64_UNIT_ALONE,
+                                     span,
+                                     fill->reach};
 
-    fill->call->kernels->fine_anchors(&fill->anchors, &at, &fill->phases, fill->pairs);
+    fill->call->kernels->table_anchors_f64(&fill->anchors, &at, &fill->phases, fill->pairs);
 }
 
 /* Cosine and sine of one step, each twice where they stand by turns; and how far ROWS steps reach.
@@ -103,7 +102,7 @@ static void step_compute(struct fill *fill)
         double *const to[2] = {fill->step_cos[i] + fill->step_stride,
                                fill->step_sin[i] + fill->step_stride};
         for (size_t k = 0; k < 2; k++)
-            if (fill->call->zipped)
+            if (fill->call->interleaved)
                 zip(fill, to[k], from[k][i], from[k][i]);
             else
                 memcpy(to[k], from[k][i], fill->pairs * sizeof(double));
@@ -119,18 +118,19 @@ static void steps_compute(struct fill *fill)
     double *const cos[] = {fill->step_cos[0], fill->step_cos[1]};
     double *const sin[] = {fill->step_sin[0], fill->step_sin[1]};
 
-    fill->step_stride = fill->call->zipped ? 2 * fill->pairs : fill->pairs;
+    fill->step_stride = fill->call->interleaved ? 2 * fill->pairs : fill->pairs;
     fill->step = 0;
     memset(fill->reach, 0, sizeof(fill->reach));
     if (powers > 1)
         step_compute(fill);
-    fill->call->kernels->fine_steps(cos, sin, fill->step_stride, powers, fill->step_stride);
+    fill->call->kernels->table_steps_f64(cos, sin, fill->step_stride, powers, fill->step_stride);
 }
 
 /* Factors of P and Q, and errors, in the order of a run's columns. */
-static void factors_place(struct fill *fill, const struct pe_run *run, struct pe_fine_rows *rows)
+static void factors_place(struct fill *fill, const struct pe_run *run,
+                          struct pe_table_rows_f64 *rows)
 {
-    const struct pe_fine_anchors *a = &fill->anchors;
+    const struct pe_anchors_f64 *a = &fill->anchors;
     const bool cos_first = run->kind == PE_RUN_COS_SIN || run->kind == PE_RUN_COS;
     const double(*x)[COLUMNS] = cos_first ? a->cos : a->sin;
     const double(*y)[COLUMNS] = cos_first ? a->minus_sin : a->cos;
@@ -139,7 +139,8 @@ static void factors_place(struct fill *fill, const struct pe_run *run, struct pe
     const double *error = cos_first ? a->cos_error : a->sin_error;
 
     if (run->kind == PE_RUN_COS || run->kind == PE_RUN_SIN) {
-        *rows = (struct pe_fine_rows){.cos = {x[0], x[1]}, .sin = {y[0], y[1]}, .error = error};
+        *rows =
+            (struct pe_table_rows_f64){.cos = {x[0], x[1]}, .sin = {y[0], y[1]}, .error = error};
         return;
     }
     for (size_t i = 0; i < 2; i++) {
@@ -147,13 +148,13 @@ static void factors_place(struct fill *fill, const struct pe_run *run, struct pe
         zip(fill, fill->factors[2 + i], y[i], y_next[i]);
     }
     zip(fill, fill->factors[4], error, cos_first ? a->sin_error : a->cos_error);
-    *rows = (struct pe_fine_rows){.cos = {fill->factors[0], fill->factors[1]},
-                                  .sin = {fill->factors[2], fill->factors[3]},
-                                  .error = fill->factors[4]};
+    *rows = (struct pe_table_rows_f64){.cos = {fill->factors[0], fill->factors[1]},
+                                       .sin = {fill->factors[2], fill->factors[3]},
+                                       .error = fill->factors[4]};
 }
 
 /* Adds up the cosines of rows: 2^-102 of each partial sum, which is at most the number of pairs. */
-static void rows_sum(const struct fill *fill, const struct pe_fine_rows *rows, size_t at)
+static void rows_sum(const struct fill *fill, const struct pe_table_rows_f64 *rows, size_t at)
 {
     const struct pe_table_sums *sums = fill->call->sums;
     const double pairs = (double)pe_frequencies_count(fill->call->frequencies);
@@ -173,10 +174,10 @@ static void rows_sum(const struct fill *fill, const struct pe_fine_rows *rows, s
 }
 
 /* The rows of an anchor, SUM_ROWS of them at most. */
-static void run_sum(struct fill *fill, struct pe_fine_rows *rows, size_t at)
+static void run_sum(struct fill *fill, struct pe_table_rows_f64 *rows, size_t at)
 {
     rows->out_stride = COLUMNS;
-    fill->call->kernels->fine_rows(fill->sums[0], fill->sums[1], rows, &fill->doubts);
+    fill->call->kernels->table_f64(fill->sums[0], fill->sums[1], rows, &fill->undecided);
     rows_sum(fill, rows, at);
 }
 
@@ -186,7 +187,7 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
     const struct pe_table_call *call = fill->call;
     char *const place = run->out + (row - call->begin) * call->table->row_size;
     void *const out = call->table->columns ? (void *)fill->row : place;
-    struct pe_fine_rows rows;
+    struct pe_table_rows_f64 rows;
 
     factors_place(fill, run, &rows);
     for (size_t i = 0; i < 2; i++) {
@@ -201,8 +202,8 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
         run_sum(fill, &rows, row - call->begin);
         return;
     }
-    call->kernels->fine_rows(out, NULL, &rows, &fill->doubts);
-    pe_run_settle(call, run, row, count, &fill->doubts, out);
+    call->kernels->table_f64(out, NULL, &rows, &fill->undecided);
+    pe_run_resolve(call, run, row, count, &fill->undecided, out);
     if (call->table->columns)
         pe_table_scatter(call, fill->row, run->pair, run->columns,
                          run->out + (row - call->begin) * call->table->row_size);
@@ -238,39 +239,39 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
 
 static bool is_takeable(double amplitude, double reach)
 {
-    return reach <= PE_FINE_REACH && fabs(amplitude) < 0x1p500 && fabs(amplitude) > 0x1p-500;
+    return reach <= PE_F64_REACH && fabs(amplitude) < 0x1p500 && fabs(amplitude) > 0x1p-500;
 }
 
-bool pe_fine_takes(const struct pe_table_call *call, double reach)
+bool pe_rows_f64_covers(const struct pe_table_call *call, double reach)
 {
     const double amplitude = pe_frequencies_amplitude(call->frequencies, call->amplitude);
 
     return is_takeable(amplitude, reach);
 }
 
-bool pe_fine_near(struct pe_fine_anchors *out, const struct pe_frequencies *frequencies,
-                  size_t pair, const struct pe_position *position, enum pe_amplitude amplitude)
+bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *frequencies,
+                       size_t pair, const struct pe_position *position, enum pe_amplitude amplitude)
 {
     static const double reach[COLUMNS];
     const struct pe_phases phases = pe_frequencies_phases(frequencies, pair);
     const size_t pairs = pe_least(pe_frequencies_count(frequencies) - pair, COLUMNS);
     const struct pe_exact scale = pe_frequencies_scale(frequencies, amplitude)->value;
     const double t = fabs(position->part[0]);
-    const struct pe_fine_anchor at = {
-        {position->part[0], position->part[1]}, {scale.hi, scale.lo}, PE_FINE_UNIT_ALONE, t, reach};
+    const struct pe_anchor_f64 at = {
+        {position->part[0], position->part[1]}, {scale.hi, scale.lo}, PE_F64_UNIT_ALONE, t, reach};
 
     if (pe_frequencies_in_float32(frequencies) ||
         !is_takeable(scale.hi, t * pe_frequencies_fastest(frequencies)))
         return false;
-    pe_isa()->kernels->fine_anchors(out, &at, &phases,
-                                    (pairs + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD);
+    pe_isa()->kernels->table_anchors_f64(out, &at, &phases,
+                                         (pairs + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD);
     return true;
 }
 
-enum pe_status pe_fine_fill(const struct pe_table_call *call, struct pe_work *work,
-                            struct pe_error *err)
+enum pe_status pe_rows_f64_fill(const struct pe_table_call *call, struct pe_work *work,
+                                struct pe_error *err)
 {
-    const size_t piece = call->zipped ? COLUMNS / 2 : COLUMNS;
+    const size_t piece = call->interleaved ? COLUMNS / 2 : COLUMNS;
     struct fill fill;
 
     fill.call = call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/geometric.h"
+#include "core/tables/log_buckets.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -92,8 +92,8 @@ static int64_t floor_wide(uint64_t low, uint64_t high, uint64_t parts, uint64_t 
     return found;
 }
 
-int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long parts,
-                           unsigned long k, enum pe_bound bound)
+int64_t pe_log_bucket_bound(unsigned long low, unsigned long high, unsigned long parts,
+                            unsigned long k, enum pe_bound bound)
 {
     const int64_t whole = bound_whole(low, high, parts, k);
     int64_t below;
@@ -120,7 +120,7 @@ size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
     return passed;
 }
 
-double pe_geometric_work(size_t count)
+double pe_log_buckets_cost(size_t count)
 {
     return (double)count * 300;
 }

@@ -2,21 +2,33 @@
 #include <math.h>
 
 #include "core/exact/angle.h"
-#include "core/tables/frequencies_parts.h"
+#include "core/tables/frequencies.h"
 
-/* The ladder of docs/internals/exactness.md: double, double-double, wide numbers of ever more
- * digits. Each step has a bound of its error and is left only where the bound does not decide the
- * rounding. */
+/* One pair at one position by Ziv's strategy: in doubles, in double-doubles, then in wide numbers
+ * of 192 to 1280 bits. Each level has an error bound; the next one is computed only where the bound
+ * leaves the rounding undecided. docs/internals/exactness.md, "Precision levels". */
 
-/* One element on its way up the ladder. */
 struct element {
     const struct pe_frequencies *f;
     size_t pair;
+    const struct pe_frequency *frequency;
     const struct pe_position *position;
     const struct pe_scale *scale;
     enum pe_dtype dtype;
     bool is_sin;
 };
+
+static struct element element_of(const struct pe_frequencies *f, size_t pair,
+                                 const struct pe_position *position, const struct pe_scale *scale,
+                                 enum pe_dtype dtype)
+{
+    return (struct element){.f = f,
+                            .pair = pair,
+                            .frequency = pe_frequencies_at(f, pair),
+                            .position = position,
+                            .scale = scale,
+                            .dtype = dtype};
+}
 
 static bool is_one(const struct pe_scale *scale)
 {
@@ -33,14 +45,14 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
     if (scale->value.hi == 0)
         return false;
     const struct pe_exact product = pe_exact_multiply(value, scale->value);
-    /* Relative errors: 2^-101 of the product, 2^-101 of the scale, and the error it names. */
+    /* Relative errors: 2^-101 of the product, 2^-101 of the scale, and scale->error. */
     return pe_exact_round(product,
                           error * scale->value.hi * (1 + 0x1p-50) +
                               fabs(product.hi) * (0x1p-100 + scale->error),
                           e->dtype, out);
 }
 
-/* t * w, of all three parts of t, which cannot cancel. */
+/* t * w. The three parts of t cannot cancel. */
 static struct pe_wide angle_of(const struct element *e, struct pe_wide w)
 {
     struct pe_wide angle = pe_wide_mul_double(w, e->position->part[0]);
@@ -56,10 +68,10 @@ static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
                           : pe_wide_of(bits, e->scale->value.hi);
 }
 
-/* Angles below 2^TINY, whose sines and cosines lie within 2^(2 TINY) of A t w and of A. */
+/* The sine and cosine of an angle below 2^TINY lie within 2^(2 TINY) of A t w and of A. */
 enum { TINY = -600 };
 
-/* What lies a little nearer to 0. */
+/* A number a little nearer to 0. */
 static struct pe_wide inward(struct pe_wide value)
 {
     return pe_wide_sub(value, pe_wide_scale(value, 2 * TINY));
@@ -69,9 +81,8 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
 {
     const struct pe_wide angle = angle_of(e, pe_frequencies_real(bits, e->f, e->pair));
     struct pe_wide value = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
-    /* The angle has a relative error of 2^(17 - bits), that of w and of three operations, which is
-     * an absolute one of cos and sin; they and the operations behind them add 2^(17 - bits) of the
-     * value. */
+    /* w and three operations give the angle a relative error of 2^(17 - bits), which is an absolute
+     * error of cos and sin. Computing them and scaling adds 2^(17 - bits) of the value. */
     struct pe_wide error =
         pe_wide_scale(pe_wide_add(pe_wide_abs(angle), pe_wide_abs(value)), 20 - (int64_t)bits);
 
@@ -82,18 +93,17 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
     }
     if (bits < PE_PRECISION_LAST || pe_wide_exponent(angle) > TINY ||
         pe_wide_round(value, error, e->dtype, out))
-        return pe_rung_round(bits, value, error, e->dtype, out);
-    /* A product A t w beside a tie at every rung is that tie, though nobody marked it as exact: w
-     * is a power, and some powers are rational. */
+        return pe_precision_round(bits, value, error, e->dtype, out);
+    /* A product A t w that is next to a tie at every level is that tie, although it is not marked
+     * as exact: w is a power, and some powers are rational. */
     pe_wide_write(inward(value), e->dtype, out);
     pe_exact_count_undecided();
     return true;
 }
 
-/* Where an angle is so small that the last rung does not tell its sine from itself, nor its cosine
- * from 1, the value is a little nearer to 0 than v = A t w, or v = A: less than 2^-1200 of it. If v
- * is exact and of fewer digits no number lies between, and none is halfway between two. False:
- * something else is needed. */
+/* An angle so small that 1280 bits do not separate its sine from the angle, nor its cosine from 1:
+ * the value is nearer to 0 than v = A t w, or v = A, by less than 2^-1200 of v. If v is exact and
+ * shorter, no number of the dtype and no tie lies between. False: this does not apply. */
 static bool tiny_write(const struct element *e, void *out)
 {
     enum { DIGITS = 1100 };
@@ -113,7 +123,7 @@ static bool tiny_write(const struct element *e, void *out)
 
 static void wide_write(const struct element *e, void *out)
 {
-    const double near = e->f->turns[e->pair].w.hi * e->position->part[0];
+    const double near = e->frequency->w.hi * e->position->part[0];
     unsigned bits = PE_PRECISION_FIRST;
 
     if (fabs(near) < 0x1p-590 && tiny_write(e, out))
@@ -122,7 +132,7 @@ static void wide_write(const struct element *e, void *out)
         bits = pe_precision_next(bits);
 }
 
-/* Angle 0: cos is the scale itself, which may be a tie. */
+/* Angle 0: the cosine is the scale itself, which may be a tie. */
 static void zero_write(const struct element *e, double zero, void *out)
 {
     const struct pe_scale *scale = e->scale;
@@ -139,7 +149,7 @@ static void pair_write(struct element e, void *cos, void *sin)
 {
     struct pe_cos_sin rough, fine;
     struct pe_angle angle;
-    const bool usable = pe_angle_reduce(&angle, &e.f->turns[e.pair], e.position);
+    const bool usable = pe_angle_reduce(&angle, e.frequency, e.position);
     const bool zero = usable && angle.rest.hi == 0 && angle.error == 0;
     bool have_fine = false;
 
@@ -176,8 +186,8 @@ struct pe_position pe_position_of(const struct pe_positions *positions, size_t i
 
 /* ---- in float32 ------------------------------------------------------------------------------ */
 
-/* Both correctly rounded, by doubles that are an ulp off at most; false: they do not decide it. */
-static bool float32_quick(float angle, float values[2])
+/* Both correctly rounded from doubles that are off by an ulp at most; false: undecided. */
+static bool float32_from_doubles(float angle, float values[2])
 {
     const struct pe_circle at = pe_circle_at(angle);
     const struct pe_exact cos = {at.cos, 0}, sin = {at.sin, 0};
@@ -186,15 +196,15 @@ static bool float32_quick(float angle, float values[2])
            pe_exact_round(sin, fabs(at.sin) * 0x1p-52, PE_F32, &values[1]);
 }
 
-/* cos and sin, correctly rounded, of an angle that is a float32: the extra pair behind the last has
- * the frequency 1, so the angle is given as its position. */
+/* cos and sin of a float32 angle, correctly rounded. The extra pair behind the last has the
+ * frequency 1, so the angle is passed as the position. */
 static void float32_cos_sin(const struct pe_frequencies *f, float angle, float values[2])
 {
     const struct pe_scale one = {.value = {1, 0}};
     const struct pe_position position = {{angle, 0, 0}};
-    struct element e = {f, f->count, &position, &one, PE_F32, false};
+    struct element e = element_of(f, pe_frequencies_count(f), &position, &one, PE_F32);
 
-    if (fabsf(angle) < 0x1p53f && float32_quick(angle, values))
+    if (fabsf(angle) < 0x1p53f && float32_from_doubles(angle, values))
         return;
     if (fabsf(angle) < 0x1p53f) {
         pair_write(e, &values[0], &values[1]);
@@ -215,16 +225,16 @@ float pe_position_float32(const struct pe_position *position)
     return t;
 }
 
-/* Rounds each operation to float32: the position, its product with the frequency, cos and sin,
- * their product with the attention factor; and the result to the dtype. */
+/* Rounds to float32 the position, its product with the frequency, cos and sin, and their product
+ * with the attention factor; then the result to the dtype. */
 static void float32_write(const struct pe_frequencies *f, size_t pair,
                           const struct pe_position *position, enum pe_amplitude amplitude,
                           enum pe_dtype dtype, void *const out[2])
 {
-    const float factor = (float)f->amplitudes[PE_AMPLITUDE_FACTOR].value.hi;
+    const float factor = (float)pe_frequencies_amplitude(f, PE_AMPLITUDE_FACTOR);
     float values[2];
 
-    float32_cos_sin(f, pe_position_float32(position) * f->float32[pair], values);
+    float32_cos_sin(f, pe_position_float32(position) * pe_frequencies_float32(f)[pair], values);
     for (int which = 0; which < 2; which++) {
         const float scaled = amplitude == PE_AMPLITUDE_FACTOR    ? values[which] * factor
                              : amplitude == PE_AMPLITUDE_INVERSE ? values[which] / factor
@@ -240,17 +250,17 @@ void pe_frequencies_pair(const struct pe_frequencies *f, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,
                          enum pe_dtype dtype, void *cos, void *sin)
 {
-    const struct element e = {f, pair, position, &f->amplitudes[amplitude], dtype, false};
+    const struct pe_scale *scale = pe_frequencies_scale(f, amplitude);
 
-    if (f->float32)
+    if (pe_frequencies_in_float32(f))
         float32_write(f, pair, position, amplitude, dtype, (void *const[2]){cos, sin});
     else
-        pair_write(e, cos, sin);
+        pair_write(element_of(f, pair, position, scale, dtype), cos, sin);
 }
 
 void pe_frequencies_pair_scaled(const struct pe_frequencies *f, size_t pair,
                                 const struct pe_position *position, const struct pe_scale *scale,
                                 enum pe_dtype dtype, void *cos, void *sin)
 {
-    pair_write((struct element){f, pair, position, scale, dtype, false}, cos, sin);
+    pair_write(element_of(f, pair, position, scale, dtype), cos, sin);
 }

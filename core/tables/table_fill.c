@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/bulk.h"
+#include "core/tables/table_fill.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
-#include "core/tables/fine.h"
-#include "core/tables/float32.h"
-#include "core/tables/listed.h"
-#include "core/tables/quick.h"
+#include "core/tables/table_rows.h"
 
 /* Which way a table is filled: in doubles (quick.c, and listed.c by digits), in sums of two
  * (fine.c), as float32 angles (float32.c), or, beyond the reach of those, by the ladder, one
@@ -92,12 +89,12 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
     const double fastest = pe_frequencies_fastest(call->frequencies);
 
     if (pe_frequencies_in_float32(call->frequencies))
-        return reach.far * fastest <= PE_FLOAT32_REACH ? pe_float32_fill : exact_rows;
+        return reach.far * fastest <= PE_FLOAT32_REACH ? pe_rows_float32_fill : exact_rows;
     if (!is_within(reach, fastest))
         return exact_rows;
     if (call->dtype != PE_F64)
-        return pe_quick_fill;
-    return pe_fine_takes(call, reach.far * fastest) ? pe_fine_fill : exact_rows;
+        return pe_rows_doubles_fill;
+    return pe_rows_f64_covers(call, reach.far * fastest) ? pe_rows_f64_fill : exact_rows;
 }
 
 /* Listed positions follow each other as a rule, by 1 or by what the first two are apart: the step
@@ -139,7 +136,7 @@ static struct pe_table_call call_of(const struct pe_table *table,
                                       isnan(step) ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
                                   .step = step,
                                   .apart = apart,
-                                  .zipped = table->pair_step == 2 && !table->columns};
+                                  .interleaved = table->pair_step == 2 && !table->columns};
 }
 
 enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
@@ -155,8 +152,8 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     if (begin >= end)
         return PE_OK;
     rows_fill *const way = way_of(&call, reach_of(positions, begin, end));
-    return (way == pe_quick_fill && pe_listed_takes(&call) ? pe_listed_fill : way)(&call, work,
-                                                                                   err);
+    return (way == pe_rows_doubles_fill && pe_rows_listed_choose(&call) ? pe_rows_listed_fill
+                                                                        : way)(&call, work, err);
 }
 
 static bool scales_fit(const struct pe_table_scales *scales, const struct pe_positions *positions,
@@ -188,9 +185,9 @@ enum pe_status pe_table_fill_scaled(const struct pe_table *table,
     else if (rows < (double)call.rows_most)
         call.rows_most = (size_t)rows;
     *taken = begin < end && dtype != PE_F64 &&
-             way_of(&call, reach_of(positions, begin, end)) == pe_quick_fill &&
+             way_of(&call, reach_of(positions, begin, end)) == pe_rows_doubles_fill &&
              scales_fit(scales, positions, begin, end);
-    return *taken ? pe_quick_fill(&call, work, err) : PE_OK;
+    return *taken ? pe_rows_doubles_fill(&call, work, err) : PE_OK;
 }
 
 enum pe_status pe_table_sum(const struct pe_table_sums *sums,
@@ -209,7 +206,7 @@ enum pe_status pe_table_sum(const struct pe_table_sums *sums,
     call.size = pe_dtype_info(call.dtype)->size;
     call.sums = sums;
     rows_fill *way = way_of(&call, reach_of(positions, begin, end));
-    *within = way == pe_quick_fill || way == pe_fine_fill;
+    *within = way == pe_rows_doubles_fill || way == pe_rows_f64_fill;
     if (!*within)
         return PE_OK;
     memset(sums->high, 0, size);
@@ -221,7 +218,7 @@ enum pe_status pe_table_sum(const struct pe_table_sums *sums,
 
 /* ---- how long it takes ---------------------------------------------------------------------- */
 
-double pe_table_work(const struct pe_table_use *use)
+double pe_table_cost(const struct pe_table_use *use)
 {
     enum { ANCHOR = 16, FINE_ANCHOR = 50, ROW = 8 };
     const struct pe_positions *p = use->positions;
@@ -249,7 +246,7 @@ double pe_table_work(const struct pe_table_use *use)
         return 2700;
     if (use->in_float32)
         return reach.far * fastest <= PE_FLOAT32_REACH && !tiny ? 2 * slow + row : 125;
-    if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
+    if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_F64_REACH)
         return (alone ? 1 + 12 * share : 0.9 + FINE_ANCHOR / (double)(p->count + 1)) * slow + row;
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
@@ -257,7 +254,7 @@ double pe_table_work(const struct pe_table_use *use)
         return 120 * share;
     if (alone) {
         const size_t rows = pe_least(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
-        return 2.4 * slow * pe_listed_share(p->values, count, rows, fastest) + row;
+        return 2.4 * slow * pe_rows_listed_share(p->values, count, rows, fastest) + row;
     }
     return (0.3 + ANCHOR / (double)(p->count + 1)) * slow + row;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/float32.h"
+#include "core/tables/table_rows.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ struct fill {
     float frequencies[COLUMNS];
     float values[2][COLUMNS]; /* cosines, sines */
     double elements[COLUMNS]; /* of either, in the dtype */
-    uint64_t doubts[2];
+    uint64_t undecided[2];
 };
 
 static void waves_make(struct fill *fill, const struct pe_position *position)
@@ -47,15 +47,15 @@ static void waves_make(struct fill *fill, const struct pe_position *position)
 
     fill->call->kernels->float32_waves(fill->call->table->cos ? fill->values[0] : NULL,
                                        fill->call->table->sin ? fill->values[1] : NULL,
-                                       fill->doubts, pe_position_float32(position),
+                                       fill->undecided, pe_position_float32(position),
                                        fill->frequencies, padded);
 }
 
 /* The elements in doubt, by the ladder, without the factor. */
-static void doubts_settle(struct fill *fill, size_t which, size_t count,
-                          const struct pe_position *position)
+static void undecided_settle(struct fill *fill, size_t which, size_t count,
+                             const struct pe_position *position)
 {
-    uint64_t left = fill->doubts[which];
+    uint64_t left = fill->undecided[which];
 
     if (count < COLUMNS)
         left &= (UINT64_C(1) << count) - 1;
@@ -110,7 +110,7 @@ static enum pe_status piece_fill(struct fill *fill, struct pe_work *work, struct
             if (!out[which] || ends[which] <= fill->pair)
                 continue;
             const size_t count = pe_least(ends[which] - fill->pair, fill->count);
-            doubts_settle(fill, which, count, &position);
+            undecided_settle(fill, which, count, &position);
             values_scale(fill, fill->values[which], count);
             values_place(fill, fill->values[which], count, (char *)out[which] + at);
         }
@@ -118,8 +118,8 @@ static enum pe_status piece_fill(struct fill *fill, struct pe_work *work, struct
     return PE_OK;
 }
 
-enum pe_status pe_float32_fill(const struct pe_table_call *call, struct pe_work *work,
-                               struct pe_error *err)
+enum pe_status pe_rows_float32_fill(const struct pe_table_call *call, struct pe_work *work,
+                                    struct pe_error *err)
 {
     struct fill fill;
 

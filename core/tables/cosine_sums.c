@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/cosines.h"
+#include "core/tables/cosine_sums.h"
 
 #include <math.h>
+
+#include "core/base/least.h"
 
 /* Pairs between two looks at the work: a millisecond in double-doubles, and with all digits. */
 enum { CHECK_FINE = 4096, CHECK_REAL = 64 };
@@ -31,6 +33,16 @@ struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool m
 /* ---- the sum: in doubles, else in double-doubles, else wide -----------------------------------
  */
 
+/* Rounds a sum times the factor before it; false: undecided. */
+static bool product_round(const struct pe_cosines *cosines, struct pe_exact sum, double error,
+                          enum pe_dtype dtype, void *out)
+{
+    const struct pe_exact value = pe_exact_multiply(sum, cosines->scale);
+
+    return pe_exact_round(
+        value, error * cosines->scale.hi * (1 + 0x1p-20) + fabs(value.hi) * 0x1p-98, dtype, out);
+}
+
 struct element {
     const struct pe_cosines *cosines;
     const struct pe_position *offset;
@@ -47,7 +59,7 @@ static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtyp
     for (size_t pair = 0; pair < pairs; pair++) {
         struct pe_angle angle;
         struct pe_cos_sin term;
-        if (!pe_angle_reduce(&angle, pe_frequencies_turn(cosines->frequencies, pair),
+        if (!pe_angle_reduce(&angle, pe_frequencies_at(cosines->frequencies, pair),
                              element->offset) ||
             (pair % CHECK_FINE == CHECK_FINE - 1 && pe_work_ended(element->work)))
             return false;
@@ -56,9 +68,7 @@ static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtyp
         /* Each addition errs by 2^-102 of the partial sum, which is at most the number of pairs. */
         error += term.cos_error + (double)pairs * 0x1p-101;
     }
-    sum = pe_exact_multiply(sum, cosines->scale);
-    return pe_exact_round(sum, error * cosines->scale.hi * (1 + 0x1p-20) + fabs(sum.hi) * 0x1p-98,
-                          dtype, out);
+    return product_round(cosines, sum, error, dtype, out);
 }
 
 /* offset * w */
@@ -85,25 +95,26 @@ static bool is_given_up(const struct element *element, size_t pair)
 }
 
 /* Each cosine may be off by that much, and the sum of n of them by n^2 2^(1 - bits) more. */
-static bool sum_round(const struct element *element, unsigned bits, enum pe_dtype dtype, void *out)
+static bool wide_sum_round(const struct element *element, unsigned bits, enum pe_dtype dtype,
+                           void *out)
 {
     const struct pe_frequencies *frequencies = element->cosines->frequencies;
     const size_t pairs = pe_frequencies_count(frequencies);
     const struct pe_wide one = pe_wide_add_double(largest_angle(element), (double)pairs + 2);
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_walk walk;
+    struct pe_power_iterator walk;
 
-    pe_frequencies_walk(&walk, frequencies, bits);
+    pe_frequencies_begin(&walk, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (is_given_up(element, pair))
             return true;
-        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
         sum = pe_wide_add(sum, pe_wide_cos(angle_of(w, element->offset)));
     }
     const struct pe_wide scale = scale_real(bits, element->cosines, 0);
     const struct pe_wide error = pe_wide_mul(scale, pe_wide_mul_uint(one, pairs));
-    return pe_rung_round(bits, pe_wide_mul(sum, scale), pe_wide_scale(error, 20 - (int64_t)bits),
-                         dtype, out);
+    return pe_precision_round(bits, pe_wide_mul(sum, scale),
+                              pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
 }
 
 /* Once the work has ended nothing is written. */
@@ -111,7 +122,7 @@ static void sum_write(const struct element *element, enum pe_dtype dtype, void *
 {
     unsigned bits = PE_PRECISION_FIRST;
 
-    while (!sum_round(element, bits, dtype, out))
+    while (!wide_sum_round(element, bits, dtype, out))
         bits = pe_precision_next(bits);
 }
 
@@ -163,7 +174,7 @@ enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequenc
     double sum = 0;
 
     for (size_t pair = 0; pair < pe_frequencies_count(frequencies); pair++) {
-        const struct pe_turn *turn = pe_frequencies_turn(frequencies, pair);
+        const struct pe_frequency *turn = pe_frequencies_at(frequencies, pair);
         struct pe_angle angle;
         double sine = turn->w.hi * half->part[0]; /* an angle so small that it is its own sine */
         if (pair % CHECK_FINE == 0 && pe_work_check(work, err))
@@ -185,19 +196,20 @@ static bool distance_round(const struct element *element, unsigned bits, enum pe
     const size_t pairs = pe_frequencies_count(frequencies);
     const struct pe_wide all = pe_wide_mul_uint(largest_angle(element), pairs);
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_walk walk;
+    struct pe_power_iterator walk;
 
-    pe_frequencies_walk(&walk, frequencies, bits);
+    pe_frequencies_begin(&walk, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (is_given_up(element, pair))
             return true;
-        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
         const struct pe_wide sine = pe_wide_sin(angle_of(w, element->offset));
         sum = pe_wide_add(sum, pe_wide_mul(sine, sine));
     }
     const struct pe_wide twice = pe_wide_scale(pe_frequencies_factor_real(bits, frequencies, 0), 1);
-    return pe_rung_round(bits, pe_wide_mul(twice, pe_wide_sqrt(sum)),
-                         pe_wide_scale(pe_wide_mul(twice, all), 20 - (int64_t)bits), dtype, out);
+    return pe_precision_round(bits, pe_wide_mul(twice, pe_wide_sqrt(sum)),
+                              pe_wide_scale(pe_wide_mul(twice, all), 20 - (int64_t)bits), dtype,
+                              out);
 }
 
 enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
@@ -212,4 +224,55 @@ enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
     while (!distance_round(&element, bits, dtype, out))
         bits = pe_precision_next(bits);
     return pe_work_check(work, err);
+}
+
+/* ---- many offsets --------------------------------------------------------------------------- */
+
+enum { ROWS = 128 }; /* summed up at once */
+
+/* The roundings of a sum of n cosines in doubles, eight sums side by side: n / 8 + 8 of them, each
+ * below 2^-53 of n. */
+static double roundings(size_t n)
+{
+    return ((double)n / 8 + 8) * (double)n * 0x1p-52;
+}
+
+/* Those that the sums do not decide, the offset 0 among them, are made one by one. */
+static enum pe_status group_fill(const struct pe_cosines *cosines,
+                                 const struct pe_positions *offsets, size_t begin, size_t end,
+                                 enum pe_dtype dtype, char *out, struct pe_work *work,
+                                 struct pe_error *err)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    const bool fine = dtype == PE_F64;
+    double high[ROWS], low[ROWS], error[ROWS];
+    const struct pe_table_sums sums = {high, fine ? low : NULL, error};
+    const double more = fine ? 0 : roundings(pe_frequencies_count(cosines->frequencies));
+    bool within;
+
+    if (pe_table_sum(&sums, cosines->frequencies, offsets, begin, end, &within, work, err))
+        return err->status;
+    for (size_t i = 0; i < end - begin; i++) {
+        const struct pe_position offset = pe_position_of(offsets, begin + i);
+        char *element = out + i * size;
+        const bool decided = within && offset.part[0] != 0 &&
+                             product_round(cosines, (struct pe_exact){high[i], fine ? low[i] : 0},
+                                           error[i] + more, dtype, element);
+        if (!decided && pe_cosines_write(cosines, &offset, dtype, element, work, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+enum pe_status pe_cosines_fill(const struct pe_cosines *cosines, const struct pe_positions *offsets,
+                               size_t begin, size_t end, enum pe_dtype dtype, void *out,
+                               struct pe_work *work, struct pe_error *err)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+
+    for (size_t row = begin; row < end; row += ROWS)
+        if (group_fill(cosines, offsets, row, pe_least(end, row + ROWS), dtype,
+                       (char *)out + (row - begin) * size, work, err))
+            return err->status;
+    return PE_OK;
 }
