@@ -174,8 +174,8 @@ $(PAGE_FILES:%=$(PAGE)/%): $(PAGE)/index.html ;
 $(PAGE)/%.gz: $(PAGE)/%
 	$(Q)gzip -9nc $< >$@.new && mv $@.new $@
 
-$(BUILD)/server/files.o: CPPFLAGS += -DEXPLORER='"$(PAGE)"'
-$(BUILD)/server/files.o: $(foreach file,index.html $(PAGE_FILES),$(PAGE)/$(file) $(PAGE)/$(file).gz)
+$(BUILD)/server/page_files.o: CPPFLAGS += -DEXPLORER='"$(PAGE)"'
+$(BUILD)/server/page_files.o: $(foreach file,index.html $(PAGE_FILES),$(PAGE)/$(file) $(PAGE)/$(file).gz)
 
 # gcc 12 lays 64-byte vectors of frames that AddressSanitizer watches where they are not aligned; in
 # kernels the heap is watched alone.

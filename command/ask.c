@@ -264,8 +264,7 @@ enum cmd_exit cmd_ask_run(struct cmd *cmd, const struct cmd_ask *ask)
     return caught(cmd) ? caught(cmd) : code;
 }
 
-/* ---- the service's own documents ---------------------------------------------------------------
- */
+/* ---- the service's own documents ------------------------------------------------------------- */
 
 json_t *cmd_document(struct cmd *cmd, const char *method, const char *target, enum cmd_exit *code)
 {

@@ -97,8 +97,7 @@ static enum cmd_exit encoding_help(struct cmd *cmd, const char *name)
     return CMD_DONE;
 }
 
-/* ---- views and parameters ---------------------------------------------------------------------
- */
+/* ---- views and parameters -------------------------------------------------------------------- */
 
 /* Where a name is used: {"what it is": ["rope", "posenc rotate"]}. */
 struct uses {

@@ -5,17 +5,17 @@
 
 #include "server/server.h"
 
-/* The end of a request must be beyond doubt: a proxy in front that read it otherwise
- * would let one client speak for another. The HTTP library takes the first of two lengths and waits
- * for ever on a transfer coding that it does not know; here both are refused. */
+/* Request smuggling: a proxy that finds another end of a request lets one client send requests as
+ * another. The HTTP library takes the first of two lengths, and waits forever on a transfer coding
+ * that it does not know; both are refused here. */
 
-/* Where the head has been accounted for; at NULL: something in it was not. */
+/* The position up to which the head was accounted for; at NULL: a byte was not. */
 struct head_text {
     const char *at, *end;
     bool checked;
 };
 
-struct walk {
+struct field_visits {
     struct api_field *fields;
     size_t count, size, hosts, lengths, codings;
     const char *host, *coding, *length;
@@ -23,14 +23,13 @@ struct walk {
     struct head_text text;
 };
 
-/* ---- the head as it came ----------------------------------------------------------------------
- */
+/* ---- the head as it came --------------------------------------------------------------------- */
 
-/* libmicrohttpd 0.9.75 reads on where others stop, and stops where others read on: a name of no
- * characters ends the head, a NUL ends a value, a line feed alone ends a line, a line that begins
- * with a blank belongs to the one above. It cuts the head up where it lies, with zeros for what
- * ends a word, and joins lines elsewhere. So each byte of the head must be accounted for: one field
- * behind the other, CR and LF behind each, an empty line at the end. */
+/* libmicrohttpd 0.9.75 parses heads differently from other servers: an empty name ends the head, a
+ * NUL ends a value, a line feed alone ends a line, and a line that begins with a blank continues
+ * the one before. It splits the head in place, with zeros for the separators, and joins lines
+ * elsewhere. So each byte of the head has to be accounted for: one field after the other, CR LF
+ * after each, an empty line at the end. */
 static struct head_text text_begin(struct MHD_Connection *connection, const char *method,
                                    const char *version)
 {
@@ -48,7 +47,7 @@ static struct head_text text_begin(struct MHD_Connection *connection, const char
     return text;
 }
 
-/* Is there a zero each for CR and LF? Then at is behind them; else it is NULL. */
+/* Skips two zeros, which stand for CR and LF; else sets `at` to NULL. */
 static void line_end(struct head_text *text)
 {
     if (text->at && text->end - text->at >= 2 && text->at[0] == '\0' && text->at[1] == '\0')
@@ -70,15 +69,14 @@ static void text_field(struct head_text *text, const char *name, size_t name_siz
     text->at = text->at == value ? value + value_size : NULL;
 }
 
-static bool text_is_whole(struct head_text *text)
+static bool text_is_complete(struct head_text *text)
 {
     line_end(text);
     line_end(text);
     return !text->checked || (text->at && text->at == text->end);
 }
 
-/* ---- the fields -------------------------------------------------------------------------------
- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 /* RFC 9110, section 5.6.2 */
 static bool is_token(const char *text, size_t size)
@@ -106,45 +104,46 @@ static bool is_clean(const char *text, size_t size)
 static enum MHD_Result field_visit(void *cls, enum MHD_ValueKind kind, const char *name,
                                    size_t name_size, const char *value, size_t value_size)
 {
-    struct walk *walk = cls;
+    struct field_visits *visits = cls;
 
     (void)kind;
     value = value ? value : "";
-    text_field(&walk->text, name, name_size, value, value_size);
-    walk->bad_name |= !is_token(name, name_size);
-    walk->bad_value |= !is_clean(value, value_size);
-    if (walk->count < SRV_FIELDS_MAX)
-        walk->fields[walk->count] = (struct api_field){name, value};
-    walk->count++;
-    walk->size += name_size + value_size + SRV_FIELD_SIZE;
+    text_field(&visits->text, name, name_size, value, value_size);
+    visits->bad_name |= !is_token(name, name_size);
+    visits->bad_value |= !is_clean(value, value_size);
+    if (visits->count < SRV_FIELDS_MAX)
+        visits->fields[visits->count] = (struct api_field){name, value};
+    visits->count++;
+    visits->size += name_size + value_size + SRV_FIELD_SIZE;
     if (strcasecmp(name, "Host") == 0) {
-        walk->hosts++;
-        walk->host = value;
+        visits->hosts++;
+        visits->host = value;
     }
     if (strcasecmp(name, "Content-Length") == 0) {
-        walk->lengths++;
-        walk->length = value;
+        visits->lengths++;
+        visits->length = value;
     }
     if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        walk->codings++;
-        walk->coding = value;
+        visits->codings++;
+        visits->coding = value;
     }
     return MHD_YES;
 }
 
-static enum pe_status length_read(const struct walk *walk, uint64_t *length, struct pe_error *err)
+static enum pe_status length_read(const struct field_visits *visits, uint64_t *length,
+                                  struct pe_error *err)
 {
-    const size_t digits = strspn(walk->length, "0123456789");
+    const size_t digits = strspn(visits->length, "0123456789");
 
-    if (digits == 0 || walk->length[digits] != '\0' || digits > 19)
+    if (digits == 0 || visits->length[digits] != '\0' || digits > 19)
         return pe_fail(err, PE_MALFORMED, "header:Content-Length",
                        "Content-Length must be a whole number of bytes");
-    *length = strtoull(walk->length, NULL, 10);
+    *length = strtoull(visits->length, NULL, 10);
     return PE_OK;
 }
 
-/* A name or an address, and perhaps a port (RFC 3986, section 3.2.2): no user in front of an @, and
- * nothing behind that could be taken for another name. */
+/* A name or an address, and perhaps a port (RFC 3986, section 3.2.2), without a user before an @ or
+ * anything else that could be taken for another name. */
 static bool is_host(const char *text)
 {
     static const bool name[256] = {
@@ -168,21 +167,21 @@ static bool is_host(const char *text)
     return *text == '\0';
 }
 
-static enum pe_status fields_judge(struct walk *walk, const struct api_head *head,
+static enum pe_status fields_check(struct field_visits *visits, const struct api_head *head,
                                    struct pe_error *err)
 {
     const size_t uri = strlen(head->path) + (head->query ? strlen(head->query) : 0);
 
-    if (walk->bad_name || walk->bad_value)
+    if (visits->bad_name || visits->bad_value)
         return pe_fail(err, PE_MALFORMED, "",
                        "a header field has a character that must not stand there");
-    if (!text_is_whole(&walk->text))
+    if (!text_is_complete(&visits->text))
         return pe_fail(err, PE_MALFORMED, "",
                        "a line of the head is no name, colon and value, or does not end in CR LF");
-    if (walk->count > SRV_FIELDS_MAX)
+    if (visits->count > SRV_FIELDS_MAX)
         return pe_fail(err, PE_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
                        SRV_FIELDS_MAX);
-    if (uri + walk->size > SRV_HEAD_MAX)
+    if (uri + visits->size > SRV_HEAD_MAX)
         return pe_fail(err, PE_TOO_MANY_FIELDS, "",
                        "the URI and the header fields have at most %d bytes together, each field "
                        "counted as %d more than its text",
@@ -190,18 +189,18 @@ static enum pe_status fields_judge(struct walk *walk, const struct api_head *hea
     return PE_OK;
 }
 
-/* The Host field of a request must be right even where the target has the host (RFC 9112, 3.2.2),
- * which is used instead. */
-static enum pe_status host_judge(const struct walk *walk, const char *version, const char *target,
-                                 struct pe_error *err)
+/* The Host field must be valid even if the target has a host (RFC 9112, 3.2.2), which is used
+ * instead. */
+static enum pe_status host_check(const struct field_visits *visits, const char *version,
+                                 const char *target, struct pe_error *err)
 {
-    if (walk->hosts > 1 || (walk->hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
+    if (visits->hosts > 1 || (visits->hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
         return pe_fail(err, PE_MALFORMED, "header:Host", "there must be one Host field, got %zu",
-                       walk->hosts);
-    if (walk->hosts == 1 && !is_host(walk->host))
+                       visits->hosts);
+    if (visits->hosts == 1 && !is_host(visits->host))
         return pe_fail(err, PE_MALFORMED, "header:Host",
                        "a Host is a name or an address and perhaps a port, got '%.80s'",
-                       walk->host);
+                       visits->host);
     if (target && (!*target || *target == ':' || !is_host(target)))
         return pe_fail(err, PE_MALFORMED, "",
                        "an absolute target has a name or an address and perhaps a port, got "
@@ -210,7 +209,7 @@ static enum pe_status host_judge(const struct walk *walk, const char *version, c
     return PE_OK;
 }
 
-/* There is room for one field more than a head may have. */
+/* `fields` has space for one more than a head may have. */
 static void host_set(struct api_head *head, struct api_field *fields, const char *host)
 {
     for (size_t i = 0; i < head->fields_count; i++)
@@ -225,27 +224,110 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *m
                                 const char *version, const char *host, struct api_field *fields,
                                 struct api_head *head, struct pe_error *err)
 {
-    struct walk walk = {.fields = fields, .text = text_begin(connection, method, version)};
+    struct field_visits visits = {.fields = fields,
+                                  .text = text_begin(connection, method, version)};
 
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, field_visit, &walk);
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, field_visit, &visits);
     head->fields = fields;
-    head->fields_count = walk.count < SRV_FIELDS_MAX ? walk.count : SRV_FIELDS_MAX;
+    head->fields_count = visits.count < SRV_FIELDS_MAX ? visits.count : SRV_FIELDS_MAX;
     head->content_length = 0;
-    if (fields_judge(&walk, head, err) || host_judge(&walk, version, host, err))
+    if (fields_check(&visits, head, err) || host_check(&visits, version, host, err))
         return err->status;
     if (host)
         host_set(head, fields, host);
-    if (walk.lengths > 1 || walk.codings > 1 || (walk.lengths && walk.codings))
+    if (visits.lengths > 1 || visits.codings > 1 || (visits.lengths && visits.codings))
         return pe_fail(err, PE_MALFORMED,
-                       walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
+                       visits.codings ? "header:Transfer-Encoding" : "header:Content-Length",
                        "the length of the body is given more than once");
-    if (walk.codings && strcmp(version, "HTTP/1.1") != 0)
+    if (visits.codings && strcmp(version, "HTTP/1.1") != 0)
         return pe_fail(err, PE_MALFORMED, "header:Transfer-Encoding", "%s has no transfer codings",
                        version);
-    if (walk.codings && strcasecmp(walk.coding, "chunked") != 0)
+    if (visits.codings && strcasecmp(visits.coding, "chunked") != 0)
         return pe_fail(err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding",
-                       "the only transfer coding here is chunked, got '%.60s'", walk.coding);
-    if (walk.codings)
+                       "the only transfer coding here is chunked, got '%.60s'", visits.coding);
+    if (visits.codings)
         head->content_length = API_LENGTH_UNKNOWN;
-    return walk.lengths ? length_read(&walk, &head->content_length, err) : PE_OK;
+    return visits.lengths ? length_read(&visits, &head->content_length, err) : PE_OK;
+}
+
+/* ---- the target and other fields ------------------------------------------------------------- */
+
+/* The library takes 64 bytes of the connection's memory for each argument of a query, and closes a
+ * connection whose memory is full without an answer. So the query, which only api/ parses, is
+ * removed from the library's buffer, which it parses right after this call. */
+char *srv_uri_take(const char *uri)
+{
+    char *copy = strdup(uri ? uri : "");
+    char *query = uri ? strchr((char *)uri, '?') : NULL;
+
+    if (copy && query && query[1])
+        query[1] = '\0';
+    return copy;
+}
+
+/* The host of an absolute target, moved left over a slash so that a zero can end it before the
+ * path; *target becomes the rest. NULL: the target is not absolute. */
+static char *host_cut(char **target)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        const size_t scheme = strlen(schemes[i]);
+        if (strncasecmp(*target, schemes[i], scheme) != 0)
+            continue;
+        char *host = *target + scheme;
+        const size_t length = strcspn(host, "/?#");
+        *target = host + length;
+        memmove(host - 1, host, length);
+        host[length - 1] = '\0';
+        return host - 1;
+    }
+    return NULL;
+}
+
+const char *srv_target_split(struct srv_request *request)
+{
+    char *path = request->uri;
+    const char *host = host_cut(&path);
+    char *query = strchr(path, '?');
+
+    request->query = query ? query + 1 : NULL;
+    if (query)
+        *query = '\0';
+    request->path = host && !*path ? "/" : path;
+    return host;
+}
+
+/* traceparent: 00-<32 digits>-<16>-<2> */
+void srv_trace_copy(struct srv_request *request, const struct api_head *head)
+{
+    for (size_t i = 0; i < head->fields_count; i++) {
+        const char *value = head->fields[i].value;
+        if (strcasecmp(head->fields[i].name, "traceparent") == 0 && strlen(value) >= 55 &&
+            strspn(value + 3, "0123456789abcdef") == 32)
+            memcpy(request->trace_id, value + 3, 32);
+    }
+}
+
+static const char *expectation(const struct api_head *head)
+{
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(head->fields[i].name, "Expect") == 0)
+            return head->fields[i].value;
+    return NULL;
+}
+
+bool srv_expects_continue(const struct api_head *head)
+{
+    return expectation(head);
+}
+
+/* Without a body the library would take the next request for one after its interim response. So the
+ * value is overwritten in the library's buffer, where it looks for it. */
+void srv_expectation_hide(const struct api_head *head)
+{
+    char *value = (char *)expectation(head);
+
+    if (value && *value)
+        *value = '-';
 }

@@ -9,20 +9,20 @@
 
 #include "server/server.h"
 
-/* -1: why is set. */
-static int connected(const struct srv_config *config, const char **why)
+/* A connected socket; -1: *why has the reason. */
+static int connected(const struct srv_options *options, const char **why)
 {
-    /* The address of a server that listens everywhere is any of its own. */
-    const char *address = strcmp(config->bind, "0.0.0.0") == 0 ? "127.0.0.1"
-                          : strcmp(config->bind, "::") == 0    ? "::1"
-                                                               : config->bind;
+    /* A server that listens on all addresses is reached on loopback. */
+    const char *address = strcmp(options->bind, "0.0.0.0") == 0 ? "127.0.0.1"
+                          : strcmp(options->bind, "::") == 0    ? "::1"
+                                                                : options->bind;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     const struct timeval patience = {.tv_sec = 3};
     struct addrinfo *found;
     char port[8];
     int fd = -1, code;
 
-    snprintf(port, sizeof(port), "%u", (unsigned)config->port);
+    snprintf(port, sizeof(port), "%u", (unsigned)options->port);
     code = getaddrinfo(address, port, &hints, &found);
     *why = gai_strerror(code);
     if (code != 0)
@@ -45,24 +45,26 @@ static int connected(const struct srv_config *config, const char **why)
     return fd;
 }
 
-static int failed(const struct srv_config *config, const char *why)
+static int failed(const struct srv_options *options, const char *why)
 {
-    srv_log("posencd: --healthcheck of --bind %s --port %u: %s", config->bind,
-            (unsigned)config->port, why);
+    srv_log("posencd: --healthcheck of --bind %s --port %u: %s", options->bind,
+            (unsigned)options->port, why);
     return 1;
 }
 
-int srv_healthcheck(const struct srv_config *config)
+int srv_healthcheck(const struct srv_options *options)
 {
     char request[512], answer[64] = "";
-    const char *path = strcmp(config->service.base_path, "/") == 0 ? "" : config->service.base_path;
-    const char *names = *config->service.allowed_host ? config->service.allowed_host : "localhost";
+    const char *path =
+        strcmp(options->service.base_path, "/") == 0 ? "" : options->service.base_path;
+    const char *names =
+        *options->service.allowed_host ? options->service.allowed_host : "localhost";
     const char *why;
-    const int fd = connected(config, &why);
+    const int fd = connected(options, &why);
     size_t have = 0;
 
     if (fd < 0)
-        return failed(config, why);
+        return failed(options, why);
     const int size = snprintf(request, sizeof(request),
                               "GET %s/readyz HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n\r\n",
                               path, (int)strcspn(names, ","), names);
@@ -74,7 +76,7 @@ int srv_healthcheck(const struct srv_config *config)
     if (strncmp(answer, "HTTP/1.1 200", 12) == 0)
         return 0;
     if (!have)
-        return failed(config, "there was no answer");
+        return failed(options, "there was no answer");
     answer[strcspn(answer, "\r\n")] = '\0';
-    return failed(config, answer);
+    return failed(options, answer);
 }

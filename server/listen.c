@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/listen.h"
+#include "server/server.h"
 
 enum { BACKLOG = 1024 };
 
@@ -28,7 +28,7 @@ static int listener_open(const struct addrinfo *address)
     return -1;
 }
 
-/* SO_REUSEPORT lets two servers share a port without a word; a plain bind says that it is taken. */
+/* SO_REUSEPORT lets two servers share a port silently; a plain bind fails if it is taken. */
 static bool is_taken(const struct addrinfo *address)
 {
     const int on = 1;
@@ -76,12 +76,13 @@ bool srv_listen(const char *host, uint64_t *port, int *listeners, size_t count, 
         listeners[open] = listener_open(address);
         if (listeners[open] < 0 || getsockname(listeners[open], (struct sockaddr *)&bound, &length))
             break;
-        /* The others share the port that the first one got. */
+        /* The others share the port of the first one. */
         memcpy(address->ai_addr, &bound, length);
         open++;
     }
     if (open == count)
-        *port = ntohs(((const struct sockaddr_in *)&bound)->sin_port); /* where in6 has it too */
+        *port = ntohs(
+            ((const struct sockaddr_in *)&bound)->sin_port); /* the same offset in sockaddr_in6 */
     else
         failure_describe(host, text, errno, message, size);
     for (size_t i = 0; open < count && i < open; i++)

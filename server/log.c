@@ -19,18 +19,18 @@ void srv_log(const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* Text of a client goes into a log as harmless characters only, in both formats: others as the
- * format writes a byte, with what does not fit left out and told by three dots. */
+/* Text of a client is logged with all but harmless characters escaped as the format does, and cut
+ * with three dots if it is too long. */
 static void clean_copy(char *out, size_t size, const char *text, bool json)
 {
     static const char dots[] = "...", digits[] = "0123456789abcdef";
-    const size_t room = size - sizeof(dots), escape = json ? 6 : 4;
+    const size_t most = size - sizeof(dots), escape = json ? 6 : 4;
     size_t at = 0;
 
     for (; *text; text++) {
         const unsigned char c = (unsigned char)*text;
         const bool plain = c > ' ' && c < 127 && c != '"' && c != '\\';
-        if (at + (plain ? 1 : escape) > room) {
+        if (at + (plain ? 1 : escape) > most) {
             memcpy(out + at, dots, sizeof(dots) - 1);
             at += sizeof(dots) - 1;
             break;
@@ -47,7 +47,7 @@ static void clean_copy(char *out, size_t size, const char *text, bool json)
     out[at] = '\0';
 }
 
-/* The client's, or that of the balancer in front. */
+/* The address of the client, or of the balancer in front. */
 static void address_print(char *out, socklen_t size, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -69,8 +69,8 @@ static bool is_probe(const char *route)
            strcmp(route, "/metrics") == 0;
 }
 
-/* A log that nobody reads must not stop the service: what cannot be written at once is lost. A pipe
- * that says it is writable has room for PIPE_BUF bytes, which a line stays below. */
+/* A log that is not read must not block the service: lines that cannot be written at once are
+ * dropped. A writable pipe takes PIPE_BUF bytes, and lines are shorter. */
 static void line_write(const char *line, size_t size)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -95,7 +95,7 @@ void srv_log_request(const struct srv *srv, const struct srv_request *request, d
     time_t now;
     int size;
 
-    if (srv->log_off || (!srv->config.log_probes && is_probe(route)))
+    if (srv->log_off || (!srv->options.log_probes && is_probe(route)))
         return;
     now = time(NULL);
     address_print(client, sizeof(client), request->connection);

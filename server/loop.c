@@ -7,20 +7,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/watch.h"
+#include "server/server.h"
 
 enum {
     TICK_MS = 50,
-    HURRY_MS = 5,     /* while somebody may have left whose work goes on */
-    TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
+    TICK_SOON_MS = 5, /* after srv_loop_check_soon */
+    MHD_RUN_MAX_NS =
+        250000, /* MHD runs again within this time, then other handles have their turn */
     CONNECTION_INCREMENT = 16 << 10,
-    CONNECTIONS_MIN = 16, /* of a loop, however small the budget is */
+    CONNECTIONS_MIN = 16, /* of a loop, even with a small budget */
 };
 
-/* ---- driving MHD ------------------------------------------------------------------------------
- */
+/* ---- running MHD ----------------------------------------------------------------------------- */
 
-/* Milliseconds until MHD wants to run again whatever its sockets do; -1: never. */
+/* Milliseconds until MHD has to run again without an event of its sockets; -1: never. */
 static int64_t timeout_of(struct MHD_Daemon *daemon)
 {
 #if MHD_VERSION >= 0x01000000
@@ -43,10 +43,10 @@ static double cpu_seconds(void)
 static void timeout_fire(uv_timer_t *timer);
 static void soon_fire(uv_idle_t *idle);
 
-/* Runs MHD until it has nothing to do at once. Its sockets are edge-triggered inside its epoll
- * descriptor, so what it leaves undone shows in its timeout alone; and the listening socket comes
- * back after a closed connection only in the run behind it (loop->again). */
-static void drive(struct srv_loop *loop)
+/* Runs MHD until it has nothing more to do. Its sockets are edge-triggered inside its epoll
+ * descriptor, so pending work shows only in its timeout; and after a closed connection it listens
+ * again only in the next run (loop->again). */
+static void mhd_run(struct srv_loop *loop)
 {
     const uint64_t began = uv_hrtime();
     const double cpu_began = cpu_seconds();
@@ -56,9 +56,9 @@ static void drive(struct srv_loop *loop)
         loop->again = false;
         MHD_run(loop->daemon);
         timeout = timeout_of(loop->daemon);
-    } while ((timeout == 0 || loop->again) && uv_hrtime() - began < TURN_NS);
-    /* Not a timer of 0 ms: before 1.45 uv calls one again and again without looking at anything
-     * else, for as long as its callback starts it anew. */
+    } while ((timeout == 0 || loop->again) && uv_hrtime() - began < MHD_RUN_MAX_NS);
+    /* Not a timer of 0 ms: uv before 1.45 loops on a timer whose callback restarts it, and handles
+     * no other event. */
     if (timeout == 0 || loop->again)
         uv_idle_start(&loop->soon, soon_fire);
     else
@@ -73,19 +73,19 @@ static void drive(struct srv_loop *loop)
 
 static void timeout_fire(uv_timer_t *timer)
 {
-    drive(timer->data);
+    mhd_run(timer->data);
 }
 
 static void soon_fire(uv_idle_t *idle)
 {
-    drive(idle->data);
+    mhd_run(idle->data);
 }
 
 static void poll_fire(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    drive(poll->data);
+    mhd_run(poll->data);
 }
 
 void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection)
@@ -101,15 +101,14 @@ void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection)
     loop->again = true;
 }
 
-/* ---- posts ------------------------------------------------------------------------------------
- */
+/* ---- posts ----------------------------------------------------------------------------------- */
 
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post)
 {
     pthread_mutex_lock(&loop->lock);
     post->next = loop->posts;
     loop->posts = post;
-    /* With the lock held: as soon as it is free the loop may take the post and end. */
+    /* With the lock held: once it is released the loop may take the post and end. */
     uv_async_send(&loop->wake);
     pthread_mutex_unlock(&loop->lock);
 }
@@ -128,8 +127,7 @@ static void posts_take(struct srv_loop *loop)
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void listener_close(struct srv_loop *loop)
 {
@@ -137,7 +135,7 @@ static void listener_close(struct srv_loop *loop)
 
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
-    drive(loop);
+    mhd_run(loop);
 }
 
 static void handle_close(uv_handle_t *handle, void *context)
@@ -147,7 +145,7 @@ static void handle_close(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
-/* MHD's epoll descriptor leaves uv before MHD closes it. */
+/* uv stops polling MHD's epoll descriptor before MHD closes it. */
 static void loop_end(struct srv_loop *loop)
 {
     pthread_mutex_lock(&loop->lock);
@@ -155,18 +153,18 @@ static void loop_end(struct srv_loop *loop)
     pthread_mutex_unlock(&loop->lock);
     uv_poll_stop(&loop->poll);
     MHD_stop_daemon(loop->daemon);
-    srv_smalls_free(loop);
+    srv_cached_replies_free(loop);
     srv_lingers_check(loop, true);
     uv_walk(&loop->uv, handle_close, NULL);
 }
 
-/* Every connection is cut, and what waits for the pool is taken back. */
+/* Closes every connection, and cancels all requests. */
 static void requests_cut(struct srv_loop *loop)
 {
     for (struct srv_connection *c = loop->connections; c; c = c->next) {
         shutdown(c->fd, SHUT_RDWR);
         if (c->request)
-            srv_request_abandon(c->request, true);
+            srv_request_cancel(c->request, true);
     }
 }
 
@@ -183,8 +181,8 @@ static void phase_check(struct srv_loop *loop)
     if (phase == SRV_END_NOW)
         requests_cut(loop);
     srv_connections_check(loop, true);
-    drive(loop);
-    /* MHD must not be stopped while a connection sleeps; the pool wakes each of them in time. */
+    mhd_run(loop);
+    /* MHD must not be stopped while a connection is suspended; the pool's posts resume each. */
     if (loop->suspended == 0 && loop->blocks == 0 && (loop->requests == 0 || phase == SRV_END_NOW))
         loop_end(loop);
 }
@@ -194,18 +192,18 @@ static void wake_fire(uv_async_t *wake)
     struct srv_loop *loop = wake->data;
 
     posts_take(loop);
-    drive(loop);
+    mhd_run(loop);
     phase_check(loop);
 }
 
 static void tick_fire(uv_timer_t *tick);
 
-/* Not put off by one hurry after the other. */
-void srv_loop_hurry(struct srv_loop *loop)
+/* Further calls do not postpone the tick. */
+void srv_loop_check_soon(struct srv_loop *loop)
 {
-    if (!loop->hurries)
-        uv_timer_start(&loop->tick, tick_fire, HURRY_MS, TICK_MS);
-    loop->hurries = true;
+    if (!loop->checks_soon)
+        uv_timer_start(&loop->tick, tick_fire, TICK_SOON_MS, TICK_MS);
+    loop->checks_soon = true;
 }
 
 static void tick_fire(uv_timer_t *tick)
@@ -215,7 +213,7 @@ static void tick_fire(uv_timer_t *tick)
     srv_connections_check(loop, false);
     srv_lingers_check(loop, false);
     if (loop->again)
-        drive(loop);
+        mhd_run(loop);
     phase_check(loop);
 }
 
@@ -228,23 +226,21 @@ void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase)
     pthread_mutex_unlock(&loop->lock);
 }
 
-/* ---- the start --------------------------------------------------------------------------------
- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
-/* More connections than the budget has room for wait until one is closed, as those above
- * --connections-max do. */
+/* Connections beyond the budget or --connections-max wait in the backlog until one is closed. */
 static unsigned int connections_max(const struct srv_loop *loop)
 {
-    const uint64_t most = loop->srv->config.connections_max;
+    const uint64_t most = loop->srv->options.connections_max;
     const uint64_t fit =
-        api_connections_max(loop->srv->api, SRV_CONNECTION_SIZE) / loop->srv->config.loops;
+        api_connections_max(loop->srv->api, SRV_CONNECTION_SIZE) / loop->srv->options.loops;
 
     return (unsigned int)(most < fit ? most : fit > CONNECTIONS_MIN ? fit : CONNECTIONS_MIN);
 }
 
 static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
 {
-    const struct srv_config *config = &loop->srv->config;
+    const struct srv_options *options = &loop->srv->options;
 
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, srv_request_access, loop,
@@ -252,14 +248,14 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT, connections_max(loop),
         MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned int)config->per_ip_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (unsigned int)options->per_ip_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)SRV_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
         (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #endif
-        /* Older ones answer a missing Host with their header block twice when asked to be strict;
-         * framing.c refuses it instead. */
+        /* Older versions, when strict, answer a missing Host with the header block twice; framing.c
+         * refuses it instead. */
         MHD_OPTION_END);
 }
 
@@ -269,11 +265,11 @@ static void *loop_run(void *context)
 
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     uv_loop_close(&loop->uv);
-    srv_watch_ended(loop->srv->watch);
+    srv_supervisor_loop_ended(loop->srv->supervisor);
     return NULL;
 }
 
-/* The handles of a loop that uv has begun; 0, or uv's word for what failed. */
+/* Starts the handles of a loop; 0, or uv's error. */
 static int handles_start(struct srv_loop *loop)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -304,7 +300,7 @@ static int thread_start(struct srv_loop *loop)
     return why;
 }
 
-/* A loop whose thread did not start: as much of it as there is. */
+/* Frees a loop whose thread did not start. */
 static void loop_undo(struct srv_loop *loop)
 {
     uv_walk(&loop->uv, handle_close, NULL);
@@ -321,12 +317,12 @@ bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener, char *
 
     memset(loop, 0, sizeof(*loop));
     loop->srv = srv;
-    loop->idle_timeout_s = (unsigned int)((srv->config.idle_timeout + 999) / 1000);
+    loop->idle_timeout_s = (unsigned int)((srv->options.idle_timeout + 999) / 1000);
     why = -pthread_mutex_init(&loop->lock, NULL);
     if (!why && (why = uv_loop_init(&loop->uv)))
         pthread_mutex_destroy(&loop->lock);
     if (!why) {
-        errno = ENOMEM; /* where the HTTP library does not say why */
+        errno = ENOMEM; /* in case the HTTP library does not set it */
         loop->daemon = daemon_start(loop, listener);
         why = loop->daemon ? handles_start(loop) : uv_translate_sys_error(errno);
         if (!why)

@@ -11,15 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "server/files.h"
-#include "server/listen.h"
-#include "server/manual.h"
-#include "server/notify.h"
 #include "server/server.h"
-#include "server/watch.h"
 
-/* ---- the start ---------------------------------------------------------------------------------
- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 static bool host_ready(void *context)
 {
@@ -32,15 +26,15 @@ static void host_log(void *context, const char *text)
     srv_log("posencd: %s", text);
 }
 
-/* On a loopback address only its own names are answered, so that no page of another name that
- * resolves to it can ask; elsewhere any, unless there is a list. */
-static void hosts_list(const struct srv_config *config, char *out, size_t size)
+/* On a loopback address only its own names are accepted as Host, against DNS rebinding; elsewhere
+ * any name, unless there is a list. */
+static void hosts_list(const struct srv_options *options, char *out, size_t size)
 {
-    const char *more = config->service.allowed_host;
+    const char *more = options->service.allowed_host;
 
     *out = '\0';
-    if (srv_config_is_loopback(config))
-        snprintf(out, size, "localhost,127.0.0.1,[::1],%s%s%s", config->bind, *more ? "," : "",
+    if (srv_options_is_loopback(options))
+        snprintf(out, size, "localhost,127.0.0.1,[::1],%s%s%s", options->bind, *more ? "," : "",
                  more);
     else
         snprintf(out, size, "%s", more);
@@ -48,31 +42,29 @@ static void hosts_list(const struct srv_config *config, char *out, size_t size)
 
 static bool api_start(struct srv *srv, struct pe_error *err)
 {
-    const struct srv_config *config = &srv->config;
-    char *flags = srv_config_json(config), hosts[1024];
+    const struct srv_options *options = &srv->options;
+    char *flags = srv_options_json(options), hosts[1024];
     struct api_settings settings = {
         .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
         .flags_json = flags,
-        .files = srv_files(),
+        .files = srv_page_files(),
     };
 
-    svc_settings_give(&config->service, &settings);
+    svc_settings_give(&options->service, &settings);
     settings.limits.uri_max = SRV_URI_MAX;
     settings.limits.head_max = SRV_HEAD_MAX;
     settings.limits.fields_max = SRV_FIELDS_MAX;
-    hosts_list(config, hosts, sizeof(hosts));
+    hosts_list(options, hosts, sizeof(hosts));
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
     free(flags);
     return err->status == PE_OK;
 }
 
-/* Descriptors for the start and for each loop (libuv's epolls, pipes and wake-ups, the HTTP
- * library's epoll, the listening socket; 6 each, and libuv may have two more), and for serving:
- * connections, folders of tables, /proc. libuv ends the process where it gets too few, so they are
- * counted first.
- */
+/* Descriptors for the start, for each loop (libuv's epolls, pipes and wake-ups, MHD's epoll, the
+ * listening socket: 6, and libuv may have two more), and for serving: connections, folders of
+ * tables, /proc. libuv aborts if it gets too few, so they are counted first. */
 enum { DESCRIPTORS_START = 8, DESCRIPTORS_LOOP = 8, DESCRIPTORS_SERVE = 8 };
 
 static bool descriptors_suffice(size_t loops, char *message, size_t size)
@@ -94,7 +86,7 @@ static bool descriptors_suffice(size_t loops, char *message, size_t size)
     return count == wanted;
 }
 
-/* Memory for the first requests: glibc's threads begin with more than they ask for. */
+/* Memory for the first requests: glibc's threads allocate more than requested at first. */
 enum { MEMORY_SERVE = 16 << 20 };
 
 static bool memory_suffices(char *message, size_t size)
@@ -112,10 +104,10 @@ static bool memory_suffices(char *message, size_t size)
 static bool loops_start(struct srv *srv, char *message, size_t size)
 {
     int listeners[SRV_LOOPS_MAX];
-    bool fine = srv_listen(srv->config.bind, &srv->config.port, listeners,
-                           (size_t)srv->config.loops, message, size);
+    bool fine = srv_listen(srv->options.bind, &srv->options.port, listeners,
+                           (size_t)srv->options.loops, message, size);
 
-    for (; fine && srv->loops_count < srv->config.loops; srv->loops_count += fine)
+    for (; fine && srv->loops_count < srv->options.loops; srv->loops_count += fine)
         fine = srv_loop_start(&srv->loops[srv->loops_count], srv, listeners[srv->loops_count],
                               message, size);
     return fine;
@@ -125,16 +117,16 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
 {
     struct pe_error err = {0};
 
-    srv->log_off = strcmp(srv->config.log_format, "off") == 0;
-    srv->log_json = strcmp(srv->config.log_format, "json") == 0 ||
-                    (strcmp(srv->config.log_format, "auto") == 0 && !isatty(STDOUT_FILENO));
-    if (!descriptors_suffice((size_t)srv->config.loops, message, size) ||
-        !(srv->watch = srv_watch_new(srv, message, size)))
+    srv->log_off = strcmp(srv->options.log_format, "off") == 0;
+    srv->log_json = strcmp(srv->options.log_format, "json") == 0 ||
+                    (strcmp(srv->options.log_format, "auto") == 0 && !isatty(STDOUT_FILENO));
+    if (!descriptors_suffice((size_t)srv->options.loops, message, size) ||
+        !(srv->supervisor = srv_supervisor_new(srv, message, size)))
         return false;
     srv->metrics = srv_metrics_new();
-    srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
+    srv->loops = calloc(srv->options.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, svc_settings_threads(&srv->config.service), true, &err) ||
+        pe_pool_new(&srv->pool, svc_settings_threads(&srv->options.service), true, &err) ||
         !api_start(srv, &err)) {
         snprintf(message, size, "%s", err.status ? err.detail : "memory is short");
         return false;
@@ -142,23 +134,23 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     return loops_start(srv, message, size) && memory_suffices(message, size);
 }
 
-/* Loops have ended, or end now. */
+/* Ends the loops if they still run. */
 static void srv_stop(struct srv *srv)
 {
-    if (srv->watch)
-        srv_watch_end(srv->watch);
+    if (srv->supervisor)
+        srv_supervisor_end(srv->supervisor);
     for (size_t i = 0; i < srv->loops_count; i++) {
         srv_loop_join(&srv->loops[i]);
         srv_loop_free(&srv->loops[i]);
     }
-    srv_watch_free(srv->watch);
+    srv_supervisor_free(srv->supervisor);
     pe_pool_free(srv->pool);
     api_free(srv->api);
     srv_metrics_free(srv->metrics);
     free(srv->loops);
 }
 
-/* The system's soft limit is often 1024, for the sake of programs that use select. */
+/* Raises the soft limit, which is often 1024 for programs that use select. */
 static void descriptors_allow(void)
 {
     struct rlimit limit;
@@ -169,17 +161,17 @@ static void descriptors_allow(void)
     }
 }
 
-/* For a person at a terminal also what to open and a request to try. */
+/* At a terminal also a link to open and a request to try. */
 static void banner(const struct srv *srv)
 {
-    const bool v6 = strchr(srv->config.bind, ':') != NULL;
+    const bool v6 = strchr(srv->options.bind, ':') != NULL;
     char url[400];
 
-    snprintf(url, sizeof(url), "http://%s%s%s:%u%s", v6 ? "[" : "", srv->config.bind, v6 ? "]" : "",
-             (unsigned)srv->config.port, srv->config.service.base_path);
+    snprintf(url, sizeof(url), "http://%s%s%s:%u%s", v6 ? "[" : "", srv->options.bind,
+             v6 ? "]" : "", (unsigned)srv->options.port, srv->options.service.base_path);
     srv_log("posencd %s listening on %s (%s, %zu threads)", pe_version(), url, pe_isa_name(),
             pe_pool_workers(srv->pool));
-    if (srv->log_off || srv->log_json || !srv_config_is_loopback(&srv->config))
+    if (srv->log_off || srv->log_json || !srv_options_is_loopback(&srv->options))
         return;
     srv_log("Open %s in a browser, or try in another terminal:", url);
     srv_log("  curl '%sv1/encodings/rope/table?dim=8&length=4'", url);
@@ -190,9 +182,9 @@ static void warning_log(const char *sentence)
     srv_log("posencd: %s", sentence);
 }
 
-/* Memory that is freed goes back to the system, so that the process holds what the budget counts.
- * Left to itself glibc raises these limits to 32 and 64 MiB after a list of such a size, and keeps
- * as much in each thread. */
+/* Freed memory goes back to the system, so that the process holds only what the budget counts. By
+ * default glibc raises these limits to 32 and 64 MiB after an allocation of such a size, and each
+ * thread retains as much. */
 static void malloc_limit(void)
 {
 #ifdef __GLIBC__
@@ -208,14 +200,14 @@ static int serve(struct srv *srv)
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
-    srv_signals_hold(SIG_BLOCK);
+    srv_signals_mask(SIG_BLOCK);
     descriptors_allow();
-    srv_config_warn(&srv->config, false, warning_log);
+    srv_options_warn(&srv->options, false, warning_log);
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
         srv_notify("READY=1");
-        srv_watch_wait(srv->watch);
+        srv_supervisor_run(srv->supervisor);
     } else {
         srv_log("posencd: %s", message);
     }
@@ -228,28 +220,28 @@ int main(int argc, char **argv)
     static struct srv srv;
     char message[400];
 
-    switch (srv_config_read(&srv.config, argc, argv, message, sizeof(message))) {
+    switch (srv_options_read(&srv.options, argc, argv, message, sizeof(message))) {
     case SRV_SERVE:
         malloc_limit();
         return serve(&srv);
     case SRV_HELP:
-        srv_config_help(stdout);
+        srv_options_help(stdout);
         return 0;
     case SRV_VERSION:
         printf("posencd %s\n", pe_version());
         return 0;
     case SRV_CHECK_CONFIG:
-        srv_config_warn(&srv.config, true, warning_log);
+        srv_options_warn(&srv.options, true, warning_log);
         printf("the settings are sound\n");
         return 0;
     case SRV_PRINT_CONFIG:
-        srv_config_print(&srv.config, stdout);
+        srv_options_print(&srv.options, stdout);
         return 0;
     case SRV_MANUAL:
         srv_manual_print(stdout);
         return 0;
     case SRV_HEALTHCHECK:
-        return srv_healthcheck(&srv.config);
+        return srv_healthcheck(&srv.options);
     case SRV_BAD_USAGE:
         srv_log("posencd: %s (--help lists what there is)", message);
         return 2;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/manual.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "posenc/posenc.h"
-#include "server/config.h"
+#include "server/options.h"
 
 /* The manual page in man's macros of roff. */
 
@@ -84,7 +83,7 @@ static void text_put(FILE *out, const char *text)
             fputc(*text, out);
 }
 
-static void option_put(void *context, const struct srv_option *option)
+static void option_put(void *context, const struct srv_option_info *option)
 {
     FILE *out = context;
 
@@ -105,6 +104,6 @@ void srv_manual_print(FILE *out)
 {
     fprintf(out, ".\\\" SPDX-License-Identifier: MIT\n.TH POSENCD 8 \"\" \"posenc %s\"\n%s",
             pe_version(), beginning);
-    srv_config_each(option_put, out);
+    srv_options_each(option_put, out);
     fputs(end, out);
 }

@@ -10,8 +10,7 @@
 
 #include "server/server.h"
 
-/* Series are few and fixed by routes, methods and codes; whatever comes beyond the room for them is
- * counted in the last one, "other". */
+/* Routes, methods and codes bound the number of series; further ones are counted in the last. */
 enum { SERIES_MAX = 512 };
 
 static const double bounds[] = {1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
@@ -24,14 +23,15 @@ struct histogram {
     double sum;
 };
 
-/* Texts and not labels: to print one for each request would take longer than to rotate 1 KiB. */
+/* Texts are stored apart: printing labels for each request would take longer than rotating 1 KiB.
+ */
 struct series {
     char operation[32], encoding[68];
     enum pe_dtype dtype;
     uint64_t count; /* 0: not used yet */
 };
 
-/* Routes and methods are constant strings: a pointer tells them apart. */
+/* Routes and methods are constant strings, compared by pointer. */
 struct answers {
     const char *route, *method;
     int code;
@@ -45,8 +45,7 @@ struct counts {
     struct histogram durations, turns, turns_cpu;
 };
 
-/* Loops take `lock` at each turn, so a page is written from a copy, which is one page's at a time.
- */
+/* Loops take `lock` in each iteration, so pages are written from a copy, one page at a time. */
 struct srv_metrics {
     pthread_mutex_t lock; /* of counts */
     struct counts counts;
@@ -123,7 +122,7 @@ static void answers_add(struct answers *answers, const char *route, const char *
     answers[i].count++;
 }
 
-/* A method is the client's word: only those that exist become a label. */
+/* Clients can send any method: only known ones become a label. */
 static const char *method_label(const char *method)
 {
     static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
@@ -164,8 +163,7 @@ void srv_metrics_in_flight(struct srv_metrics *metrics, int change)
     atomic_fetch_add_explicit(&metrics->in_flight, change, memory_order_relaxed);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct page {
     void (*append)(void *sink, const char *text);
@@ -234,7 +232,8 @@ static void one_write(const struct page *page, const char *name, const char *typ
     line(page, "%s %.17g\n", name, value);
 }
 
-/* Since Linux 6.2 the folder's size says it; before, reading it took 2.5 ms at 6000 connections. */
+/* Since Linux 6.2 the folder's size is the number; reading the folder takes 2.5 ms at 6000
+ * connections. */
 static double descriptors_count(void)
 {
     double count = -3; /* two dots, and the folder itself */

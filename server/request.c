@@ -7,13 +7,13 @@
 
 #include "server/server.h"
 
-/* Bytes that are read and thrown away of a body that was refused, so that the client, which may
- * write all of it before it reads, gets the answer and not a reset. */
+/* Bytes of a refused body that are read and dropped: a client may write all of its body before it
+ * reads, and would get a reset in place of the answer. */
 enum { DISCARD_MAX = 1 << 20 };
 
 enum { BLOCKS_FEW = 2 };
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static void linger_allow(struct srv_request *request)
 {
@@ -21,8 +21,8 @@ static void linger_allow(struct srv_request *request)
         request->client->lingers = true;
 }
 
-/* Counts the request and a copy of its URI in the budget, and takes the copy: an empty one where
- * the budget has no room. False: out of memory. */
+/* Counts the request and its URI in the budget, and copies the URI. When the budget is used up, the
+ * copy is empty and request->counted 0. False: out of memory. */
 static bool head_count(struct srv_request *request, const char *uri)
 {
     const size_t size = sizeof(*request) + (uri ? strlen(uri) : 0) + 1;
@@ -68,19 +68,19 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     return request;
 }
 
-/* Is a place free in the queue? take: occupy it, until work_ready. */
+/* Has the queue a free place? take: occupies it until work_ready. */
 static bool queue_enter(struct srv *srv, bool take)
 {
     const size_t before = take ? atomic_fetch_add(&srv->computed, 1) : atomic_load(&srv->computed);
 
-    if (before < srv->config.queue_max)
+    if (before < srv->options.queue_max)
         return true;
     if (take)
         atomic_fetch_sub(&srv->computed, 1);
     return false;
 }
 
-/* More would only wait: whoever asks is told at once. */
+/* The queue is full: the request is refused at once. */
 static void queue_refuse(struct srv_request *request)
 {
     struct srv *srv = request->loop->srv;
@@ -89,24 +89,25 @@ static void queue_refuse(struct srv_request *request)
     api_intake_free(request->intake);
     request->intake = NULL;
     pe_fail(&err, PE_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
-            (unsigned long long)srv->config.queue_max);
+            (unsigned long long)srv->options.queue_max);
     request->response = srv_refuse(request, &err);
 }
 
-/* The headers are here. A refusal waits for the end of a small body and leaves the connection as it
- * is; before a large one, or one that the client holds back, it is sent at once and closes. */
+/* Processes the head. A refusal is sent after a small body, and the connection stays open. Before a
+ * large body, or one that the client holds back (Expect), it is sent at once, and the connection is
+ * closed. */
 static enum MHD_Result head_take(struct srv_request *request, const char *method,
                                  const char *version)
 {
     struct api *api = request->loop->srv->api;
     struct api_field fields[SRV_FIELDS_MAX + 1];
     struct pe_error err = {0};
-    const char *host = srv_target_cut(request);
+    const char *host = srv_target_split(request);
     struct api_head head = {
         .method = method,
         .path = request->path,
         .query = request->query,
-        .deadline = request->began_ns + request->loop->srv->config.request_timeout * 1000000u,
+        .deadline = request->began_ns + request->loop->srv->options.request_timeout * 1000000u,
     };
     bool at_once;
 
@@ -118,7 +119,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
         if (err.status != PE_TOO_MANY_FIELDS)
             return srv_reply(request, true);
         linger_allow(request);
-        srv_reply_raw(request); /* the library may have no memory left for an answer */
+        srv_reply_raw(request); /* the library may have no memory for an answer */
         return MHD_NO;
     }
     srv_trace_copy(request, &head);
@@ -128,7 +129,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
         !queue_enter(request->loop->srv, false))
         queue_refuse(request);
     if (head.content_length == 0)
-        srv_expectation_drop(&head);
+        srv_expectation_hide(&head);
     at_once = head.content_length > DISCARD_MAX || srv_expects_continue(&head);
     if (!request->response || head.content_length == 0)
         return MHD_YES;
@@ -143,9 +144,36 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
+static void memory_ready(struct srv_post *post)
+{
+    struct srv_request *request = (struct srv_request *)post;
+
+    request->sleeping = false;
+    srv_loop_resume(request->loop, request->connection);
+}
+
+static void memory_wake(void *context)
+{
+    struct srv_request *request = context;
+
+    srv_loop_post(request->loop, &request->post);
+}
+
+/* Suspends the connection until there is memory for the next bytes of the body, which MHD passes
+ * again afterwards. False: there is. */
+static bool upload_waits(struct srv_request *request, size_t size)
+{
+    request->post.ready = memory_ready;
+    if (request->response || !api_feed_waits(request->intake, size, memory_wake, request))
+        return false;
+    request->sleeping = true;
+    srv_loop_suspend(request->loop, request->connection);
+    return true;
+}
+
 static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
 {
-    if (srv_upload_waits(request, *size))
+    if (upload_waits(request, *size))
         return MHD_YES;
     request->received += *size;
     if (request->response) {
@@ -166,7 +194,7 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
     return MHD_YES;
 }
 
-void srv_request_late(struct srv_request *request)
+void srv_request_refuse_slow(struct srv_request *request)
 {
     struct srv_loop *loop = request->loop;
     struct pe_error err = {0};
@@ -175,15 +203,15 @@ void srv_request_late(struct srv_request *request)
         api_response_free(request->response);
     pe_fail(&err, PE_TIMED_OUT, "",
             "the body came at less than %llu bytes a second, the value of --body-rate-min",
-            (unsigned long long)loop->srv->config.body_rate_min);
+            (unsigned long long)loop->srv->options.body_rate_min);
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Are the blocks still to be made, in one buffer? They are before the answer begins, which is then
- * sent from where it lies. Of other bodies bytes are there already, and blocks are streamed. */
+/* Are blocks to be made in one buffer, before the answer begins? Other bodies are bytes already, or
+ * are streamed. */
 static bool is_in_buffer(const struct api_response *response)
 {
     return !response->head_only && response->status < 300 && response->body.buffer;
@@ -202,8 +230,7 @@ static void block_run(struct pe_job *job, size_t block)
         atomic_store(&request->failed, true);
 }
 
-/* A block or two are made by the worker that has them in its cache already: to hand them out would
- * take longer. */
+/* The worker makes one or two blocks itself: a new job would take longer. */
 static void finish_run(struct pe_job *job, size_t block)
 {
     struct srv_request *request = of_job(job);
@@ -228,7 +255,7 @@ static void job_done(struct pe_job *job)
     srv_loop_post(of_job(job)->loop, &of_job(job)->post);
 }
 
-/* MHD calls srv_request_access once more. */
+/* MHD calls srv_request_access again. */
 static void work_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
@@ -240,8 +267,8 @@ static void work_ready(struct srv_post *post)
     srv_loop_resume(request->loop, request->connection);
 }
 
-/* Jobs are submitted on the loop alone: srv_request_abandon may cancel one at any moment, and must
- * not meet another half made. */
+/* Jobs are submitted only on the loop, where srv_request_cancel cancels them: it must not see one
+ * that is partly set up. */
 static void job_submit(struct srv_request *request, void (*run)(struct pe_job *, size_t),
                        size_t blocks, void (*ready)(struct srv_post *))
 {
@@ -251,8 +278,8 @@ static void job_submit(struct srv_request *request, void (*run)(struct pe_job *,
     pe_pool_submit(request->loop->srv->pool, &request->job);
 }
 
-/* The header goes out with the first block: until then the client is still waited upon, by
- * --request-timeout too, and can be told of a failure. */
+/* The header is sent with the first block: until then --request-timeout applies, the client is
+ * probed, and a failure can be reported. */
 static void stream_begin(struct srv_request *request)
 {
     request->post.ready = work_ready;
@@ -265,7 +292,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (atomic_load(&request->abandoned))
+    if (atomic_load(&request->cancelled))
         work_ready(post);
     else if (!request->response)
         job_submit(request, finish_run, 1, finish_ready);
@@ -275,16 +302,16 @@ static void finish_ready(struct srv_post *post)
         stream_begin(request);
 }
 
-/* After a resume MHD reads before it asks for the answer, and where the client has shut down its
- * side it reads an end and closes without one. But connections whose timeout is not the common one
- * it asks first of all. So whoever sleeps here has one second more. */
+/* After a resume MHD reads before it calls the access handler, and closes without an answer if the
+ * client has shut down its side. It handles connections with a timeout of their own first, so a
+ * suspended connection gets one second more. */
 static void timeout_set(struct srv_request *request, unsigned int more_s)
 {
     MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
                               request->loop->idle_timeout_s + more_s);
 }
 
-/* The connection sleeps until work_ready. */
+/* Suspends the connection until work_ready. */
 static void work_wait(struct srv_request *request)
 {
     request->state = REQUEST_WORKING;
@@ -293,7 +320,7 @@ static void work_wait(struct srv_request *request)
     srv_loop_suspend(request->loop, request->connection);
 }
 
-/* Made on the loop; blocks of a stream are made on the pool all the same. */
+/* The response was made on the loop; blocks of a stream are made on the pool. */
 static enum MHD_Result quick_reply(struct srv_request *request)
 {
     request->intake = NULL;
@@ -340,7 +367,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     struct pe_error err = {0};
 
     timeout_set(request, 0);
-    if (atomic_load(&request->abandoned)) {
+    if (atomic_load(&request->cancelled)) {
         if (!request->timed_out)
             return MHD_NO;
         pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
@@ -383,6 +410,46 @@ enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection,
     return MHD_NO;
 }
 
+/* ---- cancelling ------------------------------------------------------------------------------ */
+
+/* Requests are probed after this time. */
+enum { PROBE_NS = 20000000 };
+
+void srv_request_cancel(struct srv_request *request, bool timed_out)
+{
+    if (request->streamed)
+        api_response_cancel(request->streamed);
+    if (request->state != REQUEST_WORKING || atomic_load(&request->cancelled))
+        return;
+    atomic_store(&request->cancelled, true);
+    request->timed_out = timed_out;
+    api_intake_cancel(request->working);
+    if (request->stream)
+        srv_stream_cancel(request->stream);
+    else
+        pe_pool_cancel(request->loop->srv->pool, &request->job);
+}
+
+bool srv_request_is_computing(const struct srv_request *request)
+{
+    return request->state == REQUEST_WORKING ||
+           (request->state == REQUEST_ANSWERED && request->sleeping);
+}
+
+void srv_request_probe(struct srv_request *request, int fd)
+{
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (request->state == REQUEST_ANSWERED && request->sleeping)
+        srv_stream_probe(request->stream);
+    if (request->state != REQUEST_WORKING || request->probed || !request->takes_interim ||
+        uv_hrtime() - request->queued_ns < PROBE_NS)
+        return;
+    request->probed = true;
+    if (send(fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        srv_request_cancel(request, false);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
@@ -406,7 +473,7 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
     }
     api_intake_free(request->intake);
     srv_response_drop(request);
-    srv_small_give(request);
+    srv_cached_reply_give(request);
     api_small_give(loop->srv->api, request->counted);
     free(request->uri);
     free(request);

@@ -4,18 +4,19 @@
 
 #include "server/server.h"
 
-/* A body on its way: a ring of slots, each a block that is being made on the pool, waits to be
- * sent, or is being sent. MHD's reader takes from the oldest; where that one is not ready the
- * connection sleeps until its post arrives. The stream outlives the connection while a slot is
- * still on the pool.
+/* A body that is made while it is sent: a ring of slots, each with a block that is made on the
+ * pool, waits to be sent, or is being sent. MHD's reader takes from the oldest; if that one is not
+ * ready, the connection is suspended until its post arrives. The stream outlives the connection
+ * while a block is on the pool.
  *
- * While the connection sleeps one byte of the blocks before is withheld: only by sending something
- * can a client that shut down its side be told from one that left. */
+ * While the connection is suspended one byte of the earlier blocks is withheld, to be sent as a
+ * probe: only the answer to a byte distinguishes a client that left from one that shut down its
+ * side (docs/internals/http-library.md). */
 
 enum {
     SLOTS = 4,
-    REPLY_BUFFER = 256 << 10,      /* MHD's own, from which it sends */
-    BUFFER_MAX = 2 * REPLY_BUFFER, /* the same, where it holds a prefix and a whole block */
+    REPLY_BUFFER = 256 << 10,      /* MHD's buffer, from which it sends */
+    BUFFER_MAX = 2 * REPLY_BUFFER, /* the same if it has to hold a prefix and a block */
 };
 
 struct slot {
@@ -32,18 +33,19 @@ struct srv_stream {
     struct srv_request *request; /* NULL: it is over */
     struct api_response *response;
     struct slot slots[SLOTS];
-    size_t ring; /* how many of them go round: one where the loop makes blocks */
-    size_t next_make, next_send,
-        working;       /* blocks: the next to begin, the next to send; under way */
-    size_t last;       /* the block behind the last one that is sent */
-    size_t block_sent; /* of the next to send, skipped or sent */
+    size_t ring;       /* slots in use: one if the loop makes the blocks */
+    size_t next_make;  /* the next block to start */
+    size_t next_send;  /* the next block to send */
+    size_t working;    /* blocks on the pool */
+    size_t last;       /* behind the last block that is sent */
+    size_t block_sent; /* bytes of next_send, skipped or sent */
     uint64_t prefix_sent;
     uint64_t left; /* bytes to be sent */
     unsigned char tail[API_TAIL_MAX];
     size_t tail_size, tail_sent;
     bool tail_made;
     bool sleeping;
-    bool has_withheld, probing; /* probing: what is withheld is sent now */
+    bool has_withheld, probing; /* probing: the withheld byte is sent now */
     char withheld;
 };
 
@@ -53,8 +55,7 @@ static void stream_free(struct srv_stream *stream)
     free(stream);
 }
 
-/* ---- making blocks ----------------------------------------------------------------------------
- */
+/* ---- making blocks --------------------------------------------------------------------------- */
 
 static void slot_run(struct pe_job *job, size_t block)
 {
@@ -97,7 +98,7 @@ static void slot_ready(struct srv_post *post)
     }
 }
 
-/* Of a cheap body, on the loop. */
+/* Makes a block of a cheap body, on the loop. */
 static void slot_fill(struct srv_stream *stream, struct slot *slot)
 {
     slot->block = stream->next_make++;
@@ -109,7 +110,7 @@ static void slot_start(struct srv_stream *stream, struct slot *slot)
 {
     slot->block = stream->next_make++;
     slot->state = SLOT_WORKING;
-    slot->size = SIZE_MAX; /* unless its job runs */
+    slot->size = SIZE_MAX; /* until its job has run */
     slot->job = (struct pe_job){
         .run = slot_run, .done = slot_done, .blocks = 1, .brief = stream->request->brief};
     stream->working++;
@@ -117,7 +118,7 @@ static void slot_start(struct srv_stream *stream, struct slot *slot)
     pe_pool_submit(stream->loop->srv->pool, &slot->job);
 }
 
-/* Keeps every free slot at work; a cheap body is made when it is wanted. */
+/* Starts a block in every free slot; blocks of a cheap body are made when they are read. */
 static void blocks_start(struct srv_stream *stream)
 {
     if (stream->response->body.cheap)
@@ -126,8 +127,7 @@ static void blocks_start(struct srv_stream *stream)
         slot_start(stream, &stream->slots[stream->next_make % stream->ring]);
 }
 
-/* ---- MHD's side -------------------------------------------------------------------------------
- */
+/* ---- reading by MHD -------------------------------------------------------------------------- */
 
 static size_t prefix_read(struct srv_stream *stream, char *buffer, size_t max)
 {
@@ -172,7 +172,7 @@ static size_t tail_read(struct srv_stream *stream, char *buffer, size_t max)
     return size;
 }
 
-/* The next block of a cheap body, made where it is sent from. */
+/* Makes the next block of a cheap body in MHD's buffer. */
 static size_t block_make(struct srv_stream *stream, char *buffer)
 {
     struct api_response *response = stream->response;
@@ -181,14 +181,14 @@ static size_t block_make(struct srv_stream *stream, char *buffer)
     return response->body.fill(response, stream->next_send++, (unsigned char *)buffer);
 }
 
-/* Elements are stored where their type may stand; behind a prefix of text a block may not. */
+/* Blocks store aligned elements, and a prefix of text leaves the buffer unaligned. */
 static bool is_aligned(const char *at)
 {
     return (uintptr_t)at % sizeof(uint64_t) == 0;
 }
 
-/* Whatever is there; SIZE_MAX: a block failed. A block of a cheap body that has no room, because
- * it is the last one or a range begins or ends in it, or no aligned place, is made in the slot. */
+/* Reads all that is ready; SIZE_MAX: a block failed. A block of a cheap body is made in MHD's
+ * buffer if it fits there completely and aligned, else in the slot. */
 static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     const struct api_body *body = &stream->response->body;
@@ -229,8 +229,8 @@ static bool is_behind(const struct srv_stream *stream)
            stream->slots[stream->next_send % stream->ring].state != SLOT_READY;
 }
 
-/* The byte that was withheld, and what there is behind it; the last of them is withheld where the
- * next block is still to come. */
+/* Reads the withheld byte and all that is ready after it, and withholds the last byte if the next
+ * block is not ready. */
 static size_t bytes_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     const size_t before = stream->has_withheld && max > 0;
@@ -280,7 +280,7 @@ void srv_stream_probe(struct srv_stream *stream)
     stream_wake(stream);
 }
 
-/* ---- from the beginning to the end ----------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 void srv_stream_cancel(struct srv_stream *stream)
 {
@@ -293,13 +293,13 @@ void srv_stream_end(struct srv_stream *stream)
 {
     if (stream->working > 0)
         api_response_cancel(stream->response);
-    stream->request = NULL; /* which may be freed by now */
+    stream->request = NULL; /* it may be freed already */
     srv_stream_cancel(stream);
     if (stream->working == 0)
         stream_free(stream);
 }
 
-/* MHD is done with the response, sent or not. */
+/* MHD has finished with the response, sent or not. */
 static void response_done(void *cls)
 {
     srv_stream_end(cls);
@@ -315,7 +315,7 @@ bool srv_stream_failed(const struct srv_stream *stream)
     return stream->slots[stream->next_send % stream->ring].size == SIZE_MAX;
 }
 
-/* Begins at the first byte of a range. */
+/* Starts at the first byte of the range. */
 static void range_set(struct srv_stream *stream)
 {
     const struct api_extent extent = api_body_extent(&stream->response->body);
@@ -330,9 +330,9 @@ static void range_set(struct srv_stream *stream)
 bool srv_stream_begin(struct srv_request *request)
 {
     struct api_response *response = request->response;
-    const size_t room = (response->body.block_size + 63) / 64 * 64;
+    const size_t slot_size = (response->body.block_size + 63) / 64 * 64;
     const size_t ring = response->body.cheap ? 1 : SLOTS;
-    unsigned char *memory = api_response_room(response, ring * room + 64);
+    unsigned char *memory = api_response_room(response, ring * slot_size + 64);
     struct srv_stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
 
     if (!stream)
@@ -345,14 +345,14 @@ bool srv_stream_begin(struct srv_request *request)
     for (size_t i = 0; i < ring; i++) {
         stream->slots[i].post.ready = slot_ready;
         stream->slots[i].stream = stream;
-        stream->slots[i].bytes = memory + i * room;
+        stream->slots[i].bytes = memory + i * slot_size;
     }
     request->stream = stream;
     blocks_start(stream);
     return stream->working > 0;
 }
 
-/* Room for what stands before the first block and a block, where the loop makes blocks. */
+/* If the loop makes the blocks, MHD's buffer holds the prefix and one block. */
 static size_t buffer_size(const struct api_body *body)
 {
     const size_t block = body->prefix_size + body->block_size;

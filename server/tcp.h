@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Facts that the kernel knows of a connection, apart from uv.h, whose system headers do not go
- * together with the kernel's. */
+/* What the kernel reports of a connection. Apart from server.h, because the system headers of uv.h
+ * conflict with the kernel's. */
 
-/* Bytes that the client's side has acknowledged of all that was ever sent; false: this system
- * cannot tell. */
+/* Bytes that the client has acknowledged since the connection began; false: unknown on this
+ * system. */
 bool srv_tcp_taken(int fd, uint64_t *bytes);
-/* Is there something that it has not taken? */
+/* Are there bytes that it has not acknowledged? */
 bool srv_tcp_has_unsent(int fd);
 
 #endif

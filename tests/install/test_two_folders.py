@@ -16,7 +16,7 @@ OBJECTS = [
     "api/pipeline/finish.o",
     "api/routes/client.o",
     "service/request.o",
-    "server/config.o",
+    "server/options.o",
     "command/main.o",
 ]
 

@@ -15,7 +15,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
 import wire  # noqa: E402
 from held import HOST, MIB, buffers_are_kept, metric, rotation  # noqa: E402
 
-SILENCE, TOTAL = 2, 10  # seconds, in server/linger.c
+SILENCE, TOTAL = 2, 10  # seconds, in server/connection.c
 
 
 def refused(port):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/files.h"
 
 #include "api/base/embed.h"
+#include "server/server.h"
 
-/* As the Makefile has laid them in build/explorer; without node all but one are empty. */
+/* The files that the Makefile writes to build/explorer; without node all but docs.html are empty.
+ */
 #define FILE_EMBED(name, file)                                                                     \
     API_EMBED(srv_##name, EXPLORER "/" file)                                                       \
     API_EMBED(srv_##name##_gzip, EXPLORER "/" file ".gz")
@@ -31,7 +32,7 @@ static const struct api_file files[] = {
     {0},
 };
 
-const struct api_file *srv_files(void)
+const struct api_file *srv_page_files(void)
 {
     return files;
 }
