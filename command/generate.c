@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "command/catalogue.h"
+#include "command/command.h"
 
-/* The manual page and the completion of bash, made from what the service says of itself: `make`
- * calls posenc generate man, and posenc generate bash. */
+/* The manual page and the completion for bash, generated from /v1/encodings and /openapi.json:
+ * `make` runs posenc generate man, and posenc generate bash. */
 
 /* ---- bash ------------------------------------------------------------------------------------ */
 
@@ -16,17 +16,17 @@ static void name_put(void *context, const char *name, const json_t *schema, bool
 
 static const struct cmd_visitor namer = {name_put, NULL};
 
-/* Choices of a parameter, once for each name: those of the first that has any. */
+/* Prints the choices of a parameter, once for each name. context: a set of names printed before. */
 static void choices_put(void *context, const char *name, const json_t *schema, bool required)
 {
-    json_t *told = context, *choice;
+    json_t *printed = context, *choice;
     const json_t *choices = json_object_get(schema, "enum");
     size_t index;
 
     (void)required;
-    if (!choices || json_object_get(told, name))
+    if (!choices || json_object_get(printed, name))
         return;
-    json_object_set_new(told, name, json_true());
+    json_object_set_new(printed, name, json_true());
     printf("        %s) REPLY='", name);
     json_array_foreach(choices, index, choice) if (json_is_string(choice))
         printf("%s ", json_string_value(choice));
@@ -40,13 +40,13 @@ static void encodings_each(const json_t *list, const struct cmd_visitor *visitor
 
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
     {
-        cmd_schema_walk(json_object_get(encoding, "parameters"), visitor);
+        cmd_schema_visit(json_object_get(encoding, "parameters"), visitor);
         json_array_foreach(json_object_get(encoding, "operations"), j, view) if (views)
-            cmd_schema_walk(json_object_get(view, "parameters"), visitor);
+            cmd_schema_visit(json_object_get(view, "parameters"), visitor);
     }
 }
 
-/* Parameters of each encoding, of its views, and of each function. */
+/* Prints the parameters of each encoding, of its views, and of each function. */
 static void bash_parameters(const json_t *list, const json_t *contract)
 {
     json_t *encoding, *view;
@@ -59,8 +59,8 @@ static void bash_parameters(const json_t *list, const json_t *contract)
         {
             printf("        %s/%s) REPLY='", cmd_member(view, "name"),
                    cmd_member(encoding, "name"));
-            cmd_schema_walk(json_object_get(encoding, "parameters"), &namer);
-            cmd_schema_walk(json_object_get(view, "parameters"), &namer);
+            cmd_schema_visit(json_object_get(encoding, "parameters"), &namer);
+            cmd_schema_visit(json_object_get(view, "parameters"), &namer);
             printf("' ;;\n");
         }
     }
@@ -69,7 +69,7 @@ static void bash_parameters(const json_t *list, const json_t *contract)
         if (word->takes == CMD_ENCODING || word->takes == CMD_TARGET)
             continue;
         printf("        %s/*) REPLY='", word->name);
-        cmd_operation_walk(contract, cmd_operation(contract, word), &namer);
+        cmd_operation_visit(contract, cmd_operation(contract, word), &namer);
         printf("' ;;\n");
     }
     printf("        *) REPLY= ;;\n    esac\n}\n\n");
@@ -77,34 +77,34 @@ static void bash_parameters(const json_t *list, const json_t *contract)
 
 static void bash_choices(const json_t *list, const json_t *contract)
 {
-    json_t *told = json_object();
-    const struct cmd_visitor chooser = {choices_put, told};
+    json_t *printed = json_object();
+    const struct cmd_visitor chooser = {choices_put, printed};
 
     printf("_posenc_choices() {\n    case $1 in\n");
     encodings_each(list, &chooser, true);
     for (size_t i = 0; cmd_word_at(i); i++)
-        cmd_operation_walk(contract, cmd_operation(contract, cmd_word_at(i)), &chooser);
+        cmd_operation_visit(contract, cmd_operation(contract, cmd_word_at(i)), &chooser);
     printf("        *) REPLY= ;;\n    esac\n}\n\n");
-    json_decref(told);
+    json_decref(printed);
 }
 
 static void bash_lists(const json_t *list)
 {
-    json_t *encoding, *view, *told = json_object();
+    json_t *encoding, *view, *printed = json_object();
     size_t i, j;
 
     printf("_posenc_words='help");
     for (i = 0; cmd_word_at(i); i++) {
-        json_object_set_new(told, cmd_word_at(i)->name, json_true());
+        json_object_set_new(printed, cmd_word_at(i)->name, json_true());
         printf(" %s", cmd_word_at(i)->name);
     }
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
         json_array_foreach(json_object_get(encoding, "operations"), j, view)
     {
         const char *name = cmd_member(view, "name");
-        if (!json_object_get(told, name))
+        if (!json_object_get(printed, name))
             printf(" %s", name);
-        json_object_set_new(told, name, json_true());
+        json_object_set_new(printed, name, json_true());
     }
     printf("'\n_posenc_encodings='");
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
@@ -113,10 +113,10 @@ static void bash_lists(const json_t *list)
     for (i = 0; pe_service_setting(i); i++)
         printf(" --%s", pe_service_setting(i)->name);
     printf("'\n\n");
-    json_decref(told);
+    json_decref(printed);
 }
 
-/* bash takes a = for a word of its own: behind one the name is the word before. */
+/* bash splits words at '=': after one, the parameter's name is the word before. */
 static const char bash_function[] =
     "_posenc() {\n"
     "    local word=${COMP_WORDS[1]-} name=${COMP_WORDS[2]-} cur=${COMP_WORDS[COMP_CWORD]}\n"
@@ -147,7 +147,7 @@ static const char bash_function[] =
 
 /* ---- the manual page ------------------------------------------------------------------------- */
 
-/* A text of the service as roff: no line of it is a request, no backslash an escape. */
+/* Prints a text as roff, with requests and escapes quoted. */
 static void roff_put(const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -166,12 +166,11 @@ static void roff_put(const char *text)
 
 static void man_param(void *context, const char *name, const json_t *schema, bool required)
 {
-    struct cmd_text *room = context;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    (void)room;
+    (void)context;
     if (!out)
         return;
     cmd_schema_print(schema, required, out);
@@ -244,7 +243,7 @@ static void man_encodings(const json_t *list)
             roff_put(cmd_member(view, "name"));
         }
         putchar('\n');
-        cmd_schema_walk(json_object_get(encoding, "parameters"), &man_visitor);
+        cmd_schema_visit(json_object_get(encoding, "parameters"), &man_visitor);
     }
 }
 
@@ -287,13 +286,13 @@ static void man_print(const json_t *list)
         "posenc compare 'rope dim=4' 'rope dim=4 base=500000' length=3\n.fi\n");
 }
 
-enum cmd_exit cmd_generate(struct cmd *cmd, const char *what)
+enum cmd_exit cmd_generate(struct cmd *cmd, const char *kind)
 {
-    const bool is_man = strcmp(what, "man") == 0;
+    const bool is_man = strcmp(kind, "man") == 0;
     enum cmd_exit code;
     json_t *list, *contract;
 
-    if (!is_man && strcmp(what, "bash") != 0) {
+    if (!is_man && strcmp(kind, "bash") != 0) {
         cmd_say("generate makes man or bash");
         return CMD_USAGE;
     }

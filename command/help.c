@@ -1,12 +1,174 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/catalogue.h"
+#include "command/command.h"
 
-/* posenc encodings, posenc help NAME. */
+const char *cmd_member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
 
-/* "operations" of the service are called views here, as everywhere. */
+    return text ? text : "";
+}
+
+static bool list_has(const json_t *list, const char *name)
+{
+    size_t index;
+    json_t *item;
+
+    json_array_foreach(list, index, item)
+    {
+        const char *text = json_string_value(item);
+        if (text && strcmp(text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void cmd_schema_visit(const json_t *object, const struct cmd_visitor *visitor)
+{
+    const json_t *required = json_object_get(object, "required");
+    const char *name;
+    json_t *schema;
+
+    json_object_foreach(json_object_get(object, "properties"), name, schema)
+        visitor->visit(visitor->context, name, schema, list_has(required, name));
+}
+
+/* ---- the contract ---------------------------------------------------------------------------- */
+
+/* Resolves {"$ref": "#/components/parameters/dim"}; other values are returned. */
+static const json_t *resolved(const json_t *contract, const json_t *value)
+{
+    const char *at = cmd_member(value, "$ref");
+    const json_t *found = *at ? contract : value;
+
+    while (*at) {
+        char key[128];
+        size_t length;
+        at += strspn(at, "#/");
+        length = strcspn(at, "/");
+        snprintf(key, sizeof(key), "%.*s", (int)length, at);
+        found = json_object_get(found, key);
+        at += length;
+    }
+    return found;
+}
+
+const json_t *cmd_operation(const json_t *contract, const struct cmd_word *word)
+{
+    const json_t *path =
+        json_object_get(json_object_get(contract, "paths"), word->target ? word->target : "");
+    char method[16] = "";
+
+    for (size_t i = 0; word->method[i] && i + 1 < sizeof(method); i++)
+        method[i] = (char)tolower((unsigned char)word->method[i]);
+    return json_object_get(path, method);
+}
+
+void cmd_operation_visit(const json_t *contract, const json_t *operation,
+                         const struct cmd_visitor *visitor)
+{
+    size_t index;
+    json_t *item;
+
+    json_array_foreach(json_object_get(operation, "parameters"), index, item)
+    {
+        const json_t *param = resolved(contract, item);
+        const json_t *schema = resolved(contract, json_object_get(param, "schema"));
+        json_t *described = json_copy((json_t *)schema);
+        if (described && *cmd_member(param, "description"))
+            json_object_set(described, "description", json_object_get(param, "description"));
+        if (described && strcmp(cmd_member(param, "in"), "query") == 0)
+            visitor->visit(visitor->context, cmd_member(param, "name"), described,
+                           json_is_true(json_object_get(param, "required")));
+        json_decref(described);
+    }
+}
+
+/* ---- schemas as text ------------------------------------------------------------------------- */
+
+/* Prints the fewest digits that read back as the same number. */
+static void real_print(double value, FILE *out)
+{
+    char text[32];
+    double read;
+    int digits = 0;
+
+    do {
+        snprintf(text, sizeof(text), "%.*g", ++digits, value);
+        pe_from_text(&read, PE_F64, text, strlen(text));
+    } while (read != value && digits < 17);
+    fputs(text, out);
+}
+
+static void value_print(const json_t *value, FILE *out)
+{
+    if (json_is_string(value))
+        fprintf(out, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        real_print(json_real_value(value), out);
+    else if (json_is_boolean(value))
+        fprintf(out, "%s", json_is_true(value) ? "true" : "false");
+}
+
+static void choices_print(const json_t *schema, FILE *out)
+{
+    size_t index;
+    json_t *choice;
+
+    json_array_foreach(json_object_get(schema, "enum"), index, choice)
+    {
+        fputs(index > 0 ? " | " : "", out);
+        value_print(choice, out);
+    }
+}
+
+static void range_print(const json_t *schema, FILE *out)
+{
+    static const struct {
+        const char *key, *before;
+    } bounds[] = {{"minimum", " from "}, {"exclusiveMinimum", " above "}, {"maximum", " to "}};
+
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+        if (json_object_get(schema, bounds[i].key)) {
+            fputs(bounds[i].before, out);
+            value_print(json_object_get(schema, bounds[i].key), out);
+        }
+}
+
+void cmd_schema_print(const json_t *schema, bool required, FILE *out)
+{
+    const char *type = cmd_member(schema, "type");
+
+    if (json_object_get(schema, "enum"))
+        choices_print(schema, out);
+    else if (strcmp(type, "boolean") == 0)
+        fputs("true | false", out);
+    else if (strcmp(type, "array") == 0)
+        fputs("numbers with commas between them", out);
+    else
+        fputs(strcmp(type, "integer") == 0  ? "a whole number"
+              : strcmp(type, "number") == 0 ? "a number"
+                                            : "a text",
+              out);
+    range_print(schema, out);
+    if (json_object_get(schema, "default")) {
+        fputs(", by default ", out);
+        value_print(json_object_get(schema, "default"), out);
+    } else if (required) {
+        fputs(", required", out);
+    }
+    if (*cmd_member(schema, "description"))
+        fprintf(out, ": %s", cmd_member(schema, "description"));
+}
+
+/* ---- encodings and commands ------------------------------------------------------------------ */
+
+/* The service's "operations" are called views everywhere else. */
 static void views_list(const json_t *encoding)
 {
     size_t index;
@@ -18,7 +180,7 @@ static void views_list(const json_t *encoding)
 
 enum cmd_exit cmd_encodings(struct cmd *cmd)
 {
-    struct cmd_ask ask = {0};
+    struct cmd_request request = {0};
     json_t *list, *encoding;
     enum cmd_exit code;
     size_t index;
@@ -27,10 +189,10 @@ enum cmd_exit cmd_encodings(struct cmd *cmd)
         cmd_say("encodings takes no name (posenc help %s tells of one)", cmd->line->names[0]);
         return CMD_USAGE;
     }
-    cmd_text_put(&ask.target, "/v1/encodings");
+    cmd_text_put(&request.target, "/v1/encodings");
     for (size_t i = 0; i < cmd->line->params_count; i++)
-        cmd_ask_param(&ask, cmd->line->params[i].name, cmd->line->params[i].value);
-    list = cmd_document(cmd, "GET", ask.target.bytes, &code);
+        cmd_request_param(&request, cmd->line->params[i].name, cmd->line->params[i].value);
+    list = cmd_document(cmd, "GET", request.target.bytes, &code);
     json_array_foreach(json_object_get(list, "encodings"), index, encoding)
     {
         printf("%-16s%-10s%s\n%26s", cmd_member(encoding, "name"), cmd_member(encoding, "family"),
@@ -39,7 +201,7 @@ enum cmd_exit cmd_encodings(struct cmd *cmd)
         putchar('\n');
     }
     json_decref(list);
-    cmd_text_free(&ask.target);
+    cmd_text_free(&request.target);
     return code;
 }
 
@@ -90,7 +252,7 @@ static enum cmd_exit encoding_help(struct cmd *cmd, const char *name)
     printf("%s (%s): %s\n  %s\n  %s\n\n", cmd_member(encoding, "name"),
            cmd_member(encoding, "family"), cmd_member(encoding, "title"),
            cmd_member(encoding, "formula"), cmd_member(encoding, "reference"));
-    cmd_schema_walk(json_object_get(encoding, "parameters"), &shower);
+    cmd_schema_visit(json_object_get(encoding, "parameters"), &shower);
     json_array_foreach(json_object_get(encoding, "operations"), index, view)
         view_show(view, cmd_member(encoding, "name"));
     json_decref(encoding);
@@ -99,10 +261,10 @@ static enum cmd_exit encoding_help(struct cmd *cmd, const char *name)
 
 /* ---- views and parameters -------------------------------------------------------------------- */
 
-/* Where a name is used: {"what it is": ["rope", "posenc rotate"]}. */
+/* The places that use a name, by its description: {"description": ["rope", "rotate"]}. */
 struct uses {
     const char *name;
-    const char *place; /* that is visited */
+    const char *place; /* being visited */
     json_t *found;
 };
 
@@ -150,7 +312,7 @@ static void uses_print(const struct uses *uses, const char *title)
     }
 }
 
-/* Encodings, their views, and commands with a parameter of this name. */
+/* Lists encodings, views and commands with a parameter of this name. */
 static bool parameter_help(struct cmd *cmd, const json_t *list, const char *name)
 {
     struct uses uses = {.name = name, .found = json_object()};
@@ -163,18 +325,18 @@ static bool parameter_help(struct cmd *cmd, const json_t *list, const char *name
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
     {
         uses.place = cmd_member(encoding, "name");
-        cmd_schema_walk(json_object_get(encoding, "parameters"), &visitor);
+        cmd_schema_visit(json_object_get(encoding, "parameters"), &visitor);
         json_array_foreach(json_object_get(encoding, "operations"), j, view)
         {
             uses.place = cmd_member(view, "name");
-            cmd_schema_walk(json_object_get(view, "parameters"), &visitor);
+            cmd_schema_visit(json_object_get(view, "parameters"), &visitor);
         }
     }
     contract = cmd_document(cmd, "GET", "/openapi.json", &code);
     for (i = 0; cmd_word_at(i); i++) {
         uses.place = cmd_word_at(i)->name;
         if (cmd_word_at(i)->takes != CMD_ENCODING)
-            cmd_operation_walk(contract, cmd_operation(contract, cmd_word_at(i)), &visitor);
+            cmd_operation_visit(contract, cmd_operation(contract, cmd_word_at(i)), &visitor);
     }
     cmd_text_put(&title, name);
     cmd_text_put(&title, "=");
@@ -186,7 +348,7 @@ static bool parameter_help(struct cmd *cmd, const json_t *list, const char *name
     return is_known;
 }
 
-/* Encodings with a view of this name. */
+/* Lists encodings with a view of this name. */
 static bool view_help(const json_t *list, const char *name)
 {
     struct uses uses = {.name = name, .found = json_object()};
@@ -220,7 +382,7 @@ static bool is_encoding(const json_t *list, const char *name)
     return false;
 }
 
-/* A name that is no word. */
+/* Help for a name that is not a command. */
 static enum cmd_exit other_help(struct cmd *cmd, const char *name)
 {
     enum cmd_exit code;
@@ -254,7 +416,48 @@ enum cmd_exit cmd_help(struct cmd *cmd, const char *name)
     operation = cmd_operation(contract, word);
     if (*cmd_member(operation, "description"))
         printf("\n%s\n", cmd_member(operation, "description"));
-    cmd_operation_walk(contract, operation, &shower);
+    cmd_operation_visit(contract, operation, &shower);
     json_decref(contract);
     return code;
+}
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+void cmd_usage_print(FILE *out)
+{
+    static const struct {
+        int code;
+        const char *doc;
+    } exits[] = {
+#define EXIT(name, code, doc) {code, doc},
+#include "command/exits.def"
+#undef EXIT
+    };
+
+    fprintf(out, "posenc: positional encodings, exact\n\nusage: posenc WORD [argument]...\n\n");
+    for (size_t i = 0; cmd_word_at(i); i++)
+        fprintf(out, "  %-12s%-33s%s\n", cmd_word_at(i)->name, cmd_word_at(i)->arguments,
+                cmd_word_at(i)->doc);
+    fprintf(out, "  %-12s%-33s%s\n", "help", "[NAME]",
+            "a command, an encoding, a view or a parameter");
+    fprintf(out, "  %-12s%-33s%s\n", "VIEW", "ENCODING [FILE] [name=value]...",
+            "any other view or analysis of an encoding: similarity");
+    fprintf(out,
+            "\nname=value is a parameter; name=@FILE takes its value from a file. FILE is a body\n"
+            "(.npy, .safetensors, .json), - the standard input.\n\n"
+            "  -o, --output FILE       written whole or not at all; its name decides the format\n"
+            "      --config FILE       a model's config: config=@FILE\n"
+            "  -H, --header NAME:TEXT  a header field of the request\n"
+            "  -q, --quiet             neither progress nor warnings\n"
+            "  -h, --help              this text\n"
+            "      --version           the version\n\n"
+            "settings of the service, as posencd has them:\n\n");
+    for (size_t i = 0; pe_service_setting(i); i++) {
+        const struct pe_setting_info *info = pe_service_setting(i);
+        fprintf(out, "      --%-18s%s (%s)\n", info->name, info->doc,
+                *info->fallback ? info->fallback : "none");
+    }
+    fprintf(out, "\nexit codes:\n\n");
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
+        fprintf(out, "  %4d  %s\n", exits[i].code, exits[i].doc);
 }

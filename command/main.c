@@ -5,11 +5,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "command/watch.h"
+#include "command/command.h"
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* A whole file as a text, without the end of its last line. */
+/* Reads a file as a text, without the end of its last line. */
 static enum cmd_exit file_read(const char *path, struct cmd_text *text)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
@@ -30,30 +30,30 @@ static enum cmd_exit file_read(const char *path, struct cmd_text *text)
     return CMD_DONE;
 }
 
-static enum cmd_exit file_param_add(struct cmd_ask *ask, const char *name, const char *path)
+static enum cmd_exit file_param_add(struct cmd_request *request, const char *name, const char *path)
 {
     struct cmd_text text = {0};
     const enum cmd_exit code = file_read(path, &text);
 
     if (!code)
-        cmd_ask_param(ask, name, text.bytes);
+        cmd_request_param(request, name, text.bytes);
     cmd_text_free(&text);
     return code;
 }
 
-/* A value that begins with @ is a file's. */
-static enum cmd_exit params_add(const struct cmd_line *line, struct cmd_ask *ask)
+/* A value that begins with @ names a file that holds it. */
+static enum cmd_exit params_add(const struct cmd_line *line, struct cmd_request *request)
 {
     enum cmd_exit code = CMD_DONE;
 
     for (size_t i = 0; !code && i < line->params_count; i++) {
         const struct pe_field *param = &line->params[i];
         if (*param->value == '@')
-            code = file_param_add(ask, param->name, param->value + 1);
+            code = file_param_add(request, param->name, param->value + 1);
         else
-            cmd_ask_param(ask, param->name, param->value);
+            cmd_request_param(request, param->name, param->value);
     }
-    return !code && line->config ? file_param_add(ask, "config", line->config) : code;
+    return !code && line->config ? file_param_add(request, "config", line->config) : code;
 }
 
 static bool has_param(const struct cmd_line *line, const char *name)
@@ -95,13 +95,13 @@ char *cmd_media_type(struct cmd *cmd, const char *path)
     return found;
 }
 
-static void field_add(struct cmd_ask *ask, const char *name, const char *value)
+static void field_add(struct cmd_request *request, const char *name, const char *value)
 {
     if (value)
-        ask->fields[ask->fields_count++] = (struct pe_field){name, value};
+        request->fields[request->fields_count++] = (struct pe_field){name, value};
 }
 
-/* Endings of files of numbers that other programs write: under such a name nobody expects JSON. */
+/* Suffixes of number files of other programs, for which JSON is not expected. */
 static bool is_foreign(const char *suffix)
 {
     static const char *const foreign[] = {"npz", "pt",   "pth", "bin",  "pkl",     "pickle",
@@ -133,24 +133,24 @@ static enum cmd_exit foreign_refuse(struct cmd *cmd, const char *path)
     return about ? CMD_USAGE : code;
 }
 
-/* By the names of the files that come and go, unless the line says it itself. */
-static enum cmd_exit formats_set(struct cmd *cmd, struct cmd_ask *ask)
+/* Sets Content-Type and Accept by the names of the files, unless the command line gives them. */
+static enum cmd_exit formats_set(struct cmd *cmd, struct cmd_request *request)
 {
     const struct cmd_line *line = cmd->line;
-    const bool is_told = has_param(line, "format") || line->fields_count > 0;
+    const bool is_given = has_param(line, "format") || line->fields_count > 0;
 
     for (size_t i = 0; i < line->fields_count; i++)
-        ask->fields[ask->fields_count++] = line->fields[i];
-    if (ask->body_path && strcmp(ask->body_path, "-") != 0)
-        field_add(ask, "Content-Type", ask->type = cmd_media_type(cmd, ask->body_path));
+        request->fields[request->fields_count++] = line->fields[i];
+    if (request->body_path && strcmp(request->body_path, "-") != 0)
+        field_add(request, "Content-Type", request->type = cmd_media_type(cmd, request->body_path));
     if (line->output && !has_param(line, "format"))
-        field_add(ask, "Accept", ask->accept = cmd_media_type(cmd, line->output));
-    if (line->output && !is_told && !ask->accept && is_foreign(suffix_of(line->output)))
+        field_add(request, "Accept", request->accept = cmd_media_type(cmd, line->output));
+    if (line->output && !is_given && !request->accept && is_foreign(suffix_of(line->output)))
         return foreign_refuse(cmd, line->output);
     return CMD_DONE;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static enum cmd_exit usage(const char *word, const char *what)
 {
@@ -158,26 +158,26 @@ static enum cmd_exit usage(const char *word, const char *what)
     return CMD_USAGE;
 }
 
-/* The path of a word, with the name of an encoding in it; or the target that was typed. */
-static void target_put(struct cmd_ask *ask, const char *pattern, const char *name)
+/* The path of a command, with the name of an encoding in it; or the typed target. */
+static void target_put(struct cmd_request *request, const char *pattern, const char *name)
 {
     const char *hole = strstr(pattern, "{name}");
 
     if (!*pattern) {
-        cmd_text_put(&ask->target, *name == '/' ? "" : "/");
-        cmd_text_put(&ask->target, name);
+        cmd_text_put(&request->target, *name == '/' ? "" : "/");
+        cmd_text_put(&request->target, name);
         return;
     }
-    cmd_text_add(&ask->target, pattern, hole ? (size_t)(hole - pattern) : strlen(pattern));
+    cmd_text_add(&request->target, pattern, hole ? (size_t)(hole - pattern) : strlen(pattern));
     if (!hole)
         return;
-    cmd_text_escape(&ask->target, name);
-    cmd_text_put(&ask->target, hole + strlen("{name}"));
+    cmd_text_escape(&request->target, name);
+    cmd_text_put(&request->target, hole + strlen("{name}"));
 }
 
-/* What stands behind the word: a name for its target, and a file. */
+/* Reads the arguments after the word: a name for the target, and a file. */
 static enum cmd_exit names_read(const struct cmd *cmd, const struct cmd_word *word,
-                                struct cmd_ask *ask)
+                                struct cmd_request *request)
 {
     const struct cmd_line *line = cmd->line;
     const bool named = !cmd->encoding && (word->takes == CMD_ENCODING || word->takes == CMD_TARGET);
@@ -191,38 +191,39 @@ static enum cmd_exit names_read(const struct cmd *cmd, const struct cmd_word *wo
                                                            : "takes the name of an encoding");
     if (line->names_count > named + files)
         return usage(line->names[named + files], "is one argument too many");
-    target_put(ask, word->target, cmd->encoding ?: named ? line->names[0] : "");
-    ask->method = word->method;
+    target_put(request, word->target, cmd->encoding ?: named ? line->names[0] : "");
+    request->method = word->method;
     if (line->names_count > named)
-        ask->body_path = line->names[named];
+        request->body_path = line->names[named];
     else if (reads && isatty(STDIN_FILENO))
         return usage(word->name, "takes a file, or - for the standard input");
     else if (reads)
-        ask->body_path = "-";
-    if (ask->body_path && strcmp(word->method, "GET") == 0)
-        ask->method = "POST";
+        request->body_path = "-";
+    if (request->body_path && strcmp(word->method, "GET") == 0)
+        request->method = "POST";
     return CMD_DONE;
 }
 
-/* Asks what a word says. */
+/* Makes the request of a command. */
 static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
 {
-    struct cmd_ask ask = {0};
-    enum cmd_exit code =
-        word->takes == CMD_SIDES ? cmd_compare(cmd, word, &ask) : names_read(cmd, word, &ask);
+    struct cmd_request request = {0};
+    enum cmd_exit code = word->takes == CMD_OPERANDS ? cmd_compare(cmd, word, &request)
+                                                     : names_read(cmd, word, &request);
 
-    if (!code && word->takes != CMD_SIDES)
-        code = params_add(cmd->line, &ask);
+    if (!code && word->takes != CMD_OPERANDS)
+        code = params_add(cmd->line, &request);
     if (!code)
-        code = formats_set(cmd, &ask);
-    ask.is_for_people = !cmd->line->json && !cmd->line->output && !has_param(cmd->line, "format") &&
-                        cmd->line->fields_count == 0 && isatty(STDOUT_FILENO);
+        code = formats_set(cmd, &request);
+    request.is_for_people = !cmd->line->json && !cmd->line->output &&
+                            !has_param(cmd->line, "format") && cmd->line->fields_count == 0 &&
+                            isatty(STDOUT_FILENO);
     if (!code)
-        code = cmd_ask_run(cmd, &ask);
-    cmd_text_free(&ask.target);
-    cmd_text_free(&ask.body);
-    free(ask.type);
-    free(ask.accept);
+        code = cmd_request_run(cmd, &request);
+    cmd_text_free(&request.target);
+    cmd_text_free(&request.body);
+    free(request.type);
+    free(request.accept);
     return code;
 }
 
@@ -235,7 +236,7 @@ static enum cmd_exit unknown(const char *word, const char *what, const json_t *o
     return CMD_USAGE;
 }
 
-/* Any other word is looked for among the views of the encoding behind it. */
+/* Any other word is looked up among the views of the encoding that follows it. */
 static enum cmd_exit view_run(struct cmd *cmd)
 {
     const struct cmd_line *line = cmd->line;
@@ -262,31 +263,31 @@ static enum cmd_exit view_run(struct cmd *cmd)
     return code;
 }
 
-/* The name of the encoding that the line's config means, for the caller to free; NULL: a sentence
- * was printed, and *code set. */
+/* The name of the encoding in the line's config, for the caller to free; NULL: a message was
+ * printed, and *code is set. */
 static char *config_encoding(struct cmd *cmd, enum cmd_exit *code)
 {
     const struct cmd_line *line = cmd->line;
-    struct cmd_ask ask = {0};
-    json_t *told = NULL;
+    struct cmd_request request = {0};
+    json_t *report = NULL;
     char *found = NULL;
 
-    cmd_text_put(&ask.target, "/v1/config");
-    *code = file_param_add(&ask, "config", line->config);
+    cmd_text_put(&request.target, "/v1/config");
+    *code = file_param_add(&request, "config", line->config);
     for (size_t i = 0; i < line->params_count; i++)
         if (strcmp(line->params[i].name, "layer_type") == 0)
-            cmd_ask_param(&ask, line->params[i].name, line->params[i].value);
+            cmd_request_param(&request, line->params[i].name, line->params[i].value);
     if (!*code)
-        told = cmd_document(cmd, "POST", ask.target.bytes, code);
+        report = cmd_document(cmd, "POST", request.target.bytes, code);
     const char *name =
-        json_string_value(json_object_get(json_object_get(told, "encoding"), "name"));
+        json_string_value(json_object_get(json_object_get(report, "encoding"), "name"));
     if (name)
         found = strdup(name);
-    else if (told)
+    else if (report)
         *code = usage(line->word, "takes the name of an encoding, or a layer_type: the layers of "
                                   "this config differ");
-    json_decref(told);
-    cmd_text_free(&ask.target);
+    json_decref(report);
+    cmd_text_free(&request.target);
     return found;
 }
 
@@ -324,8 +325,8 @@ static void log_say(void *context, const char *sentence)
 
 static enum cmd_exit serve(const struct cmd_line *line)
 {
-    struct cmd_watch watch;
-    struct cmd cmd = {.line = line, .watch = &watch};
+    struct cmd_monitor monitor;
+    struct cmd cmd = {.line = line, .monitor = &monitor};
     const struct pe_service_options options = {
         .size = sizeof(options),
         .settings = line->settings,
@@ -336,7 +337,7 @@ static enum cmd_exit serve(const struct cmd_line *line)
     struct pe_error err = {0};
     enum cmd_exit code;
 
-    cmd_watch_start(&watch, line->quiet);
+    cmd_monitor_start(&monitor, line->quiet);
     if (pe_service_new(&cmd.service, &options, &err)) {
         cmd_say("%s%s", strncmp(err.where, "setting:", 8) == 0 ? "--" : "", err.detail);
         code = err.status == PE_OUT_OF_MEMORY ? CMD_TOO_LARGE
@@ -345,7 +346,7 @@ static enum cmd_exit serve(const struct cmd_line *line)
     } else {
         code = dispatch(&cmd);
     }
-    cmd_watch_end(&watch);
+    cmd_monitor_end(&monitor);
     free(cmd.encoding);
     pe_service_free(cmd.service);
     return code;

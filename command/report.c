@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "command/report.h"
-
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "command/catalogue.h"
+#include "command/command.h"
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
@@ -17,7 +16,7 @@ enum colour { PLAIN, BOLD, DIM, GREEN, RED, AMBER };
 
 static const char *const codes[] = {"", "1", "2", "1;32", "1;31", "1;33"};
 
-/* COLUMNS stands in for the width of a terminal that does not report its own. */
+/* The terminal's width; if it does not report one, the variable COLUMNS. */
 static int columns(void)
 {
     const char *variable = getenv("COLUMNS");
@@ -54,7 +53,7 @@ static void coloured(enum colour colour, const char *text)
         colour_set(PLAIN);
 }
 
-/* How many columns a text of UTF-8 takes, without wide letters. */
+/* The columns of a UTF-8 text without wide letters. */
 static int width_of(const char *text, size_t size)
 {
     int width = 0;
@@ -64,8 +63,8 @@ static int width_of(const char *text, size_t size)
     return width;
 }
 
-/* Words in lines of the terminal's width, behind what stands in the first line already; further
- * lines begin at the indent. Ends the line. */
+/* Prints words in lines of the terminal's width, from column `at` on; further lines begin at
+ * `indent`. Ends the line. */
 static void wrapped(int at, int indent, enum colour colour, const char *text)
 {
     const int most = columns();
@@ -128,8 +127,7 @@ static void value_put(struct cmd_text *text, const json_t *value)
         cmd_text_put(text, "(long)");
 }
 
-/* "rope dim=128 base=500000": an encoding as the command takes it; defaults that change nothing
- * are left out. */
+/* "rope dim=128 base=500000": an encoding as the command accepts it, without neutral defaults. */
 static void encoding_put(struct cmd_text *text, const json_t *encoding)
 {
     json_t *value;
@@ -165,7 +163,7 @@ static void number_put(struct cmd_text *text, const char *before, const json_t *
     cmd_text_put(text, printed);
 }
 
-/* A member as a label with its text. */
+/* Prints a labelled text, and frees it. */
 static void member_print(const char *label, int labels, struct cmd_text *text)
 {
     cmd_text_add(text, "", 1);
@@ -187,7 +185,7 @@ static void warnings_print(const json_t *answer, int labels)
     }
 }
 
-void cmd_encoding_print(const json_t *answer)
+static void encoding_print(const json_t *answer)
 {
     struct cmd_text text = {0};
 
@@ -195,11 +193,6 @@ void cmd_encoding_print(const json_t *answer)
     cmd_text_add(&text, "", 1);
     wrapped(0, INDENT, PLAIN, text.bytes);
     cmd_text_free(&text);
-}
-
-void cmd_warnings_print(const json_t *answer)
-{
-    warnings_print(answer, (int)strlen("warning"));
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -233,7 +226,7 @@ static enum verdict diagnosed(const json_t *answer)
 
 /* ---- a diagnosis ----------------------------------------------------------------------------- */
 
-/* A sign for each head, a line for each layer where there are layers. */
+/* Prints a sign for each head, with a line for each layer if there are layers. */
 static void heads_print(const json_t *answer, int labels)
 {
     const json_t *heads = json_object_get(answer, "per_head"), *verdict;
@@ -314,14 +307,14 @@ static void diagnosis_print(json_t *answer)
 
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
-static void side_put(struct cmd_text *text, const json_t *side)
+static void operand_put(struct cmd_text *text, const json_t *operand)
 {
-    const char *tensor = cmd_member(side, "tensor");
+    const char *tensor = cmd_member(operand, "tensor");
 
     if (*tensor)
         cmd_text_put(text, tensor);
     else
-        encoding_put(text, side);
+        encoding_put(text, operand);
 }
 
 static void comparison_print(json_t *answer)
@@ -341,9 +334,9 @@ static void comparison_print(json_t *answer)
     cmd_text_add(&text, "", 1);
     verdict_print(unequal == 0 ? RIGHT : WRONG, text.bytes);
     cmd_text_free(&text);
-    side_put(&text, json_object_get(answer, "a"));
+    operand_put(&text, json_object_get(answer, "a"));
     member_print("a", LABELS, &text);
-    side_put(&text, json_object_get(answer, "b"));
+    operand_put(&text, json_object_get(answer, "b"));
     member_print("b", LABELS, &text);
     if (unequal > 0) {
         number_put(&text, "", json_object_get(answer, "max_abs"), ", ");
@@ -373,7 +366,7 @@ struct widths {
     int names, values;
 };
 
-/* "name  value  from key", the latter on a line of its own where it does not fit. */
+/* "name  value  from key"; the key is on a line of its own if it does not fit. */
 static void parameter_print(const char *name, const char *value, const char *from,
                             struct widths widths)
 {
@@ -392,7 +385,7 @@ static void parameter_print(const char *name, const char *value, const char *fro
     wrapped(used + 7, at, DIM, from);
 }
 
-/* The parameters that are no defaults, each with the key that its value came from. */
+/* Prints the parameters that are not defaults, each with the config key of its value. */
 static void parameters_print(const json_t *encoding, const json_t *provenance)
 {
     struct widths widths = {0};
@@ -456,7 +449,8 @@ static void attention_put(struct cmd_text *text, json_t *attention)
     }
 }
 
-/* A kind of layer or a tower: which, its encoding unless it is `known`, its attention. */
+/* Prints a kind of layer or a tower: its name, its encoding unless that equals `known`, its
+ * attention. */
 static void part_print(const char *label, json_t *part, const json_t *known)
 {
     const json_t *encoding = json_object_get(part, "encoding");
@@ -595,4 +589,149 @@ enum cmd_exit cmd_report_verdict(const char *target, const json_t *answer)
     const struct report *report = report_of(target);
 
     return report && report->verdict ? report->verdict(answer) : CMD_DONE;
+}
+
+/* ---- tensors as short tables ----------------------------------------------------------------- */
+
+/* Of a long axis only the first and the last items are shown, with an ellipsis between them. */
+
+enum { COLUMN = 11, NAME_MAX = 64, VALUE_MAX = 200 };
+
+/* The items shown at the ends of an axis that has more than `most`. */
+struct ends {
+    size_t most, first, last;
+};
+
+static const struct ends of_rows = {8, 4, 3}, of_tables = {3, 1, 1};
+
+/* The index shown after i; *gap: items are left out between them. */
+static size_t next_shown(struct ends ends, size_t i, size_t count, bool *gap)
+{
+    *gap = count > ends.most && i + 1 == ends.first;
+    return *gap ? count - ends.last : i + 1;
+}
+
+static void item_print(const json_t *item)
+{
+    if (json_is_string(item)) /* Infinity, NaN */
+        printf("%*s", COLUMN, json_string_value(item));
+    else if (json_is_boolean(item))
+        printf("%*s", COLUMN, json_is_true(item) ? "true" : "false");
+    else if (json_is_integer(item))
+        printf("%*" JSON_INTEGER_FORMAT, COLUMN, json_integer_value(item));
+    else
+        printf("%*.5g", COLUMN, json_number_value(item));
+}
+
+static void row_print(const json_t *row)
+{
+    const size_t count = json_array_size(row);
+    bool gap;
+
+    for (size_t i = 0; i < count;) {
+        item_print(json_array_get(row, i));
+        i = next_shown(of_rows, i, count, &gap);
+        if (gap)
+            fputs(" ...", stdout);
+    }
+    putchar('\n');
+}
+
+static bool is_row(const json_t *data)
+{
+    return !json_is_array(json_array_get(data, 0));
+}
+
+/* Prints the rows of a table, each after its index. */
+static void rows_print(const json_t *data)
+{
+    const size_t count = json_array_size(data);
+    bool gap;
+
+    for (size_t i = 0; i < count;) {
+        printf("%8zu ", i);
+        row_print(json_array_get(data, i));
+        i = next_shown(of_rows, i, count, &gap);
+        if (gap)
+            puts("     ...");
+    }
+}
+
+/* Prints a table, or several below the indices of the other axes. */
+static void data_print(const json_t *data, const char *indices)
+{
+    const size_t count = json_array_size(data);
+    char next[NAME_MAX];
+    bool gap;
+
+    if (is_row(json_array_get(data, 0))) {
+        if (*indices)
+            printf("  [%s]\n", indices);
+        rows_print(data);
+        return;
+    }
+    for (size_t i = 0; i < count;) {
+        snprintf(next, sizeof(next), "%s%s%zu", indices, *indices ? ", " : "", i);
+        data_print(json_array_get(data, i), next);
+        i = next_shown(of_tables, i, count, &gap);
+        if (gap)
+            puts("  ...");
+    }
+}
+
+static void tensor_print(const char *name, const json_t *tensor)
+{
+    const json_t *data = json_object_get(tensor, "data"), *size;
+    size_t index;
+
+    printf("%s: %s [", name, cmd_member(tensor, "dtype"));
+    json_array_foreach(json_object_get(tensor, "shape"), index, size)
+        printf("%s%" JSON_INTEGER_FORMAT, index > 0 ? ", " : "", json_integer_value(size));
+    printf("]\n");
+    if (!json_is_array(data)) {
+        item_print(data);
+        putchar('\n');
+    } else if (is_row(data)) {
+        printf("%9s", "");
+        row_print(data);
+    } else {
+        data_print(data, "");
+    }
+}
+
+/* Prints the other members of an answer that are short. */
+static void others_print(json_t *answer)
+{
+    static const char *const printed[] = {"encoding", "tensors", "warnings"};
+    char text[VALUE_MAX];
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(answer, key, value)
+    {
+        const size_t size = json_dumpb(value, text, sizeof(text),
+                                       JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        bool is_other = size > 0 && size <= sizeof(text);
+        for (size_t i = 0; i < sizeof(printed) / sizeof(printed[0]); i++)
+            is_other = is_other && strcmp(key, printed[i]) != 0;
+        if (is_other)
+            printf("%s: %.*s\n", key, (int)size, text);
+    }
+}
+
+bool cmd_tables_print(json_t *answer)
+{
+    json_t *tensors = json_object_get(answer, "tensors"), *tensor;
+    const char *name;
+
+    json_object_foreach(tensors, name, tensor) if (!json_object_get(tensor, "data")) return false;
+    if (json_object_size(tensors) == 0)
+        return false;
+    if (json_object_get(answer, "encoding"))
+        encoding_print(answer);
+    others_print(answer);
+    json_object_foreach(tensors, name, tensor) tensor_print(name, tensor);
+    warnings_print(answer, (int)strlen("warning"));
+    printf("(-o FILE writes the complete answer, format=json prints it)\n");
+    return true;
 }

@@ -5,8 +5,75 @@
 
 #include "command/command.h"
 
-/* An argument on its way: a flag's value may stand in the next one. */
-struct reading {
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static const struct cmd_word words[] = {
+#define WORD(name, method, target, takes, arguments, doc)                                          \
+    {name, method, target, CMD_##takes, arguments, doc},
+#include "command/commands.def"
+#undef WORD
+};
+
+enum { WORDS = sizeof(words) / sizeof(words[0]) };
+
+const struct cmd_word *cmd_word_at(size_t index)
+{
+    return index < WORDS ? &words[index] : NULL;
+}
+
+const struct cmd_word *cmd_word_find(const char *name)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (strcmp(words[i].name, name) == 0)
+            return &words[i];
+    return NULL;
+}
+
+/* The edit distance of two words; LONG for long ones. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { LONG = 32 };
+    size_t row[LONG + 1];
+    const size_t length = strlen(b);
+
+    if (strlen(a) > LONG || length > LONG)
+        return LONG;
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            const size_t replaced = corner + (a[i - 1] != b[j - 1]);
+            const size_t inserted = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            corner = row[j];
+            row[j] = inserted < replaced ? inserted : replaced;
+        }
+    }
+    return row[length];
+}
+
+const char *cmd_word_near(const char *typed, const json_t *operations)
+{
+    const size_t words_and_views = WORDS + json_array_size(operations);
+    size_t least = strlen(typed) / 3 + 2;
+    const char *near = NULL;
+
+    for (size_t i = 0; i < words_and_views; i++) {
+        const json_t *view = i < WORDS ? NULL : json_array_get(operations, i - WORDS);
+        const char *name = view ? json_string_value(json_object_get(view, "name")) : words[i].name;
+        if (name && edit_distance(typed, name) < least) {
+            near = name;
+            least = edit_distance(typed, name);
+        }
+    }
+    return near;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* The argument that is parsed; a flag's value may be the next one. */
+struct parsing {
     struct cmd_line *line;
     char **argv;
     int argc, at;
@@ -31,7 +98,7 @@ static void param_add(struct cmd_line *line, char *text)
     line->params[line->params_count++] = (struct pe_field){text, equals + 1};
 }
 
-/* A name of a parameter: what else has a = in it is a file. */
+/* Is it name=value? Other texts with a = are file names. */
 static bool is_param(const char *text)
 {
     size_t length = 0;
@@ -104,21 +171,21 @@ static bool flag_apply(struct cmd_line *line, enum flag_kind kind, char *value)
     return false;
 }
 
-/* The value behind a flag: "--name=value", "-ovalue", or the next argument. NULL: a sentence was
+/* The value of a flag: "--name=value", "-ovalue", or the next argument. NULL: a message was
  * printed. */
-static char *value_of(struct reading *reading, char *rest)
+static char *value_of(struct parsing *parsing, char *rest)
 {
     if (*rest)
         return rest + (*rest == '=');
-    if (reading->at + 1 < reading->argc)
-        return reading->argv[++reading->at];
-    cmd_say("%s needs a value", reading->argv[reading->at]);
+    if (parsing->at + 1 < parsing->argc)
+        return parsing->argv[++parsing->at];
+    cmd_say("%s needs a value", parsing->argv[parsing->at]);
     return NULL;
 }
 
-static bool setting_add(struct reading *reading, char *text)
+static bool setting_add(struct parsing *parsing, char *text)
 {
-    struct cmd_line *line = reading->line;
+    struct cmd_line *line = parsing->line;
     const size_t length = strcspn(text + 2, "=");
     const char *name = setting_name(text + 2, length);
     const char *value;
@@ -133,13 +200,13 @@ static bool setting_add(struct reading *reading, char *text)
                 text, (int)(length < 60 ? length : 60), text + 2);
         return false;
     }
-    value = value_of(reading, text + 2 + length);
+    value = value_of(parsing, text + 2 + length);
     if (value)
         line->settings[line->settings_count++] = (struct pe_setting){name, value};
     return value;
 }
 
-static bool flag_read(struct reading *reading, char *text)
+static bool flag_read(struct parsing *parsing, char *text)
 {
     for (size_t i = 0; i < FLAGS; i++) {
         const bool is_long = strncmp(text, "--", 2) == 0;
@@ -150,14 +217,14 @@ static bool flag_read(struct reading *reading, char *text)
             continue;
         if (text[length] != '\0' && (!flags[i].has_value || (is_long && text[length] != '=')))
             continue;
-        if (flags[i].has_value && !(value = value_of(reading, text + length)))
+        if (flags[i].has_value && !(value = value_of(parsing, text + length)))
             return false;
-        return flag_apply(reading->line, flags[i].kind, value);
+        return flag_apply(parsing->line, flags[i].kind, value);
     }
-    return setting_add(reading, text);
+    return setting_add(parsing, text);
 }
 
-/* ---- the line -------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void word_read(struct cmd_line *line, char *text)
 {
@@ -171,7 +238,7 @@ static void word_read(struct cmd_line *line, char *text)
 
 bool cmd_line_read(struct cmd_line *line, int argc, char **argv)
 {
-    struct reading reading = {line, argv, argc, 1};
+    struct parsing parsing = {line, argv, argc, 1};
     const size_t most = (size_t)argc + 1;
     bool flags_end = false;
 
@@ -184,13 +251,13 @@ bool cmd_line_read(struct cmd_line *line, int argc, char **argv)
         cmd_say("memory is short");
         return false;
     }
-    for (; reading.at < argc; reading.at++) {
-        char *text = argv[reading.at];
+    for (; parsing.at < argc; parsing.at++) {
+        char *text = argv[parsing.at];
         if (!flags_end && strcmp(text, "--") == 0)
             flags_end = true;
         else if (flags_end || *text != '-' || text[1] == '\0')
             word_read(line, text);
-        else if (!flag_read(&reading, text))
+        else if (!flag_read(&parsing, text))
             return false;
     }
     return true;
