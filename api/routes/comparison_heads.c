@@ -23,7 +23,7 @@ enum pe_status comparison_heads_read(struct comparison_state *state, struct pe_e
     if (!deep_a || !deep_b || a->tensor.rank != b->tensor.rank ||
         memcmp(a->tensor.shape, b->tensor.shape, a->tensor.rank * sizeof(*a->tensor.shape)) != 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b", "a and b have different shapes");
-    return kv_axes_read(&state->heads, &a->tensor, value->given ? value->text : NULL, err);
+    return pe_kv_axes_parse(&state->heads, value->given ? value->text : NULL, &a->tensor, err);
 }
 
 static json_t *numbers_json(const double *numbers, size_t count)
@@ -37,17 +37,17 @@ static json_t *numbers_json(const double *numbers, size_t count)
 
 json_t *comparison_heads_json(const struct comparison_state *state)
 {
-    const size_t count = kv_axes_total(&state->heads, KV_HEADS);
+    const size_t count = pe_kv_axes_places(&state->heads, PE_KV_HEADS);
     json_t *report = json_object();
     struct pe_maxima cells;
 
-    kv_axes_heads_tell(&state->heads, report);
+    api_kv_heads_report(&state->heads, report);
     cells.abs = api_arena_take(state->request->arena, (2 * count + 1) * sizeof(double));
     if (!cells.abs)
         return report;
     cells.ulp = cells.abs + count;
     for (size_t row = 0; row < state->sides[0].outputs->rows; row++) {
-        const size_t cell = kv_axes_number(&state->heads, KV_ROWS, row, KV_HEADS);
+        const size_t cell = pe_kv_axes_project(&state->heads, PE_KV_ROWS, row, PE_KV_HEADS);
         cells.abs[cell] = fmax(cells.abs[cell], state->by_row.abs[row]);
         cells.ulp[cell] = fmax(cells.ulp[cell], state->by_row.ulp[row]);
     }

@@ -37,7 +37,7 @@ double comparison_position(const struct comparison_state *state, size_t row)
     if (state->rotated.source)
         return comparison_rotated_position(state, row);
     if (state->heads.rank > 0)
-        return (double)kv_axes_index(&state->heads, KV_ROWS, row, 's');
+        return (double)pe_kv_axes_coordinate(&state->heads, PE_KV_ROWS, row, 's');
     if (list->given && row < list->list_count)
         return pe_value_at(list, row);
     return pe_param_number(&state->params, "start") +
@@ -60,7 +60,7 @@ static json_t *divergence_json(const struct comparison_state *state)
                      (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
                      api_number_json(sum->a), "b", api_number_json(sum->b));
     if (told && state->heads.rank > 0)
-        json_object_set_new(told, "place", kv_axes_place_json(&state->heads, KV_ROWS, sum->row));
+        json_object_set_new(told, "place", api_kv_place_json(&state->heads, PE_KV_ROWS, sum->row));
     return told;
 }
 

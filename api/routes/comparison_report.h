@@ -3,7 +3,7 @@
 #define API_ROUTES_COMPARISON_REPORT_H
 
 #include "api/arguments/places.h"
-#include "api/routes/kv_axes.h"
+#include "api/routes/engine_caches.h"
 #include "api/routes/sides.h"
 #include "posenc/comparison.h"
 #include "posenc/layouts.h"
@@ -61,7 +61,7 @@ struct comparison_state {
     struct comparison_outside outside;
     struct pe_interval *intervals; /* [outputs][rows][columns]; NULL: they are not asked for */
     size_t first_output;           /* the one of the first divergence */
-    struct kv_axes heads; /* of two caches of keys and values; rank 0: the sides are tables */
+    struct pe_kv_axes heads; /* of two caches of keys and values; rank 0: the sides are tables */
     struct comparison_rotated rotated;
 };
 

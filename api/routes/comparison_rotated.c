@@ -73,15 +73,16 @@ static enum pe_status cache_axes_read(struct comparison_rotated *rotated, const 
 {
     const struct pe_tensor *tensor = &rotated->source->tensor;
     const char *s, *b;
-    struct kv_axes axes;
+    struct pe_kv_axes axes;
 
-    if (kv_axes_read(&axes, tensor, letters, err))
+    if (pe_kv_axes_parse(&axes, letters, tensor, err))
         return err->status;
     s = strchr(axes.letters, 's');
     b = strchr(axes.letters, 'b');
     if (!s)
         return pe_fail(err, PE_INVALID, "parameter:axes", "axes of a rotation have an s");
-    rotated->axes = (struct pe_axes){1, 1, kv_axes_count(&axes, 's'), 1, axes.shape[axes.rank - 1]};
+    rotated->axes =
+        (struct pe_axes){1, 1, pe_kv_axes_length(&axes, 's'), 1, axes.shape[axes.rank - 1]};
     for (const char *at = axes.letters; at < axes.letters + axes.rank - 1; at++) {
         size_t *part = at > s                 ? &rotated->axes.heads_inner
                        : b && b < s && at < b ? &rotated->slabs

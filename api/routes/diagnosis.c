@@ -60,12 +60,12 @@ static enum pe_status engines_read(struct diagnosis_state *state, struct pe_erro
     const bool is_rotary = !state->encoding || pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
     unnamed_name(state->request);
-    if (is_rotary && api_engine_unstack(state->request, err))
+    if (is_rotary && api_stacked_table_split(state->request, err))
         return err->status;
     if (api_request_tensor(state->request, "freqs_cis"))
         return PE_OK; /* which is read as it is */
-    return api_engine_split(state->request, &state->params, err) ||
-                   api_engine_factors_open(state->request, &state->factors, err)
+    return api_engine_cache_replace(state->request, &state->params, err) ||
+                   api_factors_open(state->request, &state->factors, err)
                ? err->status
                : PE_OK;
 }
@@ -220,7 +220,7 @@ static enum pe_status diagnose(struct diagnosis_state *state, struct pe_error *e
     struct api_readings *readings = &state->readings;
 
     if (expected_prepare(state, err) || layout_expected(state, err) ||
-        api_engine_factors_make(state->request, &state->factors, state->scheme, err))
+        api_factors_apply(state->request, &state->factors, state->scheme, err))
         return err->status;
     *readings = (struct api_readings){.request = state->request,
                                       .expected = state->scheme,

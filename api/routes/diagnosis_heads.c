@@ -32,10 +32,10 @@ static enum pe_status shapes_check(const struct diagnosis_heads *heads, struct p
     if (before->rank != after->rank ||
         memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
         return api_readings_refuse("q_rotated", "of the shape of q", err);
-    if (kv_axes_count(&heads->axes, 'k') > 2)
+    if (pe_kv_axes_length(&heads->axes, 'k') > 2)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
                        "axis k has keys and, behind them, values; it has %zu entries",
-                       kv_axes_count(&heads->axes, 'k'));
+                       pe_kv_axes_length(&heads->axes, 'k'));
     for (unsigned i = 0; i < before->rank; i++)
         if (before->shape[i] == 0)
             return api_readings_refuse("q", "of one token and one head at least", err);
@@ -72,11 +72,11 @@ enum pe_status diagnosis_heads_open(struct diagnosis_state *state, struct pe_err
                              "q and q_rotated have heads; leave it out for anything else");
     if (!are_asked(state, &heads->before->tensor, letters))
         return axes_check(letters, err);
-    if (kv_axes_read(&heads->axes, &heads->before->tensor, letters, err) ||
+    if (pe_kv_axes_parse(&heads->axes, letters, &heads->before->tensor, err) ||
         shapes_check(heads, err))
         return err->status;
-    heads->tokens = kv_axes_count(&heads->axes, 's');
-    heads->count = kv_axes_total(&heads->axes, KV_BATCH);
+    heads->tokens = pe_kv_axes_length(&heads->axes, 's');
+    heads->count = pe_kv_axes_places(&heads->axes, PE_KV_BATCH);
     return PE_OK;
 }
 
@@ -99,13 +99,13 @@ double diagnosis_heads_work(const struct diagnosis_state *state)
 
 static bool is_value(const struct diagnosis_heads *heads, size_t cell)
 {
-    return kv_axes_index(&heads->axes, KV_BATCH, cell, 'k') == 1;
+    return pe_kv_axes_coordinate(&heads->axes, PE_KV_BATCH, cell, 'k') == 1;
 }
 
 /* Moves to a cell. */
 static void cell_go(const struct diagnosis_heads *heads, size_t index, struct api_cell *cell)
 {
-    const size_t row = kv_axes_index(&heads->axes, KV_BATCH, index, 'b');
+    const size_t row = pe_kv_axes_coordinate(&heads->axes, PE_KV_BATCH, index, 'b');
 
     cell->heads = api_cell_heads(&heads->axes, index);
     cell->places = &heads->places.rows[heads->places.count > 1 ? row : 0];
@@ -297,9 +297,9 @@ static bool is_beside_unknown(const struct diagnosis_heads *heads, size_t cell)
         const size_t other = heads->explanations[i].cell;
         for (const char *letter = "lbh";
              heads->cells[other].verdict == PE_VERDICT_UNKNOWN && *letter; letter++)
-            if (kv_axes_count(&heads->axes, *letter) > 1 &&
-                kv_axes_index(&heads->axes, KV_BATCH, cell, *letter) ==
-                    kv_axes_index(&heads->axes, KV_BATCH, other, *letter))
+            if (pe_kv_axes_length(&heads->axes, *letter) > 1 &&
+                pe_kv_axes_coordinate(&heads->axes, PE_KV_BATCH, cell, *letter) ==
+                    pe_kv_axes_coordinate(&heads->axes, PE_KV_BATCH, other, *letter))
                 return true;
     }
     return false;
@@ -327,7 +327,7 @@ enum pe_status diagnosis_heads_make(struct diagnosis_state *state, struct pe_err
 {
     struct diagnosis_heads *heads = &state->heads;
     const struct pe_tensor *tensor = &heads->before->tensor;
-    const struct api_sheet sheet = {kv_axes_count(&heads->axes, 'b'), heads->tokens, 0};
+    const struct api_sheet sheet = {pe_kv_axes_length(&heads->axes, 'b'), heads->tokens, 0};
 
     /* A layer of many heads that do not rotate at all must not use up what is looked for: those
      * beside an unknown one come last. */

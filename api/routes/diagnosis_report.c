@@ -241,13 +241,14 @@ static void head_join(struct diagnosis_cell *head, const struct diagnosis_cell *
 static json_t *heads_json(const struct diagnosis_state *state)
 {
     const struct diagnosis_heads *heads = &state->heads;
-    const size_t count = kv_axes_total(&heads->axes, KV_HEADS);
+    const size_t count = pe_kv_axes_places(&heads->axes, PE_KV_HEADS);
     struct diagnosis_cell *joined = api_arena_take(state->request->arena, count * sizeof(*joined));
     json_t *report = json_object(), *verdicts = json_array(), *explanations = json_array(),
            *bad_rows = json_array(), *max_abs = json_array();
 
     for (size_t i = 0; joined && i < heads->count; i++)
-        head_join(&joined[kv_axes_number(&heads->axes, KV_BATCH, i, KV_HEADS)], &heads->cells[i]);
+        head_join(&joined[pe_kv_axes_project(&heads->axes, PE_KV_BATCH, i, PE_KV_HEADS)],
+                  &heads->cells[i]);
     for (size_t i = 0; joined && i < count; i++) {
         json_array_append_new(verdicts, json_string(verdict_name(joined[i].verdict)));
         json_array_append_new(explanations, joined[i].explanation < 0
@@ -256,7 +257,7 @@ static json_t *heads_json(const struct diagnosis_state *state)
         json_array_append_new(bad_rows, json_integer((json_int_t)joined[i].bad.count));
         json_array_append_new(max_abs, api_number_json(joined[i].max_abs));
     }
-    kv_axes_heads_tell(&heads->axes, report);
+    api_kv_heads_report(&heads->axes, report);
     json_object_set_new(report, "verdict", verdicts);
     json_object_set_new(report, "explanation", explanations);
     json_object_set_new(report, "bad_rows", bad_rows);
@@ -276,7 +277,7 @@ static json_t *explanations_json(const struct diagnosis_heads *heads, bool is_ex
         json_array_append_new(
             list,
             json_pack("{so sI sb sb so}", "first_head",
-                      kv_axes_place_json(&heads->axes, KV_BATCH, by->cell), "heads",
+                      api_kv_place_json(&heads->axes, PE_KV_BATCH, by->cell), "heads",
                       (json_int_t)count, "ambiguous", pe_diagnosis_is_ambiguous(by->diagnosis),
                       "noisy", pe_diagnosis_is_noisy(by->diagnosis), "candidate",
                       finding_json(pe_diagnosis_finding(by->diagnosis, 0),
@@ -297,7 +298,7 @@ static void heads_tell(const struct diagnosis_state *state, json_t *report)
     json_object_set_new(report, "first_head",
                         pe_verdict_is_good(cell->verdict)
                             ? json_null()
-                            : kv_axes_place_json(&heads->axes, KV_BATCH, told));
+                            : api_kv_place_json(&heads->axes, PE_KV_BATCH, told));
     json_object_set_new(report, "per_head", heads_json(state));
     json_object_set_new(report, "explanations", explanations_json(heads, state->scheme));
 }

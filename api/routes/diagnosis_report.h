@@ -2,7 +2,7 @@
 #ifndef API_ROUTES_DIAGNOSIS_REPORT_H
 #define API_ROUTES_DIAGNOSIS_REPORT_H
 
-#include "api/routes/engines.h"
+#include "api/routes/engine_caches.h"
 #include "api/routes/readings_heads.h"
 #include "posenc/pool.h"
 
@@ -37,7 +37,7 @@ struct diagnosis_stripe {
 struct diagnosis_heads {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
     const struct diagnosis_state *state;
-    struct kv_axes axes; /* rank 0: the cache is looked at as one */
+    struct pe_kv_axes axes; /* rank 0: the cache is looked at as one */
     const struct api_tensor *before, *after;
     size_t tokens, count; /* of a cell; cells */
     struct api_batch_places places;
@@ -53,9 +53,9 @@ struct diagnosis_state {
     struct pe_params encoding_params, params, places_params, answer_params;
     struct api_places places;
     struct pe_scheme *scheme;
-    const char *layout;                /* that is expected; NULL: any */
-    enum pe_dtype dtype;               /* of what was posted */
-    struct api_engine_factors factors; /* of ggml's, that stand for inv_freq */
+    const char *layout;         /* that is expected; NULL: any */
+    enum pe_dtype dtype;        /* of what was posted */
+    struct api_factors factors; /* of ggml's, that stand for inv_freq */
     struct api_readings readings;
     struct pe_diagnosis *diagnosis; /* NULL: of heads */
     struct diagnosis_heads heads;

@@ -10,12 +10,13 @@ enum { PIECE = 256 };
 /* By what fraction elements must change to count as rotated. */
 #define CHANGE_LEAST 0x1p-12
 
-struct api_heads api_cell_heads(const struct kv_axes *axes, size_t cell)
+struct api_heads api_cell_heads(const struct pe_kv_axes *axes, size_t cell)
 {
-    struct api_heads heads = {.outer = 1, .inner = 1, .token_step = kv_axes_step(axes, 's')};
+    struct api_heads heads = {.outer = 1, .inner = 1, .token_step = pe_kv_axes_stride(axes, 's')};
 
-    for (const char *letter = KV_BATCH; *letter; letter++)
-        heads.first += kv_axes_index(axes, KV_BATCH, cell, *letter) * kv_axes_step(axes, *letter);
+    for (const char *letter = PE_KV_BATCH; *letter; letter++)
+        heads.first += pe_kv_axes_coordinate(axes, PE_KV_BATCH, cell, *letter) *
+                       pe_kv_axes_stride(axes, *letter);
     return heads;
 }
 

@@ -4,7 +4,7 @@
 
 /* A cell of a cache, before and after its rotation: one head of one layer and of one batch row. */
 
-#include "api/routes/kv_axes.h"
+#include "api/routes/engine_caches.h"
 #include "api/routes/readings.h"
 
 struct api_cell {
@@ -21,8 +21,8 @@ struct api_cell_room {
     double *cos, *sin, *weight;
 };
 
-/* Where the tokens of a cell lie; cells are counted by KV_BATCH. */
-struct api_heads api_cell_heads(const struct kv_axes *axes, size_t cell);
+/* Where the tokens of a cell lie; cells are counted by PE_KV_BATCH. */
+struct api_heads api_cell_heads(const struct pe_kv_axes *axes, size_t cell);
 
 /* Rooms of the arena of `readings`, whose rows are chosen. */
 enum pe_status api_cell_room_take(const struct api_readings *readings, size_t head_dim,

@@ -2,7 +2,7 @@
 #include "api/routes/rotation_asked.h"
 
 #include "api/config/config.h"
-#include "api/routes/engines.h"
+#include "api/routes/engine_caches.h"
 
 static const struct pe_param params_list[] = {
     {.name = "axes",
@@ -69,7 +69,7 @@ static enum pe_status tables_read(struct api_request *request, struct rotation_a
 {
     const struct api_tensor *cos, *sin;
 
-    if (api_engine_split(request, &asked->params, err))
+    if (api_engine_cache_replace(request, &asked->params, err))
         return err->status;
     cos = api_request_tensor(request, "cos");
     sin = api_request_tensor(request, "sin");
@@ -129,7 +129,7 @@ enum pe_status rotation_asked_read(struct api_request *request, struct rotation_
         return err->status;
     /* Parameters at the top level belong to a single encoding; with two they are refused. */
     if (api_bind(request, sets, asked->from ? 3 : 4, own, err) ||
-        (!asked->from && api_engine_frequencies(request, &asked->encoding_params, err)) ||
+        (!asked->from && api_posted_frequencies(request, &asked->encoding_params, err)) ||
         config_read(request, asked, err) || pe_params_finish(&asked->params, err) ||
         api_places_read(request, &asked->places_params, &asked->places, err) ||
         tables_read(request, asked, err))

@@ -31,7 +31,7 @@ static enum pe_status tensor_find(struct api_request *request, struct api_side *
 static enum pe_status cache_find(struct api_request *request, struct api_side *side,
                                  const char *name, struct pe_error *err)
 {
-    const int cache = api_engine_named(name);
+    const int cache = api_engine_cache_named(name);
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "parameter:%s", side->key);
@@ -39,17 +39,15 @@ static enum pe_status cache_find(struct api_request *request, struct api_side *s
         return pe_fail(err, PE_INVALID, where,
                        "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
     side->is_cache = true;
-    side->cache = (enum api_engine)cache;
+    side->cache = (enum pe_rotary_cache)cache;
     side->tensor = &side->parts[0];
-    return cache == API_ENGINE_GGML
-               ? api_engine_factors_read(request, &side->parts[0], err)
-               : api_engine_read(request, side->cache, &side->parts[0], &side->parts[1], err);
+    return api_engine_cache_read(request, side->cache, side->parts, err);
 }
 
 bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor)
 {
     return side->tensor == tensor ||
-           (side->is_cache && api_engine_holds(side->cache, tensor->name));
+           (side->is_cache && api_engine_cache_holds(side->cache, tensor->name));
 }
 
 enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
@@ -83,7 +81,7 @@ enum pe_status api_side_read(struct api_request *request, const char *key, struc
 static enum pe_status cache_open(struct api_side *side, struct pe_error *err)
 {
     const struct pe_tensor *cos = &side->parts[0].tensor, *sin = &side->parts[1].tensor;
-    const bool factors = side->cache == API_ENGINE_GGML;
+    const bool factors = side->cache == PE_CACHE_GGML;
 
     if (!factors && (cos->shape[0] != sin->shape[0] || cos->shape[1] != sin->shape[1] ||
                      cos->dtype != sin->dtype))
@@ -169,7 +167,7 @@ static enum pe_status tensor_infer(struct api_side *side, const struct api_side 
     if (!other->tensor)
         return PE_OK;
     width = other->outputs->row_elements;
-    if (other->is_cache && other->cache == API_ENGINE_GGML)
+    if (other->is_cache && other->cache == PE_CACHE_GGML)
         return factors_infer(side, width, err);
     if (!pe_param_given(common, "positions") &&
         pe_params_infer(&side->view_params, "length", (double)(other->outputs->rows), err))
@@ -245,8 +243,8 @@ json_t *api_side_json(const struct api_side *side)
     for (unsigned axis = 0; axis < side->tensor->tensor.rank; axis++)
         json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
     return json_pack("{ss ss so}", side->is_cache ? "cache" : "tensor",
-                     side->is_cache ? api_engine_name(side->cache) : side->tensor->name, "dtype",
-                     pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
+                     side->is_cache ? pe_rotary_cache_info(side->cache)->name : side->tensor->name,
+                     "dtype", pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
 }
 
 /* Nanoseconds of an element that is read, rotated and read again; cos and sin included. */

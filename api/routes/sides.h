@@ -5,7 +5,7 @@
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
 #include "api/arguments/function.h"
-#include "api/routes/engines.h"
+#include "api/routes/engine_caches.h"
 #include "api/routes/handler.h"
 
 struct api_side {
@@ -15,7 +15,7 @@ struct api_side {
     const struct api_tensor *tensor;    /* NULL: an encoding; of a cache the first of its parts */
     bool is_cache;                      /* as an engine keeps it */
     bool is_rotation;                   /* or of tokens, rotated: of rank 2 and up, and no table */
-    enum api_engine cache;
+    enum pe_rotary_cache cache;
     struct api_tensor parts[2]; /* cos and sin of a cache, or factors */
     struct pe_params params, view_params;
     struct pe_params layout; /* of pairs, where the encoding's object told it */
