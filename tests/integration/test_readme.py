@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""Runs the examples of README.md, docs/examples.md and docs/command.md word for word, one after the
-other in a folder of the page, and compares the output. Only the port is replaced: 8080 may be
-taken."""
+"""Runs the examples of README.md and of pages of docs/ word for word, one after the other in a
+folder of the page, and compares the output. Only the port is replaced: 8080 may be taken. Blocks of
+sh and python have their output in a block of text behind them; a block of console is a terminal of
+80 columns, where lines that begin with $ are typed."""
 
+import fcntl
 import os
 import pathlib
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = re.compile(r"^```(sh|python)\n(.*?)^```\n```text\n(.*?)^```$", re.M | re.S)
-NAMES = ("README.md", "docs/examples.md", "docs/command.md")
+CONSOLE = re.compile(r"^```(console)\n()(.*?)^```$", re.M | re.S)
+NAMES = ("README.md", "docs/examples.md", "docs/command.md", "docs/tutorial.md")
 PAGES = {name: (ROOT / name).read_text() for name in NAMES}
 BUILD = ROOT / os.environ.get("BUILD", "build")
-EXAMPLES = [(page, *example) for page, text in PAGES.items() for example in EXAMPLE.findall(text)]
+EXAMPLES = [
+    (page, *found.groups())
+    for page, text in PAGES.items()
+    for found in sorted(
+        [*EXAMPLE.finditer(text), *CONSOLE.finditer(text)], key=lambda found: found.start()
+    )
+]
+TERMINAL = (40, 80)  # lines and columns
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +46,58 @@ def folders(tmp_path_factory):
 )
 def test_examples_are_numbered_and_all_of_them_run(page, least):
     numbers = [int(number) for number in re.findall(r"^(\d+)\. ", PAGES[page], re.M)]
-    run = [example for example in EXAMPLES if example[0] == page]
+    run = [example for example in EXAMPLES if example[0] == page and example[1] != "console"]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= least
     assert len(run) == len(re.findall(r"^```(?:sh|python)$", PAGES[page], re.M)) >= least
+
+
+def test_the_tutorial_runs():
+    assert len([1 for page, *_ in EXAMPLES if page == "docs/tutorial.md"]) == 5
+
+
+def typed(folder, command, environment):
+    """What a terminal shows of a command."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *TERMINAL, 0, 0))
+    process = subprocess.Popen(
+        ["bash", "-uc", command],
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment | {"NO_COLOR": "1", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:  # the last writer has closed it
+            break
+    process.wait(60)
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def session(folder, lines, environment):
+    """A terminal's text: each typed line and what it shows."""
+    return "".join(
+        f"$ {line}\n{typed(folder, line, environment)}"
+        for line in re.findall(r"^\$ (.*)$", lines, re.M)
+    )
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_example(server, folders, number):
     page, language, code, expected = EXAMPLES[number]
     code = code.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
+    environment = os.environ | {"no_proxy": "127.0.0.1", "PATH": f"{BUILD}:{os.environ['PATH']}"}
+    if language == "console":
+        assert session(folders[page], expected, environment) == expected
+        return
     command = {"sh": ["bash", "-euc", code], "python": [sys.executable, "-c", code]}[language]
     done = subprocess.run(
-        command,
-        cwd=folders[page],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"no_proxy": "127.0.0.1", "PATH": f"{BUILD}:{os.environ['PATH']}"},
+        command, cwd=folders[page], capture_output=True, text=True, timeout=60, env=environment
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n") == expected.rstrip("\n")

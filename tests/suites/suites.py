@@ -435,6 +435,13 @@ def run_wheels():
     return pytest("clients/python/release")
 
 
+def run_packages():
+    """Debian packages, installed in a fresh root."""
+    if shell(["tools/setup", "deb"]).returncode:
+        return Count(0, 1)
+    return pytest("tests/packages", slot=contextlib.nullcontext)
+
+
 def run_container():
     """The image, built and run by a container engine."""
     return pytest("tests/container", slot=contextlib.nullcontext)
@@ -486,6 +493,7 @@ SUITES = [
     Suite("wasm", run_wasm, 15),
     Suite("wheels", run_wheels, 20),
     Suite("writers", run_writers, 5),
+    Suite("packages", run_packages, 20),
     Suite("confusion", run_confusion, 15),
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),

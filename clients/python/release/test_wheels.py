@@ -76,6 +76,20 @@ def test_the_command_answers_alike(machine, installed):
     assert told == output("build/posenc", *asked) != ""
 
 
+def test_the_command_runs_from_the_file(tmp_path):
+    """`uvx --from FILE posenc ...`: without a network, beside a folder that has numpy."""
+    (wheel,) = (BUILD / "whole").glob("*_x86_64.whl")
+    output(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", tmp_path, "numpy")
+    asked = ("get", "/v1/encodings/rope/table?dim=6&positions=0,65537&format=csv")
+    told = output(
+        *(BUILD / "zig/bin/python", "-m", "uv", "tool", "run", "--offline", "--no-index"),
+        *("--find-links", tmp_path, "--python", sys.executable, "--from", wheel),
+        *("posenc", *asked),
+        UV_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    assert told == output("build/posenc", *asked) != ""
+
+
 def test_nothing_else_is_needed(installed):
     """Of others, only what every system has, and no symbol younger than 2.28."""
     files = list((installed / "posenc/_lib").iterdir())
