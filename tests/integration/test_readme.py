@@ -2,7 +2,7 @@
 """Runs the examples of README.md and of pages of docs/ word for word, one after the other in a
 folder of the page, and compares the output. Only the port is replaced: 8080 may be taken. Blocks of
 sh and python have their output in a block of text behind them; a block of console is a terminal of
-80 columns, where lines that begin with $ are typed."""
+80 columns, where lines that begin with $ are typed, and those with > after them."""
 
 import fcntl
 import os
@@ -42,7 +42,7 @@ def folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "page, least", [("README.md", 4), ("docs/examples.md", 14), ("docs/command.md", 5)]
+    "page, least", [("README.md", 2), ("docs/examples.md", 14), ("docs/command.md", 5)]
 )
 def test_examples_are_numbered_and_all_of_them_run(page, least):
     numbers = [int(number) for number in re.findall(r"^(\d+)\. ", PAGES[page], re.M)]
@@ -51,8 +51,9 @@ def test_examples_are_numbered_and_all_of_them_run(page, least):
     assert len(run) == len(re.findall(r"^```(?:sh|python)$", PAGES[page], re.M)) >= least
 
 
-def test_the_tutorial_runs():
-    assert len([1 for page, *_ in EXAMPLES if page == "docs/tutorial.md"]) == 5
+@pytest.mark.parametrize("page, count", [("README.md", 4), ("docs/tutorial.md", 5)])
+def test_blocks_of_a_terminal_run(page, count):
+    assert len([1 for name, *_ in EXAMPLES if name == page]) == count
 
 
 def typed(folder, command, environment):
@@ -79,12 +80,13 @@ def typed(folder, command, environment):
     return shown.decode().replace("\r\n", "\n")
 
 
-def session(folder, lines, environment):
-    """A terminal's text: each typed line and what it shows."""
-    return "".join(
-        f"$ {line}\n{typed(folder, line, environment)}"
-        for line in re.findall(r"^\$ (.*)$", lines, re.M)
-    )
+def session(folder, text, environment):
+    """A terminal's text: each typed command and what it shows."""
+    shown = ""
+    for command in re.findall(r"^\$ .*\n(?:> .*\n)*", text, re.M):
+        lines = [line[2:] for line in command.splitlines()]
+        shown += command + typed(folder, "\n".join(lines), environment)
+    return shown
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

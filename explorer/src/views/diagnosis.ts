@@ -222,7 +222,7 @@ export const diagnosis: View = {
     accepts: () => ({ sample: Object.keys(samples()), file: "text", expected: "text" }),
     lead: () =>
         t(
-            "Drop what your code made. The mistake is named, with how to mend it.",
+            "Drop what your code computed. The mistake is named, with its fix.",
             "拖入你的代码算出的结果，这里会指出错误和修正方法。",
         ),
     mount,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was posted, what was meant, and the difference of the two, as pictures.
+// Pictures of the posted values, the expected ones, and their difference.
 import { read } from "../../../../clients/js/client.js";
 import { get, type Tensor } from "../../api";
 import { h } from "../../dom";
@@ -45,7 +45,7 @@ function drawable(posted: Tensors): [string, Tensor] | undefined {
     );
 }
 
-async function meant(
+async function expected(
     app: App,
     name: string,
     rows: number,
@@ -98,7 +98,7 @@ export async function picture(
         columns = tensor.shape[1],
         rows = Math.min(ROWS, tensor.shape[0]);
     const values = (tensor.data as Float32Array).subarray(0, rows * columns);
-    const right = await meant(app, name, rows, candidate, signal);
+    const right = await expected(app, name, rows, candidate, signal);
     if (right?.shape[1] !== columns) return null;
     const other = right.data as Float32Array,
         change = values.map((one, i) => one - other[i]);
@@ -108,7 +108,7 @@ export async function picture(
         "div.three",
         {},
         panel(t("posted", "提交的"), { ...shape, values }, 1),
-        panel(t("meant", "应有的"), { ...shape, values: other }, 1),
+        panel(t("expected", "应有的"), { ...shape, values: other }, 1),
         panel(t("difference", "差值"), { ...shape, values: change }, most),
     );
 }

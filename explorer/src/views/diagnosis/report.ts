@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of a diagnosis: the verdict, the mistake and how it is mended, what else was tried.
+// The report of a diagnosis: the verdict, the mistake with its fix, the other candidates.
 import { h } from "../../dom";
 import { facts } from "../../kit/facts";
 import { short, whole } from "../../numbers";
@@ -95,10 +95,10 @@ function tried({ candidates }: Report): HTMLElement {
     return h(
         "details.tried",
         {},
-        h("summary", {}, t("what else was tried", "还尝试过什么")),
+        h("summary", {}, t("other candidates", "还尝试过什么")),
         h(
             "div.wide",
-            { tabindex: 0, role: "region", "aria-label": t("what else was tried", "还尝试过什么") },
+            { tabindex: 0, role: "region", "aria-label": t("other candidates", "还尝试过什么") },
             h(
                 "table",
                 {},
