@@ -491,7 +491,7 @@ release:
 	mkdir build-release
 	cp $(BUILD)/$(DIST).tar.gz build-deb/*.deb build-wheels/whole/*.whl build-release
 	cp build-wheels/source/posenc-*.tar.gz build-release/posenc-python-$(VERSION).tar.gz
-	npm pack --silent --pack-destination build-release build-wasm/package
+	npm pack --silent --pack-destination build-release ./build-wasm/package
 	mv build-release/posenc-$(VERSION).tgz build-release/posenc-npm-$(VERSION).tgz
 	ls -l build-release
 
