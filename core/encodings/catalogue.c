@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/wraps.h"
-#include "core/scheme/bias.h"
-#include "core/scheme/learned.h"
-#include "core/views/view.h"
-
-/* ---- the lists ------------------------------------------------------------------------------ */
+#include "core/scheme/scheme.h"
 
 #define ENCODING(name) extern const struct pe_encoding pe_encoding_##name;
 #include "core/encodings/encodings.def"
@@ -17,18 +12,6 @@ static const struct pe_encoding *const encodings[] = {
 #include "core/encodings/encodings.def"
 #undef ENCODING
 };
-
-#define VIEW(name) extern const struct pe_view_type pe_view_##name;
-#include "core/encodings/views.def"
-#undef VIEW
-
-static const struct pe_view_type *const views[] = {
-#define VIEW(name) &pe_view_##name,
-#include "core/encodings/views.def"
-#undef VIEW
-};
-
-/* ---- encodings ------------------------------------------------------------------------------ */
 
 const struct pe_encoding *pe_encoding_at(size_t index)
 {
@@ -47,32 +30,6 @@ const struct pe_encoding_info *pe_encoding_info(const struct pe_encoding *encodi
 {
     return &encoding->info;
 }
-
-/* ---- views ---------------------------------------------------------------------------------- */
-
-PE_WRAPS("counts down past 0")
-const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encoding, size_t index)
-{
-    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
-        const struct pe_view_type *type = views[i]->of(encoding);
-        if (type && index-- == 0)
-            return type;
-    }
-    return NULL;
-}
-
-const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *name)
-{
-    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
-        const bool is_named = strcmp(views[i]->info.name, name) == 0;
-        const struct pe_view_type *type = is_named ? views[i]->of(encoding) : NULL;
-        if (type)
-            return type;
-    }
-    return NULL;
-}
-
-/* ---- by name -------------------------------------------------------------------------------- */
 
 enum pe_status pe_params_parse(struct pe_params *params, const char *name, const char *text,
                                struct pe_error *err)

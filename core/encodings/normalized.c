@@ -66,7 +66,7 @@ static const struct pe_param view_params[] = {
      .max = 0x1p53 - 1,
      .unit = "positions",
      .doc = "Some of the positions 0 .. length - 1 instead of all: 0,5,7..9."},
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
 };
 
 static enum pe_status position_check(double position, double last, struct pe_error *err)

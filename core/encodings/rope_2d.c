@@ -6,7 +6,7 @@
 #include "core/base/least.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/scheme/rotary.h"
-#include "core/views/rotary_table.h"
+#include "core/views/table.h"
 
 enum { X, Y };
 
@@ -130,7 +130,7 @@ static const struct pe_param view_params[] = {
      .doc = "With width: how many y there are."},
     PE_PARAM_COORDINATES("all x;all y"),
     PE_PARAMS_PART,
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
 };
 
 /* Nanoseconds of a point beside its elements, about, and of one that is copied. */

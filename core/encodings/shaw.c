@@ -111,7 +111,7 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
     return pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err);
 }
 
-static const struct pe_param view_params[] = {PE_PARAMS_PICTURE};
+static const struct pe_param view_params[] = {PE_PARAMS_POOL};
 
 static const struct pe_view_type table = {
     .info.name = "table",

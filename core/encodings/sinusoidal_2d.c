@@ -204,7 +204,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     return pe_view_table_add(view, count, pe_sinusoids_dim(scheme), err);
 }
 
-static const struct pe_param view_params[] = {PE_PARAMS_PICTURE};
+static const struct pe_param view_params[] = {PE_PARAMS_POOL};
 
 static const struct pe_view_type table = {
     .info.name = "table",

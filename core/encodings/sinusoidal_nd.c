@@ -95,7 +95,7 @@ static const struct pe_param view_params[] = {
      .max = 0x1p53 - 1,
      .unit = "positions",
      .doc = "Points instead of a shape: ndim numbers each, as rows or one point after the other."},
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
 };
 
 static struct pe_grid sized_grid(const struct pe_view *view)

@@ -54,7 +54,7 @@ static const struct pe_param view_params[] = {
      .required = true,
      .unit = "positions",
      .doc = "How many positions attend to each other; distances are below it."},
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
 };
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

@@ -2,93 +2,81 @@
 #ifndef CORE_VIEWS_ANALYSIS_H
 #define CORE_VIEWS_ANALYSIS_H
 
-#include "core/views/rows.h"
 #include "core/views/view.h"
 
-/* Analyses: views with a group, of rows, frequencies and biases. Pieces of them. */
+/* Pieces of analyses: views with the group "analysis", of rows, frequencies or biases. */
 
-/* Members that the types of all analyses share; each file has parts of these names. */
+/* Members that the types of all analyses share; each file defines these names. */
 #define PE_ANALYSIS_MEMBERS                                                                        \
     .info.group = "analysis", .info.params = params,                                               \
     .info.params_count = sizeof(params) / sizeof(params[0]), .of = of,                             \
     .state_size = sizeof(struct state), .open = open, .fill = fill
 
-/* ---- who has them --------------------------------------------------------------------------- */
+/* ---- which encodings ------------------------------------------------------------------------- */
 
-/* Are there rows to compare: at positions that are chosen freely, and not out of a table? */
+/* True where rows can be compared: at positions that the caller chooses, and not out of a table. */
 bool pe_analysis_has_rows(const struct pe_encoding *encoding);
 
-/* Are rows sines of one coordinate alone, or cos and sin of it? */
+/* True where rows are sines of one coordinate alone, or its cosine and sine. */
 bool pe_analysis_has_sines(const struct pe_encoding *encoding);
 
-/* Has each frequency a cosine and a sine? For encodings that have sines. */
+/* True where each frequency has a cosine and a sine. For encodings that have sines. */
 bool pe_analysis_has_pairs(const struct pe_encoding *encoding);
 
-/* Are all columns whole pairs, so that products of rows depend on distances alone? */
+/* True where all columns are complete pairs, so that products of rows depend on distances alone. */
 bool pe_analysis_turns(const struct pe_scheme *scheme);
 
-/* ---- positions ------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
-/* Positions of the table that the encoding's rows can stand at. */
+/* Resolves PE_PARAMS_POSITIONS; refuses positions without a row. */
 enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_params *params,
                                      struct pe_error *err);
 
-/* Can rows stand there? If not, the error names `where`. */
-enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
-                                 const struct pe_positions *positions, const char *where,
-                                 struct pe_error *err);
+/* Checks that there are rows at the positions; the error names `where`. */
+enum pe_status pe_analysis_positions_check(const struct pe_scheme *scheme,
+                                           const struct pe_positions *positions, const char *where,
+                                           struct pe_error *err);
 
-#define PE_PARAMS_OFFSETS                                                                          \
-    {.name = "max_offset",                                                                         \
-     .type = PE_INTEGER,                                                                           \
-     .min = -0x1p53 + 1,                                                                           \
-     .max = 0x1p53 - 1,                                                                            \
-     .required = true,                                                                             \
-     .unit = "positions",                                                                          \
-     .doc = "The last offset, key minus query."},                                                  \
-        {.name = "min_offset",                                                                     \
-         .type = PE_INTEGER,                                                                       \
-         .min = -0x1p53 + 1,                                                                       \
-         .max = 0x1p53 - 1,                                                                        \
-         .fallback = "0",                                                                          \
-         .unit = "positions",                                                                      \
-         .doc = "The first offset; negative ones lie before the anchor."},                         \
-        {.name = "samples",                                                                        \
-         .type = PE_INTEGER,                                                                       \
-         .min = 2,                                                                                 \
-         .max = PE_SAMPLES_MAX,                                                                    \
-         .doc = "So many of the offsets at most, both ends among them, instead of all."},          \
-    {                                                                                              \
-        .name = "sample_spacing", .type = PE_CHOICE, .choices = "linear,log",                      \
-        .doc = "How samples are spread: evenly (the default), or dense around offset 0."           \
-    }
+/* ---- rows in doubles ------------------------------------------------------------------------- */
 
-enum { PE_SAMPLES_MAX = 1 << 16 };
+/* Rows of a scheme in doubles, computed and cached a tile at a time, by the thread that needs a
+ * tile first. A rotary row is what pairs (1, 0) of a query or key become: all cosines, then all
+ * sines. */
+struct pe_row_cache;
 
-/* Whole distances that rise: one after the other, or some of them. */
-struct pe_offsets {
-    int64_t first, last;
-    size_t count;
-    int64_t *samples; /* the offsets; NULL: all from first to last */
-};
+size_t pe_row_width(const struct pe_scheme *scheme);
 
-/* To be closed, also where it failed. */
-enum pe_status pe_offsets_read(struct pe_offsets *offsets, const struct pe_params *params,
+/* The positions must outlive the cache. `dtype`: numbers are rounded to it before they become
+ * doubles. Allocates next to nothing before the first row is computed. PE_TOO_LARGE where the rows
+ * cannot be addressed, PE_OUT_OF_MEMORY. */
+enum pe_status pe_row_cache_new(struct pe_row_cache **cache, const struct pe_scheme *scheme,
+                                const struct pe_positions *positions, enum pe_dtype dtype,
+                                struct pe_error *err);
+void pe_row_cache_free(struct pe_row_cache *cache); /* NULL: nothing */
+
+/* A row, of a prepared scheme; NULL on errors: PE_CANCELLED, PE_OUT_OF_MEMORY. Any thread. */
+const double *pe_row_cache_get(struct pe_row_cache *cache, size_t index, struct pe_work *work,
                                struct pe_error *err);
-void pe_offsets_close(struct pe_offsets *offsets);
-static inline int64_t pe_offset_at(const struct pe_offsets *offsets, size_t index)
-{
-    return offsets->samples ? offsets->samples[index] : offsets->first + (int64_t)index;
-}
-/* The first of them that is not below 0; as many as there are where all are. */
-size_t pe_offsets_zero(const struct pe_offsets *offsets);
-void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out);
 
-/* ---- cost ----------------------------------------------------------------------------------- */
+/* Bytes that all rows take; NULL: 0. */
+size_t pe_row_cache_size(const struct pe_row_cache *cache);
 
-/* Nanoseconds, about: of a sum of the cosines of all pairs that is rounded to a dtype, of one
- * product or distance of two rows. */
-double pe_cosines_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
+/* The sum of a[i] * b[i] and of (a[i] - b[i])^2, in doubles and always in the same order: eight
+ * partial sums. Off by less than (count / 8 + 8) 2^-53 of the sum of the terms' sizes. */
+double pe_row_product(const double *a, const double *b, size_t count);
+double pe_row_distance_squared(const double *a, const double *b, size_t count);
+
+/* The product; normalize: the cosine of the angle between the rows, 0 where one of them is 0. */
+double pe_row_similarity(const double *a, const double *b, size_t count, bool normalize);
+
+/* ---- estimated nanoseconds ------------------------------------------------------------------- */
+
+/* Of a cached row at such positions, rounded to the dtype first. */
+double pe_row_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype);
+/* Of one product or distance of two rows. */
 double pe_product_cost(const struct pe_scheme *scheme);
+/* Of a sum of the cosines of all pairs, rounded to a dtype. */
+double pe_cosines_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
 
 #endif

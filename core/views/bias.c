@@ -9,7 +9,8 @@
 #include "core/scheme/bias.h"
 #include "core/views/view.h"
 
-/* Numbers to add to logits, or the rows of a learned table that a query and a key share. */
+/* The view `bias`: numbers to add to logits, or the bucket of each query and key. A bias has a
+ * plane [queries, keys] for each head, buckets have one. */
 
 static const struct pe_param bias_params[] = {
     PE_PARAMS_BIAS,
@@ -17,31 +18,31 @@ static const struct pe_param bias_params[] = {
      .type = PE_BOOLEAN,
      .fallback = "false",
      .doc = "Put -Infinity where a key stands behind its query."},
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
 };
 
-static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS, PE_PARAMS_PICTURE};
+static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS, PE_PARAMS_POOL};
 
 enum {
-    VECTORS_SIZE_MAX = 4 << 20, /* kept with the view */
-    CHECK_KEYS = 1 << 14,       /* between two looks at the work, where rows are copied */
+    VECTORS_SIZE_MAX = 4 << 20, /* bytes cached in the view */
+    CHECK_KEYS = 1 << 14,       /* copied keys between two checks of the work */
 };
 
-/* Nanoseconds, about: of a byte that is copied, of a slope. */
+/* Estimated nanoseconds of a copied byte and of a slope. */
 #define SLICE_COST 0.03
 #define SLOPE_COST 1000
 
-/* Every number that a plane has, in the order of key - query: a row of it is a slice. */
+/* All numbers of a plane in the order of key - query; each row is a slice of it. */
 struct vector {
     struct pe_once once;
-    void *values; /* NULL until they are made */
+    void *values; /* NULL until they are computed */
 };
 
 struct state {
     struct pe_queries queries;
     bool causal;
     struct pe_bias_common *common;
-    size_t vectors_count; /* planes; 0: rows are made one by one */
+    size_t vectors_count; /* planes; 0: each row is computed on its own */
     struct vector *vectors;
 };
 
@@ -57,7 +58,6 @@ static const struct pe_queries *queries_of(const struct pe_view *view)
 
 /* ---- vectors -------------------------------------------------------------------------------- */
 
-/* A bias has a plane for each head, buckets have one. */
 static bool is_buckets(const struct pe_view *view)
 {
     return view->outputs[0].dtype == PE_I64;
@@ -92,8 +92,7 @@ static enum pe_status vectors_open(struct pe_view *view, struct pe_error *err)
     return PE_OK;
 }
 
-/* Distances key - query run from that of key 0 and the last query to that of the last key and query
- * 0. */
+/* Distances key - query run from key 0 and the last query to the last key and query 0. */
 static enum pe_status common_open(struct pe_view *view, struct pe_error *err)
 {
     struct state *state = view->state;
@@ -118,7 +117,7 @@ static void close_all(struct pe_view *view)
     pe_bias_common_free(state->common);
 }
 
-/* `count` keys from the first one on, of one query. */
+/* Keys 0 .. count - 1 of one query. */
 static enum pe_status keys_write(const struct pe_view *view, size_t plane, double query,
                                  size_t count, void *out, struct pe_work *work,
                                  struct pe_error *err)
@@ -143,13 +142,11 @@ static enum pe_status keys_write(const struct pe_view *view, size_t plane, doubl
     return PE_OK;
 }
 
-/* Of one plane. */
 static double vector_cost(const struct pe_view *view)
 {
     return (double)vector_count(view) * pe_bias_cost(view->scheme, view->dtype);
 }
 
-/* A row is a slice of its plane's vector, or made number by number. */
 static void costs_set(struct pe_view *view)
 {
     const struct state *state = state_of(view);
@@ -167,30 +164,31 @@ static void costs_set(struct pe_view *view)
     output->element_work = SLICE_COST * (double)element_size(view);
 }
 
-struct making {
+struct vector_of {
     const struct pe_view *view;
     size_t plane;
 };
 
 static enum pe_status vector_make(void *thing, struct pe_work *work, struct pe_error *err)
 {
-    const struct making *making = thing;
-    const struct pe_view *view = making->view;
+    const struct vector_of *of = thing;
+    const struct pe_view *view = of->view;
     const struct pe_queries *q = queries_of(view);
-    struct vector *vector = &state_of(view)->vectors[making->plane];
+    struct vector *vector = &state_of(view)->vectors[of->plane];
 
     if (pe_spend(work, vector_cost(view), err))
         return err->status;
     if (!vector->values)
         vector->values = malloc(vector_count(view) * element_size(view));
-    return vector->values ? keys_write(view, making->plane, q->start + (double)(q->queries - 1),
+    return vector->values ? keys_write(view, of->plane, q->start + (double)(q->queries - 1),
                                        vector_count(view), vector->values, work, err)
                           : pe_no_memory(err, "a bias");
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* The last query's row is the vector's beginning; an earlier one's begins that much further on. */
+/* The row of the last query is at the start of the vector, each earlier one an element further on.
+ */
 static enum pe_status row_write(const struct pe_view *view, size_t row, char *out,
                                 struct pe_work *work, struct pe_error *err)
 {
@@ -201,13 +199,13 @@ static enum pe_status row_write(const struct pe_view *view, size_t row, char *ou
     if (!vector)
         return keys_write(view, plane, q->start + (double)query, q->keys, out, work, err);
     vector += plane;
-    if (pe_once(&vector->once, vector_make, &(struct making){view, plane}, work, err))
+    if (pe_once(&vector->once, vector_make, &(struct vector_of){view, plane}, work, err))
         return err->status;
     memcpy(out, (const char *)vector->values + (q->queries - 1 - query) * size, q->keys * size);
     return PE_OK;
 }
 
-/* Keys behind the query, from the first one that is. */
+/* Sets the keys after the query to -Infinity. */
 static void future_mask(const struct pe_view *view, double query, char *row)
 {
     const size_t keys = queries_of(view)->keys, size = pe_dtype_info(view->dtype)->size;
@@ -218,7 +216,7 @@ static void future_mask(const struct pe_view *view, double query, char *row)
     if (begin == keys)
         return;
     pe_from_f64(row + begin * size, view->dtype, &masked, 1);
-    for (size_t key = begin + 1, count; key < keys; key += count) { /* doubles what is there */
+    for (size_t key = begin + 1, count; key < keys; key += count) { /* doubles the masked part */
         count = pe_least(key - begin, keys - key);
         memcpy(row + key * size, row + begin * size, count * size);
     }
@@ -275,7 +273,7 @@ static size_t memory_of(const struct pe_view *view)
     return state->vectors_count * vector + pe_bias_common_size(state->common);
 }
 
-/* ---- the three of them ---------------------------------------------------------------------- */
+/* ---- the three types ------------------------------------------------------------------------- */
 
 static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
                                 struct pe_error *err)
@@ -327,59 +325,43 @@ static enum pe_status learned_open(struct pe_view *view, const struct pe_params 
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
+#define MEMBERS                                                                                    \
+    .info.name = "bias", .info.example = "query_length=3", .of = of,                               \
+    .state_size = sizeof(struct state), .fill = fill, .close = close_all, .queries = queries_of,   \
+    .memory = memory_of
+
 extern const struct pe_view_type pe_view_bias;
 const struct pe_view_type pe_view_bias = {
-    .info.name = "bias",
+    MEMBERS,
     .info.title = "What is added to the logits",
     .info.doc =
         "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
-    .info.example = "query_length=3",
     .info.params = bias_params,
     .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
     .open = bias_open,
-    .fill = fill,
-    .close = close_all,
-    .queries = queries_of,
-    .memory = memory_of,
 };
 
 static const struct pe_view_type buckets = {
-    .info.name = "bias",
+    MEMBERS,
     .info.title = "Rows of the learned tables",
     .info.doc =
         "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
         "a key share.",
-    .info.example = "query_length=3",
     .info.params = bucket_params,
     .info.params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
     .open = buckets_open,
-    .fill = fill,
-    .close = close_all,
-    .queries = queries_of,
-    .memory = memory_of,
 };
 
 static const struct pe_view_type learned = {
-    .info.name = "bias",
+    MEMBERS,
     .info.title = "Buckets, or with weights what is added to the logits",
     .info.doc =
         "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are given, "
         "`bias` [heads, query_length, key_length] instead.",
-    .info.example = "query_length=3",
     .info.tensor = "weights",
     .info.params = bias_params,
     .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
     .open = learned_open,
-    .fill = fill,
-    .close = close_all,
-    .queries = queries_of,
-    .memory = memory_of,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -7,17 +7,16 @@
 #include "core/scheme/scheme.h"
 #include "core/tables/table_rows.h"
 #include "core/views/analysis.h"
-#include "core/views/short.h"
 #include "posenc/comparison.h"
 
-/* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
- * made in a short type, as frameworks do. There the position, the frequency, their product, the
- * cosine of that, and its product with the attention factor are each rounded to the type,
- * correctly; then to the dtype of the table. Errors are |table - real number|, rounded once. */
+/* The analysis `error`: how far a table is from the real numbers. The table is correctly rounded,
+ * or computed through angles of a short type, as in frameworks: the position, the frequency, their
+ * product, its cosine, and the product with the attention factor are each correctly rounded to the
+ * type, and then to the dtype of the table. Errors are |table - real number|, rounded once. */
 
 enum { ERROR, ULPS };
 
-enum { CHECK_PAIRS = 4 }; /* between two looks at the work, where wide numbers decide all of them */
+enum { CHECK_PAIRS = 4 }; /* between two checks of the work, if all take wide numbers */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
@@ -32,9 +31,9 @@ static const struct pe_param params[] = {
 };
 
 struct state {
-    bool through_angle;         /* the angle is rounded ... */
-    enum pe_dtype angle;        /* ... to this */
-    struct pe_frequencies *one; /* of w = 1, so that a position is an angle */
+    bool through_angle; /* the angle is rounded to the type `angle` */
+    enum pe_dtype angle;
+    struct pe_frequencies *one; /* of frequency 1 */
 };
 
 static const struct state *state_of(const struct pe_view *view)
@@ -48,7 +47,7 @@ static const struct pe_frequencies *frequencies_of(const struct pe_view *view)
 }
 
 struct span {
-    double near, far; /* the least |t| but 0, the largest */
+    double near, far; /* the least |t| that is not 0, and the largest */
 };
 
 static struct span span_of(const struct pe_positions *p)
@@ -66,7 +65,7 @@ static struct span span_of(const struct pe_positions *p)
     return span;
 }
 
-/* Nanoseconds, about. Small angles take more digits: nothing is left of 1 - cos. */
+/* Small angles take more digits, since 1 - cos cancels. */
 static void costs_set(struct pe_view *view)
 {
     const struct span span = span_of(&view->positions);
@@ -75,7 +74,7 @@ static void costs_set(struct pe_view *view)
     const double through = !state->through_angle ? 0 : state->angle == PE_F64 ? 1000 : 140;
     const bool is_f64 = view->dtype == PE_F64;
     const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_F64_REACH &&
-                      !pe_waves_of(view->scheme)->meets_axes; /* nothing is left of 1 - 1 */
+                      !pe_waves_of(view->scheme)->meets_axes; /* whose errors cancel */
     const double slow = near && span.near >= 0x1p-25 ? 0.5 + 0.5 * pe_isa()->kernels->slowness : 1;
     double ulps = near ? (through > 0 ? 60 : 20) : is_f64 ? 900 : 350;
     double error = near ? (is_f64 ? 200 : 70) : 2200;
@@ -117,20 +116,102 @@ static void close_all(struct pe_view *view)
     pe_frequencies_free(state_of(view)->one);
 }
 
-/* ---- the table that is judged --------------------------------------------------------------- */
+/* ---- cosines and sines through a short type ---------------------------------------------------
+ */
 
-/* Everything about one element but its column. */
+/* Angles are numbers of a short type, as in frameworks. */
+struct short_waves {
+    const struct pe_frequencies *frequencies;
+    const struct pe_frequencies *one; /* of frequency 1, for which a position is an angle */
+    enum pe_dtype type;               /* of angles */
+    enum pe_dtype dtype;              /* of the table */
+};
+
+static double rounded(double value, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+
+    pe_from_f64(out, dtype, &value, 1);
+    pe_to_f64(&value, out, dtype, 1);
+    return value;
+}
+
+static struct pe_wide wave(unsigned bits, const void *context, size_t is_sin)
+{
+    const struct pe_wide angle = pe_wide_of(bits, *(const double *)context);
+
+    return is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
+}
+
+/* RN of the cosine and sine of an angle; NaN where it overflowed. */
+static void waves_round(const struct pe_frequencies *one, double angle, enum pe_dtype dtype,
+                        double waves[2])
+{
+    unsigned char out[2][sizeof(double)];
+    const struct pe_position position = {{angle, 0, 0}};
+
+    waves[0] = waves[1] = NAN;
+    if (!isfinite(angle))
+        return;
+    if (fabs(angle) < 0x1p53)
+        pe_frequencies_pair(one, 0, &position, PE_AMPLITUDE_ONE, dtype, out[0], out[1]);
+    else
+        for (size_t is_sin = 0; is_sin < 2; is_sin++)
+            pe_real_round(wave, &angle, is_sin, dtype, out[is_sin]);
+    for (size_t i = 0; i < 2; i++)
+        pe_to_f64(&waves[i], out[i], dtype, 1);
+}
+
+/* The frequency of a pair, rounded to the type. */
+static double short_frequency(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+    double w;
+
+    pe_frequencies_write(f, pair, dtype, out, NULL);
+    pe_to_f64(&w, out, dtype, 1);
+    return w;
+}
+
+static double position_round(const struct pe_position *position, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+    double t;
+
+    pe_exact_round((struct pe_exact){position->part[0], position->part[1]}, 0, dtype, out);
+    pe_to_f64(&t, out, dtype, 1);
+    return t;
+}
+
+/* cos and sin of the pair with frequency w, at a position; NaN where the angle overflowed. */
+static void waves_write(const struct short_waves *from, double w,
+                        const struct pe_position *position, double values[2])
+{
+    const enum pe_dtype type = from->type;
+    const double factor =
+        rounded(pe_frequencies_amplitude(from->frequencies, PE_AMPLITUDE_FACTOR), type);
+    /* The product of two short numbers is exact in doubles, so that it is rounded once. */
+    const double angle = rounded(position_round(position, type) * w, type);
+
+    waves_round(from->one, angle, type, values);
+    for (size_t i = 0; i < 2; i++)
+        values[i] = rounded(rounded(values[i] * factor, type), from->dtype);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* One element of the table. */
 struct element {
     const struct pe_frequencies *f;
     size_t pair;
     struct pe_position position;
     bool is_sin;
     double value;         /* of the table */
-    struct pe_exact real; /* near it, if `within` is not NaN: */
-    double within;        /* so near */
+    struct pe_exact real; /* an approximation of the real number, */
+    double within;        /* and its error; NaN: there is none */
 };
 
-/* RN of a double in f32 whose error is told; false: undecided. */
+/* RN in f32 of a double with the given error; false: undecided. */
 static bool quick_round(double value, double error, float *out)
 {
     const float low = (float)(value - error), high = (float)(value + error);
@@ -156,11 +237,10 @@ static double exact_of(const struct pe_view *view, const struct element *e)
     return value;
 }
 
-/* ---- its error ------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* RN of |value - A cos(t w)|. The angle is off by 2^(17 - bits) of it, and A and what is behind it
- * by 2^(17 - bits) of A. The interval ends at 0, so that a number which f32 does not tell from 0
- * needs no more digits than others. */
+/* RN of |value - A cos(t w)|. The angle has a relative error of 2^(17 - bits), and so has A. The
+ * interval ends at 0, so that a number that f32 cannot distinguish from 0 needs no more digits. */
 static bool error_round(const struct element *e, unsigned bits, float *out)
 {
     const struct pe_wide w = pe_frequencies_real(bits, e->f, e->pair);
@@ -179,7 +259,7 @@ static bool error_round(const struct element *e, unsigned bits, float *out)
     return pe_precision_round(bits, apart, error, PE_F32, out);
 }
 
-/* At position 0 a sine is 0 and a cosine 1: nothing is left, however many digits are looked at. */
+/* At position 0, where the error is exactly 0 and no number of digits would decide. */
 static bool is_zero(const struct element *e, struct pe_exact amplitude)
 {
     const double *t = e->position.part;
@@ -188,7 +268,7 @@ static bool is_zero(const struct element *e, struct pe_exact amplitude)
            (e->is_sin ? e->value == 0 : e->value == 1 && amplitude.hi == 1 && amplitude.lo == 0);
 }
 
-/* By double-doubles, where those decide. */
+/* The error by double-doubles; false: undecided. */
 static bool error_try(const struct element *e, struct pe_exact real, double within, float *error)
 {
     struct pe_exact apart = pe_exact_add(real, (struct pe_exact){-e->value, 0});
@@ -200,7 +280,6 @@ static bool error_try(const struct element *e, struct pe_exact real, double with
            pe_exact_round(apart, bound, PE_F32, error);
 }
 
-/* The error in f32. */
 static float error_of(const struct element *e, struct pe_exact amplitude)
 {
     struct pe_angle angle;
@@ -236,15 +315,15 @@ static float ulps_of(const struct pe_view *view, double value, double exact)
     return (float)pe_ulps_apart(view->dtype, a, b);
 }
 
-/* Some pairs side by side. */
+/* Adjacent pairs that are filled together. */
 struct piece {
     const struct pe_view *view;
     size_t output, pair, count;
     struct pe_exact amplitude;
-    struct pe_short through;
-    double w[PE_F64_COLUMNS]; /* in the type of its angles */
+    struct short_waves through;
+    double w[PE_F64_COLUMNS]; /* frequencies, in the type of the angles */
     struct pe_anchors_f64 near;
-    bool is_near; /* all of that is there */
+    bool is_near; /* `near` is set */
 };
 
 static void element_place(struct element *e, const struct piece *piece, size_t i)
@@ -260,7 +339,7 @@ static void element_place(struct element *e, const struct piece *piece, size_t i
                         : (struct pe_exact){near->cos[0][i], near->cos[1][i]};
 }
 
-/* Of one pair at one row: the worse of its cosine and its sine. */
+/* The worse of a pair's cosine and sine at one row. */
 static float worse_of(const struct piece *piece, struct element *e, size_t i)
 {
     const struct pe_view *view = piece->view;
@@ -270,8 +349,8 @@ static float worse_of(const struct piece *piece, struct element *e, size_t i)
 
     e->pair = piece->pair + i;
     if (through)
-        pe_short_waves(&piece->through, piece->w[i], &e->position, values);
-    /* Encodings of sines alone have no cosine to be wrong. */
+        waves_write(&piece->through, piece->w[i], &e->position, values);
+    /* Encodings of sines alone have no cosine. */
     for (int k = pe_analysis_has_pairs(view->scheme->encoding) ? 0 : 1; k < 2; k++) {
         e->is_sin = k;
         element_place(e, piece, i);
@@ -292,7 +371,7 @@ static enum pe_status piece_fill(struct piece *piece, size_t row_begin, size_t r
     struct element e = {.f = frequencies_of(view)};
 
     for (size_t i = 0; i < piece->count; i++)
-        piece->w[i] = pe_short_frequency(e.f, piece->pair + i, state_of(view)->angle);
+        piece->w[i] = short_frequency(e.f, piece->pair + i, state_of(view)->angle);
     for (size_t row = row_begin; row < row_end; row++) {
         e.position = pe_position_of(&view->positions, row);
         piece->is_near =

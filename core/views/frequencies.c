@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/scheme/rotary.h"
 #include "core/scheme/rows.h"
-#include "core/views/rotary_table.h"
+#include "core/views/table.h"
 
 enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
 
-/* Nanoseconds of a number that double-doubles decide, and of a factor, which wide numbers make of
- * two others or of two float32, about. */
+/* Estimated nanoseconds of a number that double-doubles decide, and of a factor: a quotient of wide
+ * numbers, made of two others or of two float32. */
 enum { NEAR_COST = 120, FACTOR_COST = 5500, FACTOR_FLOAT32_COST = 600 };
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_PAIRS = 64 }; /* between two checks of the work: 1 to 2 ms */
 
 static const struct pe_rotary_axes_kind *axes_of(const struct pe_view *view)
 {
@@ -44,7 +44,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *params,
     return axes_of(view) ? pe_view_add(view, "axes", PE_I64, 1, pairs, err) : PE_OK;
 }
 
-/* Which coordinate each pair turns with. */
+/* The coordinate that rotates each pair. */
 static void axes_fill(const struct pe_view *view, int64_t *out)
 {
     for (size_t pair = 0; pair < pe_waves_of(view->scheme)->pairs; pair++)
@@ -101,7 +101,7 @@ const struct pe_view_type pe_view_frequencies = {
     .fill = fill,
 };
 
-/* Where a scale of its own takes the place of the attention factor, there is none to tell. */
+/* With a scale instead of the attention factor there are no scalars. */
 static const struct pe_view_type *of(const struct pe_encoding *encoding)
 {
     const struct pe_sines *sines = encoding->rows ? encoding->rows->sines : NULL;

@@ -2,32 +2,53 @@
 #ifndef CORE_VIEWS_POOLING_H
 #define CORE_VIEWS_POOLING_H
 
+/* Views made small enough to be looked at: matrices are pooled, values become bytes (u8). The type
+ * of the view fills its outputs as if there were no pooling. */
+
 #include "posenc/views.h"
 
-/* Pooling: one value of many neighbours in a matrix. Rows of a view are filled for it and
- * forgotten, so that a table of any size takes the memory of a few rows. */
+/* The pooled outputs of a view. */
+struct pe_pooled;
 
-enum pe_pooling { PE_POOL_NONE, PE_POOL_MEAN, PE_POOL_MIN, PE_POOL_MAX, PE_POOL_MINMAX };
+/* Parameters of views whose first output is a matrix, or several. */
+#define PE_PARAMS_POOL                                                                             \
+    {.name = "pool",                                                                               \
+     .type = PE_CHOICE,                                                                            \
+     .choices = "mean,min,max,minmax",                                                             \
+     .doc = "One value of many neighbours: row i is made of the rows [i n / rows, "                \
+            "(i + 1) n / rows) of n, columns likewise."},                                          \
+        {.name = "rows",                                                                           \
+         .type = PE_INTEGER,                                                                       \
+         .min = 1,                                                                                 \
+         .max = 0x1p53 - 1,                                                                        \
+         .doc = "With pool: how many rows at most; all if absent."},                               \
+    {                                                                                              \
+        .name = "columns", .type = PE_INTEGER, .min = 1, .max = 0x1p53 - 1,                        \
+        .doc = "With pool: how many columns at most; all if absent."                               \
+    }
 
-/* One output of a view that is pooled. */
-struct pe_pool_plan {
-    enum pe_pooling pooling;         /* not MINMAX: that is a MIN and a MAX */
-    size_t depth;                    /* numbers of an element: 2 where it is complex */
-    size_t from_rows, from_columns;  /* of a matrix of the view */
-    size_t rows, columns;            /* of what becomes of it */
-    enum pe_dtype from_dtype, dtype; /* of the view, of the result */
-};
+/* True where these parameters are given, or the dtype is u8. */
+bool pe_pooled_is_requested(const struct pe_params *params, enum pe_dtype dtype);
 
-/* Numbers of a row of the result. */
-size_t pe_pool_width(const struct pe_pool_plan *plan);
+/* Of an opened view. bytes: values become u8. PE_CONFLICT for rows or columns without pool,
+ * PE_UNSUPPORTED for pool where the first output is a list, PE_TOO_LARGE for more than
+ * PE_PICTURE_BYTES_MAX values as bytes, PE_OUT_OF_MEMORY. */
+enum pe_status pe_pooled_new(struct pe_pooled **pooled, const struct pe_view *view,
+                             const struct pe_params *params, bool bytes, struct pe_error *err);
+void pe_pooled_free(struct pe_pooled *pooled); /* NULL: nothing */
 
-/* Nanoseconds, about, of a number of the result, when one of the view takes so many. */
-double pe_pool_cost(const struct pe_pool_plan *plan, double element_work);
+const struct pe_output *pe_pooled_output(const struct pe_pooled *pooled, size_t index);
 
-/* Writes rows of the result, of all matrices one behind the other, from rows that the view's type
- * fills. Any thread. */
-enum pe_status pe_pool_fill(const struct pe_pool_plan *plan, const struct pe_view *view,
-                            size_t output, size_t row_begin, size_t row_end, char *out,
-                            struct pe_work *work, struct pe_error *err);
+/* See pe_view_fill, which has checked rows and output. */
+enum pe_status pe_pooled_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                              size_t row_end, void *out, struct pe_work *work,
+                              struct pe_error *err);
+
+/* "scale" and "offset" of bytes, for index 0 and 1; computes the values first if need be. False:
+ * there are none, or computing them failed. */
+bool pe_pooled_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
+
+/* Bytes that the values take once they are computed. */
+size_t pe_pooled_memory(const struct pe_pooled *pooled);
 
 #endif

@@ -5,16 +5,15 @@
 #include "core/scheme/scheme.h"
 #include "core/views/analysis.h"
 
-/* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
- * Blocks and the left side are correctly rounded; the right side is the product of the blocks and
- * PE(t) as the dtype holds them, rounded once, and the residual the difference of both sides,
- * likewise. A vector of an absolute encoding is (sin, cos), a rotary one (cos, sin). */
+/* The analysis `shift`: PE(t + delta) = T PE(t), where T is made of one 2 x 2 block for each pair,
+ * which depends on delta alone. Blocks and the left side are correctly rounded; the right side is
+ * the product of the blocks and PE(t), both rounded to the dtype, rounded once, and the residual is
+ * the difference of both sides, rounded once. Vectors are (sin, cos), of rotary encodings (cos,
+ * sin). */
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
 
-enum {
-    CHECK_ROWS = 16
-}; /* between two looks at the work: a millisecond where wide numbers decide */
+enum { CHECK_ROWS = 16 }; /* between two checks of the work: about 1 ms of wide numbers */
 
 static const struct pe_param params[] = {
     {.name = "position",
@@ -37,7 +36,7 @@ struct state {
     double position, delta;
 };
 
-/* Blocks and the left side are one pair of waves each, the others take three. */
+/* Blocks and the left side take one cosine and sine each, the other outputs three. */
 static double cost_of(const struct pe_view *view, size_t output)
 {
     const struct state *state = view->state;
@@ -76,7 +75,7 @@ struct pair {
     double cos, sin;
 };
 
-/* Of one pair, as the dtype holds them. */
+/* cos and sin of one pair, rounded to the dtype. */
 static struct pair pair_at(const struct pe_view *view, size_t pair,
                            const struct pe_position *position, enum pe_amplitude amplitude)
 {
@@ -90,55 +89,54 @@ static struct pair pair_at(const struct pe_view *view, size_t pair,
     return values;
 }
 
-struct sides {
+struct equation {
     double block[2][2], left[2], vector[2];
 };
 
-static struct sides sides_of(const struct pe_view *view, size_t pair)
+static struct equation equation_of(const struct pe_view *view, size_t pair)
 {
     const struct state *state = view->state;
     const struct pe_position from = {{state->position, 0, 0}}, by = {{state->delta, 0, 0}};
     const struct pe_position to = pe_position_at(state->position, state->delta, 1);
-    const struct pair turn = pair_at(view, pair, &by, PE_AMPLITUDE_ONE);
+    const struct pair rotation = pair_at(view, pair, &by, PE_AMPLITUDE_ONE);
     const struct pair before = pair_at(view, pair, &from, PE_AMPLITUDE_FACTOR);
     const struct pair behind = pair_at(view, pair, &to, PE_AMPLITUDE_FACTOR);
 
     if (view->scheme->encoding->rotary)
-        return (struct sides){{{turn.cos, -turn.sin}, {turn.sin, turn.cos}},
-                              {behind.cos, behind.sin},
-                              {before.cos, before.sin}};
-    return (struct sides){{{turn.cos, turn.sin}, {-turn.sin, turn.cos}},
-                          {behind.sin, behind.cos},
-                          {before.sin, before.cos}};
+        return (struct equation){{{rotation.cos, -rotation.sin}, {rotation.sin, rotation.cos}},
+                                 {behind.cos, behind.sin},
+                                 {before.cos, before.sin}};
+    return (struct equation){{{rotation.cos, rotation.sin}, {-rotation.sin, rotation.cos}},
+                             {behind.sin, behind.cos},
+                             {before.sin, before.cos}};
 }
 
-/* left - (block vector), or the product alone, where a factor of a short type overflowed: infinite,
- * or NaN. */
-static double product_beyond(const struct sides *sides, size_t row, bool residual)
+/* left - (block vector), or the product alone, in double operations. Not finite where a number
+ * overflowed the dtype. */
+static double product_plain(const struct equation *equation, size_t row, bool residual)
 {
-    const double *block = sides->block[row];
-    const double sum = block[0] * sides->vector[0] + block[1] * sides->vector[1];
-    const double value = residual ? sides->left[row] - sum : sum;
+    const double *block = equation->block[row];
+    const double sum = block[0] * equation->vector[0] + block[1] * equation->vector[1];
+    const double value = residual ? equation->left[row] - sum : sum;
 
     return isnan(value) ? NAN : value;
 }
 
-/* RN of it: products and their sum are exact up to the one rounding. A zero has the sign of the
- * left side. */
-static void product_write(const struct sides *sides, size_t row, bool residual, enum pe_dtype dtype,
-                          void *out)
+/* The same from exact products and sums, rounded once. A zero has the sign of the left side. */
+static void product_write(const struct equation *equation, size_t row, bool residual,
+                          enum pe_dtype dtype, void *out)
 {
-    const double beyond = product_beyond(sides, row, residual), sign = residual ? -1 : 1;
-    const double left = residual ? sides->left[row] : 0;
+    const double plain = product_plain(equation, row, residual), sign = residual ? -1 : 1;
+    const double left = residual ? equation->left[row] : 0;
     struct pe_sum sum = {{0}};
 
-    if (!isfinite(beyond)) {
-        pe_from_f64(out, dtype, &beyond, 1);
+    if (!isfinite(plain)) {
+        pe_from_f64(out, dtype, &plain, 1);
         return;
     }
     pe_sum_add(&sum, left, 1);
     for (size_t i = 0; i < 2; i++)
-        pe_sum_add(&sum, sides->block[row][i] * sign, sides->vector[i]);
+        pe_sum_add(&sum, equation->block[row][i] * sign, equation->vector[i]);
     const struct pe_wide value = pe_sum_wide(&sum, 128);
     if (pe_wide_sign(value) == 0 && left == 0)
         pe_from_f64(out, dtype, &left, 1);
@@ -148,16 +146,16 @@ static void product_write(const struct sides *sides, size_t row, bool residual, 
 
 static void row_write(const struct pe_view *view, size_t output, size_t row, void *out)
 {
-    const struct sides sides = sides_of(view, output == BLOCKS ? row / 2 : row);
+    const struct equation equation = equation_of(view, output == BLOCKS ? row / 2 : row);
     const size_t size = pe_dtype_info(view->dtype)->size;
 
     if (output == BLOCKS)
-        pe_from_f64(out, view->dtype, sides.block[row % 2], 2);
+        pe_from_f64(out, view->dtype, equation.block[row % 2], 2);
     else if (output == LEFT)
-        pe_from_f64(out, view->dtype, sides.left, 2);
+        pe_from_f64(out, view->dtype, equation.left, 2);
     else
         for (size_t i = 0; i < 2; i++)
-            product_write(&sides, i, output == RESIDUAL, view->dtype, (char *)out + i * size);
+            product_write(&equation, i, output == RESIDUAL, view->dtype, (char *)out + i * size);
 }
 
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,

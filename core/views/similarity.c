@@ -10,20 +10,19 @@
 #include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"
 
-/* How alike rows are: their products, or the cosines of the angles between them. The rows are in
- * doubles, each good to 2^-53, and their sums in doubles too: a product is off by less than
- * (width / 8 + 8) 2^-53 |a| |b|, a cosine by twice that, before it is rounded to the dtype. Where
- * rows are pairs that turn and stand evenly, a product depends on how far they are apart alone: in
- * the shorter dtypes, which do not show those errors, it is one sum of cosines for each distance.
- */
+/* The analysis `similarity`: products of rows, or cosines of the angles between them. Rows and sums
+ * are doubles: a product is off by less than (width / 8 + 8) 2^-53 |a| |b|, a cosine by twice that,
+ * before it is rounded to the dtype. Where all columns are complete pairs and positions are evenly
+ * spaced, a product depends on the distance alone; in dtypes shorter than f64, which do not show
+ * those errors, it is one sum of cosines for each distance. */
 
-enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
+enum { CHECK_NUMBERS = 1 << 18 }; /* between two checks of the work: less than 1 ms */
 
-#define COPY_COST 0.3 /* nanoseconds of an element, about */
+#define COPY_COST 0.3 /* estimated nanoseconds of an element */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
-    PE_PARAMS_PICTURE,
+    PE_PARAMS_POOL,
     {.name = "anchor",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,
@@ -38,14 +37,15 @@ static const struct pe_param params[] = {
 
 struct state {
     bool normalize;
-    struct pe_positions alone;   /* where the anchor stands */
-    struct pe_rows *rows, *only; /* those compared; that of the anchor, NULL: each with each */
+    struct pe_positions anchor_position;
+    struct pe_row_cache *rows, *anchor; /* anchor NULL: each row with each */
 
-    bool by_distance;          /* so that rows are not made, but: */
-    struct pe_positions apart; /* the distances, of which there is a product each */
+    /* One product for each distance, instead of rows. */
+    bool by_distance;
+    struct pe_positions distances;
     struct pe_once once;
     bool once_there;
-    char *products; /* of rows so far apart as -(n - 1) ... n - 1 times the step; of an anchor n */
+    char *products; /* of -(n - 1) ... n - 1 steps; with an anchor n of them */
     size_t products_count;
 };
 
@@ -59,13 +59,13 @@ static enum pe_status anchor_open(struct pe_view *view, double anchor, struct pe
     struct state *state = view->state;
     const struct pe_scheme *scheme = view->scheme;
 
-    state->alone = (struct pe_positions){.start = anchor, .count = 1};
-    if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err))
+    state->anchor_position = (struct pe_positions){.start = anchor, .count = 1};
+    if (pe_analysis_positions_check(scheme, &state->anchor_position, "parameter:anchor", err))
         return err->status;
-    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, err);
+    return pe_row_cache_new(&state->anchor, scheme, &state->anchor_position, PE_F64, err);
 }
 
-/* Positions that are listed, but evenly; false: they are not. */
+/* Evenly spaced positions, also if they are listed; false: they are not evenly spaced. */
 static bool even_of(const struct pe_positions *positions, struct pe_positions *even)
 {
     const double *t = positions->values;
@@ -86,24 +86,25 @@ static bool even_of(const struct pe_positions *positions, struct pe_positions *e
     return true;
 }
 
-/* How far rows are apart, where that is all that their products depend on. The anchor's distance
- * from the first must be a double. Numbers of f64 keep the last bits that products of rows have. */
-static bool distances_tell(const struct pe_view *view, double anchor, struct pe_positions *apart)
+/* The distances of rows, if products depend on them alone. The distance of the first row from the
+ * anchor must be a double. Not for f64, which shows the last bits of products of rows. */
+static bool distances_suffice(const struct pe_view *view, double anchor,
+                              struct pe_positions *distances)
 {
     const bool matrix = isnan(anchor);
     const struct pe_positions *positions = &view->positions;
 
-    if (view->dtype == PE_F64 || !pe_analysis_turns(view->scheme) || !even_of(positions, apart))
+    if (view->dtype == PE_F64 || !pe_analysis_turns(view->scheme) || !even_of(positions, distances))
         return false;
-    const struct pe_exact first = pe_two_sum(apart->start, -anchor);
-    apart->start = matrix ? 0 : first.hi;
+    const struct pe_exact first = pe_two_sum(distances->start, -anchor);
+    distances->start = matrix ? 0 : first.hi;
     return matrix || first.lo == 0;
 }
 
 static enum pe_status distances_open(struct pe_view *view, bool matrix, struct pe_error *err)
 {
     struct state *state = view->state;
-    const size_t count = state->apart.count;
+    const size_t count = state->distances.count;
 
     state->by_distance = true;
     state->products_count = matrix && count > 0 ? 2 * count - 1 : count;
@@ -113,7 +114,7 @@ static enum pe_status distances_open(struct pe_view *view, bool matrix, struct p
 
 static double distances_cost(const struct pe_view *view)
 {
-    return (double)state_of(view)->apart.count * pe_cosines_cost(view->scheme, view->dtype);
+    return (double)state_of(view)->distances.count * pe_cosines_cost(view->scheme, view->dtype);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -126,8 +127,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
     if (pe_analysis_positions(view, values, err) || (!matrix && anchor_open(view, anchor, err)))
         return err->status;
-    if (pe_rows_new(&state->rows, view->scheme, positions, PE_F64, err) ||
-        (distances_tell(view, anchor, &state->apart) && distances_open(view, matrix, err)))
+    if (pe_row_cache_new(&state->rows, view->scheme, positions, PE_F64, err) ||
+        (distances_suffice(view, anchor, &state->distances) && distances_open(view, matrix, err)))
         return err->status;
     state->normalize = pe_param_number(values, "normalize") != 0;
     if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,
@@ -146,8 +147,8 @@ static void close_all(struct pe_view *view)
 {
     struct state *state = view->state;
 
-    pe_rows_free(state->rows);
-    pe_rows_free(state->only);
+    pe_row_cache_free(state->rows);
+    pe_row_cache_free(state->anchor);
     if (state->once_there)
         pe_once_destroy(&state->once);
     free(state->products);
@@ -155,13 +156,12 @@ static void close_all(struct pe_view *view)
 
 /* ---- by distance ---------------------------------------------------------------------------- */
 
-/* Of a matrix the distances from 0 on, the last of them at the end, and then the same the other way
- * round in front of them. */
+/* Products of ascending distances from 0; for a matrix preceded by their mirror image. */
 static enum pe_status products_make(void *thing, struct pe_work *work, struct pe_error *err)
 {
     const struct pe_view *view = thing;
     struct state *state = view->state;
-    const size_t size = pe_dtype_info(view->dtype)->size, count = state->apart.count;
+    const size_t size = pe_dtype_info(view->dtype)->size, count = state->distances.count;
     const size_t before = state->products_count - count;
     const struct pe_cosines cosines =
         pe_cosines_of(pe_waves_of(view->scheme)->frequencies, state->normalize);
@@ -172,7 +172,7 @@ static enum pe_status products_make(void *thing, struct pe_work *work, struct pe
         state->products = malloc(state->products_count * size + 1);
     if (!state->products)
         return pe_no_memory(err, "the products of rows");
-    if (pe_cosines_fill(&cosines, &state->apart, 0, count, view->dtype,
+    if (pe_cosines_fill(&cosines, &state->distances, 0, count, view->dtype,
                         state->products + before * size, work, err))
         return err->status;
     for (size_t i = 0; i < before; i++)
@@ -184,7 +184,7 @@ static enum pe_status products_fill(const struct pe_view *view, size_t row_begin
                                     char *out, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = view->state;
-    const size_t size = pe_dtype_info(view->dtype)->size, count = state->apart.count;
+    const size_t size = pe_dtype_info(view->dtype)->size, count = state->distances.count;
     const size_t row_size = count * size, before = state->products_count - count;
 
     if (pe_once(&state->once, products_make, (void *)(uintptr_t)view, work, err))
@@ -203,12 +203,12 @@ static enum pe_status products_fill(const struct pe_view *view, size_t row_begin
 static enum pe_status row_write(const struct pe_view *view, const double *a, size_t columns,
                                 char *out, struct pe_work *work, struct pe_error *err)
 {
-    const size_t width = pe_rows_width(view->scheme), size = pe_dtype_info(view->dtype)->size;
+    const size_t width = pe_row_width(view->scheme), size = pe_dtype_info(view->dtype)->size;
     const struct state *state = state_of(view);
     size_t unchecked = 0;
 
     for (size_t j = 0; a && j < columns; j++) {
-        const double *b = pe_rows_get(state->rows, j, work, err);
+        const double *b = pe_row_cache_get(state->rows, j, work, err);
         unchecked += width;
         if (!b || (unchecked >= CHECK_NUMBERS && pe_work_check(work, err)))
             return err->status;
@@ -229,8 +229,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     if (state->by_distance)
         return products_fill(view, row_begin, row_end, out, work, err);
     for (size_t i = row_begin; i < row_end; i++) {
-        const double *a = state->only ? pe_rows_get(state->only, 0, work, err)
-                                      : pe_rows_get(state->rows, i, work, err);
+        const double *a = state->anchor ? pe_row_cache_get(state->anchor, 0, work, err)
+                                        : pe_row_cache_get(state->rows, i, work, err);
         if (pe_work_check(work, err) ||
             row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
             return err->status;
@@ -243,7 +243,7 @@ static size_t memory_of(const struct pe_view *view)
     const struct state *state = state_of(view);
 
     return state->by_distance ? state->products_count * pe_dtype_info(view->dtype)->size
-                              : pe_rows_size(state->rows);
+                              : pe_row_cache_size(state->rows);
 }
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding);

@@ -4,13 +4,14 @@
 
 #include "core/views/view.h"
 
-/* Pieces of the view `table` of kind rows, for encodings whose rows stand at places of their own.
- */
+/* Pieces of the view `table`, for encodings that have a table of their own. */
+
+/* ---- tables of kind rows --------------------------------------------------------------------- */
 
 /* `of` */
 const struct pe_view_type *pe_view_table_of(const struct pe_encoding *encoding);
 
-/* The one output. */
+/* Adds the output `table`. */
 enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
                                  struct pe_error *err);
 
@@ -18,5 +19,88 @@ enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width
 enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_begin,
                                   size_t row_end, void *out, struct pe_work *work,
                                   struct pe_error *err);
+
+/* ---- tables of kind rotary: cos and sin -------------------------------------------------------
+ */
+
+/* Positions that may have several coordinates. */
+#define PE_PARAM_COORDINATES(example)                                                              \
+    {                                                                                              \
+        .name = "positions", .type = PE_RANGES, .nested = true, .min = -0x1p53 + 1,                \
+        .max = 0x1p53 - 1, .unit = "positions",                                                    \
+        .doc = "The positions themselves: 0,5,7..9,-3..-1; of several coordinates a row "          \
+               "each: " example "."                                                                \
+    }
+
+/* The choices of the parameter `cache`, in the order of enum pe_cache. */
+#define PE_CACHES "hf=transformers,vllm=flashinfer,meta=llama,onnx=onnxruntime,ggml=llama.cpp"
+enum pe_cache { PE_CACHE_HF, PE_CACHE_VLLM, PE_CACHE_META, PE_CACHE_ONNX, PE_CACHE_GGML };
+
+/* Which of cos and sin, and their layout. */
+#define PE_PARAMS_PART                                                                             \
+    {.name = "part",                                                                               \
+     .type = PE_CHOICE,                                                                            \
+     .choices = "both,cos,sin,complex",                                                            \
+     .fallback = "both",                                                                           \
+     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},                          \
+        {.name = "duplicate",                                                                      \
+         .type = PE_BOOLEAN,                                                                       \
+         .fallback = "false",                                                                      \
+         .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},        \
+    {                                                                                              \
+        .name = "cache", .type = PE_CHOICE, .choices = PE_CACHES,                                  \
+        .doc = "As an engine lays it out, by the engine's names: hf cos and sin [n, d], each row " \
+               "twice; vllm cos_sin_cache [n, d], cos beside sin; meta freqs_cis [n, d/2], "       \
+               "complex; onnx cos_cache and sin_cache [n, d/2]; ggml rope_freqs.weight [d/2], "    \
+               "factors that divide the frequencies."                                              \
+    }
+
+/* The state of such a view begins with it. */
+struct pe_rotary_view {
+    enum pe_rotary_part {
+        PE_PART_BOTH,
+        PE_PART_COS,
+        PE_PART_SIN,
+        PE_PART_COMPLEX,
+        PE_PART_JOINED,  /* cos beside sin in one row */
+        PE_PART_FACTORS, /* unscaled over scaled frequencies; no rows at positions */
+    } part;
+    bool duplicate;
+    bool of_keys; /* where queries and keys differ */
+};
+
+/* `of` */
+const struct pe_view_type *pe_view_rotary_table_of(const struct pe_encoding *encoding);
+
+/* Reads PE_PARAMS_PART and adds the outputs, of view->positions.count rows. */
+enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,
+                                  struct pe_error *err);
+
+/* Writes rows of an output at the positions [begin, end). */
+enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
+                                   size_t output, size_t begin, size_t end, void *out,
+                                   struct pe_work *work, struct pe_error *err);
+
+/* `fill`, at view->positions */
+enum pe_status pe_view_rotary_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                   size_t row_end, void *out, struct pe_work *work,
+                                   struct pe_error *err);
+
+/* `scalar`: the attention factor, and the multiplier of the softmax scale. */
+bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
+
+/* ---- scales that depend on the position -------------------------------------------------------
+ */
+
+#define PE_PARAM_SIDE                                                                              \
+    {                                                                                              \
+        .name = "side", .type = PE_CHOICE, .choices = "query,key=downscale", .fallback = "query",  \
+        .doc = "query: times the scale; key: divided by it."                                       \
+    }
+
+/* Reads PE_PARAMS_POSITIONS and PE_PARAM_SIDE into a state that begins with struct pe_rotary_view;
+ * refuses positions whose scale a double does not hold. */
+enum pe_status pe_view_scaled_positions(struct pe_view *view, const struct pe_params *params,
+                                        struct pe_error *err);
 
 #endif

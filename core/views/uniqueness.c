@@ -9,15 +9,14 @@
 #include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"
 
-/* The two rows nearest to each other: the positions that a model is most likely to take for one.
- * Two distances whose squares are within 2^-40 of each other count as equal, and the first is told.
- */
+/* The analysis `uniqueness`: the two rows nearest to each other, which a model is most likely to
+ * confuse. Of distances whose squares are within 2^-40 of each other the first counts. */
 
 enum { DISTANCE, NEAREST };
 
-enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
+enum { CHECK_NUMBERS = 1 << 18 }; /* between two checks of the work: less than 1 ms */
 
-/* Nanoseconds that a pair takes, about: of an estimated distance, and of one with all digits. */
+/* Estimated nanoseconds of a pair: in an approximate distance, and in a correctly rounded one. */
 enum { SINE_COST = 42, WIDE_SINE_COST = 460 };
 
 static const double as_near = 1 - 0x1p-40;
@@ -31,7 +30,7 @@ static const struct pe_param params[] = {
             "instead of the real numbers."},
 };
 
-/* The two rows, once they are found. */
+/* The result of the search. */
 struct found {
     struct pe_once once;
     double nearest[2];                      /* their positions */
@@ -39,8 +38,8 @@ struct found {
 };
 
 struct state {
-    bool rounded;         /* rows are compared as the dtype holds them */
-    struct pe_rows *rows; /* NULL: distances are told by the frequencies */
+    bool rounded;              /* rows are rounded to the dtype before they are compared */
+    struct pe_row_cache *rows; /* NULL: distances are computed from the frequencies */
     struct found *found;
 };
 
@@ -49,13 +48,13 @@ static const struct state *state_of(const struct pe_view *view)
     return view->state;
 }
 
-/* Evenly spaced positions of rows that turn: distances depend on how many steps lie between. */
+/* True where a distance depends only on the number of steps between two rows. */
 static bool is_even(const struct pe_view *view)
 {
     return pe_analysis_turns(view->scheme) && !state_of(view)->rounded && !view->positions.values;
 }
 
-/* Nanoseconds, about; those of making the rows, where they are compared one by one, come on top. */
+/* Without computing the rows. */
 static double search_cost(const struct pe_view *view)
 {
     const struct pe_scheme *scheme = view->scheme;
@@ -86,8 +85,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return pe_fail(err, PE_OUT_OF_RANGE,
                        view->positions.values ? "parameter:positions" : "parameter:length",
                        "two rows at least can be compared, got %zu", view->positions.count);
-    if (!is_even(view) && pe_rows_new(&state->rows, view->scheme, &view->positions,
-                                      state->rounded ? view->dtype : PE_F64, err))
+    if (!is_even(view) && pe_row_cache_new(&state->rows, view->scheme, &view->positions,
+                                           state->rounded ? view->dtype : PE_F64, err))
         return err->status;
     state->found = calloc(1, sizeof(*state->found));
     if (!state->found || !pe_once_init(&state->found->once)) {
@@ -106,7 +105,7 @@ static void close_all(struct pe_view *view)
 {
     const struct state *state = state_of(view);
 
-    pe_rows_free(state->rows);
+    pe_row_cache_free(state->rows);
     if (state->found)
         pe_once_destroy(&state->found->once);
     free(state->found);
@@ -117,7 +116,7 @@ static double position_at(const struct pe_view *view, size_t index)
     return pe_position_of(&view->positions, index).part[0];
 }
 
-/* Half of so many steps, exactly. */
+/* Half the distance of so many steps, exactly. */
 static struct pe_position half_of(const struct pe_view *view, size_t steps)
 {
     return pe_position_at(0, view->positions.step / 2, (double)steps);
@@ -146,17 +145,17 @@ static enum pe_status even_find(const struct pe_view *view, struct found *found,
     return pe_cosines_distance(frequencies, &half, view->dtype, found->distance, work, err);
 }
 
-/* The row behind `first` that is nearest to it, where it is nearer than any before. */
+/* Compares the row `first` with all later ones; *least is the smallest squared distance so far. */
 static enum pe_status row_find(const struct pe_view *view, struct found *found, size_t first,
                                double *least, struct pe_work *work, struct pe_error *err)
 {
-    struct pe_rows *rows = state_of(view)->rows;
-    const size_t width = pe_rows_width(view->scheme), count = view->positions.count;
-    const double *a = pe_rows_get(rows, first, work, err);
+    struct pe_row_cache *rows = state_of(view)->rows;
+    const size_t width = pe_row_width(view->scheme), count = view->positions.count;
+    const double *a = pe_row_cache_get(rows, first, work, err);
     size_t unchecked = CHECK_NUMBERS;
 
     for (size_t j = first + 1; a && j < count; j++) {
-        const double *b = pe_rows_get(rows, j, work, err);
+        const double *b = pe_row_cache_get(rows, j, work, err);
         unchecked += width;
         if (!b || (unchecked >= CHECK_NUMBERS && pe_work_check(work, err)))
             break;
@@ -184,39 +183,39 @@ static enum pe_status rows_find(const struct pe_view *view, struct found *found,
     return PE_OK;
 }
 
-struct making {
+struct search {
     const struct pe_view *view;
     struct found *found;
 };
 
 static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *err)
 {
-    const struct making *making = thing;
+    const struct search *search = thing;
 
-    if (pe_spend(work, search_cost(making->view), err))
+    if (pe_spend(work, search_cost(search->view), err))
         return err->status;
-    (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
+    (is_even(search->view) ? even_find : rows_find)(search->view, search->found, work, err);
     return err->status;
 }
 
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
                            size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    struct making making = {view, state_of(view)->found};
+    struct search search = {view, state_of(view)->found};
 
     (void)row_begin, (void)row_end; /* a tensor of rank 1 is one row */
-    if (pe_once(&making.found->once, find, &making, work, err))
+    if (pe_once(&search.found->once, find, &search, work, err))
         return err->status;
     if (output == NEAREST)
-        memcpy(out, making.found->nearest, sizeof(making.found->nearest));
+        memcpy(out, search.found->nearest, sizeof(search.found->nearest));
     else
-        memcpy(out, making.found->distance, pe_dtype_info(view->dtype)->size);
+        memcpy(out, search.found->distance, pe_dtype_info(view->dtype)->size);
     return PE_OK;
 }
 
 static size_t memory_of(const struct pe_view *view)
 {
-    return pe_rows_size(state_of(view)->rows);
+    return pe_row_cache_size(state_of(view)->rows);
 }
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding);

@@ -9,7 +9,44 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
-#include "core/views/picture.h"
+#include "core/base/wraps.h"
+#include "core/views/pooling.h"
+
+/* ---- the list of views ----------------------------------------------------------------------- */
+
+#define VIEW(name) extern const struct pe_view_type pe_view_##name;
+#include "core/views/views.def"
+#undef VIEW
+
+static const struct pe_view_type *const views[] = {
+#define VIEW(name) &pe_view_##name,
+#include "core/views/views.def"
+#undef VIEW
+};
+
+PE_WRAPS("counts down past 0")
+const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encoding, size_t index)
+{
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+        const struct pe_view_type *type = views[i]->of(encoding);
+        if (type && index-- == 0)
+            return type;
+    }
+    return NULL;
+}
+
+const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *name)
+{
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+        const bool is_named = strcmp(views[i]->info.name, name) == 0;
+        const struct pe_view_type *type = is_named ? views[i]->of(encoding) : NULL;
+        if (type)
+            return type;
+    }
+    return NULL;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool is_finished(const struct pe_params *params)
 {
@@ -39,8 +76,8 @@ static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe
     return PE_OK;
 }
 
-/* A range of positions up to so many elements is listed, so that an error names the first position
- * that is wrong. A longer one is never written out: its rows stand at even steps. */
+/* Ranges up to this length are expanded to a list, so that an error names the first wrong position.
+ * Longer ones become a start and a step. */
 enum { RANGE_LISTED = 4096 };
 
 static bool is_long_range(const struct pe_value *list)
@@ -48,8 +85,9 @@ static bool is_long_range(const struct pe_value *list)
     return list && list->range && !list->segments && list->list_count > RANGE_LISTED;
 }
 
-/* What is wrong with the even steps of a long range is wrong with the parameter that has it. */
-static void range_name(const struct pe_params *params, struct pe_error *err)
+/* Makes an error about the start or length of a long range name the parameter that has the range.
+ */
+static void range_error_rename(const struct pe_params *params, struct pe_error *err)
 {
     if (is_long_range(pe_param_value(params, "positions")) &&
         (strcmp(err->where, "parameter:start") == 0 || strcmp(err->where, "parameter:length") == 0))
@@ -74,10 +112,10 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
     if (!view->state)
         pe_no_memory(err, "a view");
     if (!view->state || type->open(view, params, err) ||
-        (pe_picture_is_asked(params, dtype) &&
-         pe_picture_new(&view->picture, view, params, dtype == PE_U8, err))) {
+        (pe_pooled_is_requested(params, dtype) &&
+         pe_pooled_new(&view->pooled, view, params, dtype == PE_U8, err))) {
         pe_view_free(view);
-        range_name(params, err);
+        range_error_rename(params, err);
         return err->status;
     }
     *out = view;
@@ -92,7 +130,7 @@ void pe_view_free(struct pe_view *view)
         return;
     if (view->type->close && view->state)
         view->type->close(view);
-    pe_picture_free(view->picture);
+    pe_pooled_free(view->pooled);
     p = &view->positions;
     pe_memory_give(view->work, view->values, p->count * (p->axes > 1 ? p->axes : 1),
                    sizeof(*p->values));
@@ -102,8 +140,10 @@ void pe_view_free(struct pe_view *view)
 
 size_t pe_view_memory(const struct pe_view *view)
 {
-    return (view->type->memory ? view->type->memory(view) : 0) + pe_picture_memory(view->picture);
+    return (view->type->memory ? view->type->memory(view) : 0) + pe_pooled_memory(view->pooled);
 }
+
+/* ---- properties ------------------------------------------------------------------------------ */
 
 const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
 {
@@ -112,8 +152,8 @@ const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
 
 const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
 {
-    if (view->picture)
-        return pe_picture_output(view->picture, index);
+    if (view->pooled)
+        return pe_pooled_output(view->pooled, index);
     return index < view->outputs_count ? &view->outputs[index] : NULL;
 }
 
@@ -127,7 +167,7 @@ bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *
         return true;
     while (own < index && view->type->scalar && view->type->scalar(view, own, scalar))
         own++;
-    return pe_picture_scalar(view, index - own, scalar);
+    return pe_pooled_scalar(view, index - own, scalar);
 }
 
 double pe_view_work(const struct pe_view *view)
@@ -139,6 +179,8 @@ double pe_view_work(const struct pe_view *view)
         sum += pe_output_work(output, output->rows) + output->once_work;
     return sum;
 }
+
+/* ---- filling --------------------------------------------------------------------------------- */
 
 enum pe_status pe_view_fill(const struct pe_view *view, size_t index, size_t row_begin,
                             size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
@@ -154,9 +196,11 @@ enum pe_status pe_view_fill(const struct pe_view *view, size_t index, size_t row
         return pe_work_check(work, err);
     if (pe_spend(work, pe_output_work(output, row_end - row_begin), err))
         return err->status;
-    return (view->picture ? pe_picture_fill : view->type->fill)(view, index, row_begin, row_end,
-                                                                out, work, err);
+    return (view->pooled ? pe_pooled_fill : view->type->fill)(view, index, row_begin, row_end, out,
+                                                              work, err);
 }
+
+/* ---- positions ------------------------------------------------------------------------------- */
 
 const struct pe_positions *pe_view_positions(const struct pe_view *view)
 {
@@ -182,6 +226,8 @@ size_t pe_view_keys(const struct pe_view *view)
     return view->type->queries ? view->type->queries(view)->keys : 0;
 }
 
+/* ---- pieces of views ------------------------------------------------------------------------- */
+
 enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
                            unsigned rank, const size_t *shape, struct pe_error *err)
 {
@@ -190,7 +236,7 @@ enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype
 
     if (view->outputs_count == PE_OUTPUTS_MAX)
         return pe_fail(err, PE_INTERNAL, "", "%s is one output too many", name);
-    /* Eight bytes an element at most, and (real, imaginary) twice that. */
+    /* An element has at most 8 bytes, a complex one 16. */
     if (!pe_shape_elements(shape, rank, &elements) || elements > SIZE_MAX / 32)
         return pe_fail(err, PE_TOO_LARGE, "", "the size of %s does not fit in 63 bits", name);
     *output = (struct pe_output){.name = name, .dtype = dtype, .rank = rank, .rows = 1};

@@ -2,15 +2,16 @@
 #ifndef CORE_VIEWS_VIEW_H
 #define CORE_VIEWS_VIEW_H
 
-/* Views: tensors that a scheme is asked for. A view is a file here or in core/views/ and a line
- * in core/encodings/views.def; which encodings have it follows from their kinds. */
+/* A view is a set of tensors computed from a scheme: a table, a bias, frequencies or an analysis.
+ * To add one, write core/views/NAME.c and a line in views.def; the encodings that have it follow
+ * from their kinds. */
 
 #include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
-#include "core/views/picture.h"
+#include "core/views/pooling.h"
 #include "posenc/views.h"
 
-/* Positions and sizes of a bias. */
+/* The queries and keys of a bias. */
 struct pe_queries {
     size_t queries, keys;
     double start; /* position of the first query, a whole number */
@@ -19,19 +20,18 @@ struct pe_queries {
 struct pe_view_type {
     struct pe_view_info info;
 
-    /* The type that serves an encoding under this name: itself, or a variant whose words and
-     * parameters fit the encoding better, and whose `of` is this one. NULL: the encoding has no
-     * such view. Required. */
+    /* The type that an encoding has under this name: this one, or a variant with other words and
+     * parameters and the same `of`. NULL: the encoding has no such view. Required. */
     const struct pe_view_type *(*of)(const struct pe_encoding *encoding);
 
-    size_t state_size; /* of view->state, all zeros before `open` */
+    size_t state_size; /* of view->state, zeroed before `open` */
 
-    /* Reads parameters into positions and state and adds the outputs. If it fails, `close` frees
-     * what it left. Required. */
+    /* Reads parameters into positions and state, and adds the outputs. `close` is called also if it
+     * fails. Required. */
     enum pe_status (*open)(struct pe_view *view, const struct pe_params *params,
                            struct pe_error *err);
 
-    /* Writes rows; see pe_view_fill, which has checked them. Looks at the work every few
+    /* Writes rows; see pe_view_fill, which has checked the range. Checks the work every few
      * milliseconds. Required. */
     enum pe_status (*fill)(const struct pe_view *view, size_t output, size_t row_begin,
                            size_t row_end, void *out, struct pe_work *work, struct pe_error *err);
@@ -39,14 +39,14 @@ struct pe_view_type {
     /* Frees what the state points to. NULL: nothing. */
     void (*close)(struct pe_view *view);
 
-    /* The scalar of an index; false past the last one, or where the view's work has ended. NULL:
+    /* The scalar of an index; false past the last one, or once the view's work has ended. NULL:
      * there are none. */
     bool (*scalar)(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
-    /* Of a view with queries and keys. NULL: it has none. */
+    /* NULL: the view has no queries and keys. */
     const struct pe_queries *(*queries)(const struct pe_view *view);
 
-    /* Bytes that it holds once it is filled. NULL: none to speak of. */
+    /* Bytes that it caches when it is filled. NULL: next to none. */
     size_t (*memory)(const struct pe_view *view);
 };
 
@@ -54,13 +54,13 @@ struct pe_view {
     const struct pe_scheme *scheme;
     const struct pe_view_type *type;
     enum pe_dtype dtype;
-    struct pe_work *work; /* that it was made with */
+    struct pe_work *work; /* of pe_view_new */
     struct pe_positions positions;
-    double *values; /* of the positions, where they are listed; the view's */
+    double *values; /* listed positions, owned by the view */
     size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];
-    void *state;                /* of the type */
-    struct pe_picture *picture; /* that it is made into; NULL: it is as its type has it */
+    void *state;              /* of the type */
+    struct pe_pooled *pooled; /* NULL: outputs are as the type fills them */
 };
 
 /* ---- pieces of views ------------------------------------------------------------------------ */
@@ -91,10 +91,10 @@ struct pe_view {
 /* Resolves PE_PARAMS_POSITIONS into view->positions. */
 enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_params *params,
                                       struct pe_error *err);
-/* The list of positions itself, copied into view->positions. */
+/* Copies a list of positions into view->positions. */
 enum pe_status pe_view_positions_list(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err);
-/* A parameter of positions, which may be rows of coordinates. */
+/* The same of a list that may have rows of coordinates. */
 enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err);
 /* Resolves PE_PARAMS_BIAS. */

@@ -4,12 +4,12 @@
 #include "core/scheme/scheme.h"
 #include "core/views/analysis.h"
 
-/* Wavelengths beside a context: how often each pair turns in it, and how many never do. All are
- * correctly rounded. */
+/* The analysis `wavelengths`: how many rotations each pair makes in a context, and how many pairs
+ * make none. All numbers are correctly rounded. */
 
 enum { WAVELENGTHS, TURNS };
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
+enum { CHECK_PAIRS = 64 }; /* between two checks of the work */
 
 static const struct pe_param params[] = {
     {.name = "context",
@@ -21,8 +21,8 @@ static const struct pe_param params[] = {
      .doc = "How many positions a text has; max_position_embeddings if absent."},
 };
 
-/* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
- * ones, of a power or of 2, about. */
+/* Estimated nanoseconds of a wavelength that double-doubles decide, and of a number that takes wide
+ * numbers: of a power of the base, and of a power of 2. */
 enum { NEAR_COST = 120, REAL_COST = 3000, HALVED_COST = 1000 };
 
 struct state {
@@ -79,8 +79,8 @@ static struct pe_wide turns(unsigned bits, const void *context, size_t pair)
                          -1);
 }
 
-/* Is a wavelength longer than the context? Decided on the real numbers; where 1280 bits do not tell
- * them apart they are equal. */
+/* True where the wavelength, a real number, is longer than the context. They are equal if 1280 bits
+ * do not distinguish them. */
 static bool never_turns(const struct pe_view *view, size_t pair)
 {
     int order = 0;

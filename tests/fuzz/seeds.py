@@ -21,7 +21,7 @@ import requested  # noqa: E402
 SEED_MAX = 8 << 10  # longer ones are slow to mutate, and tell nothing more
 WORDS = [
     "core/encodings/encodings.def",
-    "core/encodings/views.def",
+    "core/views/views.def",
     "core/encodings/rope/rope_types.def",
     "core/config/model_types.def",
     "core/config/keys.def",

@@ -15,7 +15,7 @@ import types
 import torch
 import transformers
 
-# The models that core/positions/models.def lists, and how their prompts differ.
+# The models that core/positions/position_models.def lists, and how their prompts differ.
 APART = (
     "qwen3_vl",
     "qwen3_vl_moe",

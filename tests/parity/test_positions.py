@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""POST /v1/positions against get_rope_index of each model of core/positions/models.def."""
+"""POST /v1/positions against get_rope_index of each model of core/positions/position_models.def."""
 
 import json
 import pathlib
@@ -15,7 +15,9 @@ CASES = 40
 
 
 def test_every_model_is_compared():
-    listed = re.findall(r'^MODEL\("(\w+)"', (ROOT / "core/positions/models.def").read_text(), re.M)
+    listed = re.findall(
+        r'^MODEL\("(\w+)"', (ROOT / "core/positions/position_models.def").read_text(), re.M
+    )
     assert sorted(listed) == sorted((*positions.MODELS, "text"))
 
 

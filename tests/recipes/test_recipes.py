@@ -47,7 +47,7 @@ def test_a_rope_type(tree):
 
 def test_a_view(tree):
     tree.put("view/places.c", "core/views/places.c")
-    tree.insert("core/encodings/views.def", "", "VIEW(places)\n")
+    tree.insert("core/views/views.def", "", "VIEW(places)\n")
     tree.make("all")
     status, body = tree.ask("/v1/encodings/sinusoidal/places?dim=4&length=2&start=5&format=csv")
     assert (status, body) == (200, "places\r\n5\r\n6\r\n")

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_POSITIONS_POSITION_IDS_H
+#define CORE_POSITIONS_POSITION_IDS_H
+
+#include "posenc/position_ids.h"
+
+/* Where text continues after a grid: as the spec says, or behind its larger side in tokens, its
+ * largest id, all of its tokens, or its larger side in patches. */
+enum pe_ids_advance {
+    PE_IDS_AS_REQUESTED,
+    PE_IDS_BY_GRID,
+    PE_IDS_BY_LARGEST,
+    PE_IDS_BY_TOKENS,
+    PE_IDS_BY_PATCHES
+};
+
+/* A known mistake in counting ids. Zeros: none. */
+struct pe_position_error {
+    int shift;
+    enum pe_ids_advance advance;
+    bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, by_columns, flat,
+        no_seconds, from_zero;
+};
+
+struct pe_ids_token {
+    size_t row, index; /* within the requested tokens */
+    int64_t ids[3];
+    bool padding;
+};
+
+/* Receives the requested tokens in order. */
+struct pe_ids_sink {
+    bool (*take)(void *context, const struct pe_ids_token *token); /* false: stop */
+    void *context;
+    int64_t *deltas; /* NULL: not requested */
+};
+
+/* Counts the tokens of a checked spec with an error. */
+enum pe_status pe_ids_iterate(const struct pe_ids_spec *spec, const struct pe_position_error *error,
+                              const struct pe_ids_sink *sink, struct pe_work *work,
+                              struct pe_error *err);
+
+/* Copies a caller's spec and checks it. */
+enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_spec *given,
+                                struct pe_error *err);
+
+#endif
