@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/formats/formats.h"
-#include "api/formats/reader.h"
 #include "api/memory/budget.h"
 #include "api/numbers/print.h"
 #include "api/numbers/scan.h"
@@ -61,7 +60,7 @@ bool posencd_scan(const char *text, size_t size, float *out)
     struct api_json_run run = {.at = (const unsigned char *)text + 1,
                                .end = (const unsigned char *)text + size,
                                .out = (unsigned char *)out,
-                               .room = COUNT};
+                               .capacity = COUNT};
 
     return api_json_run_read(&run, PE_F32) == PE_OK && run.count == COUNT;
 }

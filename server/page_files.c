@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "api/base/embed.h"
+#include "api/base/compiler.h"
 #include "server/server.h"
 
 /* The files that the Makefile writes to build/explorer; without node all but docs.html are empty.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/arguments/described.h"
 
-#include "api/base/locale.h"
+#include "api/base/system.h"
 #include "api/config/config.h"
 #include "api/memory/json.h"
 #include "api/request/parameters.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/base/names.h"
-#include "api/base/nearest.h"
 #include "posenc/posenc.h"
 
 /* Names that encodings have elsewhere. */

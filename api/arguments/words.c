@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
 #include "api/memory/json.h"
 #include "api/request/parameters.h"
 #include "api/response/etag.h"

@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/base/system.h"
 
+#include <locale.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The C locale is a constant of the C library: newlocale allocates nothing. */
+int api_vprint(char *out, size_t size, const char *format, va_list args)
+{
+    const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    const int length = vsnprintf(out, size, format, args);
+
+    uselocale(before);
+    return length;
+}
+
+int api_print(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = api_vprint(out, size, format, args);
+    va_end(args);
+    return length;
+}
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -13,25 +36,25 @@ void api_malloc_trim(void)
     malloc_trim(0);
 }
 
-const char *api_errno_text(int number, char *room, size_t size)
+const char *api_errno_text(int number, char *buffer, size_t size)
 {
-    return strerror_r(number, room, size);
+    return strerror_r(number, buffer, size);
 }
 
 #else
 
 void api_malloc_trim(void) {}
 
-/* POSIX's strerror_r always writes to the room; GNU's has another type. */
-const char *api_errno_text(int number, char *room, size_t size)
+/* POSIX's strerror_r always writes to the buffer; GNU's has another type. */
+const char *api_errno_text(int number, char *buffer, size_t size)
 {
-    return strerror_r(number, room, size) == 0 ? room : "unknown error";
+    return strerror_r(number, buffer, size) == 0 ? buffer : "unknown error";
 }
 
 #endif
 
 #if defined(__wasi__)
-/* A module has one memory that only grows, and no pages to map. */
+/* A WebAssembly module has one memory that only grows, and no pages to map. */
 
 enum { ALIGNMENT = 64 };
 
@@ -74,9 +97,9 @@ unsigned char *api_pages_lengthen(unsigned char *pages, size_t before, size_t si
     return to;
 }
 
-/* A module cannot jump out of calls, but its host can: host_attempt calls posenc_run, and
- * host_leave throws what host_attempt catches. The pointer to the stack is put back by the next
- * function to return that has something there: each keeps its own in a local of the module. */
+/* A module has no longjmp, so its host unwinds: host_attempt calls posenc_run, and host_leave
+ * throws an exception that host_attempt catches. The stack pointer is restored by the next function
+ * that returns, from a local of its own. */
 #define HOST(name) __attribute__((import_module("posenc"), import_name(name)))
 
 HOST("attempt") bool host_attempt(void (*run)(void *context), void *context);
@@ -172,7 +195,7 @@ unsigned char *api_pages_lengthen(unsigned char *pages, size_t before, size_t si
     return to;
 }
 
-static _Thread_local jmp_buf *way_out; /* NULL: no attempt is under way */
+static _Thread_local jmp_buf *way_out; /* NULL: this thread has no attempt */
 
 bool api_attempt(void (*run)(void *context), void *context)
 {

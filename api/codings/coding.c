@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/codings/coding.h"
 
+#include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,7 +26,7 @@ static bool is_named(const char *token, size_t length, const char *name)
     return name && strlen(name) == length && strncasecmp(token, name, length) == 0;
 }
 
-/* The coding that one field names. False: more than one, or one that is not in the list. */
+/* The coding of a Content-Encoding field. False: several, or an unknown one. */
 static bool field_read(const char *field, const struct api_coding **coding)
 {
     struct api_element token, other;
@@ -65,7 +67,7 @@ enum pe_status api_coding_find(const struct api_head *head, const struct api_cod
     return PE_OK;
 }
 
-/* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */
+/* The quality of a name in Accept-Encoding, in thousandths; -1: absent. */
 static int quality(const char *field, const char *name, const char *alias)
 {
     struct api_element token;
@@ -77,8 +79,8 @@ static int quality(const char *field, const char *name, const char *alias)
     return -1;
 }
 
-/* RFC 9110, 12.5.3. Where the field does not mention identity, a plain answer is acceptable, but
- * every coding that it mentions is preferred. */
+/* RFC 9110, 12.5.3. If the field does not mention identity, a plain answer is acceptable, and every
+ * coding that it mentions is preferred. */
 void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused)
 {
     const int any = field ? quality(field, "*", NULL) : -1;
@@ -99,9 +101,44 @@ void api_coding_choose(const char *field, const struct api_coding **coding, bool
         *coding = NULL;
 }
 
-bool api_coding_is_taken(const char *field, const char *name)
+bool api_coding_is_accepted(const char *field, const char *name)
 {
     const int named = field ? quality(field, name, NULL) : -1;
 
     return named > 0 || (named < 0 && field && quality(field, "*", NULL) > 0);
+}
+
+/* ---- memory of decoders --------------------------------------------------------------------- */
+
+struct piece {
+    size_t size; /* of the header and the bytes */
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+void *api_decoder_take(struct pe_work *work, size_t count, size_t size)
+{
+    struct piece *piece;
+    size_t total;
+
+    if (__builtin_mul_overflow(count, size, &total) ||
+        __builtin_add_overflow(total, sizeof(*piece), &total) || !pe_work_reserve(work, total))
+        return NULL;
+    piece = malloc(total);
+    if (!piece) {
+        pe_work_release(work, total);
+        return NULL;
+    }
+    piece->size = total;
+    return piece->bytes;
+}
+
+void api_decoder_give(struct pe_work *work, void *bytes)
+{
+    struct piece *piece;
+
+    if (!bytes)
+        return;
+    piece = (struct piece *)((unsigned char *)bytes - offsetof(struct piece, bytes));
+    pe_work_release(work, piece->size);
+    free(piece);
 }

@@ -6,32 +6,32 @@
 
 #include "posenc/work.h"
 
-/* Bytes compressed by zlib at its fastest level, in memory of the caller, so that the memory is in
- * the budget and cannot be missing in the middle of an answer. Other versions of zlib may write
- * other bytes: api_deflate_version belongs into entity tags. */
+/* Compression by zlib at its fastest level, in memory of the caller, which is in the budget and
+ * cannot be missing in the middle of an answer. Other versions of zlib may write other bytes, so
+ * api_deflate_version belongs into entity tags. */
 
 enum api_deflate_form {
-    API_DEFLATE_PIECE, /* raw data (RFC 1951) that refers to nothing before it, ends at a whole byte
-                          and has no last block: pieces in a row are one stream */
-    API_DEFLATE_WHOLE, /* a stream of zlib's format (RFC 1950) */
+    API_DEFLATE_PIECE,  /* raw data (RFC 1951) that refers to nothing before it, ends at a byte and
+                           has no last block: consecutive pieces are one stream */
+    API_DEFLATE_STREAM, /* a complete stream in zlib's format (RFC 1950) */
 };
 
-/* Most bytes that `size` bytes become in either form. */
-size_t api_deflate_room(size_t size);
+/* The most bytes that `size` bytes become in either form. */
+size_t api_deflate_max(size_t size);
 
-/* Bytes of workspace, aligned to 64, that compressing `size` bytes takes. */
+/* Bytes of workspace, aligned to 64, for compressing `size` bytes. */
 size_t api_deflate_workspace(size_t size);
 
-/* Returns the size of what is written; SIZE_MAX: room or workspace is too small, or the work has
- * ended. work NULL: nothing ends it. Any thread. */
+/* Returns the bytes written. SIZE_MAX: `out` or the workspace is too small, or the work was ended.
+ * work NULL: it is never ended. Thread-safe. */
 size_t api_deflate(enum api_deflate_form form, const void *bytes, size_t size, unsigned char *out,
-                   size_t room, unsigned char *workspace, size_t workspace_size,
+                   size_t out_size, unsigned char *workspace, size_t workspace_size,
                    struct pe_work *work);
 
 /* The CRC of PNG and gzip. */
 unsigned long api_deflate_crc(const void *bytes, size_t size);
 
-/* Of the library in use. */
+/* The version of zlib in use. */
 const char *api_deflate_version(void);
 
 #endif

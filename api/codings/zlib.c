@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include "api/codings/coding.h"
-#include "api/codings/decoder_memory.h"
 #include "api/codings/deflate.h"
 
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
@@ -11,13 +10,13 @@
 
 enum { WINDOW_BITS = 15, GZIP = 16 };
 
-enum { ENCODE_WORK = 11, DECODE_WORK = 2 };
+enum { ENCODE_COST = 11, DECODE_COST = 2 };
 
 struct decoder {
     z_stream stream;
     struct pe_work *work;
     bool is_gzip, begun, ended;
-    unsigned char first; /* of "deflate": kept until the second byte tells which format it is */
+    unsigned char first; /* of "deflate": kept until the second byte decides the format */
     bool has_first;
 };
 
@@ -98,7 +97,7 @@ static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flo
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
     if (result == Z_NEED_DICT)
         return corrupt(decoder, "it needs a dictionary", err);
-    /* Z_BUF_ERROR is no error: input or output was empty. */
+    /* Z_BUF_ERROR only means that input or output was empty. */
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
                ? PE_OK
                : corrupt(decoder, stream->msg, err);
@@ -126,9 +125,8 @@ static enum pe_status decode(void *handle, struct api_flow *flow, struct pe_erro
     return PE_OK;
 }
 
-/* Do these two bytes begin zlib's format: method 8, a window of at most 32 KiB, both together a
- * multiple of 31? Raw data does not begin so: it would be a stored block whose padding is not zero.
- */
+/* Do these two bytes begin zlib's format: method 8, a window of at most 32 KiB, together a multiple
+ * of 31? Raw data cannot begin so: it would be a stored block whose padding is not zero. */
 static bool is_zlib(unsigned char first, unsigned char second)
 {
     return (first & 15) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
@@ -151,7 +149,7 @@ static enum pe_status deflate_decode(void *handle, struct api_flow *flow, struct
     decoder->begun = true;
     if (!is_zlib(decoder->first, *flow->in))
         inflateReset2(&decoder->stream, -WINDOW_BITS);
-    /* The first byte alone makes no output in either format. */
+    /* The first byte alone yields no output in either format. */
     if (decode(decoder, &first, err))
         return err->status;
     return decode(decoder, flow, err);
@@ -164,13 +162,14 @@ static bool decode_ended(const void *decoder)
 
 /* ---- encoding ------------------------------------------------------------------------------- */
 
-static size_t piece_make(const void *bytes, size_t size, unsigned char *out, size_t room,
+static size_t piece_make(const void *bytes, size_t size, unsigned char *out, size_t out_size,
                          unsigned char *workspace, size_t workspace_size)
 {
-    return api_deflate(API_DEFLATE_PIECE, bytes, size, out, room, workspace, workspace_size, NULL);
+    return api_deflate(API_DEFLATE_PIECE, bytes, size, out, out_size, workspace, workspace_size,
+                       NULL);
 }
 
-/* The last block of an answer: empty, with the fixed codes. */
+/* The last block of the stream: empty, with fixed codes. */
 static size_t end_put(unsigned char *out)
 {
     out[0] = 3;
@@ -188,7 +187,7 @@ static uint32_t crc_combine(uint32_t first, uint32_t second, uint64_t second_siz
     return (uint32_t)crc32_combine(first, second, (z_off_t)second_size);
 }
 
-/* No file name, no time, and no system named, so that the bytes are the same everywhere. */
+/* Without file name, time and system, so that the bytes are equal everywhere. */
 static size_t gzip_head(unsigned char *out)
 {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
@@ -239,13 +238,13 @@ const struct api_coding api_coding_gzip = {
     .name = "gzip",
     .alias = "x-gzip",
     .version = api_deflate_version,
-    .encode_work = ENCODE_WORK,
-    .decode_work = DECODE_WORK,
+    .encode_cost = ENCODE_COST,
+    .decode_cost = DECODE_COST,
     .decode_open = gzip_open,
     .decode = decode,
     .decode_ended = decode_ended,
     .decode_close = decode_close,
-    .piece_room = api_deflate_room,
+    .piece_max = api_deflate_max,
     .workspace = api_deflate_workspace,
     .piece = piece_make,
     .sum = crc,
@@ -257,13 +256,13 @@ const struct api_coding api_coding_gzip = {
 const struct api_coding api_coding_deflate = {
     .name = "deflate",
     .version = api_deflate_version,
-    .encode_work = ENCODE_WORK,
-    .decode_work = DECODE_WORK,
+    .encode_cost = ENCODE_COST,
+    .decode_cost = DECODE_COST,
     .decode_open = deflate_open,
     .decode = deflate_decode,
     .decode_ended = decode_ended,
     .decode_close = decode_close,
-    .piece_room = api_deflate_room,
+    .piece_max = api_deflate_max,
     .workspace = api_deflate_workspace,
     .piece = piece_make,
     .sum = adler,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#define ZSTD_STATIC_LINKING_ONLY /* for contexts in memory of ours */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in memory of the caller */
 #include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "api/codings/coding.h"
-#include "api/codings/decoder_memory.h"
 
-/* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
- * more frames, so a piece of an answer is a frame. */
+/* zstd (RFC 8878), with a window of at most 8 MiB (RFC 9659). A body has one or more frames, so
+ * each piece of an answer is a frame. */
 
 enum {
     LEVEL = 1,
@@ -18,7 +17,7 @@ enum {
 struct decoder {
     ZSTD_DStream *stream;
     struct pe_work *work;
-    unsigned begun; /* bytes of this frame that were read, up to HEAD_SIZE */
+    unsigned begun; /* bytes read of this frame, up to HEAD_SIZE */
     unsigned char head[HEAD_SIZE];
     bool ended;
 };
@@ -74,14 +73,14 @@ static enum pe_status refuse(size_t result, struct pe_error *err)
     }
 }
 
-/* The first bytes of a frame come alone, and their reserved bit is looked at here: whether libzstd
- * 1.5.4 sees it depends on how the header is cut. */
-static bool head_is_whole(const struct decoder *decoder)
+/* The first bytes of a frame are passed one by one, and their reserved bit is checked here: whether
+ * libzstd 1.5.4 checks it depends on how the header is cut. */
+static bool head_is_complete(const struct decoder *decoder)
 {
     return decoder->begun >= HEAD_SIZE;
 }
 
-/* Notes a byte of a frame's head. False: it has a bit that RFC 8878 reserves. */
+/* Adds a byte of a frame's head. False: a reserved bit is set (RFC 8878). */
 static bool head_add(struct decoder *decoder, unsigned char byte)
 {
     static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -99,23 +98,24 @@ static enum pe_status decode(void *handle, struct api_flow *flow, struct pe_erro
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t before, result;
 
-    /* Between two frames a call without input would begin the next one. */
+    /* Between two frames, a call without input would begin the next frame. */
     if (decoder->ended && in.size == 0)
         return PE_OK;
     do {
         const size_t read = in.pos;
         before = in.pos + out.pos;
-        in.size = head_is_whole(decoder) || read == flow->in_size ? flow->in_size : read + 1;
-        if (!head_is_whole(decoder) && read < flow->in_size && !head_add(decoder, flow->in[read]))
+        in.size = head_is_complete(decoder) || read == flow->in_size ? flow->in_size : read + 1;
+        if (!head_is_complete(decoder) && read < flow->in_size &&
+            !head_add(decoder, flow->in[read]))
             return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
                            "the body is no valid zstd: its header has a reserved bit");
         result = ZSTD_decompressStream(decoder->stream, &out, &in);
         if (ZSTD_isError(result))
             return refuse(result, err);
         decoder->ended = result == 0;
-        decoder->begun = decoder->ended           ? 0
-                         : head_is_whole(decoder) ? HEAD_SIZE
-                                                  : decoder->begun + (in.pos > read);
+        decoder->begun = decoder->ended              ? 0
+                         : head_is_complete(decoder) ? HEAD_SIZE
+                                                     : decoder->begun + (in.pos > read);
     } while (in.pos < flow->in_size && out.pos < out.size && in.pos + out.pos > before);
     flow->in += in.pos;
     flow->in_size -= in.pos;
@@ -131,7 +131,7 @@ static bool decode_ended(const void *decoder)
 
 /* ---- encoding ------------------------------------------------------------------------------- */
 
-/* The most of all sizes up to this one: a shorter piece may take more than a longer one. */
+/* The maximum over all sizes up to this one: a shorter piece may need more than a longer one. */
 static size_t workspace(size_t size)
 {
     static const size_t steps[] = {16 << 10, 128 << 10, 256 << 10};
@@ -145,12 +145,12 @@ static size_t workspace(size_t size)
     return most;
 }
 
-static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room,
+static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t out_size,
                     unsigned char *space, size_t space_size)
 {
     ZSTD_CCtx *context = ZSTD_initStaticCCtx(space, space_size);
     const size_t made =
-        context ? ZSTD_compressCCtx(context, out, room, bytes, size, LEVEL) : SIZE_MAX;
+        context ? ZSTD_compressCCtx(context, out, out_size, bytes, size, LEVEL) : SIZE_MAX;
 
     return !context || ZSTD_isError(made) ? SIZE_MAX : made;
 }
@@ -158,13 +158,13 @@ static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t r
 const struct api_coding api_coding_zstd = {
     .name = "zstd",
     .version = ZSTD_versionString,
-    .encode_work = 5,
-    .decode_work = 0.2,
+    .encode_cost = 5,
+    .decode_cost = 0.2,
     .decode_open = decode_open,
     .decode = decode,
     .decode_ended = decode_ended,
     .decode_close = decode_close,
-    .piece_room = ZSTD_compressBound,
+    .piece_max = ZSTD_compressBound,
     .workspace = workspace,
     .piece = piece,
 };

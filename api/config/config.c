@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 #include "api/memory/json.h"
 #include "api/request/parameters.h"
 

@@ -7,13 +7,12 @@
 #include "api/numbers/text.h"
 #include "api/response/blocks.h"
 
-/* RFC 4180 with a header: a line a row, a column an element, matrices of as many rows side by side;
- * or vectors of one length, each of them a column. Columns of a matrix are its name and their
- * index, cos_0; each complex one is two, cos_0_re and cos_0_im. Numbers are printed as in JSON, but
- * NaN and the infinities without quotes.
- */
+/* RFC 4180 with a header. Matrices with an equal number of rows are side by side, a line for each
+ * row; or vectors of one length, a column for each. Columns of a matrix are named cos_0, and
+ * complex ones are two, cos_0_re and cos_0_im. Numbers are printed as in JSON, but NaN and the
+ * infinities without quotes. */
 
-/* Columns of one line, and lines of vectors, which are filled whole: each is made in one block. */
+/* The most columns of a line, and lines of vectors, which are one block. */
 enum { LINE_MAX_ELEMENTS = 1 << 20 };
 
 /* A column name beside the tensor's: "_1048575_re". */
@@ -21,8 +20,8 @@ enum { SUFFIX_MAX = 16 };
 
 struct state {
     struct api_result *result;
-    size_t lines, lines_block; /* of all, of a block */
-    size_t text_room;          /* of a block, without its binary rows */
+    size_t lines, lines_block; /* of the answer, of a block */
+    size_t text_max;           /* bytes of a block without its binary rows */
 };
 
 static bool is_vector(const struct pe_output *output)
@@ -42,9 +41,9 @@ static size_t lines_of(const struct pe_output *output)
     return is_vector(output) ? output->row_elements >> output->is_complex : output->rows;
 }
 
-/* ---- what it holds -------------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
-/* A vector counts something else than the rows of a matrix, even where it has as many elements. */
+/* A vector never fits beside a matrix: its elements are not the matrix's rows. */
 static bool fits_beside(const struct pe_output *output, const struct pe_output *first)
 {
     return output->rank <= 2 && is_vector(output) == is_vector(first) &&
@@ -73,7 +72,7 @@ static enum pe_status sizes_check(const struct api_result *result, size_t output
                                  "another format");
 }
 
-/* Outputs that go with the first one are left out where they do not fit beside it. */
+/* Outputs that accompany the first one are dropped if they do not fit beside it. */
 static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     const struct pe_output *first = &result->outputs[0];
@@ -94,9 +93,8 @@ static enum pe_status check(const struct api_result *result, struct pe_error *er
     return sizes_check(result, beside, err);
 }
 
-/* Says which outputs are left out, and keeps the others: those before the first that does not fit.
- */
-static void others_leave(struct api_result *result)
+/* Drops the outputs from the first that does not fit on, with a warning. */
+static void others_drop(struct api_result *result)
 {
     size_t beside = 1;
 
@@ -115,7 +113,7 @@ static void others_leave(struct api_result *result)
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
-/* A name in quotes where it holds what a field must not, its quotes doubled. */
+/* Adds a name, in quotes if a field needs them, its own quotes doubled. */
 static void name_put(struct api_text *text, const char *name, const char *suffix)
 {
     const bool quoted = name[strcspn(name, ",\"\r\n")] != '\0';
@@ -156,7 +154,7 @@ static char *header_print(struct api_arena *arena, const struct api_result *resu
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* Drops the quotes that NaN and the infinities have in JSON. */
+/* Removes the quotes that NaN and the infinities have in JSON. */
 static char *quotes_drop(char *from, char *end)
 {
     char *to = memchr(from, '"', (size_t)(end - from));
@@ -196,22 +194,22 @@ static size_t csv_block_fill(struct api_response *response, size_t block, unsign
     const size_t begin = block * state->lines_block;
     const size_t end =
         state->lines - begin < state->lines_block ? state->lines : begin + state->lines_block;
-    unsigned char *room = out + state->text_room;
+    unsigned char *rows = out + state->text_max;
     const unsigned char **bytes;
     char *to = (char *)out;
 
-    room += (64 - ((uintptr_t)room & 63)) & 63;
-    bytes = (const unsigned char **)(void *)room;
-    room += result->outputs_count * sizeof(*bytes);
+    rows += (64 - ((uintptr_t)rows & 63)) & 63;
+    bytes = (const unsigned char **)(void *)rows;
+    rows += result->outputs_count * sizeof(*bytes);
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const bool vector = is_vector(output);
-        room += (64 - ((uintptr_t)room & 63)) & 63;
-        bytes[i] = api_rows_get(result, i, vector ? 0 : begin, vector ? output->rows : end, room);
+        rows += (64 - ((uintptr_t)rows & 63)) & 63;
+        bytes[i] = api_rows_get(result, i, vector ? 0 : begin, vector ? output->rows : end, rows);
         if (!bytes[i])
             return SIZE_MAX;
-        room += (end - begin) * columns_of(output) * pe_dtype_info(output->dtype)->size;
+        rows += (end - begin) * columns_of(output) * pe_dtype_info(output->dtype)->size;
     }
     for (size_t line = begin; line < end; line++)
         to = line_print(to, result, bytes, line - begin);
@@ -220,7 +218,7 @@ static size_t csv_block_fill(struct api_response *response, size_t block, unsign
 
 /* ---- render --------------------------------------------------------------------------------- */
 
-/* Room of a line as text and as bytes, and about how many lines make a block. */
+/* The most bytes of a line as text and as elements, and the lines of a block. */
 struct measure {
     size_t text, bytes, lines;
 };
@@ -233,7 +231,7 @@ static struct measure measure(const struct api_result *result)
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        measured.text += columns_of(output) * (api_number_room(output->dtype) + 3);
+        measured.text += columns_of(output) * (api_number_length_max(output->dtype) + 3);
         measured.bytes += columns_of(output) * pe_dtype_info(output->dtype)->size;
         if (api_block_size(output) < block)
             block = api_block_size(output);
@@ -255,7 +253,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     size_t prefix_size;
     char *prefix;
 
-    others_leave(result);
+    others_drop(result);
     prefix = header_print(request->arena, result, &prefix_size);
     if (!state || !prefix)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
@@ -263,14 +261,14 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     state->result = result;
     state->lines = lines_of(&result->outputs[0]);
     state->lines_block = measured.lines < state->lines ? measured.lines : state->lines;
-    state->text_room = state->lines_block * measured.text;
+    state->text_max = state->lines_block * measured.text;
     response->body = (struct api_body){
         .kind = result->pure ? API_PLAN : API_JOB,
         .size = API_SIZE_UNKNOWN,
         .prefix = (unsigned char *)prefix,
         .prefix_size = prefix_size,
         .blocks = state->lines > 0 ? (state->lines - 1) / state->lines_block + 1 : 0,
-        .block_size = state->text_room + state->lines_block * measured.bytes +
+        .block_size = state->text_max + state->lines_block * measured.bytes +
                       result->outputs_count * (64 + sizeof(unsigned char *)) + 64,
         .fill = csv_block_fill,
         .state = state,

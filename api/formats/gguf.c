@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 
-/* The head of a GGUF file is a model's config: it has no tensors for a request, and its metadata
- * are read where a config is (api/config). */
+/* A GGUF file is a model's config, read by api/config: it has no tensors for a request. */
 
 static bool gguf_sniff(const unsigned char *bytes, size_t size)
 {

@@ -1,9 +1,133 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/base64.h"
+#include "api/formats/formats.h"
+#include "api/formats/json.h"
 #include "api/formats/reader.h"
+#include "api/memory/json.h"
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/* Replaces all but printable ASCII: jansson quotes text near an error and may cut it inside a
+ * character. */
+static void printable_keep(char *text)
+{
+    for (; *text; text++)
+        if (!isprint((unsigned char)*text))
+            *text = '?';
+}
+
+/* Hints for text that is usual in Python, JavaScript or word processors. */
+static const struct {
+    const char *near, *hint;
+} hints[] = {
+    {"'", "; strings and names stand in double quotes"},
+    {"True", "; true is written small"},
+    {"False", "; false is written small"},
+    {"None", "; Python's None is null here"},
+    {"undefined", "; it is null here"},
+    {"NaN", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"nan", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"Inf", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"inf", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"-", "; JSON has no NaN and no Infinity, and a digit follows a minus sign"},
+    {"]", "; no comma stands before the end of a list"},
+    {"}", "; no comma stands before the end of an object"},
+    {"(", "; a list stands in [brackets]"},
+    {"/", "; JSON has no comments"},
+    {"#", "; JSON has no comments"},
+    {"_", "; digits are written without separators"},
+    {"x", "; numbers are decimal"},
+    {".", "; a digit stands before the point"},
+    {"+", "; a number has no plus sign"},
+    {"0", "; a number begins with no zero"},
+    {"\xe2\x80", "; quotes are plain double ones: \""},
+    {"\xc2\xab", "; quotes are plain double ones: \""},
+    {"\xc2\xbb", "; quotes are plain double ones: \""},
+    {"=", "; a name and its value have ':' between them"},
+    {"\"", "; members are separated by commas"},
+};
+
+static const char *hint_of(const char *fault)
+{
+    const char *near = strstr(fault, "near '");
+
+    if (strstr(fault, "near end of file"))
+        return "; a bracket or a quote is not closed, or the body was cut";
+    if (strstr(fault, "end of file expected"))
+        return "; one object is sent, and nothing behind it";
+    if (strncmp(fault, "'[' or '{'", 10) == 0)
+        return "; the body is an object: {...}";
+    if (!strstr(fault, "expected") && !strstr(fault, "token"))
+        return "";
+    for (size_t i = 0; near && i < sizeof(hints) / sizeof(hints[0]); i++)
+        if (strncmp(near + 6, hints[i].near, strlen(hints[i].near)) == 0)
+            return hints[i].hint;
+    if (near && strstr(fault, "string or '}' expected"))
+        return "; names stand in double quotes";
+    return "";
+}
+
+/* The text in pieces, with [] or "" in place of each span. */
+struct pieces {
+    const char *text, *at, *end;
+    const struct api_json_spans *removed; /* NULL: none */
+    size_t next;                          /* index of the next span */
+};
+
+static const char *piece_next(void *context, size_t *size)
+{
+    struct pieces *pieces = context;
+    const bool has_span = pieces->removed && pieces->next < pieces->removed->count;
+    const struct api_json_span *span = has_span ? &pieces->removed->list[pieces->next] : NULL;
+    const char *run = pieces->at, *end = span ? pieces->text + span->begin : pieces->end;
+
+    if (span && run == end) {
+        pieces->at = pieces->text + span->end;
+        pieces->next++;
+        *size = 2;
+        return span->base64 ? "\"\"" : "[]";
+    }
+    pieces->at = end;
+    *size = (size_t)(end - run);
+    return *size > 0 ? run : NULL;
+}
+
+enum pe_status api_json_object_read(struct api_request *request, const char *name, const char *text,
+                                    size_t size, const struct api_json_spans *removed,
+                                    json_t **json, struct pe_error *err)
+{
+    struct pieces pieces = {.at = text, .end = text + size, .text = text, .removed = removed};
+    const struct api_json_text source = {piece_next, &pieces,
+                                         request->settings->limits.json_values_max, request->work};
+    json_error_t fault;
+    size_t position;
+
+    *json = api_json_parse_runs(&source, name, &fault, err);
+    if (!*json && err->status)
+        return err->status;
+    if (!*json) {
+        position = fault.position > 0 ? (size_t)fault.position : 0;
+        for (size_t i = 0; removed && i < removed->count; i++)
+            if (removed->list[i].begin < position)
+                position += removed->list[i].end - removed->list[i].begin - 2;
+        const char *hint = hint_of(fault.text);
+        printable_keep(fault.text);
+        return pe_fail(err, PE_MALFORMED, "", "%s is not JSON at byte %zu: %.160s%s", name,
+                       position, fault.text, hint);
+    }
+    if (!api_json_keep_whole(request->arena, *json))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read %s", name);
+    if (!json_is_object(*json))
+        return pe_fail(err, PE_MALFORMED, "", "%s must be a JSON object: {...}", name);
+    return PE_OK;
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
 
 /* {"tensors": {"q": {"dtype": "f32", "shape": [2, 2], "data": [[1, 2], [3, 4]]}}, ...}: a tensor
  * has data, nested or flat, or base64 of its little-endian bytes, which needs a shape. */
@@ -17,12 +141,69 @@ struct source {
     struct pe_error *err;
 };
 
-static enum pe_status fail(struct source *source, enum pe_status status, const char *what)
+static enum pe_status fail(struct source *source, enum pe_status status, const char *fault)
 {
     char where[sizeof(source->err->where)];
 
     return pe_fail(source->err, status, api_tensor_where(source->name, where, sizeof(where)),
-                   "tensor %.60s: %s", source->name, what);
+                   "tensor %.60s: %s", source->name, fault);
+}
+
+static enum pe_status fail_at(struct source *source, size_t at, enum pe_status status,
+                              const char *fault)
+{
+    char where[sizeof(source->err->where)];
+
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_fail(source->err, status, "", "no memory for the elements of %.60s",
+                       source->name);
+    return pe_fail(source->err, status, api_tensor_where(source->name, where, sizeof(where)),
+                   "data of %.60s, byte %zu of the body: %s", source->name, at, fault);
+}
+
+/* Does the array, nested or flat, fill the shape? An empty array has no levels below its dimension
+ * of 0: [[[], []]] is [1, 2, 0, 4]. */
+static bool fits(const struct api_json_array *array, const struct pe_tensor *tensor, size_t *count)
+{
+    const struct pe_tensor *read = &array->tensor;
+    bool same = read->rank <= tensor->rank && (read->rank == tensor->rank || array->elements == 0);
+
+    *count = 1;
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        same = same && (i >= read->rank || tensor->shape[i] == read->shape[i]);
+        *count *= tensor->shape[i];
+    }
+    return same || (read->rank == 1 && array->elements == *count);
+}
+
+/* Makes a tensor of its array, which is read again if that failed or was in another dtype. shaped:
+ * the array may be flat, else its nesting gives the shape. */
+static enum pe_status data_read(struct source *source, struct api_json_span *span, bool shaped,
+                                struct pe_tensor *tensor)
+{
+    struct api_request *request = source->request;
+    struct api_json_array *array = &span->array;
+    enum pe_status status;
+    char text[96];
+    size_t count;
+
+    if (!array->tensor.data || array->tensor.dtype != tensor->dtype) {
+        api_arena_room_drop(request->arena, array->tensor.data);
+        status = api_json_array_read(array, request->body, span->begin, span->end, tensor->dtype,
+                                     source->scratch);
+        if (status)
+            return fail_at(source, array->end, status, array->fault);
+    }
+    if (shaped && !fits(array, tensor, &count)) {
+        snprintf(text, sizeof(text), "%zu elements, nested %u deep, do not fill its shape (%zu)",
+                 array->elements, array->tensor.rank, count);
+        return fail_at(source, array->end, PE_SHAPE_MISMATCH, text);
+    }
+    if (shaped)
+        tensor->data = array->tensor.data;
+    else
+        *tensor = array->tensor;
+    return PE_OK;
 }
 
 static enum pe_status dtype_read(struct source *source, const json_t *json, enum pe_dtype *dtype)
@@ -55,8 +236,8 @@ static enum pe_status shape_read(struct source *source, const json_t *json,
     return api_reader_size(source->name, tensor, &elements, &size, source->err);
 }
 
-/* The next span of a kind. jansson keeps the order of the text, and refused keys that stand twice.
- * NULL: there is none. */
+/* The next span of a tensor; jansson keeps the order of the text, and refused duplicate keys. NULL:
+ * the next one is of the other type, or there is none. */
 static struct api_json_span *span_next(struct source *source, bool base64)
 {
     struct api_json_spans *spans = source->spans;
@@ -68,7 +249,7 @@ static struct api_json_span *span_next(struct source *source, bool base64)
     return &spans->list[source->next_span++];
 }
 
-/* A string that was taken out left an empty one. */
+/* A string that was hidden from the JSON library is empty here. */
 static enum pe_status base64_read(struct source *source, const json_t *json,
                                   struct pe_tensor *tensor)
 {
@@ -85,7 +266,7 @@ static enum pe_status base64_read(struct source *source, const json_t *json,
         string = (const char *)source->request->body + span->begin + 1;
         length = span->end - span->begin - 2;
     }
-    if (length / 4 < size / 3) { /* before memory is taken for a shape's word */
+    if (length / 4 < size / 3) { /* before a shape alone can take memory */
         snprintf(text, sizeof(text),
                  "base64 holds fewer bytes than the %zu that shape and dtype ask", size);
         return fail(source, PE_SHAPE_MISMATCH, text);
@@ -144,8 +325,7 @@ static enum pe_status tensor_read(struct source *source, json_t *json, struct pe
     span = span_next(source, false);
     if (!span)
         return fail(source, PE_INTERNAL, "its data was lost");
-    return api_json_data_read(source->request, source->name, span, shape != NULL, source->scratch,
-                              tensor, source->err);
+    return data_read(source, span, shape != NULL, tensor);
 }
 
 static enum pe_status tensors_read(struct source *source, json_t *tensors)
@@ -170,7 +350,7 @@ static enum pe_status tensors_read(struct source *source, json_t *tensors)
     return PE_OK;
 }
 
-/* Lists stand in the JSON object as [], for their names. */
+/* Keeps the elements of lists; in the JSON object they are []. */
 static enum pe_status lists_keep(struct api_request *request, const struct api_json_spans *spans,
                                  struct pe_error *err)
 {
@@ -186,7 +366,7 @@ static enum pe_status lists_keep(struct api_request *request, const struct api_j
     return PE_OK;
 }
 
-/* The object around the spans, and the tensors that its spans belong to. */
+/* Parses the object without its spans, and then the tensors that the spans belong to. */
 static enum pe_status envelope_read(struct api_request *request, struct source *source)
 {
     json_t *tensors;

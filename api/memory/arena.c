@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/base/locale.h"
+#include "api/base/system.h"
 #include "api/memory/budget.h"
 #include "posenc/pool.h"
 #include "posenc/work.h"

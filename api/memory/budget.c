@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/base/clock.h"
 #include "api/base/system.h"
 
 /* Below LARGE the system's allocator is as fast. KEPT_MAX bounds the time of the search for a kept

@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
 #include "api/numbers/shortest.h"
 
-/* Digits are made eight at a time in a word, the first one in its lowest byte, so that they are
- * stored, counted and shifted without a loop. The machine is little-endian, as every format here.
- */
+/* Digits are made eight at a time in a word, the first in its lowest byte, so that they are stored,
+ * counted and shifted without a loop. The machine is little-endian. */
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -16,16 +15,17 @@ typedef unsigned __int128 digits16; /* sixteen characters */
 
 #define ZEROS UINT64_C(0x3030303030303030)
 
-/* How many digits n has; 1 for 0. */
+/* The number of digits of n; 1 for 0. */
 ALWAYS_INLINE int digits_count(uint64_t n)
 {
-    const int least = (64 - __builtin_clzll(n | 1)) * 1233 >> 12; /* log10(2), or one too much */
+    const int least =
+        (64 - __builtin_clzll(n | 1)) * 1233 >> 12; /* the number of digits, or one less */
 
     return least + (n >= api_tens[least]) + (n == 0);
 }
 
-/* Eight digits of n < 10^8: quarters, then pairs, then single ones, each split of all parts in one
- * multiplication by a reciprocal that is exact for numbers so small. */
+/* The eight digits of n < 10^8, split into two parts of four digits, four of two, eight of one.
+ * Each split is one multiplication by a reciprocal, which is exact for numbers so small. */
 ALWAYS_INLINE uint64_t digits8(uint32_t n)
 {
     const uint64_t fours = n / 10000 | (uint64_t)(n % 10000) << 32;
@@ -36,7 +36,7 @@ ALWAYS_INLINE uint64_t digits8(uint32_t n)
     return (ten | (twos - 10 * ten) << 8) + ZEROS;
 }
 
-/* Digits up to the last one that is not a zero. */
+/* The number of digits up to the last one that is not zero. */
 ALWAYS_INLINE int significant16(digits16 digits)
 {
     const uint64_t high = (uint64_t)(digits >> 64) ^ ZEROS, low = (uint64_t)digits ^ ZEROS;
@@ -58,39 +58,38 @@ static char *exponent_print(char *to, int exponent)
     return to;
 }
 
-/* first.rest * 10^exponent as people write it: plain between 1e-5 and 1e16, else with a short
- * exponent. */
-ALWAYS_INLINE char *digits_place(char *to, unsigned first, digits16 rest, int exponent)
+/* Writes first.fraction * 10^exponent: plain between 1e-5 and 1e16, else with an exponent. */
+ALWAYS_INLINE char *digits_place(char *to, unsigned first, digits16 fraction, int exponent)
 {
-    const int count = 1 + significant16(rest);
+    const int count = 1 + significant16(fraction);
 
     if (exponent > 15 || exponent < -5) {
         to[0] = (char)('0' + first);
         to[1] = '.';
-        memcpy(to + 2, &rest, sizeof(rest));
+        memcpy(to + 2, &fraction, sizeof(fraction));
         return exponent_print(to + count + (count > 1), exponent);
     }
     if (exponent < 0) {
         memcpy(to, "0.000000", 8);
         to += 1 - exponent;
         to[0] = (char)('0' + first);
-        memcpy(to + 1, &rest, sizeof(rest));
+        memcpy(to + 1, &fraction, sizeof(fraction));
         return to + count;
     }
     to[0] = (char)('0' + first);
-    memcpy(to + 1, &rest, sizeof(rest));
+    memcpy(to + 1, &fraction, sizeof(fraction));
     if (count <= exponent + 1)
         return to + exponent + 1;
-    rest >>= 8 * exponent;
+    fraction >>= 8 * exponent;
     to[exponent + 1] = '.';
-    memcpy(to + exponent + 2, &rest, sizeof(rest));
+    memcpy(to + exponent + 2, &fraction, sizeof(fraction));
     return to + count + 1;
 }
 
 /* Zero, NaN and the infinities. */
 static char *special_print(char *to, bool negative, bool zero, bool nan)
 {
-    /* Readers take -0 for an integer and lose its sign. */
+    /* -0.0, since readers take -0 for an integer and lose its sign. */
     const char *text = nan    ? "\"NaN\""
                        : zero ? (negative ? "-0.0" : "0")
                               : (negative ? "\"-Infinity\"" : "\"Infinity\"");
@@ -98,7 +97,7 @@ static char *special_print(char *to, bool negative, bool zero, bool nan)
     return stpcpy(to, text);
 }
 
-API_WRAPS("one comparison for two: 0 less 1 is far above")
+API_WRAPS("one comparison for two: 0 - 1 is large")
 ALWAYS_INLINE char *f32_print(char *to, uint32_t bits)
 {
     const uint32_t magnitude = bits & 0x7fffffff;
@@ -111,12 +110,12 @@ ALWAYS_INLINE char *f32_print(char *to, uint32_t bits)
     const int count = digits_count(shortest.digits);
     const uint32_t nine = (uint32_t)(shortest.digits * api_tens[9 - count]);
     const uint32_t first = nine / 100000000;
-    const digits16 rest = (digits16)ZEROS << 64 | digits8(nine - first * 100000000);
+    const digits16 fraction = (digits16)ZEROS << 64 | digits8(nine - first * 100000000);
 
-    return digits_place(to, first, rest, shortest.exponent + count - 1);
+    return digits_place(to, first, fraction, shortest.exponent + count - 1);
 }
 
-API_WRAPS("one comparison for two: 0 less 1 is far above")
+API_WRAPS("one comparison for two: 0 - 1 is large")
 ALWAYS_INLINE char *f64_print(char *to, uint64_t bits)
 {
     const uint64_t magnitude = bits & INT64_MAX, infinity = UINT64_C(0x7ff) << 52;
@@ -130,13 +129,12 @@ ALWAYS_INLINE char *f64_print(char *to, uint64_t bits)
     const uint64_t all = shortest.digits * api_tens[17 - count];
     const unsigned first = (unsigned)(all / api_tens[16]);
     const uint64_t sixteen = all - first * api_tens[16];
-    const digits16 rest = (digits16)digits8((uint32_t)(sixteen % api_tens[8])) << 64 |
-                          digits8((uint32_t)(sixteen / api_tens[8]));
+    const digits16 fraction = (digits16)digits8((uint32_t)(sixteen % api_tens[8])) << 64 |
+                              digits8((uint32_t)(sixteen / api_tens[8]));
 
-    return digits_place(to, first, rest, shortest.exponent + count - 1);
+    return digits_place(to, first, fraction, shortest.exponent + count - 1);
 }
 
-/* Eight digits a step, the first ones first. */
 static char *unsigned_print(char *to, uint64_t n)
 {
     uint64_t digits;
@@ -153,7 +151,7 @@ static char *unsigned_print(char *to, uint64_t n)
     return to + count;
 }
 
-API_WRAPS("the least number has no opposite")
+API_WRAPS("INT64_MIN has no opposite")
 static char *signed_print(char *to, int64_t n)
 {
     *to = '-';
@@ -202,7 +200,7 @@ ALWAYS_INLINE char *run_print(char *to, enum pe_dtype dtype, const unsigned char
     return to;
 }
 
-/* f16 and bf16 have their shortest digits among those of f32. */
+/* The shortest digits of f16 and bf16 are those of the same f32. */
 static char *halves_print(char *to, enum pe_dtype dtype, const unsigned char *elements,
                           size_t count, bool pairs)
 {
@@ -258,7 +256,7 @@ size_t api_double_print(char *out, double value)
     return api_number_print(out, PE_F64, &value);
 }
 
-size_t api_number_room(enum pe_dtype dtype)
+size_t api_number_length_max(enum pe_dtype dtype)
 {
     /* -1.2345678901234567e-308 and -9223372036854775808; f32: -1234567890000000 */
     return dtype == PE_F64 || dtype == PE_I64 ? 24 : 17;

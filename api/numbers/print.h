@@ -7,24 +7,21 @@
 
 #include "posenc/dtype.h"
 
-/* Memory that printing may write to, behind the text as well: whole words are stored. */
+/* Bytes that printing a number may write, including behind its text: words are stored at once. */
 enum { API_NUMBER_MAX = 48 };
 
-/* Writes a number as JSON and returns its length, a zero byte behind it: the shortest digits that
- * read back as the same value, and the nearest of those to it, as f32 of f32, f16 and bf16 and as
- * f64 otherwise; NaN and the infinities as the strings "NaN", "Infinity" and "-Infinity"; integers
- * exactly; bool as true or false. */
+/* Writes a number as JSON, ended by a zero byte, and returns its length: the shortest digits that
+ * read back as the same value, and the nearest of those (f16 and bf16 as f32); NaN and infinities
+ * as the strings "NaN", "Infinity" and "-Infinity"; integers exactly; bool as true or false. */
 size_t api_number_print(char *out, enum pe_dtype dtype, const void *element);
-
-/* Writes an f64 as api_number_print does. */
 size_t api_double_print(char *out, double value);
 
-/* Elements separated by commas, in `pairs` as [re,im]; returns the end. No zero byte, and up to
- * API_NUMBER_MAX bytes behind the end are written to. */
+/* Writes elements separated by commas, with `pairs` as [re,im], and returns the end of the text. No
+ * zero byte; up to API_NUMBER_MAX bytes behind the end may be overwritten. */
 char *api_numbers_print(char *to, enum pe_dtype dtype, const void *elements, size_t count,
                         bool pairs);
 
-/* The most characters that an element of a dtype needs, without the end of the string. */
-size_t api_number_room(enum pe_dtype dtype);
+/* The most characters of an element of a dtype. */
+size_t api_number_length_max(enum pe_dtype dtype);
 
 #endif

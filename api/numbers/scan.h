@@ -7,30 +7,29 @@
 #include "posenc/dtype.h"
 #include "posenc/status.h"
 
-/* Elements of a JSON array, one after the other, from text into memory. */
+/* Reads elements of a JSON array from text into memory. */
 struct api_json_run {
     const unsigned char *at, *end; /* the text */
-    unsigned char *out;            /* where the next element goes */
-    size_t room;                   /* elements that `out` has room for yet */
+    unsigned char *out;            /* of the next element */
+    size_t capacity;               /* elements that fit at `out` */
     size_t count;                  /* elements read */
-    size_t slow;                   /* characters of elements that took several times as long */
-    const char *fault;             /* why the one at `at` could not be: a constant sentence */
+    size_t slow;                   /* characters of elements that took the slow path */
+    const char *fault;             /* why the element at `at` is refused: a constant sentence */
 };
 
 enum { API_JSON_SLOW_MAX = 1 << 20 };
 
-/* Reads elements and the commas between them, white space allowed, until something else follows an
- * element (`at` is there), something that is no element follows a comma (`at` is at the comma), or
- * the room is full or API_JSON_SLOW_MAX characters were slow (at the comma likewise), which is a
- * few milliseconds. At least one element is wanted, and there is room.
+/* Reads at least one element, and the commas and white space between elements. Stops
+ * - behind an element that no comma follows, with `at` behind it and its white space;
+ * - at a comma that a bracket or the end of the text follows;
+ * - at a comma where the capacity is 0 or `slow` reached API_JSON_SLOW_MAX, a few milliseconds.
  *
- * A float is rounded once from its text, whatever the dtype; an integer is exact or refused, 64.0
- * and 6.4e1 being integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number must
- * be followed by something. PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE with `at` at the
- * element. */
+ * Floats are rounded once from their text. Integers are exact or refused; 64.0 and 6.4e1 are
+ * integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number that ends the text is
+ * refused. PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE, with `at` at the element. */
 enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype);
 
-/* One element by all the rules, without haste: what the run leaves to it. Moves *at behind it. */
+/* Reads one element by the slow path, which knows all of the grammar, and moves *at behind it. */
 enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
                                      enum pe_dtype dtype, void *out, const char **fault);
 

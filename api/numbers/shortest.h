@@ -2,18 +2,18 @@
 #ifndef API_NUMBERS_SHORTEST_H
 #define API_NUMBERS_SHORTEST_H
 
-/* The shortest decimal that reads back as a float, and the nearest to it among the shortest.
+/* The shortest decimal that reads back as a float, and the nearest of the shortest.
  *
- * Schubfach (Raffaello Giulietti, "The Schubfach way to render doubles", 2020). A value c * 2^q is
- * what every number between its two midpoints reads back as. With 10^k just at or below the width
- * of that interval it holds a multiple of 10^k, and at most one multiple of 10^(k+1): that one is
- * the shortest if it is there. All numbers are held as multiples of 10^k / 4 rounded to odd, that
- * is with a last bit that says "and a bit more", which keeps every comparison right. */
+ * Schubfach (Raffaello Giulietti, "The Schubfach way to render doubles", 2020). Every number
+ * between the two midpoints around a value c * 2^q reads back as it. With 10^k the largest power
+ * not wider than this interval, the interval has a multiple of 10^k and at most one of 10^(k+1),
+ * which is the shortest if it exists. Numbers are multiples of 10^k / 4 rounded to odd: the last
+ * bit records an inexact result, which keeps every comparison correct. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/numbers/powers.h"
+#include "api/numbers/decimal.h"
 
 /* digits * 10^exponent; may end with zeros. */
 struct api_shortest {
@@ -39,7 +39,7 @@ static inline struct api_power api_shortest_power_128(int k)
 {
     struct api_power power = *api_power(k);
 
-    power.low += (uint64_t)k > API_POWER_EXACT_MAX; /* never from all ones: a test looks */
+    power.low += (uint64_t)k > API_POWER_EXACT_MAX; /* never from all ones, as a test checks */
     return power;
 }
 
@@ -58,14 +58,14 @@ static inline uint64_t api_shortest_scale_128(struct api_power power, uint64_t n
     return (uint64_t)(product >> 64) | ((uint64_t)product > 1);
 }
 
-/* Chooses between the multiples of 10^k and of 10^(k+1) around the value; all three in quarters of
- * 10^k. `odd`: the interval has no ends. */
+/* Chooses among the multiples of 10^k and of 10^(k+1) around the value. below, value and above are
+ * in quarters of 10^k. odd: the interval is open. */
 static inline struct api_shortest api_shortest_choose(uint64_t below, uint64_t value,
                                                       uint64_t above, bool odd, int k)
 {
     const uint64_t first = below + odd, last = above - odd, floor = value / 4;
 
-    /* Either length is as likely as the other: no branch. */
+    /* Both lengths are equally likely, so no branch. */
     const uint64_t tens = floor / 10;
     const bool tens_down = first <= 40 * tens, tens_up = 40 * tens + 40 <= last;
     const bool down = first <= 4 * floor, up = 4 * floor + 4 <= last;
@@ -77,13 +77,13 @@ static inline struct api_shortest api_shortest_choose(uint64_t below, uint64_t v
     return (struct api_shortest){is_shorter ? shorter : longer, k + is_shorter};
 }
 
-/* Of a finite f32 that is not zero, by its bits; the sign is not looked at. */
+/* bits: of a finite f32 that is not zero; the sign is ignored. */
 static inline struct api_shortest api_shortest_f32(uint32_t bits)
 {
     const uint32_t fraction = bits & 0x7fffff, biased = bits >> 23 & 0xff;
     const uint32_t c = biased ? fraction | 0x800000 : fraction;
     const int q = (biased ? (int)biased : 1) - 150;
-    const bool uneven = fraction == 0 && biased > 1; /* the float below is nearer */
+    const bool uneven = fraction == 0 && biased > 1; /* the next smaller float is nearer */
     const int k = api_shortest_log10(q, uneven);
     const int shift = q + api_power_exponent(-k) + 1;
     const uint64_t power = api_shortest_power_64(-k);

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/base/locale.h"
+#include "api/base/system.h"
 #include "api/numbers/print.h"
 
-/* Shorter text is counted when it is whole and stays, among the small pieces of its arena. */
+/* Shorter text is counted when it is complete, among the small pieces of its arena. */
 enum { COUNTED_MIN = 32 << 10 };
 
-/* Counts what of a room is not yet counted. False: the budget has none. */
-static bool room_count(struct api_text *text, struct api_arena *arena, size_t room)
+/* Counts the part of a capacity that is not yet counted. False: it exceeds the budget. */
+static bool capacity_count(struct api_text *text, struct api_arena *arena, size_t capacity)
 {
-    if (room < COUNTED_MIN)
+    if (capacity < COUNTED_MIN)
         return true;
-    if (!api_arena_count(arena, room - text->counted))
+    if (!api_arena_count(arena, capacity - text->counted))
         return false;
-    text->counted = room;
+    text->counted = capacity;
     return true;
 }
 
@@ -35,24 +35,26 @@ void api_text_free(struct api_text *text)
 
 static bool grow(struct api_text *text, size_t size)
 {
-    size_t room = text->room ? text->room : 256;
+    size_t capacity = text->capacity ? text->capacity : 256;
     char *bytes;
 
     if (text->failed || size > SIZE_MAX / 4 - text->size) {
         text->failed = true;
         return false;
     }
-    while (room <= text->size + size)
-        room *= 2;
-    if (room == text->room)
+    while (capacity <= text->size + size)
+        capacity *= 2;
+    if (capacity == text->capacity)
         return true;
-    bytes = text->arena && !room_count(text, text->arena, room) ? NULL : realloc(text->bytes, room);
+    bytes = text->arena && !capacity_count(text, text->arena, capacity)
+                ? NULL
+                : realloc(text->bytes, capacity);
     if (!bytes) {
         text->failed = true;
         return false;
     }
     text->bytes = bytes;
-    text->room = room;
+    text->capacity = capacity;
     return true;
 }
 
@@ -90,7 +92,7 @@ void api_text_print(struct api_text *text, const char *format, ...)
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------- */
 
-/* The character at `at` and its length; 0: no character (overlong, surrogate, too large, cut). */
+/* Returns the length of the character at `at`; 0: none (overlong, surrogate, too large, cut). */
 static size_t character_read(const unsigned char *at, uint32_t *character)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -113,7 +115,7 @@ static size_t character_read(const unsigned char *at, uint32_t *character)
     return length;
 }
 
-void api_text_mend_here(char *text)
+void api_text_sanitize_in_place(char *text)
 {
     uint32_t character;
 
@@ -125,13 +127,13 @@ void api_text_mend_here(char *text)
     }
 }
 
-char *api_text_mend(struct api_arena *arena, const char *foreign)
+char *api_text_sanitize(struct api_arena *arena, const char *foreign)
 {
-    char *mended = api_arena_copy(arena, foreign);
+    char *text = api_arena_copy(arena, foreign);
 
-    if (mended)
-        api_text_mend_here(mended);
-    return mended;
+    if (text)
+        api_text_sanitize_in_place(text);
+    return text;
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -236,8 +238,8 @@ char *api_text_take(struct api_text *text, struct api_arena *arena)
     char *bytes = text->bytes;
 
     if (!bytes || text->failed ||
-        !(text->counted > 0 ? room_count(text, arena, text->room)
-                            : api_arena_hold(arena, text->room))) {
+        !(text->counted > 0 ? capacity_count(text, arena, text->capacity)
+                            : api_arena_hold(arena, text->capacity))) {
         api_text_free(text);
         return NULL;
     }

@@ -8,15 +8,15 @@
 
 #include "api/memory/arena.h"
 
-/* Text that grows, always ended by a zero byte. A failure to grow is remembered, and nothing is
- * added behind it. Large text of a request names its arena, so that the budget has a say in each
- * growth. */
+/* A string that grows, always ended by a zero byte. After a failure to grow, `failed` is set and
+ * nothing more is added. Text of a request that may become large names its arena, so that each
+ * growth is counted in the budget. */
 struct api_text {
     char *bytes; /* NULL while empty */
-    size_t size, room;
+    size_t size, capacity;
     bool failed;
-    struct api_arena *arena; /* NULL: nothing is counted before the text is taken */
-    size_t counted;          /* of the room, in the arena */
+    struct api_arena *arena; /* NULL: nothing is counted until the text is taken */
+    size_t counted;          /* bytes of the capacity that the arena has counted */
 };
 
 void api_text_free(struct api_text *text);
@@ -25,17 +25,16 @@ void api_text_put(struct api_text *text, const char *string);
 void api_text_print(struct api_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds a JSON value, compact, numbers in their shortest digits. ascii: \u for all else. */
+/* Adds a JSON value, compact, numbers in their shortest digits. ascii: other characters as \u. */
 void api_text_json(struct api_text *text, const json_t *json, bool ascii);
 
-/* Hands the bytes to an arena, which is that of the text if it names one. NULL: memory was short,
- * here or before; the text is empty either way. */
+/* Moves the bytes to an arena: that of the text, if it names one. NULL: memory was or is short. The
+ * text is empty afterwards in both cases. */
 char *api_text_take(struct api_text *text, struct api_arena *arena);
 
-/* A copy of foreign text in which every byte that is no part of a UTF-8 character is a question
- * mark, so that an error can quote it. NULL: memory is short. */
-char *api_text_mend(struct api_arena *arena, const char *foreign);
-/* The same where the text lies. */
-void api_text_mend_here(char *text);
+/* A copy of foreign text with '?' for each byte that is not part of a UTF-8 character, so that an
+ * error can quote it. NULL: memory is short. */
+char *api_text_sanitize(struct api_arena *arena, const char *foreign);
+void api_text_sanitize_in_place(char *text);
 
 #endif

@@ -4,38 +4,39 @@
 
 #include "api/memory/arena.h"
 #include "api/numbers/text.h"
-#include "api/pictures/labels.h"
-#include "api/pictures/palette.h"
+#include "api/pictures/png.h"
 
-/* Plots draw on a canvas: as SVG, or as pixels. Lengths are pixels of a picture of plain size; y
- * goes down. Coordinates are rounded to hundredths, so that both show the same. Memory that ends
- * shows as canvas->failed. */
+/* Plots draw on a canvas, which has two types: SVG and pixels. Lengths are pixels at plot_scale 1,
+ * and y goes down. Coordinates are rounded to hundredths, so that both types show the same. If
+ * memory is short, canvas->failed is set. */
+
+/* Languages in the order of the parameter lang. */
+enum api_language { API_ENGLISH, API_CHINESE, API_LANGUAGES };
 
 enum api_theme { API_LIGHT, API_DARK, API_AUTO }; /* in the order of the parameter */
 
-/* Colours by what they are for. Curves have API_CURVES_MAX. */
+/* Colours by purpose; from API_CURVE on API_CURVES_MAX of them. */
 enum api_ink { API_PAPER, API_TEXT, API_MUTED, API_GRID, API_AXIS, API_CURVE };
 enum { API_CURVES_MAX = 8, API_INKS = API_CURVE + API_CURVES_MAX };
 
 struct api_point {
-    double x, y; /* x NAN: the line is broken here */
+    double x, y; /* x NAN: a gap in the line */
 };
 
 struct api_box {
     double x, y, width, height;
 };
 
-/* Texts about a picture that stand beside its marks; NULL: none. */
 struct api_page {
     double width, height;
     enum api_theme theme;
     enum api_language language;
-    const char *title, *url, *encoding;
+    const char *title, *url, *encoding; /* metadata; NULL: none */
 };
 
 enum api_anchor { API_START, API_MIDDLE, API_END };
 
-/* How text stands: upwards is read from below. The title is larger and bold. */
+/* upwards: the text is rotated, and read from below. The title is larger and bold. */
 struct api_writing {
     enum api_ink ink;
     enum api_anchor anchor;
@@ -49,7 +50,7 @@ struct api_canvas;
 struct api_canvas_type {
     void (*begin)(struct api_canvas *canvas, const struct api_page *page);
     void (*end)(struct api_canvas *canvas);
-    /* A line through points, 1 wide, curves somewhat more. */
+    /* A line through points, of width 1, or 1.75 in the colour of a curve. */
     void (*path)(struct api_canvas *canvas, enum api_ink ink, bool dashed,
                  const struct api_point *points, size_t count);
     void (*disc)(struct api_canvas *canvas, enum api_ink ink, struct api_point centre,
@@ -66,26 +67,49 @@ struct api_canvas_type {
 struct api_canvas {
     const struct api_canvas_type *type;
     struct api_arena *arena;
-    struct api_text out; /* the picture's bytes, once it has ended */
+    struct api_text out; /* the bytes of the picture, after `end` */
     bool failed;
-    int scale;            /* of pixels: how many stand for one */
-    struct api_page page; /* of pixels, from begin on */
+    /* Of the pixel canvas. */
+    int scale;
+    struct api_page page;
     struct api_sheet *sheet;
 };
 
-/* A canvas of an arena, whose `out` is to be freed or taken. */
+/* Canvases in an arena; the caller frees or takes `out`. */
 struct api_canvas api_svg_canvas(struct api_arena *arena);
 struct api_canvas api_pixel_canvas(struct api_arena *arena, int scale);
 
-/* #rrggbb of a theme, which is not API_AUTO. */
+/* 0xrrggbb; the theme is not API_AUTO. */
 uint32_t api_ink_colour(enum api_theme theme, enum api_ink ink);
 
-/* A coordinate in hundredths. */
+/* A coordinate rounded to hundredths. */
 long long api_hundredths(double value);
 
-/* Lines from one point to another, and around a box. */
 void api_line_draw(struct api_canvas *canvas, enum api_ink ink, struct api_point from,
                    struct api_point to);
 void api_box_draw(struct api_canvas *canvas, enum api_ink ink, const struct api_box *box);
+
+/* ---- colours of values ----------------------------------------------------------------------- */
+
+/* In the order of the parameter colormap. */
+enum api_palette { API_RDBU, API_VIRIDIS };
+
+/* The values that have the first and the last colour. */
+struct api_scale {
+    enum api_palette palette;
+    double least, most;
+};
+
+/* The scale for values from least to most. palette: an enum api_palette; -1: API_RDBU, symmetric
+ * around 0, if the values have both signs, else API_VIRIDIS. */
+struct api_scale api_scale_of(double least, double most, int palette);
+
+/* 255 colours from the least to the greatest value, and a transparent one for values that are not
+ * finite. */
+void api_palette_make(enum api_palette palette, struct api_colours *colours);
+
+enum { API_COLOUR_LAST = 254, API_COLOUR_CLEAR = 255 };
+
+unsigned char api_scale_index(const struct api_scale *scale, double value);
 
 #endif

@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/base64.h"
 #include "api/pictures/canvas.h"
 #include "api/pictures/png.h"
 
-/* Pictures as text, which a viewer's fonts and theme show. */
+/* Pictures as SVG, shown with the viewer's fonts and theme. */
 
 /* ---- markup --------------------------------------------------------------------------------- */
 
-/* No part of foreign text can be markup. */
+/* Adds foreign text, in which nothing is markup. */
 static void escaped_put(struct api_text *text, const char *foreign)
 {
     static const struct {
@@ -30,7 +31,7 @@ static void escaped_put(struct api_text *text, const char *foreign)
     }
 }
 
-/* Hundredths, without zeros behind the last digit. */
+/* Adds hundredths, without trailing zeros. */
 static void coordinate_put(struct api_text *text, double value)
 {
     const long long hundredths = api_hundredths(value), size = llabs(hundredths);
@@ -41,7 +42,7 @@ static void coordinate_put(struct api_text *text, double value)
                        size % 10 > 0 ? size % 100 : size % 100 / 10);
 }
 
-/* Each $ of the markup is a coordinate, each @ a text to be escaped. */
+/* Adds markup, in which each $ is a coordinate and each @ a text to be escaped. */
 static void markup_put(struct api_text *text, const char *markup, ...)
 {
     va_list args;
@@ -62,16 +63,12 @@ static void markup_put(struct api_text *text, const char *markup, ...)
 
 static void base64_put(struct api_text *text, const unsigned char *bytes, size_t size)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    enum { PIECE = 3 << 10 }; /* a multiple of 3, so that the texts can be joined */
+    char piece[PIECE / 3 * 4];
 
-    for (size_t i = 0; i < size; i += 3) {
-        const uint32_t three = (uint32_t)bytes[i] << 16 |
-                               (i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                               (i + 2 < size ? bytes[i + 2] : 0);
-        const char four[] = {digits[three >> 18], digits[three >> 12 & 63],
-                             i + 1 < size ? digits[three >> 6 & 63] : '=',
-                             i + 2 < size ? digits[three & 63] : '='};
-        api_text_add(text, four, sizeof(four));
+    for (size_t i = 0; i < size; i += PIECE) {
+        const size_t now = size - i < PIECE ? size - i : PIECE;
+        api_text_add(text, piece, (size_t)(api_base64_encode(piece, bytes + i, now) - piece));
     }
 }
 
@@ -138,7 +135,7 @@ static void svg_end(struct api_canvas *canvas)
     canvas->failed |= canvas->out.failed;
 }
 
-/* The class of a line's colour, or with `fill` of a surface's. */
+/* Adds the class of a colour, of lines or with `fill` of surfaces. */
 static void class_put(struct api_text *svg, enum api_ink ink, bool fill)
 {
     static const char *const lines[] = {[API_GRID] = "grid", [API_AXIS] = "axis"};

@@ -2,17 +2,17 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "api/pictures/frame.h"
+#include "api/pictures/drawing.h"
 
-/* Dials: where cos and sin of a pair stand at each position, the last as a hand. Fast pairs go
- * round, slow ones leave most of the circle empty. */
+/* Dials: the points (cos, sin) of a pair at all positions, with a hand to the last. Fast pairs fill
+ * the circle, slow ones leave most of it empty. */
 
 struct dials {
     struct api_drawing *drawing;
     const double *cos, *sin;
     size_t rows, columns;
     size_t across, down;
-    double side; /* of the square that a dial has */
+    double side; /* of the square of a dial */
 };
 
 static void dot_put(const struct dials *dials, size_t row, size_t column, double x, double y,
@@ -41,7 +41,7 @@ static void dial_put(const struct dials *dials, size_t index, size_t column)
     const double radius = dials->side / 2 - 14;
     char name[60];
 
-    snprintf(name, sizeof(name), "%s %zu", api_words(drawing, API_LABEL_PAIR), column);
+    snprintf(name, sizeof(name), "%s %zu", api_drawing_word(drawing, API_LABEL_PAIR), column);
     drawing->canvas->type->ring(drawing->canvas, API_AXIS, (struct api_point){x, y}, radius);
     api_line_draw(drawing->canvas, API_GRID, (struct api_point){x - radius, y},
                   (struct api_point){x + radius, y});
@@ -49,10 +49,10 @@ static void dial_put(const struct dials *dials, size_t index, size_t column)
                   (struct api_point){x, y + radius});
     for (size_t row = 0; row < dials->rows; row++)
         dot_put(dials, row, column, x, y, radius);
-    api_frame_write(drawing, API_MUTED, API_MIDDLE, x, y + radius + 20, name);
+    api_drawing_write(drawing, API_MUTED, API_MIDDLE, x, y + radius + 20, name);
 }
 
-/* The numbers of dials side by side that leaves each most room. */
+/* Chooses the dials of a row for the largest dials. */
 static void grid_choose(struct dials *dials, size_t count)
 {
     for (size_t across = 1; across <= count; across++) {
@@ -87,7 +87,7 @@ enum pe_status api_circle_draw(struct api_drawing *drawing)
                      : count > 1 ? i * (dials.columns - 1) / (count - 1)
                                  : 0;
     grid_choose(&dials, count);
-    api_frame_begin(drawing);
+    api_drawing_begin(drawing);
     for (size_t i = 0; i < count; i++)
         if (columns[i] < dials.columns)
             dial_put(&dials, i, columns[i]);

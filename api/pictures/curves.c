@@ -3,25 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/pictures/drawing.h"
 #include "api/pictures/font.h"
-#include "api/pictures/frame.h"
 #include "api/pictures/spectrum.h"
 #include "posenc/work.h"
 
-/* Numbers over places: lists, rows of a table, or columns of one. */
+/* Curves of lists, or of rows or columns of a table. */
 
 struct curve {
     char name[40];
     const double *values;
-    size_t every; /* from one number to the next */
+    size_t stride; /* from one value to the next */
 };
 
 struct chart {
     struct api_drawing *drawing;
     struct curve curves[API_CURVES_MAX];
-    size_t count, all; /* curves that are drawn; that there are */
-    size_t length;     /* numbers of a curve */
-    double *places;
+    size_t count, all; /* curves that are drawn, and that exist */
+    size_t length;     /* values of a curve */
+    double *places;    /* x of each value */
     struct api_axis x, y;
     struct api_box box;
     struct api_plot_words words;
@@ -29,8 +29,8 @@ struct chart {
 
 /* ---- curves --------------------------------------------------------------------------------- */
 
-/* number NAN: the name has none. */
-static bool curve_add(struct chart *chart, const double *values, size_t every, const char *name,
+/* number NAN: the name has no number. */
+static bool curve_add(struct chart *chart, const double *values, size_t stride, const char *name,
                       double number)
 {
     struct curve *curve = &chart->curves[chart->count];
@@ -38,7 +38,7 @@ static bool curve_add(struct chart *chart, const double *values, size_t every, c
 
     if (!values)
         return false;
-    *curve = (struct curve){.values = values, .every = every};
+    *curve = (struct curve){.values = values, .stride = stride};
     if (isfinite(number)) {
         api_tick_print(digits, number);
         snprintf(curve->name, sizeof(curve->name), "%.16s %.22s", name, digits);
@@ -54,8 +54,8 @@ static bool is_spectrum(const struct chart *chart)
     return chart->drawing->plot->mark == API_SPECTRUM;
 }
 
-/* Every output that is a list as long as the first, but the offsets, which are places. A spectrum
- * is of the first alone. */
+/* Takes all lists as long as the first, without the offsets, which are places. A spectrum is of the
+ * first alone. */
 static bool lists_take(struct chart *chart)
 {
     const struct api_result *result = chart->drawing->result;
@@ -72,7 +72,7 @@ static bool lists_take(struct chart *chart)
     return true;
 }
 
-/* Of cos and sin the sines, as is said below the title. */
+/* The output of sines, with a note, if the outputs are cos and sin; else the first. */
 static size_t sines_of(struct chart *chart)
 {
     const struct api_result *result = chart->drawing->result;
@@ -81,11 +81,11 @@ static size_t sines_of(struct chart *chart)
                        api_plot_is_pair(&outputs[0], &outputs[1]);
 
     if (sines)
-        api_frame_note(chart->drawing, outputs[1].name);
+        api_drawing_note(chart->drawing, outputs[1].name);
     return sines ? 1 : 0;
 }
 
-/* Rows bear the number of where they stand, or their own. */
+/* Takes rows, named by their positions or their indices. */
 static bool rows_take(struct chart *chart, const struct pe_output *first)
 {
     struct api_drawing *drawing = chart->drawing;
@@ -99,14 +99,14 @@ static bool rows_take(struct chart *chart, const struct pe_output *first)
                                  ? drawing->plot->place(drawing->result, row)
                                  : NAN;
         if (!curve_add(chart, api_plot_numbers(drawing, output, row, row + 1), 1,
-                       api_words(drawing, chart->words.rows),
+                       api_drawing_word(drawing, chart->words.rows),
                        isfinite(place) ? place : (double)row))
             return false;
     }
     return true;
 }
 
-/* Columns that are asked for; else some from fast to slow, as far as they differ. */
+/* Takes the requested columns, or some from fast to slow that differ. */
 static bool columns_take(struct chart *chart, const struct pe_output *first)
 {
     const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");
@@ -114,7 +114,7 @@ static bool columns_take(struct chart *chart, const struct pe_output *first)
     const double some[] = {0, floor(all / 8), floor(all / 4), floor(all / 2)};
     const size_t wanted = list->given ? list->list_count : sizeof(some) / sizeof(some[0]);
     const double *values = api_plot_numbers(chart->drawing, sines_of(chart), 0, first->rows);
-    const char *word = api_words(chart->drawing, chart->words.columns);
+    const char *word = api_drawing_word(chart->drawing, chart->words.columns);
 
     for (size_t i = 0; values && i < wanted; i++) {
         const double column = list->given ? pe_value_at(list, i) : some[i];
@@ -144,7 +144,7 @@ static bool curves_take(struct chart *chart)
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* Offsets, if the view has them; else where rows stand, or their numbers. */
+/* The places are the offsets of the view, or the positions of rows, or their indices. */
 static bool places_take(struct chart *chart)
 {
     struct api_drawing *drawing = chart->drawing;
@@ -166,11 +166,11 @@ static bool places_take(struct chart *chart)
     return chart->places;
 }
 
-/* Amplitudes over frequencies in the place of numbers over places. */
+/* Replaces values over places by amplitudes over frequencies. */
 static enum pe_status spectrum_take(struct chart *chart)
 {
     struct api_drawing *drawing = chart->drawing;
-    const double work = api_fourier_work(chart->length);
+    const double work = api_fourier_cost(chart->length);
     struct api_spectrum spectrum;
 
     if (api_spectrum_begin(&spectrum, drawing, chart->places, chart->length))
@@ -183,9 +183,9 @@ static enum pe_status spectrum_take(struct chart *chart)
             return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
         if (pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
             return drawing->err->status;
-        api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->every, amplitudes);
+        api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->stride, amplitudes);
         curve->values = amplitudes;
-        curve->every = 1;
+        curve->stride = 1;
     }
     chart->places = spectrum.places;
     chart->length = spectrum.count;
@@ -208,7 +208,7 @@ static enum pe_status axes_make(struct chart *chart)
     for (size_t j = 0; j < chart->length; j++) {
         bound(chart->places[j], &left, &right);
         for (size_t i = 0; i < chart->count; i++)
-            bound(chart->curves[i].values[j * chart->curves[i].every], &least, &most);
+            bound(chart->curves[i].values[j * chart->curves[i].stride], &least, &most);
     }
     if (least > most)
         return pe_fail(chart->drawing->err, PE_NOT_ACCEPTABLE, "",
@@ -217,8 +217,10 @@ static enum pe_status axes_make(struct chart *chart)
     chart->y = (struct api_axis){.first = most + air, .last = least - air};
     api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
     if (!is_spectrum(chart)) {
-        chart->x = (struct api_axis){
-            .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
+        chart->x =
+            (struct api_axis){.first = left,
+                              .last = right,
+                              .label = api_drawing_word(chart->drawing, chart->words.columns)};
         api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
     }
     return isfinite(air)
@@ -234,9 +236,9 @@ static double x_of(const struct chart *chart, size_t at)
     return api_axis_at(&chart->x, chart->places[at], chart->box.x, chart->box.width);
 }
 
-enum { APART = 9 }; /* pixels between values */
+enum { APART = 9 }; /* pixels between values from which on they have dots */
 
-/* Points of a curve, in a room for all that there may be. */
+/* Points of a curve, with capacity for all of its values. */
 struct trace {
     struct api_point *points;
     size_t count;
@@ -245,7 +247,7 @@ struct trace {
 static void point_put(const struct chart *chart, const struct curve *curve, size_t at,
                       struct trace *trace)
 {
-    const double value = curve->values[at * curve->every];
+    const double value = curve->values[at * curve->stride];
     const double y = api_axis_at(&chart->y, value, chart->box.y, chart->box.height);
 
     trace->points[trace->count++] = (struct api_point){isfinite(value) ? x_of(chart, at) : NAN, y};
@@ -262,17 +264,17 @@ static size_t run_end(const struct chart *chart, size_t at)
     return end;
 }
 
-/* Of a run its first point, its least, its greatest and its last are enough: more would not be
- * seen. */
+/* Adds the first, the least, the greatest and the last point of a run: others would not be visible.
+ */
 static void run_put(const struct chart *chart, const struct curve *curve, size_t begin, size_t end,
                     struct trace *trace)
 {
     size_t low = begin, high = begin, before = SIZE_MAX;
 
     for (size_t i = begin; i < end; i++) {
-        const double value = curve->values[i * curve->every];
-        const double least = curve->values[low * curve->every];
-        const double most = curve->values[high * curve->every];
+        const double value = curve->values[i * curve->stride];
+        const double least = curve->values[low * curve->stride];
+        const double most = curve->values[high * curve->stride];
         low = value < least || !isfinite(least) ? i : low;
         high = value > most || !isfinite(most) ? i : high;
     }
@@ -289,8 +291,7 @@ static bool is_dashed(const struct curve *curve)
     return strcmp(curve->name, "envelope") == 0;
 }
 
-/* Are there so few values that each can have a dot? */
-static bool are_apart(const struct chart *chart)
+static bool has_dots(const struct chart *chart)
 {
     return chart->box.width >= APART * (double)chart->length;
 }
@@ -300,7 +301,7 @@ static bool curve_put(const struct chart *chart, size_t index)
     struct api_canvas *canvas = chart->drawing->canvas;
     const struct curve *curve = &chart->curves[index];
     const enum api_ink ink = (enum api_ink)(API_CURVE + index);
-    const size_t most = chart->length; /* a run has no more points than values, in any order */
+    const size_t most = chart->length; /* a run has at most as many points as values */
     struct trace trace = {.points =
                               (void *)api_arena_room(canvas->arena, most * sizeof(*trace.points))};
 
@@ -312,7 +313,7 @@ static bool curve_put(const struct chart *chart, size_t index)
     if (!trace.points)
         return false;
     canvas->type->path(canvas, ink, is_dashed(curve), trace.points, trace.count);
-    for (size_t i = 0; are_apart(chart) && !is_dashed(curve) && i < trace.count; i++)
+    for (size_t i = 0; has_dots(chart) && !is_dashed(curve) && i < trace.count; i++)
         if (isfinite(trace.points[i].x))
             canvas->type->disc(canvas, ink, trace.points[i], 2.25, 1);
     api_arena_room_drop(canvas->arena, (void *)trace.points);
@@ -333,7 +334,7 @@ static void legend_put(const struct chart *chart)
         }
         canvas->type->path(canvas, (enum api_ink)(API_CURVE + i), is_dashed(&chart->curves[i]),
                            (struct api_point[]){{x, y - 4}, {x + 18, y - 4}}, 2);
-        api_frame_write(chart->drawing, API_TEXT, API_START, x + 24, y, chart->curves[i].name);
+        api_drawing_write(chart->drawing, API_TEXT, API_START, x + 24, y, chart->curves[i].name);
         x += width;
     }
 }
@@ -363,14 +364,14 @@ enum pe_status api_curves_draw(struct api_drawing *drawing)
         (is_spectrum(&chart) && spectrum_take(&chart)) || axes_make(&chart))
         return drawing->err->status;
     if (chart.all > chart.count)
-        api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",
-                                                api_words(drawing, API_LABEL_SHOWN), chart.count,
-                                                chart.all));
-    chart.box.x = api_axis_room(&chart.y);
+        api_drawing_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",
+                                                  api_drawing_word(drawing, API_LABEL_SHOWN),
+                                                  chart.count, chart.all));
+    chart.box.x = api_axis_width(&chart.y);
     top = API_TOP + legend_height(&chart);
     chart.box = (struct api_box){chart.box.x, top, drawing->width - chart.box.x - 24,
                                  drawing->height - top - 52};
-    api_frame_begin(drawing);
+    api_drawing_begin(drawing);
     api_axis_y(drawing, &chart.box, &chart.y, true);
     api_axis_x(drawing, &chart.box, &chart.x, true);
     for (size_t i = 0; i < chart.count; i++)

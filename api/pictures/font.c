@@ -16,10 +16,10 @@ static const struct {
 #undef GLYPH
 };
 
-/* Places instead of pointers, which a shared library would have to relocate. */
+/* Offsets, since pointers would have to be relocated in a shared library. */
 struct glyph {
     uint32_t code;
-    uint16_t advance, place;
+    uint16_t advance, offset;
 };
 
 static const struct glyph glyphs[] = {
@@ -28,9 +28,9 @@ static const struct glyph glyphs[] = {
 #undef GLYPH
 };
 
-_Static_assert(sizeof(outlines) <= UINT16_MAX, "places have 16 bits");
+_Static_assert(sizeof(outlines) <= UINT16_MAX, "offsets have 16 bits");
 
-/* Added to the code points of bold glyphs; from PARTS on nothing is a character. */
+/* Added to the code points of bold glyphs; codes from PARTS on are not characters. */
 enum { BOLD = 0x60000, PARTS = 0x50000 };
 
 static int glyph_compare(const void *key, const void *glyph)
@@ -69,7 +69,7 @@ uint32_t api_character_next(const char **text)
     return character;
 }
 
-/* East Asia, from U+2E80 on, is as wide as high. */
+/* East Asian characters, from U+2E80 on, are as wide as high. */
 static int advance_of(uint32_t character, bool bold)
 {
     const struct glyph *glyph = glyph_of(character, bold);
@@ -108,7 +108,7 @@ size_t api_text_fit(const char *text, bool bold, double most)
     return (size_t)(at - begin);
 }
 
-/* ---- outlines: the coding is that of tools/font.py ------------------------------------------- */
+/* ---- outlines, encoded by tools/font.py ------------------------------------------------------ */
 
 enum {
     FIRST = 35,
@@ -121,7 +121,7 @@ enum {
 
 struct point {
     int x, y;
-    bool on; /* the curve, and not beside it */
+    bool on; /* the curve, not a control point */
 };
 
 static int symbol_read(const char **at)
@@ -142,7 +142,7 @@ static int difference_read(const char **at)
     return far & 1 ? -(far / 2) - NEAR - 1 : far / 2 + NEAR + 1;
 }
 
-/* A parabola from a to c, which b draws to itself; pieces are few, for letters are small. */
+/* A quadratic curve from a to c with control point b; letters are small, so few pieces suffice. */
 static void curve_put(const struct api_outline *outline, struct point a, struct point b,
                       struct point c)
 {
@@ -166,7 +166,7 @@ static struct point middle(struct point a, struct point b)
     return (struct point){(a.x + b.x) / 2, (a.y + b.y) / 2, true};
 }
 
-/* Between two points beside the curve lies one on it. */
+/* Between two control points is a point on the curve. */
 static void contour_put(const struct api_outline *outline, const struct point *points, int count)
 {
     const struct point first = points[0], last = points[count - 1];
@@ -209,7 +209,7 @@ static void contour_read(const struct api_outline *outline, const char **at, int
     contour_put(outline, points, count);
 }
 
-/* A part is another glyph, moved; parts have no parts. */
+/* A part is another glyph, moved; parts do not nest. */
 static const char *part_read(const char **at, struct point *pen)
 {
     uint32_t code = 0;
@@ -218,7 +218,7 @@ static const char *part_read(const char **at, struct point *pen)
         code = code * SYMBOLS + (uint32_t)symbol_read(at);
     pen->x = API_FINE * difference_read(at);
     pen->y = API_FINE * difference_read(at);
-    return (const char *)&outlines + glyph_find(code)->place;
+    return (const char *)&outlines + glyph_find(code)->offset;
 }
 
 static void contours_read(const struct api_outline *outline, const char *at, struct point pen)
@@ -238,7 +238,7 @@ bool api_glyph_is_bold(uint32_t character)
 int api_glyph_draw(uint32_t character, bool bold, const struct api_outline *outline)
 {
     const struct glyph *glyph = glyph_of(character, bold);
-    const char *at = glyph ? (const char *)&outlines + glyph->place : "";
+    const char *at = glyph ? (const char *)&outlines + glyph->offset : "";
     struct point pen = {0};
 
     while (*at == FIRST) {

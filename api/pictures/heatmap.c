@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/pictures/drawing.h"
 #include "api/pictures/font.h"
-#include "api/pictures/frame.h"
 #include "api/pictures/spectrum.h"
 
-/* Matrices as images, a pixel for each number, beside one another and all on one scale. */
+/* Matrices as images, a pixel for each value, side by side and on one scale. */
 
 struct panel {
     const struct pe_output *output;
@@ -20,7 +20,7 @@ enum { GAP = 16, NAME = 22, BELOW = 52 }; /* between panels, above each, under t
 struct map {
     struct api_drawing *drawing;
     struct panel panels[API_PANELS_MAX];
-    size_t count, all; /* panels that are drawn; that there are */
+    size_t count, all; /* panels that are drawn, and that exist */
     size_t high, wide; /* cells of a panel */
     struct api_scale scale;
     struct api_axis rows, columns, bar;
@@ -35,7 +35,7 @@ static size_t matrices_of(const struct pe_output *output)
     return output->rank > 2 ? output->shape[0] : 1;
 }
 
-/* Of more matrices than there is room for, evenly many, the first and the last among them. */
+/* Of too many matrices takes evenly spaced ones, with the first and the last. */
 static bool panels_fill(struct map *map)
 {
     const struct api_result *result = map->drawing->result;
@@ -59,7 +59,8 @@ static bool panels_fill(struct map *map)
     return true;
 }
 
-/* One matrix of frequencies by columns: a row for each pixel, so that no peak is averaged away. */
+/* One matrix of frequencies by columns, with a row for each pixel, so that no peak is averaged
+ * away. */
 static bool spectrum_fill(struct map *map)
 {
     struct api_drawing *drawing = map->drawing;
@@ -73,7 +74,7 @@ static bool spectrum_fill(struct map *map)
     map->panels[0] =
         (struct panel){first, 0, api_spectrum_cells(drawing, &map->rows, map->high, map->wide)};
     if (drawing->result->outputs_count > 1)
-        api_frame_note(drawing, first->name);
+        api_drawing_note(drawing, first->name);
     return map->panels[0].values;
 }
 
@@ -107,7 +108,7 @@ static enum pe_status scale_find(struct map *map)
 
 /* ---- axes ----------------------------------------------------------------------------------- */
 
-/* Positions that are evenly spaced have ticks at round ones. False: they are not. */
+/* Puts ticks at round positions. False: the positions are not evenly spaced. */
 static bool places_axis(const struct api_drawing *drawing, struct api_axis *axis, size_t count,
                         size_t wanted)
 {
@@ -128,7 +129,7 @@ static bool places_axis(const struct api_drawing *drawing, struct api_axis *axis
     return true;
 }
 
-/* Ticks at whole rows (or columns), with the places where they stand. */
+/* Puts ticks at indices of rows (or columns), labelled by their positions if these are known. */
 static void axis_make(struct map *map, struct api_axis *axis, enum api_label label, size_t count,
                       size_t wanted)
 {
@@ -136,7 +137,7 @@ static void axis_make(struct map *map, struct api_axis *axis, enum api_label lab
     bool at_places = true;
 
     *axis = (struct api_axis){
-        .first = -0.5, .last = (double)count - 0.5, .label = api_words(map->drawing, label)};
+        .first = -0.5, .last = (double)count - 0.5, .label = api_drawing_word(map->drawing, label)};
     if (label != API_LABEL_POSITION && label != API_LABEL_QUERY)
         at_places = false;
     else if (places_axis(drawing, axis, count, wanted))
@@ -191,7 +192,7 @@ static void bar_put(struct map *map, const struct api_box *box)
         const double y = api_axis_at(&map->bar, tick->value, box->y, box->height);
         api_line_draw(map->drawing->canvas, API_AXIS, (struct api_point){right, y},
                       (struct api_point){right + 4, y});
-        api_frame_write(map->drawing, API_MUTED, API_START, right + 8, y + 4, tick->label);
+        api_drawing_write(map->drawing, API_MUTED, API_START, right + 8, y + 4, tick->label);
     }
 }
 
@@ -200,11 +201,11 @@ static void panel_name(struct map *map, const struct panel *panel, const struct 
     char name[80];
 
     if (matrices_of(panel->output) > 1)
-        snprintf(name, sizeof(name), "%s %zu", api_words(map->drawing, map->words.matrices),
+        snprintf(name, sizeof(name), "%s %zu", api_drawing_word(map->drawing, map->words.matrices),
                  panel->matrix);
     else
         snprintf(name, sizeof(name), "%.60s", panel->output->name);
-    api_frame_write(map->drawing, API_TEXT, API_START, box->x, box->y - 7, name);
+    api_drawing_write(map->drawing, API_TEXT, API_START, box->x, box->y - 7, name);
 }
 
 static bool panel_put(struct map *map, const struct panel *panel, const struct api_box *box)
@@ -233,17 +234,17 @@ static void notes_make(struct map *map)
     struct api_arena *arena = drawing->request->arena;
 
     if (map->all > map->count)
-        api_frame_note(drawing,
-                       api_arena_print(arena, "%s %zu / %zu", api_words(drawing, API_LABEL_SHOWN),
-                                       map->count, map->all));
+        api_drawing_note(drawing, api_arena_print(arena, "%s %zu / %zu",
+                                                  api_drawing_word(drawing, API_LABEL_SHOWN),
+                                                  map->count, map->all));
     if (!is_spectrum(map) && (map->high < plot->rows || map->wide < plot->columns))
-        api_frame_note(drawing, api_arena_print(arena, "%zu × %zu %s", plot->rows, plot->columns,
-                                                api_words(drawing, API_LABEL_POOLED)));
+        api_drawing_note(drawing, api_arena_print(arena, "%zu × %zu %s", plot->rows, plot->columns,
+                                                  api_drawing_word(drawing, API_LABEL_POOLED)));
     if (map->has_blank)
-        api_frame_note(drawing, api_words(drawing, API_LABEL_BLANK));
+        api_drawing_note(drawing, api_drawing_word(drawing, API_LABEL_BLANK));
 }
 
-/* Between panels the labels at the ends of two axes have room. */
+/* The gap between panels, wide enough for the labels at the ends of two axes. */
 static double gap_of(const struct map *map)
 {
     const struct api_ticks *ticks = &map->columns.ticks;
@@ -253,7 +254,7 @@ static double gap_of(const struct map *map)
                : fmax(GAP, 6 * api_text_width(ticks->list[ticks->count - 1].label, false) + 12);
 }
 
-/* The box of a panel in their grid: square where rows and columns are alike, and in the middle. */
+/* The box of a panel in the grid: square and centred if rows and columns have the same meaning. */
 static struct api_box box_of(const struct map *map, size_t index)
 {
     const struct api_drawing *drawing = map->drawing;
@@ -261,8 +262,8 @@ static struct api_box box_of(const struct map *map, size_t index)
     const double across = (double)api_plot_across(map->count), name = map->count > 1 ? NAME : 0;
     const double gap = gap_of(map);
     const double down = ceil((double)map->count / across);
-    const double left = api_axis_room(&map->rows);
-    const double right = GAP + 12 + api_axis_room(&(struct api_axis){.ticks = map->bar.ticks});
+    const double left = api_axis_width(&map->rows);
+    const double right = GAP + 12 + api_axis_width(&(struct api_axis){.ticks = map->bar.ticks});
     double wide = (drawing->width - left - right - gap * (across - 1)) / across, aside;
     double high = (drawing->height - API_TOP - BELOW) / down - name;
 
@@ -308,6 +309,6 @@ enum pe_status api_heatmap_draw(struct api_drawing *drawing)
                        "plot_width or plot_height",
                        map.count);
     notes_make(&map);
-    api_frame_begin(drawing);
+    api_drawing_begin(drawing);
     return map_put(&map);
 }

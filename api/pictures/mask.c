@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/pictures/mask.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* A line covers a pixel as far as the pixel's centre lies within it, so lines that meet are drawn
- * over one another without a seam: the greater cover stays. */
+#include "api/pictures/font.h"
+
+/* The coverage of a pixel by a line depends on the distance of the pixel's centre from the border.
+ * Where shapes overlap, the greater coverage counts, so that lines meet without a seam. */
 
 enum { HALF = API_PIXEL / 2, UNIT_BITS = 24, UNIT = 1 << UNIT_BITS };
 
@@ -20,7 +23,12 @@ uint32_t api_root(uint64_t square)
     return (uint32_t)root;
 }
 
-/* ---- what is touched ------------------------------------------------------------------------ */
+/* ---- changed pixels ------------------------------------------------------------------------- */
+
+/* Pixels [begin, end). */
+struct run {
+    int begin, end;
+};
 
 static int least(int a, int b)
 {
@@ -37,13 +45,13 @@ static int pixel_of(int64_t place)
     return (int)(place >> 8);
 }
 
-/* Pixels from the one of `low` to the one of `high`, within the picture. */
-static struct api_run run_of(int64_t low, int64_t high, int length)
+/* The pixels from `low` to `high` that are in the picture. */
+static struct run run_of(int64_t low, int64_t high, int length)
 {
-    return (struct api_run){most(pixel_of(low), 0), least(pixel_of(high) + 1, length)};
+    return (struct run){most(pixel_of(low), 0), least(pixel_of(high) + 1, length)};
 }
 
-void api_mask_touch(struct api_mask *mask, struct api_run across, struct api_run down)
+static void run_note(struct api_mask *mask, struct run across, struct run down)
 {
     if (across.begin >= across.end || down.begin >= down.end)
         return;
@@ -63,7 +71,7 @@ void api_mask_clear(struct api_mask *mask)
     mask->right = mask->bottom = 0;
 }
 
-/* `within`: how far the centre of a pixel lies within a border. */
+/* within: the distance of the pixel's centre inside of the border. */
 static unsigned char cover_of(int64_t within)
 {
     const int64_t cover = within + HALF;
@@ -84,7 +92,7 @@ static int64_t distance(int64_t x, int64_t y)
     return api_root((uint64_t)(x * x + y * y));
 }
 
-/* How far a centre lies within the line: across it, and at its ends. */
+/* The distance of a centre inside of the line, from its sides and ends. */
 static int64_t line_within(const struct line *line, int64_t along, int64_t aside, int64_t x,
                            int64_t y)
 {
@@ -101,7 +109,7 @@ static int64_t line_within(const struct line *line, int64_t along, int64_t aside
     return behind < HALF && !stroke->round_to && behind < within ? behind : within;
 }
 
-static void line_row(struct api_mask *mask, const struct line *line, int row, struct api_run across)
+static void line_row(struct api_mask *mask, const struct line *line, int row, struct run across)
 {
     const struct api_spot from = line->stroke.from;
     const int64_t y = (int64_t)row * API_PIXEL + HALF, dy = y - from.y;
@@ -119,7 +127,7 @@ static void line_row(struct api_mask *mask, const struct line *line, int row, st
     }
 }
 
-/* Where the middle of the line is on a row, as far as it is there. */
+/* x of the line's middle at a row, clamped to its ends. */
 static int64_t line_x(const struct line *line, int64_t slope, int64_t y)
 {
     const struct api_spot from = line->stroke.from, to = line->stroke.to;
@@ -134,7 +142,7 @@ void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke)
     const struct api_spot from = stroke->from, to = stroke->to;
     const int64_t dx = (int64_t)to.x - from.x, dy = (int64_t)to.y - from.y;
     const int64_t length = distance(dx, dy), room = stroke->wide / 2 + HALF;
-    const struct api_run down =
+    const struct run down =
         run_of(least(from.y, to.y) - room, most(from.y, to.y) + room, mask->height);
     const int64_t slope = dy != 0 ? dx * 65536 / dy : 0;
     struct line line = {.stroke = *stroke, .length = (int32_t)length};
@@ -145,16 +153,16 @@ void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke)
         const int64_t top = (int64_t)row * API_PIXEL - room, bottom = top + API_PIXEL + 2 * room;
         const int64_t a = dy != 0 ? line_x(&line, slope, top) : from.x;
         const int64_t b = dy != 0 ? line_x(&line, slope, bottom) : to.x;
-        const struct api_run across =
+        const struct run across =
             run_of((a < b ? a : b) - room, (a < b ? b : a) + room, mask->width);
         line_row(mask, &line, row, across);
-        api_mask_touch(mask, across, (struct api_run){row, row + 1});
+        run_note(mask, across, (struct run){row, row + 1});
     }
 }
 
 /* ---- circles -------------------------------------------------------------------------------- */
 
-/* Roots are taken at the border alone. */
+/* Takes roots near the border alone. */
 static unsigned char circle_cover(int64_t square, int32_t radius, int32_t wide)
 {
     const int64_t inner = radius - wide / 2 - API_PIXEL, outer = radius + wide / 2 + API_PIXEL;
@@ -173,8 +181,8 @@ static unsigned char circle_cover(int64_t square, int32_t radius, int32_t wide)
 void api_mask_circle(struct api_mask *mask, struct api_spot centre, int32_t radius, int32_t wide)
 {
     const int64_t room = radius + wide / 2 + HALF;
-    const struct api_run across = run_of(centre.x - room, centre.x + room, mask->width);
-    const struct api_run down = run_of(centre.y - room, centre.y + room, mask->height);
+    const struct run across = run_of(centre.x - room, centre.x + room, mask->width);
+    const struct run down = run_of(centre.y - room, centre.y + room, mask->height);
 
     for (int row = down.begin; row < down.end; row++) {
         unsigned char *cover = mask->cover + (int64_t)row * mask->width;
@@ -185,5 +193,129 @@ void api_mask_circle(struct api_mask *mask, struct api_spot centre, int32_t radi
             cover[i] = covered > cover[i] ? covered : cover[i];
         }
     }
-    api_mask_touch(mask, across, down);
+    run_note(mask, across, down);
+}
+
+/* ---- letters -------------------------------------------------------------------------------- */
+
+/* Each row of pixels is divided into LINES lines. Where an outline crosses the middle of a line,
+ * the winding number of all points to its right changes by one; the changes are stored in `deltas`.
+ * Their running sums along a row are the coverage of its pixels, with a precision of LINES
+ * vertically and API_PIXEL horizontally. */
+
+enum {
+    LINES = 16,
+    LINE = API_PIXEL / LINES,
+    SIDE = API_LETTER_SIDE,
+    FINE_EM = API_EM * API_FINE,
+    BROAD = 3,     /* how often a letter without bold glyph is drawn */
+    BROAD_EM = 60, /* the font size divided by the step between these */
+};
+
+struct letter {
+    struct api_spot at; /* of the base line, in a box of SIDE pixels */
+    int32_t size;
+    bool upwards;
+    int rows; /* that changed */
+    int32_t (*deltas)[SIDE + 1];
+};
+
+static struct api_spot place_of(const struct letter *letter, int x, int y)
+{
+    const int32_t across = (int32_t)((int64_t)x * letter->size / FINE_EM);
+    const int32_t up = (int32_t)((int64_t)y * letter->size / FINE_EM);
+
+    return letter->upwards ? (struct api_spot){letter->at.x - up, letter->at.y - across}
+                           : (struct api_spot){letter->at.x + across, letter->at.y - up};
+}
+
+static void crossing_add(struct letter *letter, int line, int32_t x, int way)
+{
+    int32_t *deltas = letter->deltas[line / LINES];
+    const int pixel = x >> 8, share = x & 255;
+
+    if (pixel < 0 || pixel >= SIDE || line < 0 || line >= SIDE * LINES)
+        return;
+    deltas[pixel] += way * (API_PIXEL - share);
+    deltas[pixel + 1] += way * share;
+    letter->rows = line / LINES >= letter->rows ? line / LINES + 1 : letter->rows;
+}
+
+static void edge_add(void *to, int x0, int y0, int x1, int y1)
+{
+    struct letter *letter = to;
+    const struct api_spot from = place_of(letter, x0, y0), end = place_of(letter, x1, y1);
+    const bool down = from.y < end.y;
+    const struct api_spot high = down ? from : end, low = down ? end : from;
+    const int64_t slope = low.y > high.y ? ((int64_t)low.x - high.x) * 65536 / (low.y - high.y) : 0;
+
+    /* Middles of lines from high.y on, and before low.y. */
+    for (int line = (high.y + LINE / 2 - 1) / LINE; line * LINE + LINE / 2 < low.y; line++)
+        crossing_add(letter, line,
+                     high.x + (int32_t)((line * LINE + LINE / 2 - high.y) * slope >> 16),
+                     down ? 1 : -1);
+}
+
+static void row_put(unsigned char *cover, int32_t *deltas, struct run across)
+{
+    int32_t sum = 0;
+
+    for (int i = 0; i < across.end; i++) {
+        const int32_t covered = abs(sum += deltas[i]) / LINES;
+        if (i >= across.begin && covered > cover[i])
+            cover[i] = (unsigned char)(covered > 255 ? 255 : covered);
+    }
+    memset(deltas, 0, (SIDE + 1) * sizeof(*deltas));
+}
+
+static struct run within(int begin, int count, int length)
+{
+    return (struct run){begin < 0 ? -begin : 0, begin + count > length ? length - begin : count};
+}
+
+/* Pixels outside of the picture are dropped. */
+static void rows_put(struct api_mask *mask, const struct letter *letter, int left, int top)
+{
+    const struct run across = within(left, SIDE, mask->width);
+    const struct run down = within(top, letter->rows, mask->height);
+
+    for (int row = 0; row < letter->rows; row++) {
+        const bool seen = row >= down.begin && row < down.end;
+        row_put(seen ? mask->cover + (int64_t)(top + row) * mask->width + left : NULL,
+                letter->deltas[row], seen ? across : (struct run){0});
+    }
+    run_note(mask, (struct run){left + across.begin, left + across.end},
+             (struct run){top + down.begin, top + down.end});
+}
+
+static int letter_put(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
+                      int32_t size, bool upwards)
+{
+    const int left = (at.x >> 8) - SIDE / 2, top = (at.y >> 8) - SIDE / 2;
+    struct letter letter = {
+        .at = {at.x - left * API_PIXEL, at.y - top * API_PIXEL},
+        .size = size,
+        .upwards = upwards,
+        .deltas = mask->deltas,
+    };
+    const struct api_outline outline = {edge_add, &letter};
+    const int units = api_glyph_draw(character, bold, &outline);
+
+    rows_put(mask, &letter, left, top);
+    return units;
+}
+
+/* Without a bold glyph, the regular one is drawn several times with small offsets. */
+int32_t api_mask_letter(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
+                        int32_t size, bool upwards)
+{
+    const int times = bold && !api_glyph_is_bold(character) ? BROAD : 1;
+    int units = 0;
+
+    for (int i = 0; i < times; i++) {
+        units = letter_put(mask, at, character, bold, size, upwards);
+        at.x += (upwards ? -1 : 2) * size / BROAD_EM / 2;
+        at.y -= (upwards ? 2 : 1) * size / BROAD_EM / 2;
+    }
+    return (int32_t)((int64_t)units * size / API_EM);
 }

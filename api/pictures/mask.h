@@ -5,36 +5,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How much of each pixel a shape covers. All of it is computed in integers, so that pictures are
- * the same on every machine. */
+/* Coverage of pixels by shapes, in integers, so that pictures are equal on every machine. */
 
 enum {
-    API_PIXEL = 256,       /* the unit of lengths is a pixel by this */
-    API_LETTER_SIDE = 128, /* pixels: no letter is larger */
+    API_PIXEL = 256,       /* units of length a pixel */
+    API_LETTER_SIDE = 128, /* pixels of the largest letter */
 };
 
 struct api_mask {
-    unsigned char *cover; /* 255: all of a pixel; row by row */
+    unsigned char *cover; /* row by row; 255: all of a pixel */
     int width, height;
-    int left, top, right, bottom;          /* what was touched: right and bottom are behind it */
-    int32_t (*turns)[API_LETTER_SIDE + 1]; /* API_LETTER_SIDE zeroed rows, for letters */
+    int left, top, right, bottom;           /* the box of changed pixels; right, bottom exclusive */
+    int32_t (*deltas)[API_LETTER_SIDE + 1]; /* API_LETTER_SIDE zeroed rows, for letters */
 };
 
 struct api_spot {
     int32_t x, y;
 };
 
-/* Clears what was touched. */
+/* Clears the changed pixels. */
 void api_mask_clear(struct api_mask *mask);
 
-/* Pixels from begin on, and before end. */
-struct api_run {
-    int begin, end;
-};
-/* Says that they are touched. */
-void api_mask_touch(struct api_mask *mask, struct api_run across, struct api_run down);
-
-/* A straight line, `wide` across. Its ends are flat, or round where another line begins there. */
+/* A straight line of width `wide`. Its ends are flat, or round where another line joins. */
 struct api_stroke {
     struct api_spot from, to;
     int32_t wide;
@@ -42,15 +34,14 @@ struct api_stroke {
 };
 void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke);
 
-/* A disc, or where wide > 0 a ring of that breadth. */
+/* A disc; with wide > 0 a ring of that width. */
 void api_mask_circle(struct api_mask *mask, struct api_spot centre, int32_t radius, int32_t wide);
 
-/* A character whose base line begins at a spot; turned: it is read upwards. `size` is that of the
- * font. Returns how far the next one stands. */
+/* A character whose base line begins at a spot, in a font of `size`. Returns its advance. */
 int32_t api_mask_letter(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
-                        int32_t size, bool turned);
+                        int32_t size, bool upwards);
 
-/* The root of a square, rounded down. */
+/* The square root, rounded down. */
 uint32_t api_root(uint64_t square);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/pictures/plots.h"
+#include "api/pictures/plot.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "api/pictures/font.h"
-#include "api/pictures/frame.h"
 #include "api/request/parameters.h"
 
 const struct pe_param api_plot_list[] = {
@@ -74,6 +73,17 @@ enum pe_status api_plot_begin(struct api_request *request, struct api_plot *plot
 
 /* ---- how a view is drawn -------------------------------------------------------------------- */
 
+static const char *const labels[API_LABELS][API_LANGUAGES] = {
+#define LABEL(id, english, chinese) {english, chinese},
+#include "api/pictures/labels.def"
+#undef LABEL
+};
+
+const char *api_label(enum api_language language, enum api_label label)
+{
+    return labels[label][language];
+}
+
 static const struct {
     const char *view;
     enum api_mark mark;
@@ -96,14 +106,13 @@ static size_t known_find(const char *view)
     return i;
 }
 
-/* cos and sin, or min and max, of one shape. */
 bool api_plot_is_pair(const struct pe_output *a, const struct pe_output *b)
 {
     const size_t size = strlen(a->name);
-    const bool turns = strncmp(a->name, "cos", 3) == 0 && strncmp(b->name, "sin", 3) == 0;
-    const bool ends = size > 4 && strcmp(a->name + size - 4, "_min") == 0;
+    const bool waves = strncmp(a->name, "cos", 3) == 0 && strncmp(b->name, "sin", 3) == 0;
+    const bool bounds = size > 4 && strcmp(a->name + size - 4, "_min") == 0;
 
-    return (turns || ends) && a->rank == b->rank &&
+    return (waves || bounds) && a->rank == b->rank &&
            memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0;
 }
 
@@ -155,7 +164,7 @@ static enum pe_status title_check(const struct api_plot *plot, struct pe_error *
     return PE_OK;
 }
 
-/* Refuses parameters that SVG can draw and pixels cannot. */
+/* Refuses parameters that only SVG can draw. */
 static enum pe_status pixels_check(const struct api_plot *plot, struct pe_error *err)
 {
     const char *title = pe_param_text(&plot->params, "title"), *lacks, *end;
@@ -206,7 +215,7 @@ static enum pe_status columns_check(const struct api_plot *plot, struct pe_error
     return PE_OK;
 }
 
-/* How many positions a dial shows, points a picture, and cells one that is not pooled. */
+/* The most positions of a dial, points of a picture, and cells of an image. */
 enum { DIAL_MAX = 512, POINTS_MAX = 4096, CELLS_MAX = 1 << 22 };
 
 static enum pe_status marks_check(const struct api_plot *plot, const struct pe_view *view,
@@ -274,8 +283,8 @@ size_t api_plot_across(size_t panels)
     return panels > 4 ? 3 : panels > 1 ? 2 : 1;
 }
 
-/* One for each pixel, as long as so many can be held. SVG may be enlarged, so there each panel has
- * as many as the whole picture. */
+/* A cell for each pixel, up to CELLS_MAX. SVG may be enlarged, so each of its panels has as many
+ * cells as the picture has pixels. */
 void api_plot_cells(struct api_plot *plot, double matrices)
 {
     const size_t panels = (size_t)fmin(matrices, API_PANELS_MAX), across = api_plot_across(panels);
@@ -305,15 +314,15 @@ enum pe_status api_plot_choose(struct api_plot *plot, const struct pe_view *view
     plot->columns = first->shape[first->rank - 1];
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
     plot->share = fmin(API_PANELS_MAX / matrices, 1);
-    plot->more_work = plot->mark == API_SPECTRUM ? api_spectrum_work(plot, first) : 0;
+    plot->transform_cost = plot->mark == API_SPECTRUM ? api_spectrum_cost(plot, first) : 0;
     plot->matrices = matrices * (second && api_plot_is_pair(first, second) ? 2 : 1);
     api_plot_cells(plot, plot->mark == API_HEATMAP ? plot->matrices : 1);
     return marks_check(plot, view, err) ? err->status : columns_check(plot, err);
 }
 
-/* Pixels are laid, compressed and sent; marks of SVG are few. The strokes of a noisy curve are each
- * about as long as the picture is high, up to eight of them to a pixel of its width. */
-double api_plot_work(const struct api_plot *plot)
+/* Pixels are blended, compressed and sent; SVG has few marks. A noisy curve has up to eight strokes
+ * a pixel of the width, each about as long as the picture is high. */
+double api_plot_cost(const struct api_plot *plot)
 {
     const double width = pe_param_number(&plot->params, "plot_width");
     const double height = pe_param_number(&plot->params, "plot_height") * plot->scale;
@@ -321,8 +330,8 @@ double api_plot_work(const struct api_plot *plot)
     const double strokes = API_CURVES_MAX * fmin(points, 8 * width);
 
     if (!plot->pixels)
-        return width * height * plot->scale + plot->more_work;
-    return 50 * width * plot->scale * height + plot->more_work +
+        return width * height * plot->scale + plot->transform_cost;
+    return 50 * width * plot->scale * height + plot->transform_cost +
            (plot->mark == API_HEATMAP || plot->mark == API_POINTS ? 0 : 10 * strokes * height);
 }
 
@@ -343,34 +352,4 @@ enum pe_status api_plot_check(const struct api_result *result, struct pe_error *
                        "a picture of %s has at most %d cells; ask for fewer rows", first->name,
                        CELLS_MAX);
     return PE_OK;
-}
-
-/* ---- drawing -------------------------------------------------------------------------------- */
-
-enum pe_status api_plot_draw(struct api_request *request, struct api_result *result,
-                             struct api_canvas *canvas, struct pe_error *err)
-{
-    static enum pe_status (*const marks[])(struct api_drawing *) = {
-        [API_HEATMAP] = api_heatmap_draw,   [API_CURVES] = api_curves_draw,
-        [API_POINTS] = api_points_draw,     [API_CIRCLE] = api_circle_draw,
-        [API_SPECTRUM] = api_spectrum_draw, [API_ROWS] = api_curves_draw,
-    };
-    const struct api_plot *plot = result->plot;
-    struct api_drawing drawing = {
-        .canvas = canvas,
-        .request = request,
-        .result = result,
-        .plot = plot,
-        .err = err,
-        .language = (enum api_language)pe_param_number(&plot->params, "lang"),
-        .width = pe_param_number(&plot->params, "plot_width"),
-        .height = pe_param_number(&plot->params, "plot_height"),
-    };
-
-    if (marks[plot->mark](&drawing))
-        return err->status;
-    canvas->type->end(canvas);
-    if (!canvas->failed || pe_work_check(request->work, err))
-        return err->status;
-    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
 }

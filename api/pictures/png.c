@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
 #include "api/codings/deflate.h"
 #include "posenc/work.h"
 
@@ -65,7 +65,7 @@ static void colours_put(struct api_text *png, const struct api_colours *colours)
     chunk_end(png, begin);
 }
 
-/* Pixels of a metre: a page shows 96 to an inch of 2.54 cm. */
+/* Pixels a metre, of 96 an inch of 2.54 cm. */
 static void size_put(struct api_text *png, int scale)
 {
     const uint32_t pixels = (uint32_t)((scale * 960000 + 127) / 254);
@@ -77,7 +77,7 @@ static void size_put(struct api_text *png, int scale)
     chunk_end(png, begin);
 }
 
-/* Neither compressed nor of a language that is told. */
+/* Text without compression and language. */
 static void words_put(struct api_text *png, const struct api_png_words *words)
 {
     for (; words && words->keyword; words++) {
@@ -94,8 +94,8 @@ static void words_put(struct api_text *png, const struct api_png_words *words)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* A byte is told as its difference from one before it: none, the pixel at its left, or the
- * one above. */
+/* The filter types in use: no difference, that to the pixel at the left, or that to the one above.
+ */
 enum { NONE, LEFT, ABOVE, FILTERS };
 
 struct rows {
@@ -119,8 +119,8 @@ static unsigned filter_row(const unsigned char *row, const unsigned char *from, 
     return sum;
 }
 
-/* The filter whose differences are least, which compresses best as a rule. Indices of colours
- * and drawings, which have many equal pixels, are left as they are. */
+/* Chooses the filter with the least sum of differences, which usually compresses best. Palettes and
+ * drawings, which have many equal pixels, are not filtered. */
 static void row_put(const struct rows *rows, size_t number, unsigned char *out)
 {
     const unsigned char *row = rows->image->pixels + number * rows->row;
@@ -146,12 +146,13 @@ static void row_put(const struct rows *rows, size_t number, unsigned char *out)
 static void compressed_put(struct api_text *png, struct api_arena *arena,
                            const unsigned char *bytes, size_t size)
 {
-    const size_t room = api_deflate_room(size), work = api_deflate_workspace(size);
-    unsigned char *workspace = api_arena_room(arena, work);
-    unsigned char *out = api_arena_room(arena, room);
-    const size_t made = workspace && out ? api_deflate(API_DEFLATE_WHOLE, bytes, size, out, room,
-                                                       workspace, work, api_arena_work(arena))
-                                         : SIZE_MAX;
+    const size_t most = api_deflate_max(size), workspace_size = api_deflate_workspace(size);
+    unsigned char *workspace = api_arena_room(arena, workspace_size);
+    unsigned char *out = api_arena_room(arena, most);
+    const size_t made = workspace && out
+                            ? api_deflate(API_DEFLATE_STREAM, bytes, size, out, most, workspace,
+                                          workspace_size, api_arena_work(arena))
+                            : SIZE_MAX;
 
     png->failed |= made == SIZE_MAX;
     if (made != SIZE_MAX)
@@ -193,7 +194,7 @@ struct seen {
 
 #define UNSEEN 0xffffffffU
 
-/* The index of a colour; 256: there are too many. */
+/* The index of a colour; 256: there are more than 256 colours. */
 API_WRAPS("a hash")
 static unsigned colour_index(struct seen *seen, struct api_colours *colours, uint32_t colour)
 {
@@ -211,7 +212,7 @@ static unsigned colour_index(struct seen *seen, struct api_colours *colours, uin
     return seen->index[at] = (unsigned char)seen->count++;
 }
 
-/* Are there few enough colours for indices? */
+/* Makes a palette and indices. False: there are more than 256 colours. */
 static bool colours_find(const struct api_image *image, struct api_colours *colours,
                          unsigned char *indices)
 {

@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/pictures/frame.h"
+#include "api/pictures/drawing.h"
 
-/* A list over a logarithmic axis: frequencies and wavelengths, with the context as a line where the
- * view has one. What lies beyond it never finishes a turn, and fades. */
+/* A list over a logarithmic axis: frequencies and wavelengths, with a line for the context if the
+ * view has one. Wavelengths beyond it never complete a rotation, and are faded. */
 
 struct cloud {
     struct api_drawing *drawing;
     const double *values;
     size_t count;
-    double context; /* NAN: there is none */
+    double context; /* NAN: none */
     struct api_axis x, y;
     struct api_box box;
 };
@@ -55,10 +55,11 @@ static enum pe_status axes_make(struct cloud *cloud, enum api_label across, enum
     bottom = api_log10(least);
     air = fmax((top - bottom) * 0.05, 0.2);
     cloud->y = (struct api_axis){
-        .first = top + air, .last = bottom - air, .label = api_words(drawing, up)};
+        .first = top + air, .last = bottom - air, .label = api_drawing_word(drawing, up)};
     api_ticks_decades(&cloud->y.ticks, cloud->y.last, cloud->y.first, 9);
-    cloud->x = (struct api_axis){
-        .first = -0.5, .last = (double)cloud->count - 0.5, .label = api_words(drawing, across)};
+    cloud->x = (struct api_axis){.first = -0.5,
+                                 .last = (double)cloud->count - 0.5,
+                                 .label = api_drawing_word(drawing, across)};
     api_ticks_linear(&cloud->x.ticks, 0, (double)cloud->count - 1, drawing->width > 560 ? 9 : 5,
                      true);
     return PE_OK;
@@ -71,8 +72,8 @@ static double y_of(const struct cloud *cloud, double value)
 
 static void points_put(const struct cloud *cloud)
 {
-    const double room = cloud->box.width / (double)cloud->count;
-    const double radius = fmin(fmax(room * 0.38, 1.25), 4.5);
+    const double pitch = cloud->box.width / (double)cloud->count;
+    const double radius = fmin(fmax(pitch * 0.38, 1.25), 4.5);
     struct api_canvas *canvas = cloud->drawing->canvas;
 
     for (size_t i = 0; i < cloud->count; i++) {
@@ -97,11 +98,11 @@ static void context_put(const struct cloud *cloud)
         return;
     y = y_of(cloud, cloud->context);
     api_tick_print(label, cloud->context);
-    snprintf(words, sizeof(words), "%s %s", api_words(drawing, API_LABEL_CONTEXT), label);
+    snprintf(words, sizeof(words), "%s %s", api_drawing_word(drawing, API_LABEL_CONTEXT), label);
     drawing->canvas->type->path(
         drawing->canvas, context_ink, true,
         (struct api_point[]){{cloud->box.x, y}, {cloud->box.x + cloud->box.width, y}}, 2);
-    api_frame_write(drawing, context_ink, API_START, cloud->box.x + 8, y - 7, words);
+    api_drawing_write(drawing, context_ink, API_START, cloud->box.x + 8, y - 7, words);
 }
 
 static void notes_make(const struct cloud *cloud)
@@ -113,9 +114,9 @@ static void notes_make(const struct cloud *cloud)
         faded |= cloud->values[i] > cloud->context;
     }
     if (faded)
-        api_frame_note(cloud->drawing, api_words(cloud->drawing, API_LABEL_FADED));
+        api_drawing_note(cloud->drawing, api_drawing_word(cloud->drawing, API_LABEL_FADED));
     if (hidden)
-        api_frame_note(cloud->drawing, api_words(cloud->drawing, API_LABEL_HIDDEN));
+        api_drawing_note(cloud->drawing, api_drawing_word(cloud->drawing, API_LABEL_HIDDEN));
 }
 
 enum pe_status api_points_draw(struct api_drawing *drawing)
@@ -130,10 +131,10 @@ enum pe_status api_points_draw(struct api_drawing *drawing)
     if (!cloud.values || axes_make(&cloud, words.columns, words.rows))
         return drawing->err->status;
     notes_make(&cloud);
-    cloud.box.x = api_axis_room(&cloud.y);
+    cloud.box.x = api_axis_width(&cloud.y);
     cloud.box = (struct api_box){cloud.box.x, API_TOP + 8, drawing->width - cloud.box.x - 24,
                                  drawing->height - API_TOP - 60};
-    api_frame_begin(drawing);
+    api_drawing_begin(drawing);
     api_axis_y(drawing, &cloud.box, &cloud.y, true);
     api_axis_x(drawing, &cloud.box, &cloud.x, true);
     points_put(&cloud);

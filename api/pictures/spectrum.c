@@ -6,10 +6,164 @@
 
 #include "posenc/work.h"
 
-#define PI   3.14159265358979324
-#define NEAR 1e-6 /* of a step: places that are computed are no further from evenly spaced ones */
+/* ---- the transform -------------------------------------------------------------------------- */
 
-/* ---- of which views ------------------------------------------------------------------------- */
+enum { FINER = 4 }; /* zero padding: the transform has at least so many bins for each value */
+
+static size_t size_of(size_t count)
+{
+    size_t size = 1;
+
+    while (size < FINER * count)
+        size *= 2;
+    return size;
+}
+
+/* By halving angles and by their products, so that the error is a few roundings. */
+static void roots_make(struct api_fourier *fourier)
+{
+    double *roots = fourier->roots, c = 0, s = -1; /* k = size / 4 */
+
+    roots[0] = 1;
+    roots[1] = 0;
+    for (size_t bit = fourier->size / 4; bit > 0; bit /= 2) {
+        roots[2 * bit] = c;
+        roots[2 * bit + 1] = s;
+        c = sqrt((1 + c) / 2);
+        s = s / (2 * c);
+    }
+    for (size_t bit = 2; bit < fourier->size / 2; bit *= 2)
+        for (size_t k = bit + 1; k < 2 * bit; k++) {
+            const double *a = &roots[2 * bit], *b = &roots[2 * (k - bit)];
+            roots[2 * k] = a[0] * b[0] - a[1] * b[1];
+            roots[2 * k + 1] = a[0] * b[1] + a[1] * b[0];
+        }
+}
+
+/* Swaps each value with that of the bit-reversed index. */
+static void order_reverse(double *wave, size_t size)
+{
+    for (size_t i = 0, j = 0; i < size; i++) {
+        size_t bit = size / 2;
+        for (int part = 0; j > i && part < 2; part++) {
+            const double kept = wave[2 * i + (size_t)part];
+            wave[2 * i + (size_t)part] = wave[2 * j + (size_t)part];
+            wave[2 * j + (size_t)part] = kept;
+        }
+        for (; bit > 0 && (j & bit); bit /= 2)
+            j -= bit;
+        j += bit;
+    }
+}
+
+/* The fast Fourier transform by Cooley and Tukey. */
+static void wave_transform(struct api_fourier *fourier)
+{
+    const size_t size = fourier->size;
+
+    order_reverse(fourier->wave, size);
+    for (size_t half = 1; half < size; half *= 2)
+        for (size_t begin = 0; begin < size; begin += 2 * half)
+            for (size_t k = 0; k < half; k++) {
+                const double *root = &fourier->roots[k * (size / half)];
+                double *a = &fourier->wave[2 * (begin + k)], *b = a + 2 * half;
+                const double re = b[0] * root[0] - b[1] * root[1];
+                const double im = b[0] * root[1] + b[1] * root[0];
+                b[0] = a[0] - re;
+                b[1] = a[1] - im;
+                a[0] += re;
+                a[1] += im;
+            }
+}
+
+static double magnitude(const struct api_fourier *fourier, size_t k)
+{
+    const double *at = &fourier->wave[2 * k];
+
+    return sqrt(at[0] * at[0] + at[1] * at[1]);
+}
+
+/* The weights are zero at both ends, so that a sine between two bins does not leak into all others.
+ */
+static void window_make(struct api_fourier *fourier)
+{
+    const double count = (double)fourier->count;
+
+    for (size_t i = 0; i < fourier->count; i++) {
+        const double u = (2 * (double)i + 1 - count) / count;
+        fourier->window[i] = (1 - u * u) * (1 - u * u);
+    }
+}
+
+/* A sine has a peak at its frequency and at the negative one. Near the highest frequency these
+ * overlap, and the peak contains both. */
+static void shares_make(struct api_fourier *fourier)
+{
+    const size_t size = fourier->size;
+
+    memset(fourier->wave, 0, 2 * size * sizeof(*fourier->wave));
+    for (size_t i = 0; i < fourier->count; i++)
+        fourier->wave[2 * i] = fourier->window[i];
+    wave_transform(fourier);
+    for (size_t k = fourier->first; k <= fourier->last; k++)
+        fourier->shares[k - fourier->first] =
+            2 / (magnitude(fourier, 0) + magnitude(fourier, 2 * k % size));
+}
+
+bool api_fourier_begin(struct api_fourier *fourier, struct api_arena *arena, size_t count)
+{
+    const size_t size = size_of(count), bytes = size * sizeof(double);
+
+    *fourier = (struct api_fourier){
+        .count = count,
+        .size = size,
+        .first = (size + count - 1) / count, /* one cycle in all values */
+        .last = size / 2,
+        .window = (double *)(void *)api_arena_room(arena, count * sizeof(double)),
+        .roots = (double *)(void *)api_arena_room(arena, bytes),
+        .wave = (double *)(void *)api_arena_room(arena, 2 * bytes),
+        .shares = (double *)(void *)api_arena_room(arena, bytes),
+    };
+    if (!fourier->window || !fourier->roots || !fourier->wave || !fourier->shares)
+        return false;
+    roots_make(fourier);
+    window_make(fourier);
+    shares_make(fourier);
+    return true;
+}
+
+/* The mean that is removed is weighted by the window. */
+void api_fourier_amplitudes(struct api_fourier *fourier, const double *values, size_t stride,
+                            double *amplitudes)
+{
+    double sum = 0, weights = 0;
+
+    for (size_t i = 0; i < fourier->count; i++) {
+        sum += fourier->window[i] * values[i * stride];
+        weights += fourier->window[i];
+    }
+    memset(fourier->wave, 0, 2 * fourier->size * sizeof(*fourier->wave));
+    for (size_t i = 0; i < fourier->count; i++)
+        fourier->wave[2 * i] = fourier->window[i] * (values[i * stride] - sum / weights);
+    wave_transform(fourier);
+    for (size_t k = fourier->first; k <= fourier->last; k++)
+        amplitudes[k - fourier->first] =
+            magnitude(fourier, k) * fourier->shares[k - fourier->first];
+}
+
+double api_fourier_cost(size_t count)
+{
+    double steps = 1;
+
+    for (size_t size = size_of(count); size > 1; size /= 2)
+        steps++;
+    return 2 * (double)size_of(count) * steps;
+}
+
+#define PI   3.14159265358979324
+#define NEAR 1e-6 /* of a step: the tolerance of evenly spaced places */
+
+/* ---- views ---------------------------------------------------------------------------------- */
 
 static bool has_rows(const struct api_plot *plot, const struct pe_output *first)
 {
@@ -43,10 +197,10 @@ enum pe_status api_spectrum_check(const struct api_plot *plot, const struct pe_o
     return PE_OK;
 }
 
-double api_spectrum_work(const struct api_plot *plot, const struct pe_output *first)
+double api_spectrum_cost(const struct api_plot *plot, const struct pe_output *first)
 {
-    return has_rows(plot, first) ? (double)plot->columns * api_fourier_work(plot->rows)
-                                 : API_CURVES_MAX * api_fourier_work(plot->columns);
+    return has_rows(plot, first) ? (double)plot->columns * api_fourier_cost(plot->rows)
+                                 : API_CURVES_MAX * api_fourier_cost(plot->columns);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -61,7 +215,7 @@ static double *numbers_take(struct api_drawing *drawing, size_t count)
     return numbers;
 }
 
-/* From one place to the next; NAN: they are not evenly spaced. */
+/* The step between places; NAN: they are not evenly spaced. */
 static double step_of(const double *places, size_t count)
 {
     const double step = (places[count - 1] - places[0]) / (double)(count - 1);
@@ -98,7 +252,7 @@ struct api_axis api_spectrum_axis(const struct api_spectrum *spectrum, struct ap
 {
     struct api_axis axis = {.first = spectrum->places[0],
                             .last = spectrum->places[spectrum->count - 1],
-                            .label = api_words(drawing, API_LABEL_TURN)};
+                            .label = api_drawing_word(drawing, API_LABEL_TURN)};
 
     api_ticks_decades(&axis.ticks, axis.first, axis.last, 9);
     return axis;
@@ -106,21 +260,20 @@ struct api_axis api_spectrum_axis(const struct api_spectrum *spectrum, struct ap
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-/* One column of cells, `every` apart. */
+/* A column of cells. */
 struct strip {
     double *cells;
-    size_t rows, every;
+    size_t rows, stride;
 };
 
 static void cell_raise(const struct strip *strip, size_t row, double value)
 {
-    double *cell = &strip->cells[(row < strip->rows ? row : strip->rows - 1) * strip->every];
+    double *cell = &strip->cells[(row < strip->rows ? row : strip->rows - 1) * strip->stride];
 
     *cell = *cell >= value ? *cell : value;
 }
 
-/* Rows that have no frequency, of which there are many where those are low, lie on a line between
- * their neighbours. */
+/* Rows between two bins, of which there are many at low frequencies, are interpolated linearly. */
 static void strip_fill(const struct strip *strip, const struct api_spectrum *spectrum)
 {
     const double *places = spectrum->places, *values = spectrum->amplitudes;
@@ -152,7 +305,7 @@ double *api_spectrum_cells(struct api_drawing *drawing, struct api_axis *axis, s
 {
     const struct pe_output *output = &drawing->result->outputs[0];
     const size_t wide = output->row_elements;
-    const double work = api_fourier_work(output->rows);
+    const double work = api_fourier_cost(output->rows);
     const double *places = places_take(drawing, output->rows), *values;
     double *cells = places ? numbers_take(drawing, rows * columns) : NULL;
     struct api_spectrum spectrum;
@@ -177,7 +330,7 @@ double *api_spectrum_cells(struct api_drawing *drawing, struct api_axis *axis, s
 
 enum pe_status api_spectrum_draw(struct api_drawing *drawing)
 {
-    api_frame_note(drawing, api_words(drawing, API_LABEL_AMPLITUDE));
+    api_drawing_note(drawing, api_drawing_word(drawing, API_LABEL_AMPLITUDE));
     return has_rows(drawing->plot, &drawing->result->outputs[0]) ? api_heatmap_draw(drawing)
                                                                  : api_curves_draw(drawing);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/base/ahead.h"
 #include "api/base/names.h"
+#include "api/base/prefetch.h"
 #include "api/codings/coding.h"
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 #include "api/memory/budget.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/request/request.h"
 #include "api/response/problem.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 #include "api/routes/handler.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
@@ -126,8 +126,9 @@ enum pe_status api_body_prepare(struct api_intake *intake, const struct api_head
     if (!intake->buffer)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->room >= AHEAD_MIN && api_pool(intake->request.api))
-        intake->ahead = api_ahead_new(api_pool(intake->request.api), intake->buffer, intake->room);
-    if (intake->ahead && !api_arena_defer(intake->request.arena, api_ahead_end, intake->ahead))
+        intake->ahead =
+            api_prefetch_new(api_pool(intake->request.api), intake->buffer, intake->room);
+    if (intake->ahead && !api_arena_defer(intake->request.arena, api_prefetch_end, intake->ahead))
         intake->ahead = NULL;
     return PE_OK;
 }
@@ -156,7 +157,7 @@ static enum pe_status bytes_take(struct api_intake *intake, const void *bytes, s
 bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *context),
                     void *context)
 {
-    return intake->ahead && api_ahead_waits(intake->ahead, intake->size + size, wake, context);
+    return intake->ahead && api_prefetch_waits(intake->ahead, intake->size + size, wake, context);
 }
 
 /* The id of the request, and what a page of another origin needs to read the refusal. */
@@ -308,7 +309,7 @@ enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err)
 /* Counts bytes that a decoder has read or written. */
 static enum pe_status decoding_count(struct api_intake *intake, size_t bytes, struct pe_error *err)
 {
-    const double work = (double)bytes * intake->decoding->coding->decode_work;
+    const double work = (double)bytes * intake->decoding->coding->decode_cost;
 
     if (pe_work_spend(intake->request.work, (uint64_t)work, err) != PE_TOO_LARGE)
         return err->status;

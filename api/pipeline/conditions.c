@@ -7,13 +7,13 @@
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/pictures/plots.h"
+#include "api/pictures/plot.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/request.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 #include "api/response/etag.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 #include "api/routes/handler.h"
 #include "api/routes/limits.h"
 

@@ -2,16 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/clock.h"
-#include "api/formats/reader.h"
+#include "api/base/system.h"
+#include "api/formats/formats.h"
 #include "api/memory/json.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/request/parameters.h"
 #include "api/request/request.h"
-#include "api/response/cors.h"
 #include "api/response/encode.h"
+#include "api/response/response.h"
 #include "api/routes/handler.h"
 
 /* Finds out what the body, which is whole, is to be read by. */

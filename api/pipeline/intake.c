@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
 #include "api/memory/budget.h"
 #include "api/request/head.h"
 #include "api/request/request.h"
-#include "api/response/cors.h"
 #include "api/response/problem.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 
 /* An id of the client's is repeated if it can stand in a header and in a line of a log. */
 static bool id_is_sane(const char *id)

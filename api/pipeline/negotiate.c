@@ -7,7 +7,6 @@
 #include "api/base/names.h"
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/formats/reader.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/routes/handler.h"
@@ -124,7 +123,7 @@ enum pe_status api_format_choose(struct api_intake *intake, struct pe_error *err
     struct api_request *request = &intake->request;
 
     api_coding_choose(intake->accept_encoding, &request->response_coding, &request->plain_refused);
-    request->takes_gzip = api_coding_is_taken(intake->accept_encoding, "gzip");
+    request->takes_gzip = api_coding_is_accepted(intake->accept_encoding, "gzip");
     request->page =
         request->route->has_page && intake->accept &&
         quality(intake->accept, "text/html") > quality(intake->accept, api_format_json.media_type);

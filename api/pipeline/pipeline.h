@@ -31,7 +31,7 @@ struct api_intake {
     struct api_cache_key head_key;             /* to cache this head; size 0: it is not */
     unsigned char *buffer;                     /* the body; a room of the arena */
     size_t size, room;
-    struct api_ahead *ahead; /* of the buffer; NULL: its pages come as they are written to */
+    struct api_prefetch *ahead; /* of the buffer; NULL: its pages come as they are written to */
     const struct api_coding *body_coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;
     uint64_t received; /* bytes of the body as they come */

@@ -195,7 +195,7 @@ void api_kept_prepare(struct api_intake *intake)
         return;
     if (!is_moderate(intake, body)) {
         if (intake->request.format->binary && intake->result.kind == API_TENSORS)
-            api_blocks_cheapen(&intake->result, response);
+            api_blocks_make_cheap(&intake->result, response);
         return;
     }
     keep = api_arena_take(arena, sizeof(*keep));

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/nearest.h"
+#include "api/base/names.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
@@ -77,7 +77,7 @@ static enum pe_status path_split(struct path *split, const struct api_request *r
 {
     struct api_arena *arena = request->arena;
     char *rest = api_arena_copy(arena, path);
-    const char *shown = api_text_mend(arena, path);
+    const char *shown = api_text_sanitize(arena, path);
 
     if (!rest || !shown)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
@@ -95,7 +95,7 @@ static enum pe_status path_split(struct path *split, const struct api_request *r
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
             strcmp(segment, "..") == 0)
             return no_such_path(request, shown, err);
-        split->segments[split->count] = api_text_mend(arena, segment);
+        split->segments[split->count] = api_text_sanitize(arena, segment);
         if (!split->segments[split->count++])
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
     }
@@ -187,7 +187,7 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
         request->route = strcmp(method, "GET") == 0 ? any : NULL;
     }
     if (!any)
-        return no_such_path(request, api_text_mend(request->arena, path) ?: "", err);
+        return no_such_path(request, api_text_sanitize(request->arena, path) ?: "", err);
     if (request->route)
         return PE_OK;
     request->route = any;

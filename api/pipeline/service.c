@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/base/clock.h"
 #include "api/base/system.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/locale.h"
+#include "api/base/system.h"
 
 /* Parameters as JSON. A failed allocation leaves something out; whoever runs the handler looks at
  * api_json_memory_failed before anything of it is sent. */

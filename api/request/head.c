@@ -146,8 +146,8 @@ static enum pe_status pair_read(struct api_pair *pair, char *text, struct pe_err
         value = text + strlen(text);
     if (api_percent_decode(text, true, "", err) || api_percent_decode(value, true, "", err))
         return err->status;
-    api_text_mend_here(text);
-    api_text_mend_here(value);
+    api_text_sanitize_in_place(text);
+    api_text_sanitize_in_place(value);
     *pair = (struct api_pair){text, value};
     return PE_OK;
 }

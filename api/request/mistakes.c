@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/base/names.h"
-#include "api/base/nearest.h"
 #include "api/request/request.h"
 
 bool api_is_mistake(enum pe_status status)

@@ -4,10 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Blocks lie on a fixed grid of bytes, and rows are what a result fills. Where all rows have one
- * size the grid is a multiple of it and every block is whole rows. Else a border of two blocks may
- * cut a group of rows: such a group is filled once, by whichever block comes first, into memory
- * that was taken with the response. */
+/* Blocks are a fixed grid of bytes, and results fill rows. If all rows have one size, the grid is a
+ * multiple of it and every block has complete rows. Otherwise a border between two blocks may cut a
+ * group of rows: the block that comes first fills the group into memory taken with the response. */
 
 struct cut {
     pthread_mutex_t mutex;
@@ -18,8 +17,8 @@ struct cut {
 struct blocks {
     struct api_result *result;
     uint64_t total; /* bytes of all blocks */
-    struct cut
-        *cuts; /* one a border, from that behind block `first_cut`; NULL: none cuts a group */
+    /* One for each border from that behind block `first_cut` on; NULL: no border cuts a group. */
+    struct cut *cuts;
     size_t first_cut, cuts_count;
 };
 
@@ -33,18 +32,18 @@ uint64_t api_output_size(const struct pe_output *output)
     return (uint64_t)output->rows * api_output_row_size(output);
 }
 
-double api_element_work(const struct pe_output *output)
+double api_element_cost(const struct pe_output *output)
 {
     return output->element_work > 0 ? output->element_work : 1;
 }
 
-/* Nanoseconds of a block: the pool hands its threads out anew after each. */
-#define BLOCK_WORK 1e7
+/* Nanoseconds of a block, after which the pool schedules its threads again. */
+#define BLOCK_COST 1e7
 
 size_t api_block_size(const struct pe_output *output)
 {
     const double size =
-        BLOCK_WORK / api_element_work(output) * (double)pe_dtype_info(output->dtype)->size;
+        BLOCK_COST / api_element_cost(output) * (double)pe_dtype_info(output->dtype)->size;
 
     if (size >= API_BLOCK_SIZE || size >= (double)api_output_size(output))
         return API_BLOCK_SIZE;
@@ -60,20 +59,20 @@ unsigned api_output_shape(const struct pe_output *output, size_t *shape)
 }
 
 const unsigned char *api_rows_get(struct api_result *result, size_t output, size_t row_begin,
-                                  size_t row_end, unsigned char *room)
+                                  size_t row_end, unsigned char *buffer)
 {
     const size_t row_size = api_output_row_size(&result->outputs[output]);
 
     if (row_size == 0 || row_begin == row_end)
-        return room;
-    if (!result->fill(result, output, row_begin, row_end, room))
+        return buffer;
+    if (!result->fill(result, output, row_begin, row_end, buffer))
         return NULL;
-    return result->in_place ? result->in_place[output] + row_begin * row_size : room;
+    return result->in_place ? result->in_place[output] + row_begin * row_size : buffer;
 }
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-/* Rows that are filled together, as bytes of their output. */
+/* Rows that are filled together, and their bytes in the output. */
 struct group {
     size_t row_begin, row_end;
     uint64_t begin, end;
@@ -132,7 +131,7 @@ static bool cut_copy(struct blocks *blocks, struct cut *cut, size_t output,
     return !failed;
 }
 
-/* The bytes [begin, end) of one output, which is the part of it that lies in one block. */
+/* Fills the bytes [begin, end) of one output, the part of it in one block. */
 static bool part_fill(struct blocks *blocks, size_t block, size_t output, uint64_t begin,
                       uint64_t end, unsigned char *out)
 {
@@ -168,7 +167,7 @@ struct extent {
     uint64_t begin, end;
 };
 
-/* Of a range no more is made than the groups that it touches. */
+/* Restricts a part to the groups of rows that the requested range touches. */
 static struct extent range_cut(const struct api_body *body, const struct api_result *result,
                                const struct pe_output *output, uint64_t start, struct extent part)
 {
@@ -197,7 +196,7 @@ static size_t grid_block_fill(struct api_response *response, size_t block, unsig
     const uint64_t total = blocks->total;
     const uint64_t begin = (uint64_t)block * body->block_size;
     const uint64_t end = total - begin < body->block_size ? total : begin + body->block_size;
-    uint64_t start = 0; /* of the output */
+    uint64_t start = 0; /* where the output begins */
 
     if (body->buffer)
         out = body->buffer + begin;
@@ -214,6 +213,97 @@ static size_t grid_block_fill(struct api_response *response, size_t block, unsig
     return end - begin;
 }
 
+/* ---- cheap blocks ---------------------------------------------------------------------------- */
+
+/* Nanoseconds of a block that the event loop may fill, and of the once_work that a worker may do
+ * before: the first byte waits for it. */
+#define CHEAP_COST 1e5
+#define ONCE_COST  3e6
+
+double api_block_once_cost(const struct pe_output *output)
+{
+    const double parts = output->once_parts > 1 ? (double)output->once_parts : 1;
+    const double met = 1 + API_CHEAP_BLOCK * parts / ((double)api_output_size(output) + 1);
+
+    return output->once_work / parts * (met < parts ? met : parts);
+}
+
+/* Nanoseconds of the most expensive block, without once_work; above CHEAP_COST where the loop must
+ * not fill it in any case. */
+static double block_cost(const struct api_result *result)
+{
+    double largest = 0, cost = 0;
+
+    if (!result->cheap || !result->pure || result->in_place)
+        return 2 * CHEAP_COST;
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        const double block =
+            api_element_cost(output) * API_CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
+        const double all = pe_output_work(output, output->rows);
+        if (api_group_size(result, output) > API_CHEAP_BLOCK)
+            return 2 * CHEAP_COST;
+        /* A short output, such as the slopes of a bias, may share a block with the end of another.
+         */
+        if (all < block)
+            cost += all;
+        else if (block > largest)
+            largest = block;
+    }
+    return cost + largest;
+}
+
+bool api_blocks_are_cheap(const struct api_result *result)
+{
+    double cost = block_cost(result);
+
+    for (size_t i = 0; i < result->outputs_count; i++)
+        cost += api_block_once_cost(&result->outputs[i]);
+    return cost <= CHEAP_COST;
+}
+
+bool api_blocks_become_cheap(const struct api_result *result)
+{
+    double once = 0;
+
+    for (size_t i = 0; i < result->outputs_count; i++)
+        once += result->outputs[i].once_work;
+    return once <= ONCE_COST && block_cost(result) <= CHEAP_COST;
+}
+
+/* Fills the first rows of each part, which does its once_work. */
+static bool parts_begin(struct api_result *result, size_t output, unsigned char *buffer)
+{
+    const struct pe_output *of = &result->outputs[output];
+    const size_t together = result->rows_together ? result->rows_together : 1;
+    const size_t parts = of->once_parts > 1 ? of->once_parts : 1;
+
+    if (of->once_work == 0)
+        return true;
+    for (size_t part = 0; part < parts; part++) {
+        const size_t row = (size_t)((double)of->rows / (double)parts * (double)part);
+        const size_t begin = row / together * together, left = of->rows - begin;
+        if (!result->fill(result, output, begin, begin + (left < together ? left : together),
+                          buffer))
+            return false;
+    }
+    return true;
+}
+
+void api_blocks_make_cheap(struct api_result *result, struct api_response *response)
+{
+    bool begun = api_blocks_become_cheap(result);
+    unsigned char *buffer;
+
+    if (!begun || response->body.cheap)
+        return;
+    buffer = api_arena_room(response->arena, API_CHEAP_BLOCK);
+    for (size_t i = 0; begun && i < result->outputs_count; i++)
+        begun = buffer && parts_begin(result, i, buffer);
+    api_arena_room_drop(response->arena, buffer);
+    response->body.cheap = begun;
+}
+
 /* ---- the grid ------------------------------------------------------------------------------- */
 
 size_t api_group_size(const struct api_result *result, const struct pe_output *output)
@@ -223,14 +313,14 @@ size_t api_group_size(const struct api_result *result, const struct pe_output *o
     return api_output_row_size(output) * (together < output->rows ? together : output->rows);
 }
 
-/* Whole groups of the largest output, which comes out without cuts if it is the first; and never
- * less than any group, so that one is cut once at most. */
+/* A multiple of the groups of the largest output, which is not cut if it is the first output; and
+ * at least the largest group, so that each is cut at most once. */
 static size_t grid_choose(const struct api_result *result, uint64_t total)
 {
     size_t unit = 1, least = API_BLOCK_SIZE, most = 1;
     uint64_t largest = 0;
 
-    if (api_blocks_get_cheap(result))
+    if (api_blocks_become_cheap(result))
         least = API_CHEAP_BLOCK;
     for (size_t i = 0; i < result->outputs_count; i++) {
         const size_t group = api_group_size(result, &result->outputs[i]);
@@ -249,15 +339,15 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
     return (least + unit - 1) / unit * unit;
 }
 
-static void cuts_release(void *what)
+static void cuts_release(void *handle)
 {
-    struct blocks *blocks = what;
+    struct blocks *blocks = handle;
 
     for (size_t i = 0; i < blocks->cuts_count; i++)
         pthread_mutex_destroy(&blocks->cuts[i].mutex);
 }
 
-/* Takes memory for the group that the border behind `block` cuts. Borders come in order. */
+/* Takes memory for the group that the border behind `block` cuts. Called in order of borders. */
 static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block, size_t borders,
                     size_t group)
 {
@@ -272,7 +362,7 @@ static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block
     return (blocks->cuts[block - blocks->first_cut].bytes = api_arena_take(arena, group));
 }
 
-/* Finds the borders inside groups, one output after another. */
+/* Finds the borders that cut groups. */
 static enum pe_status cuts_make(struct api_request *request, struct api_response *response,
                                 struct pe_error *err)
 {
@@ -296,7 +386,7 @@ static enum pe_status cuts_make(struct api_request *request, struct api_response
     return PE_OK;
 }
 
-/* Results that lie in memory one behind the other can be sent from there. */
+/* The memory of results that are contiguous there, from which they can be sent; else NULL. */
 static unsigned char *buffer_of(const struct api_result *result)
 {
     unsigned char *end;

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "api/memory/arena.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 
-/* Streamed text is encoded block by block, each on its own, so that blocks stay what they are: any
- * order, any thread. zstd: a frame each, which may follow one another (RFC 8878, 3). gzip and
- * deflate: one stream, because many clients read only the first member of several; every block is
- * deflate data that refers to nothing before it and ends at a whole byte, and the check sum of all
- * is put together from theirs. It stands in the tail, which is asked for when all blocks are made;
- * so no block ever waits for another. */
+/* Streamed text is encoded block by block, each by itself, so that blocks remain pure: in any
+ * order, on any thread. With zstd each block is a frame (RFC 8878, 3). With gzip and deflate all
+ * are one stream, because many clients read only the first member: each block is deflate data that
+ * refers to nothing before it and ends at a byte, and their check sums are combined. The check sum
+ * is in the tail, which is requested when all blocks are made, so that no block waits for another.
+ */
 
-/* Less text than this is not worth it. Encoders work behind the block that they make, in memory
- * that is in the budget with it. */
+/* Shorter text is sent as it is. Encoders use memory behind the block that they make, which is in
+ * the budget with it. */
 enum { WORTH_MIN = 1024, ALIGNMENT = 64 };
 
 struct piece {
@@ -28,11 +28,11 @@ struct piece {
 struct encoding {
     const struct api_coding *coding;
     struct api_response plain; /* whose body has the blocks of text */
-    size_t room;               /* of an encoded block; the text is made behind it */
+    size_t code_max;           /* bytes of an encoded block; the text is made behind it */
     size_t workspace;          /* of the encoder, behind the text */
-    pthread_mutex_t lock;      /* of all below */
+    pthread_mutex_t lock;      /* of the members below */
     struct piece *pieces;
-    size_t joined; /* pieces from the first on whose sum is in `sum` */
+    size_t joined; /* pieces from the first on that are in `sum` and `size` */
     uint32_t sum;
     uint64_t size;
 };
@@ -47,18 +47,19 @@ static size_t round_up(size_t size)
     return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-/* ---- whole ---------------------------------------------------------------------------------- */
+/* ---- complete text -------------------------------------------------------------------------- */
 
 unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding *coding,
                                const void *bytes, size_t *size)
 {
-    const size_t room = coding->piece_room(*size) + API_CODING_ENDS_MAX;
+    const size_t piece_max = coding->piece_max(*size) + API_CODING_ENDS_MAX;
     const size_t workspace = coding->workspace(*size);
-    const size_t text_room = round_up(2 * API_CODING_ENDS_MAX + room);
-    unsigned char *most = api_arena_room(arena, text_room + workspace), *exact;
+    const size_t code_max = round_up(2 * API_CODING_ENDS_MAX + piece_max);
+    unsigned char *most = api_arena_room(arena, code_max + workspace), *exact;
     size_t at = most && coding->head ? coding->head(most) : 0;
     const size_t made =
-        most ? coding->piece(bytes, *size, most + at, room, most + text_room, workspace) : SIZE_MAX;
+        most ? coding->piece(bytes, *size, most + at, piece_max, most + code_max, workspace)
+             : SIZE_MAX;
 
     if (made == SIZE_MAX) {
         api_arena_room_drop(arena, most);
@@ -101,10 +102,11 @@ enum pe_status api_encode_begin(const struct api_request *request, struct api_re
         return PE_OK;
     if (body->kind == API_BYTES) {
         if (pe_work_spend(request->work,
-                          (uint64_t)((double)size * request->response_coding->encode_work), err))
+                          (uint64_t)((double)size * request->response_coding->encode_cost), err))
             return err->status;
         encoded = api_encode_text(response->arena, request->response_coding, body->bytes, &size);
-        /* The metrics are most wanted when memory is short: then they are sent as they are. */
+        /* Without memory the text is sent as it is: metrics are needed most when memory is short.
+         */
         if (!encoded)
             return request->plain_refused ? no_memory(err) : PE_OK;
         body->bytes = encoded;
@@ -115,9 +117,9 @@ enum pe_status api_encode_begin(const struct api_request *request, struct api_re
     return PE_OK;
 }
 
-/* ---- in blocks ------------------------------------------------------------------------------ */
+/* ---- blocks --------------------------------------------------------------------------------- */
 
-/* A block may be made again, with the same sum. */
+/* Joins the check sums in order. A block may be made again, with the same sum. */
 static void piece_note(struct encoding *encoding, size_t block, uint32_t sum, size_t size)
 {
     struct piece *at;
@@ -137,14 +139,14 @@ static size_t piece_fill(struct api_response *response, size_t block, unsigned c
 {
     struct encoding *encoding = response->body.state;
     const struct api_coding *coding = encoding->coding;
-    unsigned char *text = out + encoding->room;
+    unsigned char *text = out + encoding->code_max;
     const size_t size = encoding->plain.body.fill(&encoding->plain, block, text);
 
     if (size == SIZE_MAX)
         return SIZE_MAX;
     if (coding->tail)
         piece_note(encoding, block, coding->sum(text, size), size);
-    return coding->piece(text, size, out, encoding->room,
+    return coding->piece(text, size, out, encoding->code_max,
                          text + round_up(encoding->plain.body.block_size), encoding->workspace);
 }
 
@@ -156,26 +158,26 @@ static size_t tail_make(struct api_response *response, unsigned char *out)
     return encoding->coding->tail(out, encoding->sum, encoding->size);
 }
 
-static void encoding_release(void *what)
+static void encoding_release(void *handle)
 {
-    pthread_mutex_destroy(&((struct encoding *)what)->lock);
+    pthread_mutex_destroy(&((struct encoding *)handle)->lock);
 }
 
-/* The head, and the prefix as a piece. False: no memory. */
+/* Encodes the head, and the prefix as a piece. False: no memory. */
 static bool prefix_encode(struct encoding *encoding, struct api_body *body)
 {
     const struct api_coding *coding = encoding->coding;
-    const size_t size = body->prefix_size, room = coding->piece_room(size);
+    const size_t size = body->prefix_size, code_max = coding->piece_max(size);
     const size_t workspace_size = coding->workspace(size);
     struct api_arena *arena = encoding->plain.arena;
-    unsigned char *out = api_arena_take(arena, API_CODING_ENDS_MAX + room);
+    unsigned char *out = api_arena_take(arena, API_CODING_ENDS_MAX + code_max);
     unsigned char *workspace = out ? api_arena_room(arena, workspace_size) : NULL;
     size_t at, made;
 
     if (!workspace)
         return false;
     at = coding->head ? coding->head(out) : 0;
-    made = coding->piece(body->prefix, size, out + at, room, workspace, workspace_size);
+    made = coding->piece(body->prefix, size, out + at, code_max, workspace, workspace_size);
     api_arena_room_drop(arena, workspace);
     if (coding->tail)
         encoding->sum = coding->sum(body->prefix, size);
@@ -200,13 +202,13 @@ enum pe_status api_encode_blocks(struct api_response *response, const struct api
     encoding->plain = *response;
     encoding->pieces =
         api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
-    encoding->room = round_up(coding->piece_room(body->block_size));
+    encoding->code_max = round_up(coding->piece_max(body->block_size));
     encoding->workspace = coding->workspace(body->block_size);
     encoding->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
         !prefix_encode(encoding, body))
         return no_memory(err);
-    body->block_size = encoding->room + round_up(body->block_size) + encoding->workspace;
+    body->block_size = encoding->code_max + round_up(body->block_size) + encoding->workspace;
     body->fill = piece_fill;
     body->tail = coding->tail ? tail_make : NULL;
     body->cheap = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/response/etag.h"
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
 
 #include <string.h>
 
@@ -28,8 +28,8 @@ void api_hash_text(struct api_hash *hash, const char *text)
         api_hash_bytes(hash, "\xff", 1);
 }
 
-/* Elements that are hashed byte by byte, whether they are a range or listed. A longer list is
- * hashed by its numbers, and longer ranges by their ends. */
+/* Lists of up to so many elements are hashed byte by byte, whether they are a range or not; longer
+ * lists number by number, and longer ranges by their ends. */
 enum { BYTES_HASHED = 4096 };
 
 API_WRAPS("FNV multiplies modulo 2^128")
@@ -64,7 +64,6 @@ static void list_hash(struct api_hash *hash, const struct pe_value *value)
     }
 }
 
-/* Values as resolved, so that a default and the same value given are one representation. */
 void api_hash_coding(struct api_hash *hash, const struct api_coding *coding)
 {
     if (!coding)
@@ -73,6 +72,7 @@ void api_hash_coding(struct api_hash *hash, const struct api_coding *coding)
     api_hash_text(hash, coding->version());
 }
 
+/* Hashes resolved values, so that a default and the same value given explicitly are equal. */
 void api_hash_params(struct api_hash *hash, const struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
@@ -82,7 +82,7 @@ void api_hash_params(struct api_hash *hash, const struct pe_params *params)
             continue;
         api_hash_text(hash, params->list[i].name);
         api_hash_bytes(hash, &number, sizeof(number));
-        const uint64_t counts[] = {value->list_count, value->rows}; /* the same bytes everywhere */
+        const uint64_t counts[] = {value->list_count, value->rows}; /* 64 bits on every system */
         api_hash_bytes(hash, counts, value->rows > 0 ? sizeof(counts) : sizeof(counts[0]));
         list_hash(hash, value);
     }

@@ -8,11 +8,9 @@
 #include "api/numbers/text.h"
 #include "api/request/parameters.h"
 #include "api/request/request.h"
-#include "api/response/cors.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 
-/* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
- * until it has one. */
+/* No default, so that a new status does not compile until it has a code here. */
 int api_problem_status(enum pe_status status)
 {
     switch (status) {
@@ -74,20 +72,20 @@ int api_problem_status(enum pe_status status)
     return 500;
 }
 
-/* "parameter:base" becomes {"parameter": "base", "code": ..., "detail": ...}. Texts may quote what
- * a client sent, and may have been cut inside a character. */
+/* "parameter:base" becomes {"parameter": "base", "code": ..., "detail": ...}. Texts may quote a
+ * client, and may have been cut inside a character. */
 static json_t *place_make(struct api_arena *arena, enum pe_status status, const char *where,
                           const char *detail)
 {
-    const char *place = api_text_mend(arena, where), *told = api_text_mend(arena, detail);
+    const char *place = api_text_sanitize(arena, where), *text = api_text_sanitize(arena, detail);
     const size_t kind = place ? strcspn(place, ":") : 0;
     char name[16];
 
-    if (!place || !told || !place[kind])
+    if (!place || !text || !place[kind])
         return NULL;
     snprintf(name, sizeof(name), "%.*s", (int)kind, place);
     return json_pack("{ss ss ss}", name, place + kind + 1, "code", pe_status_code(status), "detail",
-                     told);
+                     text);
 }
 
 /* False: memory is short. */
@@ -99,7 +97,7 @@ static bool errors_set(json_t *document, struct api_arena *arena,
 
     for (size_t i = 0; done && mistakes && i < mistakes->count; i++) {
         const struct api_mistake *mistake = &mistakes->list[i];
-        /* The words of the first may have been added to. */
+        /* The first has its detail in err, where more may have been added. */
         if (strchr(mistake->where, ':'))
             done = json_array_append_new(errors,
                                          place_make(arena, mistake->status, mistake->where,
@@ -118,7 +116,7 @@ static json_t *document_make(struct api *api, struct api_response *response,
                              const struct api_mistakes *mistakes, const struct pe_error *err)
 {
     const char *code = pe_status_code(err->status);
-    const char *detail = api_text_mend(response->arena, err->detail);
+    const char *detail = api_text_sanitize(response->arena, err->detail);
     const bool is_first =
         mistakes && mistakes->count > 0 && strcmp(mistakes->list[0].where, err->where) == 0;
     char type[160];
@@ -165,7 +163,7 @@ bool api_problem_write(struct api *api, struct api_response *response,
     api_response_header(response, "Cache-Control", "no-store");
     if (response->status == 503)
         api_response_header(response, "Retry-After", "1");
-    /* RFC 7694, 3: which of the two headers it is tells what was unknown. */
+    /* RFC 7694, 3: the field tells clients whether the coding or the type was unknown. */
     if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
         api_response_header(response, "Accept-Encoding", api_codings_text);
     else if (response->status == 415 && !api_response_field(response, "Accept"))
@@ -196,5 +194,5 @@ struct api_response *api_problem_no_memory(void)
                  .size = sizeof(document) - 1,
                  .bytes = (const unsigned char *)document},
     };
-    return (struct api_response *)&response; /* whoever writes to it crashes */
+    return (struct api_response *)&response; /* in read-only memory: never written to */
 }

@@ -33,7 +33,7 @@ const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list
 void api_answer_params(struct api_request *request, struct pe_params *params)
 {
     pe_params_init(params, api_answer_list, api_answer_count);
-    /* params holds no lists, so nothing leaks where this fails. */
+    /* These parameters have no lists, so nothing leaks if this fails. */
     api_params_keep(request->arena, params);
 }
 

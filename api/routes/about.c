@@ -3,7 +3,6 @@
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/formats/reader.h"
 #include "api/memory/json.h"
 #include "api/request/head.h"
 #include "api/request/parameters.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "api/base/locale.h"
+#include "api/base/system.h"
 #include "api/config/config.h"
 
 /* The attention of a config's model beside positions, applied where the request leaves it open;

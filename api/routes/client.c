@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/base/embed.h"
+#include "api/base/compiler.h"
 #include "api/routes/handler.h"
 
 API_EMBED(api_client_js_text, "clients/js/client.js")

@@ -5,7 +5,7 @@
 
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
-#include "api/formats/made.h"
+#include "api/formats/formats.h"
 #include "api/request/request.h"
 #include "api/routes/comparison_report.h"
 
@@ -300,7 +300,7 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
 {
     struct api_request *request = state->request;
 
-    api_made_forget(request);
+    api_metadata_drop_encoding(request);
     if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err))
         return err->status;

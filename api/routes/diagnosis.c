@@ -4,7 +4,7 @@
 
 #include "api/base/names.h"
 #include "api/config/config.h"
-#include "api/formats/made.h"
+#include "api/formats/formats.h"
 #include "api/request/request.h"
 #include "api/routes/diagnosis_report.h"
 
@@ -112,8 +112,8 @@ static enum pe_status expected_read(struct diagnosis_state *state, struct pe_err
 
     if (api_config_open(request, err))
         return err->status;
-    if (!api_made_tells(request))
-        api_made_forget(request);
+    if (!api_metadata_names_encoding(request))
+        api_metadata_drop_encoding(request);
     if (!request->config && !api_function_posted(request, "encoding"))
         return PE_OK;
     if (api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,

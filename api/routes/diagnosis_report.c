@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/locale.h"
 #include "api/base/names.h"
+#include "api/base/system.h"
 #include "api/config/config.h"
 
 static json_t *text_or_null(const char *text)

@@ -5,7 +5,7 @@
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/formats/formats.h"
-#include "api/pictures/plots.h"
+#include "api/pictures/plot.h"
 #include "api/routes/handler.h"
 
 /* Nanoseconds of the whole list, which is printed: about. */

@@ -7,7 +7,7 @@
 #include "api/request/parameters.h"
 #include "api/request/request.h"
 #include "api/response/etag.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 #include "api/response/result.h"
 
 /* Elements of a permutation between layouts: it is a single row, and rows are never cut. */

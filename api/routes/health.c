@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "api/numbers/text.h"
-#include "api/response/cors.h"
 #include "api/response/problem.h"
+#include "api/response/response.h"
 #include "api/routes/handler.h"
 
 /* A probe negotiates nothing and has no headers for pages of other origins. */

@@ -5,7 +5,7 @@
 
 #include "api/arguments/function.h"
 #include "api/codings/coding.h"
-#include "api/formats/made.h"
+#include "api/formats/formats.h"
 #include "api/routes/handler.h"
 
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
@@ -109,7 +109,7 @@ static enum pe_status params_read(struct state *state, const struct pe_param *li
 
     pe_params_init(&state->params, list, count);
     api_answer_params(state->request, &state->answer_params);
-    api_made_forget(state->request);
+    api_metadata_drop_encoding(state->request);
     if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, err))
         return err->status;
     state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");

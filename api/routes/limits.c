@@ -3,7 +3,7 @@
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
-#include "api/pictures/plots.h"
+#include "api/pictures/plot.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 
@@ -25,7 +25,7 @@ static double sending_work(const struct api_request *request, double bytes)
 {
     const struct api_coding *coding = request->response_coding;
 
-    return bytes * (API_SENDING_WORK + (coding ? coding->encode_work : 0));
+    return bytes * (API_SENDING_COST + (coding ? coding->encode_cost : 0));
 }
 
 /* Nanoseconds of an element in base64, and of a whole number. */
@@ -63,7 +63,7 @@ struct api_amounts api_amounts_of(const struct api_request *request,
         amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
         rows_work += pe_output_work(output, output->rows) * drawn;
         amounts.work += output->once_work;
-        amounts.first_work += api_block_once_work(output);
+        amounts.first_work += api_block_once_cost(output);
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (result->kind == API_MEDIA)

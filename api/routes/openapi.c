@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "api/base/embed.h"
+#include "api/base/compiler.h"
 #include "api/codings/coding.h"
 #include "api/routes/handler.h"
 

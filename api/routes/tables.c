@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 #include "api/routes/handler.h"
 #include "api/store/store.h"
 

@@ -7,7 +7,6 @@
 #include "api/arguments/function.h"
 #include "api/arguments/table_use.h"
 #include "api/base/names.h"
-#include "api/base/nearest.h"
 #include "api/codings/coding.h"
 #include "api/codings/deflate.h"
 #include "api/config/config.h"
@@ -437,7 +436,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->cheap = !state->table;
     result->memory = pe_view_memory(state->view);
     result->work = (state->keep.found ? 0 : pe_scheme_work(state->scheme)) +
-                   (is_picture(request) ? api_plot_work(&state->plot) : 0);
+                   (is_picture(request) ? api_plot_cost(&state->plot) : 0);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;

@@ -2,7 +2,7 @@
 #ifndef API_ROUTES_VIEW_PLOT_H
 #define API_ROUTES_VIEW_PLOT_H
 
-#include "api/pictures/plots.h"
+#include "api/pictures/plot.h"
 
 /* Opens a view with its parameters, whose lists are not copied: they stay as long as the view. */
 enum pe_status api_view_new(struct api_request *request, const struct pe_scheme *scheme,

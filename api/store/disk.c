@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/base/compiler.h"
 #include "api/base/system.h"
-#include "api/base/wraps.h"
 #include "api/memory/json.h"
 #include "api/memory/random.h"
 

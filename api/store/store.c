@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "api/base/clock.h"
-#include "api/base/nearest.h"
-#include "api/base/wraps.h"
+#include "api/base/compiler.h"
+#include "api/base/names.h"
+#include "api/base/system.h"
 #include "api/memory/json.h"
 #include "api/numbers/text.h"
 #include "api/request/request.h"

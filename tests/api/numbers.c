@@ -26,7 +26,7 @@ enum pe_status element_read(const char *text, const char *behind, enum pe_dtype 
     const size_t length = strlen(text), size = length + strlen(behind);
     unsigned char *copy = malloc(size + 1);
     struct api_json_run run = {
-        .at = copy, .end = copy + size, .out = (unsigned char *)bits, .room = 1};
+        .at = copy, .end = copy + size, .out = (unsigned char *)bits, .capacity = 1};
     enum pe_status status;
 
     memcpy(copy, text, length);

@@ -60,7 +60,7 @@ static bool is_volatile(const struct api_head *head, unsigned flags)
 
 static unsigned char *encode(struct asked *asked, const struct api_coding *coding)
 {
-    const size_t room = coding->piece_room(asked->size);
+    const size_t room = coding->piece_max(asked->size);
     const size_t space_size = coding->workspace(asked->size);
     unsigned char *code = malloc(room + 2 * API_CODING_ENDS_MAX), *space = malloc(space_size);
     size_t used = coding->head ? coding->head(code) : 0;

@@ -46,7 +46,7 @@ static struct decoded decode(const struct api_coding *coding, const uint8_t *dat
 /* The code of the data; *size becomes its size. */
 static unsigned char *encode(const struct api_coding *coding, const uint8_t *data, size_t *size)
 {
-    const size_t room = coding->piece_room(*size), space_size = coding->workspace(*size);
+    const size_t room = coding->piece_max(*size), space_size = coding->workspace(*size);
     unsigned char *code = malloc(room + 2 * API_CODING_ENDS_MAX), *space = malloc(space_size);
     size_t used = coding->head ? coding->head(code) : 0;
     const size_t piece = coding->piece(data, *size, code + used, room, space, space_size);

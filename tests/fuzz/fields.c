@@ -5,7 +5,7 @@
 #include "api/codings/coding.h"
 #include "api/pipeline/pipeline.h"
 #include "api/response/etag.h"
-#include "api/response/respond.h"
+#include "api/response/response.h"
 #include "tests/fuzz/fuzz.h"
 
 static void ranges(struct api_intake *intake, uint64_t size, const char *range, const char *etag)

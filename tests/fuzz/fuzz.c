@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/formats/reader.h"
 #include "api/memory/budget.h"
 #include "api/memory/json.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 
 #define TARGET(name) void fuzz_##name(const uint8_t *data, size_t size);
 #include "tests/fuzz/targets.def"

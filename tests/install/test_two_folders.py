@@ -12,7 +12,7 @@ from installed import ROOT
 OBJECTS = [
     "core/base/text.o",
     "core/encodings/rope/rope.o",
-    "api/response/respond.o",
+    "api/response/response.o",
     "api/pipeline/finish.o",
     "api/routes/client.o",
     "service/request.o",

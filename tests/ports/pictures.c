@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #include "api/pictures/canvas.h"
-#include "api/pictures/fourier.h"
-#include "api/pictures/png.h"
-#include "api/pictures/ticks.h"
+#include "api/pictures/drawing.h"
+#include "api/pictures/spectrum.h"
 #include "tests/ports/hash.h"
 
 enum { SIDE = 60, COUNT = 200 };

@@ -178,7 +178,7 @@ FRACTION = re.compile(
     r"""\b(?:json_sprintf|sn?printf|fprintf)\([^;]*?%[-+ #0]*[*\d]*"""
     r"""(?:\.(?!0f)[*\d]+)?l?[eEfFgGaA]\b"""
 )
-PRINTERS = {"core/base/text.c", "api/base/locale.c"}
+PRINTERS = {"core/base/text.c", "api/base/system.c"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Colours of values as in the pictures of the API (api/pictures/palette.c): blue below zero and red
+// Colours of values as in the pictures of the API (api/pictures/canvas.c): blue below zero and red
 // above it, and viridis for magnitudes. A test compares both.
 
 type Stops = [number, number, number][];

@@ -5,7 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "api/response/respond.h"
+#include "api/response/response.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 

@@ -84,7 +84,7 @@ static unsigned char *text_make(int text)
 /* Memory of exactly the sizes that are asked for, and what it held before matters to nobody. */
 static unsigned char *piece_make(const unsigned char *text, size_t size, int before, size_t *made)
 {
-    const size_t room = api_deflate_room(size), space = api_deflate_workspace(size);
+    const size_t room = api_deflate_max(size), space = api_deflate_workspace(size);
     unsigned char *out = malloc(room), *workspace = aligned_alloc(64, (space + 63) / 64 * 64);
 
     memset(workspace, before, space);
@@ -144,14 +144,14 @@ TEST_LOOP(TEXTS, test_every_size)
 TEST(test_no_room)
 {
     unsigned char text[5000], out[8192];
-    const size_t room = api_deflate_room(sizeof(text));
+    const size_t room = api_deflate_max(sizeof(text));
     const size_t space = api_deflate_workspace(sizeof(text));
     OWNED_MEMORY unsigned char *workspace = aligned_alloc(64, space);
     size_t made;
 
     noise(text, sizeof(text));
     ck_assert_uint_le(room, sizeof(out));
-    for (int form = API_DEFLATE_PIECE; form <= API_DEFLATE_WHOLE; form++) {
+    for (int form = API_DEFLATE_PIECE; form <= API_DEFLATE_STREAM; form++) {
         made = api_deflate(form, text, sizeof(text), out, room, workspace, space, NULL);
         ck_assert_uint_le(made, room);
         for (size_t less = 0; less < made; less += 37)
@@ -165,14 +165,14 @@ TEST(test_no_room)
 TEST_LOOP(TEXTS, test_whole_stream)
 {
     OWNED_MEMORY unsigned char *text = text_make(_i);
-    const size_t room = api_deflate_room(SIZE_MOST), space = api_deflate_workspace(SIZE_MOST);
+    const size_t room = api_deflate_max(SIZE_MOST), space = api_deflate_workspace(SIZE_MOST);
     OWNED_MEMORY unsigned char *out = malloc(room), *back = malloc(SIZE_MOST);
     OWNED_MEMORY unsigned char *workspace = aligned_alloc(64, space);
 
     for (size_t size = 0; size <= SIZE_MOST; size += size < 3 ? 1 : STEP / 2 - 1) {
         uLongf got = SIZE_MOST;
         const size_t made =
-            api_deflate(API_DEFLATE_WHOLE, text, size, out, room, workspace, space, NULL);
+            api_deflate(API_DEFLATE_STREAM, text, size, out, room, workspace, space, NULL);
         ck_assert_uint_le(made, room);
         ck_assert_int_eq(uncompress(back, &got, out, made), Z_OK);
         ck_assert_uint_eq(got, size);
@@ -183,14 +183,14 @@ TEST_LOOP(TEXTS, test_whole_stream)
 TEST(test_ended_work)
 {
     OWNED_MEMORY unsigned char *text = text_make(0);
-    const size_t room = api_deflate_room(SIZE_MOST), space = api_deflate_workspace(SIZE_MOST);
+    const size_t room = api_deflate_max(SIZE_MOST), space = api_deflate_workspace(SIZE_MOST);
     OWNED_MEMORY unsigned char *out = malloc(room), *workspace = aligned_alloc(64, space);
     struct pe_work *work;
 
     ck_assert_int_eq(pe_work_new(&work, NULL, NULL), PE_OK);
     pe_work_cancel(work);
     ck_assert_uint_eq(
-        api_deflate(API_DEFLATE_WHOLE, text, SIZE_MOST, out, room, workspace, space, work),
+        api_deflate(API_DEFLATE_STREAM, text, SIZE_MOST, out, room, workspace, space, work),
         SIZE_MAX);
     pe_work_free(work);
 }

@@ -5,12 +5,23 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "api/formats/formats.h"
 #include "posenc/dtype.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 #define ROPE  "/v1/encodings/rope/table"
+
+/* The media types of formats.def, which the contract test reads, are those of the formats. */
+TEST(test_media_types)
+{
+#define FORMAT(type, name) ck_assert_str_eq(api_format_##name.media_type, type);
+#define READER(type, name) ck_assert_str_eq(api_reader_##name.media_type, type);
+#include "api/formats/formats.def"
+#undef FORMAT
+#undef READER
+}
 
 /* Attention Is All You Need's matrix for base 100, as published. */
 TEST(test_published)

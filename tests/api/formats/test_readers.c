@@ -2,7 +2,7 @@
 
 /* npy, safetensors and raw bodies, whole and broken. */
 
-#include "api/formats/reader.h"
+#include "api/formats/formats.h"
 #include "api/memory/budget.h"
 #include "api/memory/json.h"
 #include "tests/api/readers.h"

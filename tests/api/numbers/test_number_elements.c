@@ -116,7 +116,7 @@ TEST(test_runs)
 {
     static const struct {
         const char *text;
-        size_t count, room, at;
+        size_t count, capacity, at;
         enum pe_status status;
     } runs[] = {
         {"1,2,3]", 3, 9, 5, PE_OK},        {"1 ,\t2\n, \r 3 ]", 3, 9, 12, PE_OK},
@@ -134,11 +134,12 @@ TEST(test_runs)
             struct api_json_run run = {.at = (unsigned char *)text,
                                        .end = (unsigned char *)text + strlen(text),
                                        .out = (unsigned char *)out,
-                                       .room = runs[i].room};
+                                       .capacity = runs[i].capacity};
             if (padded && !strchr(runs[i].text, ']'))
                 continue;
             ck_assert_int_eq(api_json_run_read(&run, PE_F32), runs[i].status);
-            ck_assert_msg(run.count == runs[i].count && run.room == runs[i].room - run.count &&
+            ck_assert_msg(run.count == runs[i].count &&
+                              run.capacity == runs[i].capacity - run.count &&
                               run.at == (unsigned char *)text + runs[i].at,
                           "%s: %zu at %td", text, run.count, run.at - (unsigned char *)text);
             for (size_t j = 0; j < run.count; j++)

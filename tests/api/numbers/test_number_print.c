@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "api/numbers/powers.h"
 #include "api/numbers/shortest.h"
 #include "tests/api/numbers.h"
 #include "tests/check_main.h"
@@ -100,7 +99,7 @@ static void number_check(enum pe_dtype dtype, uint64_t bits)
 
     pe_to_f64(&value, &bits, dtype, 1);
     ck_assert_uint_eq(length, strlen(text));
-    ck_assert_uint_le(length, api_number_room(dtype));
+    ck_assert_uint_le(length, api_number_length_max(dtype));
     ck_assert_int_eq(element_read(text, ",", dtype, &back), PE_OK);
     if (isnan(value))
         return;
@@ -120,7 +119,7 @@ static unsigned long many_check(enum pe_dtype dtype, const void *elements, size_
     struct api_json_run run = {.at = (unsigned char *)text,
                                .end = (const unsigned char *)end + 1,
                                .out = (unsigned char *)back,
-                               .room = count};
+                               .capacity = count};
 
     text[end - text] = ']';
     ck_assert_int_eq(api_json_run_read(&run, dtype), PE_OK);
@@ -296,7 +295,7 @@ TEST(test_rows)
     struct api_json_run run = {.at = (unsigned char *)text,
                                .end = (unsigned char *)end + 1,
                                .out = (unsigned char *)back,
-                               .room = 130};
+                               .capacity = 130};
     *end = ']';
     ck_assert_int_eq(api_json_run_read(&run, PE_F16), PE_OK);
     ck_assert_uint_eq(run.count, 130);

@@ -60,7 +60,7 @@ static void number_check(enum pe_dtype dtype, const void *element)
 
     pe_to_f64(&value, element, dtype, 1);
     ck_assert_uint_eq(length, strlen(out));
-    ck_assert_uint_le(length, api_number_room(dtype));
+    ck_assert_uint_le(length, api_number_length_max(dtype));
     if (!isfinite(value) || value == 0)
         return;
     ck_assert_msg(dtype == PE_F64 ? strtod(out, NULL) == value : strtof(out, NULL) == (float)value,
@@ -107,7 +107,7 @@ TEST(test_integers)
     const uint32_t most = UINT32_MAX;
     const unsigned char yes = 1;
 
-    ck_assert_uint_le(api_number_print(out, PE_I64, &least), api_number_room(PE_I64));
+    ck_assert_uint_le(api_number_print(out, PE_I64, &least), api_number_length_max(PE_I64));
     ck_assert_str_eq(out, "-9223372036854775808");
     api_number_print(out, PE_U32, &most);
     ck_assert_str_eq(out, "4294967295");

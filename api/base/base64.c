@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/base/base64.h"
+
 #include <string.h>
 
-#include "api/formats/reader.h"
+/* Not a library's: their decoders are no faster than reading decimal numbers
+ * (docs/internals/decisions.md). */
 
-/* Written here because it is the fast way into a JSON body, and the decoders of libraries are no
- * faster than reading decimal numbers (docs/internals/decisions.md). */
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char *api_base64_encode(char *to, const unsigned char *bytes, size_t size)
+{
+    for (; size > 2; bytes += 3, size -= 3, to += 4) {
+        const unsigned three = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
+        to[0] = digits[three >> 18];
+        to[1] = digits[three >> 12 & 63];
+        to[2] = digits[three >> 6 & 63];
+        to[3] = digits[three & 63];
+    }
+    if (size > 0) {
+        const unsigned two = bytes[0] << 8 | (size > 1 ? bytes[1] : 0);
+        *to++ = digits[two >> 10];
+        *to++ = digits[two >> 4 & 63];
+        *to++ = size > 1 ? digits[two << 2 & 63] : '=';
+        *to++ = '=';
+    }
+    return to;
+}
 
 enum { NO_DIGIT = 0x80 };
 
-/* values[c]: the six bits that character c stands for, or NO_DIGIT. */
+/* values[c]: the six bits of character c, or NO_DIGIT. */
 static void values_make(unsigned char *values)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
     memset(values, NO_DIGIT, 256);
     for (unsigned char i = 0; i < 64; i++)
         values[(unsigned char)digits[i]] = i;
@@ -48,8 +67,7 @@ bool api_base64_decode(const char *text, size_t length, unsigned char *out, size
                                     (unsigned char)(tail[1] << 4 | tail[2] >> 2),
                                     (unsigned char)(tail[2] << 6 | tail[3])};
     memcpy(out, bytes, 3 - padding);
-    /* The last digit may have bits beyond the last byte; where they are set, text or size is wrong.
-     */
+    /* Bits of the last digit beyond the last byte must be 0. */
     for (size_t i = 3 - padding; i < 3; i++)
         wrong |= bytes[i] ? NO_DIGIT : 0;
     return (wrong & NO_DIGIT) == 0;

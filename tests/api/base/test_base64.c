@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/formats/reader.h"
+#include "api/base/base64.h"
 #include "tests/check_main.h"
 
 /* The decoder beside libsodium's, which is as strict (padded, no other characters, no bits behind

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/base/wraps.h"
+#include "api/base/base64.h"
+#include "api/base/compiler.h"
 #include "api/formats/formats.h"
 #include "api/numbers/print.h"
 #include "api/numbers/text.h"
@@ -10,29 +11,30 @@
 
 /* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}
  *
- * The prefix ends behind "tensors":{ and the last block has everything behind the tensors. Each
- * block is rows of one output: its binary rows are made at the end of the block's own room, behind
- * what the text may need. */
+ * The prefix ends behind "tensors":{, and the last block contains everything behind the tensors.
+ * Each block has rows of one output. Its binary rows are made at the end of the block's own buffer,
+ * behind the longest text that the block can have. */
 
-/* One row must fit in a block as text. */
+/* The text of a row must fit into a block. */
 enum { ROW_ELEMENTS_MAX = 1 << 20 };
 
 struct output_span {
     size_t first, count; /* blocks; an output without rows has one */
-    size_t rows;         /* of a block */
+    size_t rows;         /* a block */
     char *head;          /* "cos":{"dtype":"f32","shape":[4,64],"data": */
 };
 
 struct state {
     struct api_result *result;
     struct output_span *outputs;
-    size_t text_room; /* of a block, without its binary rows */
+    size_t text_max; /* bytes of a block without its binary rows */
     const char *tail;
 };
 
 /* ---- text of rows --------------------------------------------------------------------------- */
 
-/* Brackets that open before a row, or close behind it: as many as dimensions begin or end there. */
+/* The number of brackets that open before a row, or close before it: of dimensions that begin or
+ * end there. */
 API_WRAPS("counts down past 0")
 static unsigned brackets(const struct pe_output *output, size_t row)
 {
@@ -70,28 +72,6 @@ static char *rows_print(char *to, const struct pe_output *output, size_t row_beg
     return to;
 }
 
-/* Blocks begin at multiples of three bytes, so that theirs is the text of the whole. */
-static char *base64_print(char *to, const unsigned char *bytes, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (; size > 2; bytes += 3, size -= 3, to += 4) {
-        const unsigned three = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
-        to[0] = digits[three >> 18];
-        to[1] = digits[three >> 12 & 63];
-        to[2] = digits[three >> 6 & 63];
-        to[3] = digits[three & 63];
-    }
-    if (size > 0) {
-        const unsigned two = bytes[0] << 8 | (size > 1 ? bytes[1] : 0);
-        *to++ = digits[two >> 10];
-        *to++ = digits[two >> 4 & 63];
-        *to++ = size > 1 ? digits[two << 2 & 63] : '=';
-        *to++ = '=';
-    }
-    return to;
-}
-
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 static char *put(char *to, const char *text)
@@ -102,7 +82,7 @@ static char *put(char *to, const char *text)
     return to + length;
 }
 
-/* An empty tensor has no rows to print brackets for: [0, 4] is [], [2, 0, 4] is [[],[]]. */
+/* The brackets of a tensor without elements: [0, 4] is [], and [2, 0, 4] is [[],[]]. */
 static char *empty_print(char *to, const struct pe_output *output, unsigned axis)
 {
     *to++ = '[';
@@ -115,8 +95,8 @@ static char *empty_print(char *to, const struct pe_output *output, unsigned axis
     return to;
 }
 
-/* Rows of one output: where cos and sin are two, the rows of both are made by the same steps, once
- * each, because a block is pure and waits for no other. */
+/* Where cos and sin are two outputs, each computes the rows of both: blocks are pure and
+ * independent of each other. */
 static size_t json_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct state *state = response->body.state;
@@ -132,9 +112,9 @@ static size_t json_block_fill(struct api_response *response, size_t block, unsig
     const bool first = block == span->first, last = block + 1 == span->first + span->count;
     const size_t row_end = last ? output->rows : row_begin + span->rows;
     const bool empty = api_output_size(output) == 0;
-    unsigned char *room = out + state->text_room;
+    unsigned char *rows = out + state->text_max;
     const unsigned char *bytes = api_rows_get(state->result, i, row_begin, row_end,
-                                              room + ((64 - ((uintptr_t)room & 63)) & 63));
+                                              rows + ((64 - ((uintptr_t)rows & 63)) & 63));
 
     if (!bytes)
         return SIZE_MAX;
@@ -144,7 +124,7 @@ static size_t json_block_fill(struct api_response *response, size_t block, unsig
         to = put(to, result->base64 ? "\"" : result->flat ? "[" : "");
     }
     if (result->base64)
-        to = base64_print(to, bytes, (row_end - row_begin) * api_output_row_size(output));
+        to = api_base64_encode(to, bytes, (row_end - row_begin) * api_output_row_size(output));
     else if (!empty)
         to = rows_print(to, output, row_begin, row_end, bytes, result->flat);
     else if (!result->flat)
@@ -158,7 +138,7 @@ static size_t json_block_fill(struct api_response *response, size_t block, unsig
 
 /* ---- render --------------------------------------------------------------------------------- */
 
-/* Bytes are called base64 and not data, so that an answer can be posted. */
+/* The member is named as in request bodies, so that an answer can be posted. */
 static char *head_print(struct api_arena *arena, const struct pe_output *output, bool base64)
 {
     size_t shape[PE_RANK_MAX + 1];
@@ -214,59 +194,61 @@ static char *tail_print(struct api_arena *arena, const struct api_result *result
     return api_text_take(&text, arena);
 }
 
-/* Text that a row needs at most, brackets and commas of everything around it included. */
-static size_t row_room(const struct api_result *result, const struct pe_output *output)
+/* The longest text of a row, with the brackets and commas around it. */
+static size_t row_text_max(const struct api_result *result, const struct pe_output *output)
 {
     if (result->base64)
         return api_output_row_size(output) / 3 * 4 + 4;
-    return output->row_elements * (api_number_room(output->dtype) + 3) + 2 * PE_RANK_MAX + 4;
+    return output->row_elements * (api_number_length_max(output->dtype) + 3) + 2 * PE_RANK_MAX + 4;
 }
 
-/* Rows of a block. In base64 they begin at multiples of three bytes. */
+/* The rows of a block. In base64 blocks begin at multiples of three bytes, so that their texts can
+ * be joined. */
 static size_t rows_choose(const struct api_result *result, const struct pe_output *output)
 {
     const size_t least = result->rows_together ? result->rows_together : 1;
     const bool thirds = result->base64 && api_output_row_size(output) * least % 3 != 0;
     const size_t together = thirds ? 3 * least : least;
-    const size_t groups = api_block_size(output) / row_room(result, output) / together;
+    const size_t groups = api_block_size(output) / row_text_max(result, output) / together;
 
     return groups > 0 ? groups * together : together;
 }
 
-static size_t empty_room(const struct pe_output *output)
+/* The longest text of a tensor without elements; SIZE_MAX: it overflows. */
+static size_t empty_text_max(const struct pe_output *output)
 {
-    size_t room = 2;
+    size_t size = 2;
 
     if (api_output_size(output) > 0)
         return 0;
     for (unsigned axis = 0; axis < output->rank && output->shape[axis] > 0; axis++)
-        if (!pe_size_multiply(room, output->shape[axis], &room) ||
-            !pe_size_multiply(room, 4, &room))
+        if (!pe_size_multiply(size, output->shape[axis], &size) ||
+            !pe_size_multiply(size, 4, &size))
             return SIZE_MAX;
-    return room;
+    return size;
 }
 
-/* Raises the rooms to those of the largest block of an output. */
-static void room_grow(struct state *state, size_t index, size_t *bytes_room)
+/* Raises the sizes to those of the largest block of an output. */
+static void sizes_raise(struct state *state, size_t index, size_t *rows_max)
 {
     const struct pe_output *output = &state->result->outputs[index];
     const struct output_span *span = &state->outputs[index];
     const size_t most = span->rows < output->rows ? span->rows : output->rows;
-    const size_t text =
-        8 + strlen(span->head) + most * row_room(state->result, output) + empty_room(output);
+    const size_t text = 8 + strlen(span->head) + most * row_text_max(state->result, output) +
+                        empty_text_max(output);
     const size_t bytes = most * api_output_row_size(output);
 
-    if (text > state->text_room)
-        state->text_room = text;
-    if (bytes > *bytes_room)
-        *bytes_room = bytes;
+    if (text > state->text_max)
+        state->text_max = text;
+    if (bytes > *rows_max)
+        *rows_max = bytes;
 }
 
 static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        if (output->row_elements > ROW_ELEMENTS_MAX || empty_room(output) > API_BLOCK_SIZE)
+        if (output->row_elements > ROW_ELEMENTS_MAX || empty_text_max(output) > API_BLOCK_SIZE)
             return pe_fail(err, PE_TOO_LARGE, "",
                            "a row of %s would be too wide for JSON; ask for format=npy, "
                            "safetensors or raw",
@@ -285,7 +267,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     char *prefix = prefix_print(request->arena, result);
-    size_t blocks = 0, bytes_room = 0;
+    size_t blocks = 0, rows_max = 0;
 
     if (!state || !prefix)
         return no_memory(err);
@@ -306,16 +288,16 @@ static enum pe_status render(struct api_request *request, struct api_result *res
         if (!span->head)
             return no_memory(err);
         blocks += span->count;
-        room_grow(state, i, &bytes_room);
+        sizes_raise(state, i, &rows_max);
     }
-    state->text_room += strlen(state->tail) + API_NUMBER_MAX;
+    state->text_max += strlen(state->tail) + API_NUMBER_MAX;
     response->body = (struct api_body){
         .kind = result->pure ? API_PLAN : API_JOB,
         .size = API_SIZE_UNKNOWN,
         .prefix = (unsigned char *)prefix,
         .prefix_size = strlen(prefix),
         .blocks = blocks,
-        .block_size = state->text_room + 64 + bytes_room,
+        .block_size = state->text_max + 64 + rows_max,
         .fill = json_block_fill,
         .state = state,
     };

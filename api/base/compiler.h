@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_BASE_EMBED_H
-#define API_BASE_EMBED_H
+#ifndef API_BASE_COMPILER_H
+#define API_BASE_COMPILER_H
 
-/* A file of this repository, put into the object by the assembler: no tool at build time, no copy
- * of its bytes in C. API_EMBED(name, "file") declares name, where its bytes begin, and name_end, a
- * zero byte behind them. */
+/* Attributes and assembly that compilers and linkers spell differently. */
 
+/* Marks a function in which unsigned arithmetic wraps on purpose, with the reason. `tests/run
+ * undefined` reports wrapping everywhere else. */
+#ifdef __clang__
+#define API_WRAPS(why) __attribute__((no_sanitize("unsigned-integer-overflow")))
+#else
+#define API_WRAPS(why)
+#endif
+
+/* API_EMBED(name, "file") puts a file of this repository into the object by the assembler, so that
+ * no tool runs at build time. It declares name, the first byte, and name_end, a zero byte behind
+ * the last. */
 #ifdef __wasm__
 #define API_EMBED_BEGIN(name) ".section .rodata." #name ",\"\",@\n.type " #name ",@object\n"
 #define API_EMBED_END(name)   ".size " #name ", .-" #name "\n.size " #name "_end, 1\n"

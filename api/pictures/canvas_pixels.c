@@ -6,10 +6,10 @@
 #include "api/pictures/font.h"
 #include "api/pictures/mask.h"
 #include "api/pictures/png.h"
-#include "api/pictures/resample.h"
 #include "posenc/work.h"
 
-/* Pictures as pixels: each mark is drawn as a mask, and its colour is laid over the sheet. */
+/* Pictures as pixels: each mark is rendered as a mask, and its colour is blended over the sheet
+ * through the mask. */
 
 struct api_sheet {
     int width, height;
@@ -17,6 +17,149 @@ struct api_sheet {
     struct api_mask mask;
     bool drawn; /* without images */
 };
+
+/* ---- images of another size ----------------------------------------------------------------- */
+
+/* An image of colour indices and the rectangle that it is scaled to. */
+struct resample {
+    struct api_colours colours;
+    const unsigned char *pixels; /* row by row */
+    size_t wide, high;
+    unsigned char *to;            /* the first pixel of the rectangle, three bytes a pixel */
+    size_t stride, width, height; /* stride: bytes from one row to the next */
+};
+
+/* A length of `cells` cells and `pixels` pixels is divided into cells x pixels parts: a cell has
+ * `pixels` of them, and a pixel `cells`. */
+
+enum {
+    FINE = 256,     /* the unit of indices between the two passes */
+    CLEAR = 0xffff, /* a transparent one of these */
+    SHARP = 3,      /* pixels a cell from which on no means are taken */
+};
+
+/* The cells of a pixel, and its parts. */
+struct span {
+    size_t first, last, begin, end;
+};
+
+static struct span span_of(size_t pixel, size_t cells, size_t pixels)
+{
+    const size_t begin = pixel * cells, end = begin + cells, middle = begin + cells / 2;
+
+    if (pixels >= SHARP * cells)
+        return (struct span){middle / pixels, middle / pixels, begin, end};
+    return (struct span){begin / pixels, (end - 1) / pixels, begin, end};
+}
+
+static uint32_t span_weight(const struct span *span, size_t cell, size_t pixels)
+{
+    const size_t begin = cell * pixels, end = begin + pixels;
+
+    if (span->first == span->last)
+        return (uint32_t)(span->end - span->begin);
+    return (uint32_t)((end < span->end ? end : span->end) -
+                      (begin > span->begin ? begin : span->begin));
+}
+
+/* The sums of a weighted mean. */
+struct sum {
+    uint64_t value, weight;
+};
+
+static uint16_t mean_across(const struct resample *image, const unsigned char *cells, size_t pixel)
+{
+    const struct span span = span_of(pixel, image->wide, image->width);
+    struct sum sum = {0, 0};
+
+    if (span.first == span.last)
+        return cells[span.first] == API_COLOUR_CLEAR ? CLEAR : cells[span.first] * FINE;
+    for (size_t cell = span.first; cell <= span.last; cell++) {
+        const uint32_t weight =
+            cells[cell] == API_COLOUR_CLEAR ? 0 : span_weight(&span, cell, image->width);
+        sum.value += weight * cells[cell];
+        sum.weight += weight;
+    }
+    return 2 * sum.weight < image->wide ? CLEAR : (uint16_t)(sum.value * FINE / sum.weight);
+}
+
+/* The last two rows of the image, scaled to the width of the rectangle. */
+struct rows {
+    uint16_t *row[2];
+    size_t at[2];
+};
+
+static const uint16_t *row_of(const struct resample *image, struct rows *rows, size_t row)
+{
+    const size_t slot = row & 1;
+
+    if (rows->at[slot] != row)
+        for (size_t i = 0; i < image->width; i++)
+            rows->row[slot][i] = mean_across(image, image->pixels + row * image->wide, i);
+    rows->at[slot] = row;
+    return rows->row[slot];
+}
+
+static void row_add(struct sum *sums, const uint16_t *row, uint32_t weight, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t some = row[i] == CLEAR ? 0 : weight;
+        sums[i].value += some * row[i];
+        sums[i].weight += some;
+    }
+}
+
+static void row_write(const struct resample *image, unsigned char *to, const struct sum *sums)
+{
+    for (size_t i = 0; i < image->width; i++, to += 3) {
+        const struct sum sum = sums[i];
+        const uint64_t index = 2 * sum.weight < image->high
+                                   ? API_COLOUR_CLEAR
+                                   : (sum.value / sum.weight + FINE / 2) / FINE;
+        memcpy(to, image->colours.rgb[index], 3);
+    }
+}
+
+static void rows_down(const struct resample *image, struct rows *rows, struct sum *sums,
+                      const struct pe_work *work)
+{
+    size_t only = SIZE_MAX; /* the row of the image that the last row copied */
+
+    for (size_t y = 0; y < image->height && !pe_work_ended(work); y++) {
+        const struct span span = span_of(y, image->high, image->height);
+        unsigned char *to = image->to + y * image->stride;
+        if (span.first == span.last && only == span.first) {
+            memcpy(to, to - image->stride, image->width * 3);
+            continue;
+        }
+        memset(sums, 0, image->width * sizeof(*sums));
+        for (size_t row = span.first; row <= span.last; row++)
+            row_add(sums, row_of(image, rows, row), span_weight(&span, row, image->height),
+                    image->width);
+        row_write(image, to, sums);
+        only = span.first == span.last ? span.first : SIZE_MAX;
+    }
+}
+
+/* Gives each pixel the colour of the mean index of the cells that it covers, so that no cell is
+ * lost and each colour is of the scale; or of the cell at its centre, where cells are SHARP pixels
+ * large. API_COLOUR_CLEAR has no value: a pixel is clear if most of it is. In integers. False:
+ * memory is short, or the request was ended. */
+static bool resample(struct api_arena *arena, const struct resample *image)
+{
+    unsigned char *buffer =
+        api_arena_room(arena, image->width * (sizeof(struct sum) + 2 * sizeof(uint16_t)));
+    struct sum *sums = (struct sum *)(void *)buffer;
+    struct rows rows = {.at = {SIZE_MAX, SIZE_MAX}};
+
+    if (!buffer)
+        return false;
+    rows.row[0] = (uint16_t *)(void *)(sums + image->width);
+    rows.row[1] = rows.row[0] + image->width;
+    rows_down(image, &rows, sums, api_arena_work(arena));
+    api_arena_room_drop(arena, buffer);
+    return !pe_work_ended(api_arena_work(arena));
+}
 
 /* ---- the sheet ------------------------------------------------------------------------------ */
 
@@ -30,7 +173,7 @@ static bool sheet_make(struct api_canvas *canvas, int width, int height)
 {
     const size_t pixels = (size_t)width * (size_t)height;
     struct api_sheet *sheet = api_arena_take(canvas->arena, sizeof(*sheet));
-    const size_t turns = API_LETTER_SIDE * sizeof(*sheet->mask.turns);
+    const size_t deltas = API_LETTER_SIDE * sizeof(*sheet->mask.deltas);
 
     if (!sheet)
         return false;
@@ -44,12 +187,12 @@ static bool sheet_make(struct api_canvas *canvas, int width, int height)
                  .height = height,
                  .left = width,
                  .top = height,
-                 .turns = (void *)api_arena_room(canvas->arena, turns)},
+                 .deltas = (void *)api_arena_room(canvas->arena, deltas)},
     };
-    if (!sheet->rgb || !sheet->mask.cover || !sheet->mask.turns)
+    if (!sheet->rgb || !sheet->mask.cover || !sheet->mask.deltas)
         return false;
     memset(sheet->mask.cover, 0, pixels);
-    memset(sheet->mask.turns, 0, turns);
+    memset(sheet->mask.deltas, 0, deltas);
     canvas->sheet = sheet;
     return true;
 }
@@ -59,8 +202,8 @@ static uint32_t ink_of(const struct api_canvas *canvas, enum api_ink ink)
     return api_ink_colour(canvas->page.theme, ink);
 }
 
-/* Lays a colour over what the mask covers, and clears the mask. opacity: of 255. */
-static void mask_lay(struct api_canvas *canvas, enum api_ink ink, int opacity)
+/* Blends a colour over the pixels that the mask covers, and clears the mask. opacity: of 255. */
+static void mask_blend(struct api_canvas *canvas, enum api_ink ink, int opacity)
 {
     struct api_sheet *sheet = canvas->sheet;
     struct api_mask *mask = &sheet->mask;
@@ -113,17 +256,17 @@ static void pixels_begin(struct api_canvas *canvas, const struct api_page *page)
         memcpy(canvas->sheet->rgb + i * 3, paper, 3);
 }
 
-/* Dashes of 5 and gaps of 4: what is left of the present one. */
+/* Dashes of 5 and gaps of 4, with the remainder of the current one. */
 struct dashes {
     int32_t dash, gap, left;
     bool on;
 };
 
 static struct api_spot spot_between(struct api_spot a, struct api_spot b, int64_t share,
-                                    int64_t whole)
+                                    int64_t length)
 {
-    return (struct api_spot){(int32_t)(a.x + (b.x - a.x) * share / whole),
-                             (int32_t)(a.y + (b.y - a.y) * share / whole)};
+    return (struct api_spot){(int32_t)(a.x + (b.x - a.x) * share / length),
+                             (int32_t)(a.y + (b.y - a.y) * share / length)};
 }
 
 static void dashes_put(struct api_mask *mask, const struct api_stroke *stroke,
@@ -150,7 +293,7 @@ static void dashes_put(struct api_mask *mask, const struct api_stroke *stroke,
     }
 }
 
-enum { CHECK = 512 }; /* lines between two looks at the work */
+enum { CHECK = 512 }; /* lines between two checks for cancellation */
 
 static void pixels_path(struct api_canvas *canvas, enum api_ink ink, bool dashed,
                         const struct api_point *points, size_t count)
@@ -172,7 +315,7 @@ static void pixels_path(struct api_canvas *canvas, enum api_ink ink, bool dashed
             api_mask_stroke(&canvas->sheet->mask, &stroke);
     }
     if (!canvas->failed)
-        mask_lay(canvas, ink, 255);
+        mask_blend(canvas, ink, 255);
 }
 
 static void pixels_disc(struct api_canvas *canvas, enum api_ink ink, struct api_point centre,
@@ -181,7 +324,7 @@ static void pixels_disc(struct api_canvas *canvas, enum api_ink ink, struct api_
     if (canvas->failed)
         return;
     api_mask_circle(&canvas->sheet->mask, spot_of(canvas, centre), length_of(canvas, radius), 0);
-    mask_lay(canvas, ink, (int)(api_hundredths(opacity) * 255 / 100));
+    mask_blend(canvas, ink, (int)(api_hundredths(opacity) * 255 / 100));
 }
 
 static void pixels_ring(struct api_canvas *canvas, enum api_ink ink, struct api_point centre,
@@ -193,15 +336,15 @@ static void pixels_ring(struct api_canvas *canvas, enum api_ink ink, struct api_
         return;
     api_mask_circle(&canvas->sheet->mask, spot_of(canvas, centre), length_of(canvas, radius),
                     length_of(canvas, wide));
-    mask_lay(canvas, ink, 255);
+    mask_blend(canvas, ink, 255);
 }
 
-/* Its borders are those of pixels. What is clear shows the paper. */
+/* The image is aligned to pixels. Transparent cells show the paper. */
 static void pixels_image(struct api_canvas *canvas, const struct api_box *box,
                          const struct api_colours *colours, const unsigned char *pixels,
                          size_t wide, size_t high)
 {
-    struct api_resample image = {.colours = *colours, .pixels = pixels, .wide = wide, .high = high};
+    struct resample image = {.colours = *colours, .pixels = pixels, .wide = wide, .high = high};
     const struct api_spot from = spot_of(canvas, (struct api_point){box->x, box->y});
     const struct api_spot to =
         spot_of(canvas, (struct api_point){box->x + box->width, box->y + box->height});
@@ -217,10 +360,10 @@ static void pixels_image(struct api_canvas *canvas, const struct api_box *box,
     image.stride = (size_t)canvas->sheet->width * 3;
     image.width = (size_t)(right - left);
     image.height = (size_t)(bottom - top);
-    canvas->failed = !api_resample(canvas->arena, &image);
+    canvas->failed = !resample(canvas->arena, &image);
 }
 
-/* The base line stands on a border of pixels, so that letters of a line are alike. */
+/* The base line is aligned to pixels, so that equal letters of a line have equal pixels. */
 static void pixels_text(struct api_canvas *canvas, struct api_writing writing, struct api_point at,
                         const char *text)
 {
@@ -245,7 +388,7 @@ static void pixels_text(struct api_canvas *canvas, struct api_writing writing, s
                             size * canvas->scale * API_PIXEL, writing.upwards);
         *along += writing.upwards ? -step : step;
     }
-    mask_lay(canvas, writing.ink, 255);
+    mask_blend(canvas, writing.ink, 255);
 }
 
 static void pixels_end(struct api_canvas *canvas)
