@@ -3,8 +3,7 @@
  * the second double's product is below an ulp of it, and rounded, so that no more than the sign of
  * the rest counts. Where the slope has a second double, and the rest is so small that its sign is
  * not certain, the number is in doubt. */
-#include "core/kernels/fine.h"
-#include "core/kernels/odd.h"
+#include "core/kernels/double_double.h"
 
 #define REST_LEAST 0x1p-100 /* of the product; the rest is good to 2^-104 of it */
 
@@ -30,7 +29,7 @@ PE_INLINE struct value value_at(const struct line *line, double first)
 {
     static const double lanes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const real distance = magnitude_of(load(lanes) + first), none = distance - distance;
-    const struct fine product = fine_two_product(distance, none + line->slope[0]);
+    const struct dd product = dd_two_product(distance, none + line->slope[0]);
     const real rest = product.lo + distance * line->slope[1], x = product.hi + 0.0; /* -0 is 0 */
     const word sum = bits_of(sum_odd(x, rest));
 

@@ -106,4 +106,24 @@ PE_INLINE struct sum turns(struct position t, real high, real middle, real low)
     return sum_add(sum, low * t.both + (high + middle) * t.rest);
 }
 
+/* ---- rounding to odd ------------------------------------------------------------------------ */
+
+/* A number cut off with its last bit set to 1 where anything was lost lies on the same side of
+ * every shorter number as the original, so both round to the same number of two bits less, or
+ * fewer. */
+
+/* The bits of a double that a float lacks. */
+#define CUT UINT64_C(0x1fffffff)
+
+#define BITS_ODD(bits) (((bits) & ~CUT) | ((((bits)&CUT) + CUT) & (CUT + 1)))
+
+/* x + rest rounded to odd, the rest below an ulp of x. */
+PE_INLINE real sum_odd(real x, real rest)
+{
+    const word low = bits_of(rest), some = ((low & ~SIGN) + ~SIGN) >> 63; /* rest != 0 */
+    const word beyond = (bits_of(x) ^ low) >> 63; /* the sum is nearer to 0 than x */
+
+    return real_of((bits_of(x) - (beyond & some)) | some);
+}
+
 #endif

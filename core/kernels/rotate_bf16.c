@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A bf16 is the upper half of an f32, so a 32-bit lane holds two of them, which become floats by a
- * shift and by a mask, without a move across lanes. In the interleaved layout they are a pair; in
- * the half layout they are neighbours in one half of the row, so that cos and sin are split into
- * those of even and of odd pairs. */
+/* Rotation of bf16. A bf16 is the upper half of an f32, so a 32-bit lane holds two of them, which a
+ * shift and a mask make floats, without a move across lanes. In the interleaved layout they are a
+ * pair; in the half layout they are neighbours in one half of the row, so that cos and sin are
+ * split into those of even and of odd pairs. */
 #include "core/kernels/vec.h"
 
-#define half_kernel        rotate_half_bf16
-#define interleaved_kernel rotate_interleaved_bf16
-#define ELEMENT            uint16_t
-#define REAL               float
-#define widen(x)           f32_from_bf16(x)
-#define narrow(x)          bf16_from_f32(x)
+#define NAME(part) part##_bf16
+#define ELEMENT    uint16_t
+#define REAL       float
+#define widen(x)   f32_from_bf16(x)
+#define narrow(x)  bf16_from_f32(x)
 
 #if PE_LANES > 1
 
@@ -46,7 +45,7 @@ PE_INLINE void store(uint16_t *to, vec even, vec odd)
     __builtin_memcpy(to, &v, sizeof(v));
 }
 
-struct half_factors {
+struct NAME(half_factors) {
     struct two cos, sin;
 };
 
@@ -58,12 +57,13 @@ PE_INLINE struct two apart(const float *from)
                         __builtin_shufflevector(low, high, PE_LIST(PE_LANES, PE_ODD))};
 }
 
-PE_INLINE struct half_factors half_load(const float *cos, const float *sin)
+PE_INLINE struct NAME(half_factors) NAME(half_load)(const float *cos, const float *sin)
 {
-    return (struct half_factors){apart(cos), apart(sin)};
+    return (struct NAME(half_factors)){apart(cos), apart(sin)};
 }
 
-PE_INLINE void half_step(uint16_t *row, size_t pair, size_t half, const struct half_factors *f)
+PE_INLINE void NAME(half_step)(uint16_t *row, size_t pair, size_t half,
+                               const struct NAME(half_factors) * f)
 {
     const struct two x = load(row + pair), y = load(row + half + pair);
 
@@ -75,8 +75,8 @@ PE_INLINE void half_step(uint16_t *row, size_t pair, size_t half, const struct h
 
 /* A step takes two vectors of pairs. A single vector may be left, for example of 16 pairs at 512
  * bits. */
-PE_INLINE size_t half_rest(uint16_t *rows, const float *cos, const float *sin, size_t done,
-                           size_t heads, size_t head_dim, size_t half)
+PE_INLINE size_t half_remainder(uint16_t *rows, const float *cos, const float *sin, size_t done,
+                                size_t heads, size_t head_dim, size_t half)
 {
     if (done + PE_LANES > half)
         return done;
@@ -92,17 +92,18 @@ PE_INLINE size_t half_rest(uint16_t *rows, const float *cos, const float *sin, s
     return done + PE_LANES;
 }
 
-struct interleaved_factors {
+struct NAME(interleaved_factors) {
     vec cos, sin;
 };
 
-PE_INLINE struct interleaved_factors interleaved_load(const float *cos, const float *sin)
+PE_INLINE struct NAME(interleaved_factors)
+    NAME(interleaved_load)(const float *cos, const float *sin)
 {
-    return (struct interleaved_factors){vec_load(cos), vec_load(sin)};
+    return (struct NAME(interleaved_factors)){vec_load(cos), vec_load(sin)};
 }
 
-PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
-                                const struct interleaved_factors *f)
+PE_INLINE void NAME(interleaved_step)(uint16_t *row, size_t pair, size_t half,
+                                      const struct NAME(interleaved_factors) * f)
 {
     const struct two v = load(row + 2 * pair);
 
@@ -111,17 +112,19 @@ PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
 }
 #endif
 
-#define WALK(part) half_##part
-#define FIRST      pair
-#define SECOND     half + pair
-#define STEP       (2 * PE_LANES)
-#define STEPS      2
-#define REST       half_rest
-#include "core/kernels/rotate_walk.h"
+#define LAYOUT(part) NAME(half_##part)
+#define KERNEL_NAME  NAME(rotate_half)
+#define FIRST        pair
+#define SECOND       half + pair
+#define STEP         (2 * PE_LANES)
+#define STEPS        2
+#define REMAINDER    half_remainder
+#include "core/kernels/rotate_rows.h"
 
-#define WALK(part) interleaved_##part
-#define FIRST      2 * pair
-#define SECOND     2 * pair + 1
-#define STEP       PE_LANES
-#define STEPS      4
-#include "core/kernels/rotate_walk.h"
+#define LAYOUT(part) NAME(interleaved_##part)
+#define KERNEL_NAME  NAME(rotate_interleaved)
+#define FIRST        2 * pair
+#define SECOND       2 * pair + 1
+#define STEP         PE_LANES
+#define STEPS        4
+#include "core/kernels/rotate_rows.h"

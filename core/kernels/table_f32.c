@@ -55,5 +55,3 @@ PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t co
     }
 }
 #endif
-
-#include "core/kernels/table_list.h"

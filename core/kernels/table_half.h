@@ -19,7 +19,7 @@
  * double, so its rounding to 16 bits is that of the double. Below 2^-126, where floats have fewer
  * bits, it may move by 2^-149; 2^-147 is granted. */
 
-#include "core/kernels/odd.h"
+#include "core/kernels/real.h"
 
 #define ELEMENT uint16_t
 
@@ -138,5 +138,3 @@ PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t
     }
 }
 #endif
-
-#include "core/kernels/table_list.h"

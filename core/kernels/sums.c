@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of the rows of a table. */
+/* Sums of doubles, as eight partial sums whatever the width of a vector. */
 #include "core/kernels/real.h"
 
-enum { SUMS = PE_TABLE_PAD, VECTORS = SUMS / LANES };
+enum { SUMS = 8, VECTORS = SUMS / LANES };
 
-/* Of eight sums side by side, whatever the width of a vector. */
-PE_INLINE double total(const real sums[VECTORS])
+_Static_assert((int)SUMS == (int)PE_TABLE_PAD, "rows of a table are padded to whole steps");
+
+PE_INLINE double total(const double lanes[SUMS])
 {
-    double lanes[SUMS];
-
-    __builtin_memcpy(lanes, sums, sizeof(lanes));
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
            ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
+
+void PE_KERNEL(product_f64)(double *out, const double *a, const double *b, size_t count)
+{
+    double lanes[SUMS] = {0};
+    real sums[VECTORS];
+    size_t i = 0;
+
+    __builtin_memcpy(sums, lanes, sizeof(lanes));
+    for (; i + SUMS <= count; i += SUMS)
+        for (size_t k = 0; k < VECTORS; k++)
+            sums[k] += load(a + i + k * LANES) * load(b + i + k * LANES);
+    __builtin_memcpy(lanes, sums, sizeof(lanes));
+    for (; i < count; i++)
+        lanes[i % SUMS] += a[i] * b[i];
+    *out = total(lanes);
+}
+
+/* ---- rows of a table ------------------------------------------------------------------------ */
 
 struct factors {
     double x[PE_TABLE_COLUMNS], y[PE_TABLE_COLUMNS];
@@ -37,6 +53,7 @@ static double row_sum(const struct factors *f, const struct pe_table_rows *in, s
 {
     const double *cos = in->step_cos + row % PE_TABLE_ROTATION * in->step_stride;
     const double *sin = in->step_sin + row % PE_TABLE_ROTATION * in->step_stride;
+    double lanes[SUMS];
     real sums[VECTORS];
 
     for (size_t k = 0; k < VECTORS; k++)
@@ -46,7 +63,8 @@ static double row_sum(const struct factors *f, const struct pe_table_rows *in, s
             const size_t at = i + k * LANES;
             sums[k] += load(f->x + at) * load(cos + at) + load(f->y + at) * load(sin + at);
         }
-    return total(sums);
+    __builtin_memcpy(lanes, sums, sizeof(lanes));
+    return total(lanes);
 }
 
 void PE_KERNEL(table_sums)(double *sums, double *errors, const struct pe_table_rows *in)
