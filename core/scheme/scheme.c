@@ -173,7 +173,7 @@ enum pe_status pe_waves_prepare(struct pe_scheme *scheme, const struct pe_powers
     const struct pe_frequencies_spec spec = {.count = waves->pairs,
                                              .powers = *powers,
                                              .context = scheme,
-                                             .work = pe_scheme_work(scheme) / (double)waves->pairs};
+                                             .cost = pe_scheme_work(scheme) / (double)waves->pairs};
 
     return pe_frequencies_new(&waves->frequencies, &spec, work, err);
 }

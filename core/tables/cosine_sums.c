@@ -5,7 +5,7 @@
 
 #include "core/base/least.h"
 
-/* Pairs between two looks at the work: a millisecond in double-doubles, and with all digits. */
+/* Pairs between two checks of the work: a millisecond in double-doubles, and in wide numbers. */
 enum { CHECK_FINE = 4096, CHECK_REAL = 64 };
 
 /* ---- the factor before the sum -------------------------------------------------------------- */
@@ -33,7 +33,7 @@ struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool m
 /* ---- the sum: in doubles, else in double-doubles, else wide -----------------------------------
  */
 
-/* Rounds a sum times the factor before it; false: undecided. */
+/* Rounds sum * scale; false: undecided. */
 static bool product_round(const struct pe_cosines *cosines, struct pe_exact sum, double error,
                           enum pe_dtype dtype, void *out)
 {
@@ -46,7 +46,7 @@ static bool product_round(const struct pe_cosines *cosines, struct pe_exact sum,
 struct element {
     const struct pe_cosines *cosines;
     const struct pe_position *offset;
-    struct pe_work *work; /* once it has ended, sums are given up and mean nothing */
+    struct pe_work *work; /* once it has ended, results are undefined */
 };
 
 static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtype, void *out)
@@ -89,12 +89,12 @@ static struct pe_wide largest_angle(const struct element *element)
                               fabs(element->offset->part[0]));
 }
 
-static bool is_given_up(const struct element *element, size_t pair)
+static bool has_ended(const struct element *element, size_t pair)
 {
     return pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work);
 }
 
-/* Each cosine may be off by that much, and the sum of n of them by n^2 2^(1 - bits) more. */
+/* The error of n cosines is n times that of one, and their sum adds n^2 2^(1 - bits). */
 static bool wide_sum_round(const struct element *element, unsigned bits, enum pe_dtype dtype,
                            void *out)
 {
@@ -106,7 +106,7 @@ static bool wide_sum_round(const struct element *element, unsigned bits, enum pe
 
     pe_frequencies_begin(&walk, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
-        if (is_given_up(element, pair))
+        if (has_ended(element, pair))
             return true;
         const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
         sum = pe_wide_add(sum, pe_wide_cos(angle_of(w, element->offset)));
@@ -117,7 +117,6 @@ static bool wide_sum_round(const struct element *element, unsigned bits, enum pe
                               pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
 }
 
-/* Once the work has ended nothing is written. */
 static void sum_write(const struct element *element, enum pe_dtype dtype, void *out)
 {
     unsigned bits = PE_PRECISION_FIRST;
@@ -126,10 +125,10 @@ static void sum_write(const struct element *element, enum pe_dtype dtype, void *
         bits = pe_precision_next(bits);
 }
 
-/* All cosines are 1, so the product is A^2 times the number of pairs. Where A is exact this may be
+/* The product where all cosines are 1: A^2 times the number of pairs. Where A is exact this may be
  * a tie, which no interval decides, and is computed exactly. */
-static void whole_write(const struct pe_cosines *cosines, enum pe_dtype dtype, void *out,
-                        struct pe_work *work)
+static void ones_write(const struct pe_cosines *cosines, enum pe_dtype dtype, void *out,
+                       struct pe_work *work)
 {
     const struct element element = {cosines, &(struct pe_position){{0, 0, 0}}, work};
     const double one = 1;
@@ -157,7 +156,7 @@ enum pe_status pe_cosines_write(const struct pe_cosines *cosines, const struct p
     if (pe_work_check(work, err))
         return err->status;
     if (offset->part[0] == 0 || pe_frequencies_fastest(cosines->frequencies) == 0)
-        whole_write(cosines, dtype, out, work);
+        ones_write(cosines, dtype, out, work);
     else if ((dtype == PE_F64 || !sum_try(&element, false, dtype, out)) &&
              !sum_try(&element, true, dtype, out))
         sum_write(&element, dtype, out);
@@ -176,7 +175,7 @@ enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequenc
     for (size_t pair = 0; pair < pe_frequencies_count(frequencies); pair++) {
         const struct pe_frequency *turn = pe_frequencies_at(frequencies, pair);
         struct pe_angle angle;
-        double sine = turn->w.hi * half->part[0]; /* an angle so small that it is its own sine */
+        double sine = turn->w.hi * half->part[0]; /* of an angle too small to reduce */
         if (pair % CHECK_FINE == 0 && pe_work_check(work, err))
             return err->status;
         if (pe_angle_reduce(&angle, turn, half))
@@ -187,8 +186,8 @@ enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequenc
     return PE_OK;
 }
 
-/* Sines that are off by d each, n of them, make a root of their squares that is off by d sqrt(n) at
- * most (the triangle inequality). Behind that come n + 4 operations of 2^(1 - bits) each. */
+/* n sines that are off by d each change the root of their squares by d sqrt(n) at most (triangle
+ * inequality). n + 4 operations add 2^(1 - bits) each. */
 static bool distance_round(const struct element *element, unsigned bits, enum pe_dtype dtype,
                            void *out)
 {
@@ -200,7 +199,7 @@ static bool distance_round(const struct element *element, unsigned bits, enum pe
 
     pe_frequencies_begin(&walk, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
-        if (is_given_up(element, pair))
+        if (has_ended(element, pair))
             return true;
         const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
         const struct pe_wide sine = pe_wide_sin(angle_of(w, element->offset));
@@ -228,16 +227,16 @@ enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
 
 /* ---- many offsets --------------------------------------------------------------------------- */
 
-enum { ROWS = 128 }; /* summed up at once */
+enum { ROWS = 128 }; /* offsets summed at once */
 
-/* The roundings of a sum of n cosines in doubles, eight sums side by side: n / 8 + 8 of them, each
- * below 2^-53 of n. */
+/* The rounding error of a sum of n cosines in doubles as eight partial sums: n / 8 + 8 roundings,
+ * each below 2^-53 of n. */
 static double roundings(size_t n)
 {
     return ((double)n / 8 + 8) * (double)n * 0x1p-52;
 }
 
-/* Those that the sums do not decide, the offset 0 among them, are made one by one. */
+/* Offsets that the sums leave undecided, 0 among them, are made one by one. */
 static enum pe_status group_fill(const struct pe_cosines *cosines,
                                  const struct pe_positions *offsets, size_t begin, size_t end,
                                  enum pe_dtype dtype, char *out, struct pe_work *work,

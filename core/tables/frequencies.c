@@ -10,10 +10,8 @@
 
 /* ---- powers --------------------------------------------------------------------------------- */
 
-/* Bounds, in units of 2^-bits of the value. A rate is off by 8 of its own, the exponent rate *
- * steps by 10, which is 10 * 2^10 of the power; exp adds 4: below 2^14. A ratio of a walk is off by
- * the same share of its exponent and by 4, and each product adds 2: a walk of LINKS adds 10 * 2^10
- * + 6 LINKS at most to what it began with, and stays below 2^15. */
+/* A power of an iterator is a product of at most LINKS ratios, so that its error stays below 2^15
+ * units of 2^-bits: docs/internals/exactness.md, "Frequencies". */
 enum { LINKS = 256 };
 
 static size_t steps_of(const struct pe_powers *powers, const void *context, size_t pair)
@@ -49,8 +47,6 @@ struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *contex
     return scaled(powers, &power, &shared, context, pair);
 }
 
-/* ---- pair after pair ------------------------------------------------------------------------- */
-
 void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *powers,
                      const void *context, unsigned bits)
 {
@@ -62,7 +58,7 @@ void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *pow
         powers->share(&walk->shared, bits, context);
 }
 
-/* The first two pairs whose steps differ tell the stride. */
+/* The first two pairs whose steps differ define the stride. */
 static void power_move(struct pe_power_iterator *walk, size_t steps)
 {
     if (walk->stride == 0 && steps > walk->steps) {
@@ -91,18 +87,18 @@ struct pe_wide pe_powers_next(struct pe_power_iterator *walk, size_t pair)
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
+enum { CHECK_PAIRS = 64 }; /* pairs between two checks of the work */
 
 struct pe_frequencies {
     struct pe_frequencies_spec spec;
     size_t count;
-    const size_t *picked;          /* which pairs of the spec they are; NULL: all in order */
+    const size_t *picked;          /* pairs of the spec; NULL: all in order */
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
-    double *phases;                /* three parts of each, `padded` apart; behind turns */
+    double *phases;                /* three parts of each, `padded` apart; stored behind turns */
     size_t padded;
-    float *float32; /* behind phases; NULL: tables have the real numbers */
+    float *float32; /* stored behind phases; NULL: tables use the real numbers */
     double fastest;
-    struct pe_frequency turns[]; /* of each pair; with float32 one more, of w = 1 */
+    struct pe_frequency turns[]; /* of each pair; with float32 one more, w = 1 */
 };
 
 /* ---- real numbers ---------------------------------------------------------------------------- */
@@ -165,7 +161,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
         .value = pe_real_exact(inverse_real, f, 0), .real = inverse_real, .context = f};
 }
 
-/* w / 2 pi in three parts for core/bulk. */
+/* w / 2 pi in three parts, for the kernels. */
 static void phase_split(struct pe_frequencies *f, size_t pair, struct pe_wide turns)
 {
     static const unsigned bits[] = {26, 26, 53};
@@ -223,7 +219,7 @@ enum pe_status pe_frequencies_new(struct pe_frequencies **out,
                                   const struct pe_frequencies_spec *spec, struct pe_work *work,
                                   struct pe_error *err)
 {
-    const double one = spec->work > 0 ? spec->work : PE_FREQUENCY_COST;
+    const double one = spec->cost > 0 ? spec->cost : PE_FREQUENCY_COST;
     struct pe_frequencies *f = *out = NULL;
 
     if (pe_spend(work, (double)spec->count * one, err))
@@ -272,8 +268,8 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
     return frequencies->count;
 }
 
-/* The frequency that tables are made with: in float32 arithmetic, the rounded one. */
-static struct pe_wide told_real(unsigned bits, const void *context, size_t pair)
+/* The frequency that tables use: the rounded one in float32 arithmetic. */
+static struct pe_wide table_real(unsigned bits, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
@@ -282,10 +278,10 @@ static struct pe_wide told_real(unsigned bits, const void *context, size_t pair)
 
 static struct pe_wide wavelength_real(unsigned bits, const void *context, size_t pair)
 {
-    return pe_wide_div(pe_wide_scale(pe_wide_pi(bits), 1), told_real(bits, context, pair));
+    return pe_wide_div(pe_wide_scale(pe_wide_pi(bits), 1), table_real(bits, context, pair));
 }
 
-/* In double-doubles first: w is in memory to 2^-105, its quotient good to 2^-98. */
+/* In double-doubles first: w is stored to 2^-105, and its quotient is good to 2^-98. */
 void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype,
                           void *frequency, void *wavelength)
 {
@@ -295,7 +291,7 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
     const struct pe_exact length = usable ? pe_exact_over(PE_TWO_PI, w) : w;
 
     if (frequency && !(usable && pe_exact_round(w, w.hi * 0x1p-104, dtype, frequency)))
-        pe_real_round(told_real, f, pair, dtype, frequency);
+        pe_real_round(table_real, f, pair, dtype, frequency);
     if (wavelength && !(usable && pe_exact_round(length, length.hi * 0x1p-97, dtype, wavelength)))
         pe_real_round(wavelength_real, f, pair, dtype, wavelength);
 }

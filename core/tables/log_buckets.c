@@ -8,7 +8,7 @@
 #include "core/exact/elementary.h"
 #include "core/exact/wide.h"
 
-/* ---- where the bound is a whole number ------------------------------------------------------- */
+/* ---- rational bounds ------------------------------------------------------------------------ */
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
@@ -29,22 +29,22 @@ static uint64_t power(uint64_t x, uint64_t n)
     return product;
 }
 
-/* The whole number whose n-th power is x < 2^31; 0: there is none. */
-static uint64_t whole_root(uint64_t x, uint64_t n)
+/* The integer whose n-th power is x < 2^31; 0: none. */
+static uint64_t integer_root(uint64_t x, uint64_t n)
 {
     const uint64_t root = n < 31 ? (uint64_t)llround(pe_power((double)x, 1 / (double)n)) : 1;
 
     return (n < 31 ? power(root, n) : root) == x ? root : 0;
 }
 
-/* low (high / low)^(k / parts) where that is a whole number, else 0. In lowest terms high / low is
- * a / b and k / parts is m / n: the power is rational only if a and b have n-th roots c and d, and
- * then is low / b c^m d^(n - m). */
-static int64_t bound_whole(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
+/* low (high / low)^(k / parts) where that is an integer, else 0. With high / low = a / b and
+ * k / parts = m / n in lowest terms, the power is rational only if a and b have n-th roots c and d,
+ * and is low / b c^m d^(n - m). */
+static int64_t bound_rational(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
 {
     const uint64_t divisor = common_divisor(high, low), shared = common_divisor(k, parts);
     const uint64_t m = k / shared, n = parts / shared;
-    const uint64_t c = whole_root(high / divisor, n), d = whole_root(low / divisor, n);
+    const uint64_t c = integer_root(high / divisor, n), d = integer_root(low / divisor, n);
 
     if (c == 0 || d == 0)
         return 0;
@@ -54,9 +54,9 @@ static int64_t bound_whole(uint64_t low, uint64_t high, uint64_t parts, uint64_t
     return divisor % under ? 0 : (int64_t)(divisor / under * power(c, m));
 }
 
-/* ---- where it is not ------------------------------------------------------------------------- */
+/* ---- other bounds --------------------------------------------------------------------------- */
 
-/* Its floor, if the error, relative to it, leaves no doubt; else -1. */
+/* The floor of value if the error does not change it, else -1. */
 static int64_t floor_near(struct pe_wide value, struct pe_wide error)
 {
     const double least = pe_wide_double(pe_wide_floor(pe_wide_sub(value, error)));
@@ -95,7 +95,7 @@ static int64_t floor_wide(uint64_t low, uint64_t high, uint64_t parts, uint64_t 
 int64_t pe_log_bucket_bound(unsigned long low, unsigned long high, unsigned long parts,
                             unsigned long k, enum pe_bound bound)
 {
-    const int64_t whole = bound_whole(low, high, parts, k);
+    const int64_t whole = bound_rational(low, high, parts, k);
     int64_t below;
 
     if (whole > 0)

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where logarithmic buckets begin: the least whole number n >= low (high / low)^(k / parts), or
- * above it, decided on the real number. 0 < low < high < 2^31, parts > 0; the answer must fit. */
+/* The begin of a logarithmic bucket: the least whole number n >= low (high / low)^(k / parts), or
+ * above it, decided on the real number. 0 < low < high < 2^31, parts > 0; the result must fit. */
 enum pe_bound { PE_BOUND_AT_LEAST, PE_BOUND_ABOVE };
 
 int64_t pe_log_bucket_bound(unsigned long low, unsigned long high, unsigned long parts,
@@ -15,7 +15,7 @@ int64_t pe_log_bucket_bound(unsigned long low, unsigned long high, unsigned long
 /* How many of the ascending bounds are at most n. */
 size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n);
 
-/* Nanoseconds that so many bounds take, about. */
+/* Estimated nanoseconds of `count` bounds. */
 double pe_log_buckets_cost(size_t count);
 
 #endif

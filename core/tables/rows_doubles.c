@@ -7,97 +7,45 @@
 #include "core/base/least.h"
 #include "core/kernels/table.h"
 
-/* Rows of f32, f16 and bf16, at the speed of a few operations in double a value. Every 32 rows have
- * an anchor (C, S) = A (cos tw, sin tw), computed at its position by the kernel table_anchors. Row
- * j < 8 after it is (C, S) turned by (P, Q) = (cos jsw, sin jsw), s being the step: the j-th power
- * of the first. After 8 rows (C, S) itself is turned by the eighth power, and so again after 16 and
- * 24, so that a table of 9 powers is enough, which fits the stack and the nearest cache. Listed
- * positions are anchors all. Both ends of the interval that is proved below to hold the value are
- * rounded; where they differ, the ladder of ladder.c makes the value anew. Correct rounding has one
- * result, so nothing but time depends on the way.
- *
- * Bounds; u = 2^-53, F = w / 2 pi. |t| w <= 2^53, or the ladder is taken, so |tF| < 2^50.4.
- *
- * Turns of a position. F is the sum of three parts to 2^-105 F: 26 bits, 26 bits (below 2^-26 F),
- * 53 bits (below 2^-52 F). t is the sum of three doubles: the first in halves of 26 bits, the
- * second below 2^-53 t, the third, which is left out, below 2^-106 t. A half times 26 bits is
- * exact, and so is the fraction of a product below 2^51. Rounded are the first double times the
- * last part (2^-105 |tF|), the second double times F (2^-104), the sum of the two (2^-104.4), and
- * the low part of the sum of all: no sum is above 1.1 |tF|, since whole turns come off only where
- * |tF| > 1/2, so that three additions to it leave 10 u^2 (2^-102.6). Together 2^-101.5 |tF| turns,
- * which is far = 2^-98.8 |tF| in radians. A first double of 26 bits without a second is not halved:
- * its products with the first two parts are exact, the third is rounded, and so is its sum with the
- * low part, each to 2^-105 |tF|. Taking off the nearest quarter is exact; with the rounding of the
- * rest, of 2 pi and of their product the angle has 3u of itself.
- *
- * cos and sin of that angle, at most 0.7854 + 2^-30: the polynomials are within 2^-55 of the value,
- * their roundings come to less than 2u, the angle's 3u to no more than 3u. So both are good to
- * 2^-49 of themselves and far. Times A (and RN(A) for A): A (2^-48.8 |value| + far).
- *
- * Steps. Let q = min(1, |s| w), so that |sin jsw| <= jq. At least 4 rows have |s| w < 2^52.5, so
- * the first step has errors of at most b in P and b q in Q, b = 2^-48. A product has, in modulus,
- * the sum of the errors of both and 3u: with e = 1.42 b + 3u < 2^-47.4, the j-th power is good to
- * j e. Relative to j q, the error of Q grows by that of P, of at most 4e, and 3u in each of at most
- * 3 levels of products, e + 2e + 4e in all for the eighth: for j <= 8 below b + 7e + 9u < 8e.
- *
- * Rows. Row 8i + j, at most 31, is (C, S) turned i times by the eighth power, then by the j-th.
- * Modulus: C and S are off by 2^-48.8 + 1.42 far (of A), the powers add (8i + j) e <= 31 e, and
- * i + 1 products 3u each, at most 12 u < e. So a cosine is off by at most
- * A (2^-48.8 + 1.42 far + 32 e), and 32 e < 2^-42.3.
- * Sines: after k turns |S| has grown to at most |S| + 8kq. A turn takes over the error of S; adds
- * 8e of |S|, the error of C (2^-48.8 + 8k e + 3k u) times 8q, the 8e of Q times 8q, and 3u of
- * |S| + 8q. Three turns and a last one by 7 rows come to no more than 32 e of the first |S|, and
- * less than 1000 e q of the rest (64 e q for the growth of |S| and as much for the error of C,
- * times 0 + 1 + 2; 64 e q thrice for Q; (168 + 168 + 56) e q in the last; the roundings 20 e q).
- * Let reach = min(1, 32 q), 0 where there are no steps: a sine is off by at most A ((|S/A| + reach)
- * (2^-48.8 + 2^-42.3) + 1.42 far), or where 32 q > 1 by no more than a cosine. The kernel grants A
- * (2^-41 + 2^-97 |tF|), and for sines A ((|S/A| + 2 reach) 2^-41 + 2^-97 |tF|), which is more
- * than 1.8 times as much; and 2^-140, so that zeros, whose sign matters, are in doubt. What the
- * ends lose as they are computed, 2u of a value of at most A, or A (|S/A| + reach), is less than
- * the surplus.
- *
- * Scales. Where a factor r^t of each pair comes instead of A, an anchor is multiplied by e^x, and P
- * and Q by r^s = e^y. x and y, below 100, are products of sums of two doubles, good to 2^-93; k ln
- * 2 comes off x in two products, the first of them exact as is its difference from x, and leaves at
- * most 0.35 to 2^-53; the series breaks off below 2^-57 and has roundings of less than 2^-51.5. So
- * e^x is good to 2^-50 of itself, with its product 2^-49. Relative errors of powers and rows are as
- * above with b + 2^-49 for b, 1.42 (b + 2^-49) + 3u < 2^-46.8 for e, and no more than 2^-41.8 +
- * 2^-47 in all. They are relative to the largest factor of the rows, at most e = 2.72 times that of
- * the anchor: 3 times the error of an anchor of that size is granted, still 1.8 times as much. */
+/* Rows of f32, f16 and bf16 in doubles. Every 32 rows have an anchor A (cos tw, sin tw), computed
+ * at its position by the kernel table_anchors; the rows behind it are the anchor rotated by powers
+ * of one step. Listed positions have an anchor each. Each value is an interval that is proved to
+ * hold the real number; where its ends round differently, exact_pair.c makes the element. Granted
+ * are A (2^-41 + 2^-97 |t| w / 2 pi) for |t| w <= 2^53; the proof is in
+ * docs/internals/exactness.md, "Rows in doubles". */
 
 enum {
     COLUMNS = PE_TABLE_COLUMNS,
     POWERS = PE_TABLE_ROTATION + 1,
-    /* Between two looks at the work: some 2 ms of rows whose elements are all in doubt. */
+    /* Runs between two checks of the work: some 2 ms of rows whose elements are all undecided. */
     CHECK_RUNS = 64,
 };
 
-_Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_ROTATION == 8,
-               "the bounds above are of these numbers");
-_Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
+_Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_ROTATION == 8, "the proof is for these numbers");
+_Static_assert(COLUMNS <= 64, "an undecided element is a bit of a word");
 
-/* The state of the piece, of at most COLUMNS columns, that a call is at. It lies on the stack and
- * is kept below 16 KiB. */
+/* The state of a call at one piece of at most COLUMNS columns. It lies on the stack, below 16 KiB.
+ */
 struct fill {
     const struct pe_table_call *call;
     size_t pair;      /* the first of the piece */
-    size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
-    size_t unchecked; /* runs since the last look at the work of the caller */
-    size_t place;     /* the row of `position`: pieces of a wide table have the same few */
+    size_t pairs;     /* of the piece, rounded up to a multiple of PE_TABLE_PAD */
+    size_t unchecked; /* runs since the last check of the work */
+    size_t place;     /* the row of `position`, which the pieces of a wide table share */
     struct pe_position position;
     size_t step_stride;
     struct pe_phases phases;
     PE_ALIGNED double reach[COLUMNS];
     struct pe_anchors anchors;
     union {
-        PE_ALIGNED double factors[3][COLUMNS]; /* by turns, where interleaved */
-        float row[COLUMNS];                    /* of elements, on their way to scattered places */
+        PE_ALIGNED double factors[3][COLUMNS]; /* of interleaved columns */
+        float row[COLUMNS];                    /* elements of scattered columns */
     };
     PE_ALIGNED double step_cos[POWERS * COLUMNS], step_sin[POWERS * COLUMNS];
     struct pe_table_undecided undecided;
 };
 
-/* Factors of P and Q, and errors, in the order of a run's columns. */
+/* Factors of P and Q, and errors, in the order of the run's columns. */
 static void factors_place(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows)
 {
     const struct pe_anchors *a = &fill->anchors;
@@ -118,7 +66,7 @@ static void factors_place(struct fill *fill, const struct pe_run *run, struct pe
                                           cos_first ? a->sin_error : a->cos_error, fill->pairs);
     rows->cos = fill->factors[0];
     rows->sin =
-        fill->call->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: nothing turns */
+        fill->call->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: no rotation */
     rows->error = fill->factors[2];
 }
 
@@ -130,7 +78,7 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
     fill->call->kernels->table_anchors(&fill->anchors, &anchor, &fill->phases, fill->pairs);
 }
 
-/* The factors of an anchor so far from their center. */
+/* Multiplies an anchor by its scales, at the distance of a position from their center. */
 static void anchor_scale(struct fill *fill, const struct pe_position *position, double center)
 {
     const struct pe_table_scales *scales = fill->call->scales;
@@ -142,7 +90,7 @@ static void anchor_scale(struct fill *fill, const struct pe_position *position, 
                                      scales->low + fill->pair, distance, fill->pairs);
 }
 
-/* Adds up the cosines of `count` rows. Columns behind the last have no pair. */
+/* Adds up the cosines of the rows of a run. Columns behind the last have no pair. */
 static void run_sum(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows,
                     size_t at)
 {
@@ -154,7 +102,7 @@ static void run_sum(struct fill *fill, const struct pe_run *run, struct pe_table
     fill->call->kernels->table_sums(sums->high + at, sums->error + at, rows);
 }
 
-/* Makes a run of `count` rows that share the anchor in fill. */
+/* Writes `count` rows of a run, which share the anchor in fill. */
 static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, size_t count)
 {
     struct pe_table_rows rows = {.step_cos = fill->step_cos,
@@ -183,8 +131,8 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
                          run->out + (row - fill->call->begin) * fill->call->table->row_size);
 }
 
-/* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
- * reach. */
+/* The powers of one step, each twice where cosines and sines are interleaved, and the reach of the
+ * rows of an anchor. */
 static void steps_compute(struct fill *fill)
 {
     const struct pe_position step = {{fill->call->step, 0, 0}};

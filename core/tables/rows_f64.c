@@ -6,65 +6,31 @@
 
 #include "core/base/least.h"
 
-/* Rows of f64, as quick.c has the shorter dtypes: an anchor every 32 rows, turned by powers of one
- * step. Every number is the sum of two doubles here, and so a piece has half as many columns.
- *
- * Bounds; u = 2^-53, F = w / 2 pi, as in quick.c, and those of its proof with b, e and 3u replaced.
- * |t| w <= 2^34, or the ladder is taken: the phase has no more digits than tell f64 apart there.
- *
- * Products. (a + a') (b + b') with |a'| <= 2u |a| and |b'| <= 2u |b| is a b, exact in two doubles,
- * and a b' + a' b. Left out is a' b', below 4 u^2 of it; rounded are a b', a' b, their sum and its
- * sum with the low part of a b, below 2 u^2, 2 u^2, 4 u^2 and 5 u^2: 17 u^2 together. A sum of two
- * products adds the high parts exactly, and the three low ones with 5 u^2 each of both products;
- * the last sum takes 5 u^2 more where the high parts cancel. A part that is too small for a double
- * loses 2^-1074 at most, thrice. All that is below g = 2^-100 of the sum of both magnitudes, and
- * 2^-1070.
- *
- * Angles. The phase is that of quick.c, off by far = 2^-98.8 |tF| radians; the nearest quarter
- * comes off exactly, its rest is a sum of two without rounding, and its product with 2 pi, which
- * has 2^-105 of its own, is good to 2^-99.9.
- *
- * cos and sin of it, at most 0.7854 + 2^-30. z = x^2 < 0.6169 to 3g. The first terms left out are
- * below 2^-102 of the sine, 2^-107 of the cosine. Terms from the seventh on are summed in doubles:
- * they are below 2^-45 and 2^-41 of the value, and roundings take less than 2^-50 of them. Each of
- * the seven steps above has 2g of its sum at most, times what the steps outside of it make of it,
- * of which the sum is below 1.5, and z adds 3g of the rest: altogether below 2^-90, as is all that
- * the angle's 2^-99.9 adds; so 2^-87 is granted to each, with far: A (2^-86.8 |value| + far) as in
- * quick.c, where it is 2^-48.8.
- *
- * Steps and rows are those of quick.c with its b = 2^-48 as 2^-86, and 3u as g: e = 1.42 b + g <
- * 2^-85.4. All its sums are of b, e and u, and so come out smaller by 2^-38: granted are
- * A (2^-79 + 2^-97 |tF|), and for sines A ((|S/A| + 2 reach) 2^-79 + 2^-97 |tF|). In quick.c b has
- * room for the far of the step too; here it has none. That far, 2^-98.8 |sF|, is an error of at
- * most 1.42 times as much of each power a step, 31 * 1.42 times at the last row. The kernel is told
- * |t| + 64 |s| instead of |t|, which grants 2^-91 |sF|, more than 1.8 times what is needed. 2^-1000
- * leaves zeros in doubt, whose sign matters, and is more than parts too small for doubles lose.
- * An anchor alone is granted 2^-85 instead of 2^-79, and no reach: it has 2^-86.8.
- *
- * Ends. x + x', |x'| <= u |x|, rounds like every number within `error` of it if x + (x' - error)
- * and x + (x' + error) are one double: sums in brackets have roundings of 2^-53 (|x'| + error) <=
- * 2^-105 |x|, less than the surplus. */
+/* Rows of f64 as rows_doubles.c has the shorter dtypes: an anchor every 32 rows, rotated by powers
+ * of one step. Every number is a double-double, and so a piece has half as many columns. Granted
+ * are A (2^-79 + 2^-97 |t| w / 2 pi) for |t| w <= 2^34; the proof is in
+ * docs/internals/exactness.md, "Rows of f64". */
 
 enum {
     COLUMNS = PE_F64_COLUMNS,
     POWERS = PE_TABLE_ROTATION + 1,
-    SUM_ROWS = 6,    /* whose elements stand on the stack at once */
-    CHECK_RUNS = 32, /* between two looks at the work, as in quick.c */
+    SUM_ROWS = 6,    /* rows that are summed at once, for the stack */
+    CHECK_RUNS = 32, /* runs between two checks of the work */
 };
 
-/* The state of a call and of the piece that it is at. It lies on the stack, below 16 KiB. */
+/* The state of a call at one piece of its columns. It lies on the stack, below 16 KiB. */
 struct fill {
     const struct pe_table_call *call;
-    size_t pair, pairs; /* of the piece; rounded up to a multiple of PE_TABLE_PAD */
+    size_t pair, pairs; /* of the piece; their number is a multiple of PE_TABLE_PAD */
     size_t step_stride;
     struct pe_phases phases;
     double step; /* |s| if rows have steps, else 0 */
     PE_ALIGNED double reach[COLUMNS];
     struct pe_anchors_f64 anchors;
     union {
-        PE_ALIGNED double factors[5][COLUMNS]; /* by turns, where interleaved */
-        double row[COLUMNS];                   /* of elements, on their way to scattered places */
-        double sums[2][SUM_ROWS * COLUMNS];    /* both parts of elements that are added up */
+        PE_ALIGNED double factors[5][COLUMNS]; /* of interleaved columns */
+        double row[COLUMNS];                   /* elements of scattered columns */
+        double sums[2][SUM_ROWS * COLUMNS];    /* both parts of elements to be summed */
     };
     PE_ALIGNED double step_cos[2][POWERS * COLUMNS], step_sin[2][POWERS * COLUMNS];
     struct pe_table_undecided undecided;
@@ -88,8 +54,8 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
     fill->call->kernels->table_anchors_f64(&fill->anchors, &at, &fill->phases, fill->pairs);
 }
 
-/* Cosine and sine of one step, each twice where they stand by turns; and how far ROWS steps reach.
- */
+/* Cosine and sine of one step, each twice where they are interleaved, and the reach of the rows of
+ * an anchor. */
 static void step_compute(struct fill *fill)
 {
     const double s = fill->call->step;
@@ -126,7 +92,7 @@ static void steps_compute(struct fill *fill)
     fill->call->kernels->table_steps_f64(cos, sin, fill->step_stride, powers, fill->step_stride);
 }
 
-/* Factors of P and Q, and errors, in the order of a run's columns. */
+/* Factors of P and Q, and errors, in the order of the run's columns. */
 static void factors_place(struct fill *fill, const struct pe_run *run,
                           struct pe_table_rows_f64 *rows)
 {
@@ -153,7 +119,8 @@ static void factors_place(struct fill *fill, const struct pe_run *run,
                                        .error = fill->factors[4]};
 }
 
-/* Adds up the cosines of rows: 2^-102 of each partial sum, which is at most the number of pairs. */
+/* Adds up the cosines of rows. Each addition errs by 2^-102 of its partial sum, which is at most
+ * the number of pairs. */
 static void rows_sum(const struct fill *fill, const struct pe_table_rows_f64 *rows, size_t at)
 {
     const struct pe_table_sums *sums = fill->call->sums;
@@ -173,7 +140,7 @@ static void rows_sum(const struct fill *fill, const struct pe_table_rows_f64 *ro
     }
 }
 
-/* The rows of an anchor, SUM_ROWS of them at most. */
+/* Sums at most SUM_ROWS rows of an anchor. */
 static void run_sum(struct fill *fill, struct pe_table_rows_f64 *rows, size_t at)
 {
     rows->out_stride = COLUMNS;
@@ -181,7 +148,7 @@ static void run_sum(struct fill *fill, struct pe_table_rows_f64 *rows, size_t at
     rows_sum(fill, rows, at);
 }
 
-/* Makes a run of `count` rows that share the anchor in fill. */
+/* Writes `count` rows of a run, which share the anchor in fill. */
 static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, size_t count)
 {
     const struct pe_table_call *call = fill->call;
@@ -237,7 +204,7 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
     return PE_OK;
 }
 
-static bool is_takeable(double amplitude, double reach)
+static bool is_covered(double amplitude, double reach)
 {
     return reach <= PE_F64_REACH && fabs(amplitude) < 0x1p500 && fabs(amplitude) > 0x1p-500;
 }
@@ -246,7 +213,7 @@ bool pe_rows_f64_covers(const struct pe_table_call *call, double reach)
 {
     const double amplitude = pe_frequencies_amplitude(call->frequencies, call->amplitude);
 
-    return is_takeable(amplitude, reach);
+    return is_covered(amplitude, reach);
 }
 
 bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *frequencies,
@@ -261,7 +228,7 @@ bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *
         {position->part[0], position->part[1]}, {scale.hi, scale.lo}, PE_F64_UNIT_ALONE, t, reach};
 
     if (pe_frequencies_in_float32(frequencies) ||
-        !is_takeable(scale.hi, t * pe_frequencies_fastest(frequencies)))
+        !is_covered(scale.hi, t * pe_frequencies_fastest(frequencies)))
         return false;
     pe_isa()->kernels->table_anchors_f64(out, &at, &phases,
                                          (pairs + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD);

@@ -6,29 +6,13 @@
 #include "core/base/least.h"
 
 /* Rows of arithmetic=hf: the position, its product with the frequency, cosine and sine, and their
- * product with the attention factor are float32 each, as the ladder makes them one by one. Only
- * cosine and sine need more than an operation of the machine. They are made in doubles with a bound
- * of their error; where both ends of that interval round to one float32 it is theirs, else the
- * ladder is asked.
- *
- * Bounds; u = 2^-53. |angle| < 2^26, and k is the nearest whole number of quarter turns, or next to
- * it where the angle lies half-way: what is left is at most 0.7854 + 2^-26. The quarter is 27 bits
- * (above 2^-26), 27 bits (above 2^-56) and a double, together to 2^-114. k times one of the first
- * two is exact, and so is angle - k QUARTER_HIGH: where k is not 0 both are multiples of 2^-26, and
- * their difference is below 1. The next subtraction is off by u of its result, which differs from
- * the rest by 2^-31; k QUARTER_LOW is below 2^-31 and rounded to 2^-84, the last subtraction to u
- * of the rest; and 2^26 2^-114 are missing of the quarters. So the rest is good to 2u of itself
- * and, where k is not 0, to 2^-82.
- *
- * The first terms left out of the series are below 2^-45.1 of the sine and 2^-49.8 of the cosine,
- * which is at least 0.7; roundings come to less than 2^-49. A sine has the relative error of the
- * rest, and with it less than 2^-45; a cosine has less. 2^-82 of the rest is 2^-82 of either at
- * most. The kernel grants 2^-42 of the value and 2^-78 |k|, more than 1.8 times as much, and 2^-200
- * so that zeros, whose sign matters, are in doubt. */
+ * product with the attention factor are float32 each. Cosine and sine are made in doubles, within
+ * 2^-42 of the value and 2^-78 a quarter turn; where that leaves the rounding undecided,
+ * exact_pair.c makes them. The proof is in docs/internals/exactness.md, "Rows of arithmetic=hf". */
 
 enum {
     COLUMNS = PE_TABLE_COLUMNS,
-    CHECK_ROWS = 128, /* between two looks at the work: some hundred microseconds */
+    CHECK_ROWS = 128, /* rows between two checks of the work: some hundred microseconds */
 };
 
 struct fill {
@@ -51,7 +35,7 @@ static void waves_make(struct fill *fill, const struct pe_position *position)
                                        fill->frequencies, padded);
 }
 
-/* The elements in doubt, by the ladder, without the factor. */
+/* Makes the undecided elements anew, without the factor. */
 static void undecided_settle(struct fill *fill, size_t which, size_t count,
                              const struct pe_position *position)
 {

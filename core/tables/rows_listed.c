@@ -9,43 +9,29 @@
 #include "core/base/memory.h"
 #include "core/kernels/table.h"
 
-/* Rows of f32, f16 and bf16 at listed whole positions t that do not follow each other. t is the sum
- * of three digits: a multiple of 2^(high + low), a multiple of 2^low and a rest. Each digit has a
- * table of cosines and sines of all its values, that of the first digit times A; so a row is a turn
- * and a half, in whatever order rows come and however often. Tables are made as powers are in
- * quick.c, but from anchors of all powers of two, and of PE_LIST_COLUMNS columns at a time, which
- * keeps them in the nearest caches.
- *
- * Bounds, by the letters of quick.c. No position is negative, so with the angles of digits nothing
- * cancels: let h, or 1 if it is more, be the angle of a number made of digits. Powers of two are
- * anchors with an amplitude of 1: cosines are off by at most b, sines by b h, and in modulus by no
- * more than e. A product of two numbers that are off by E and D in their cosines, by E h and D h'
- * in their sines, is off by E + D + 3u in its cosine, since |SS'| <= h h' <= 1; its sine is off by
- * E h + E h' + D h' + D h, and by 3u of h + h', so by E + D + 3u of the angle of both. Where that
- * is above 1, so that h bounds nothing, both errors are bounded in modulus as in quick.c, with the
- * same sum. e has room for the 3u of its product: what is made of n powers of two is good to n e.
- * The first digit has at most 10 bits and an anchor, better than 2 e (what it leaves out of |t| w
- * <= 2^40, far, is below 2^-58), the others have 16 together: 30 e with two last products, which is
- * below 2^-42.4. Granted are A 2^-41 and, for sines, A 2^-41 of an h that is that of t at least and
- * less than twice as much; and 2^-140 as there. */
+/* Rows of f32, f16 and bf16 at listed whole positions that do not follow each other. A position is
+ * the sum of three digits: a multiple of 2^(high + low), a multiple of 2^low, and the low bits.
+ * Each digit has a table of the cosines and sines of all its values, that of the first one times A,
+ * so a row takes a rotation and a half, in any order and however often. Tables are made
+ * PE_LIST_COLUMNS columns at a time, which keeps them in the nearest caches. Granted are A 2^-41;
+ * the proof is in docs/internals/exactness.md, "Rows at listed positions". */
 
 enum {
     BITS_MOST = 16,    /* of the last two digits */
     TABLES_ROWS = 768, /* of all three: 200 KB */
-    CHUNK = 4096,      /* rows whose digits are kept */
+    CHUNK = 4096,      /* rows whose digits are in memory */
     BATCH = PE_TABLE_ROWS,
     COLUMNS = PE_LIST_COLUMNS,
-    SIZES = 42, /* of positions, by their bits */
-    LINE = 64,  /* of the cache */
-    /* Between two looks at the work, as in quick.c. */
-    CHECK_BATCHES = 8,
+    SIZES = 42,        /* of positions, by their bits */
+    LINE = 64,         /* of the cache */
+    CHECK_BATCHES = 8, /* batches between two checks of the work */
 };
 
 #define REACH 0x1p40
 
-/* ---- how positions are cut into digits ------------------------------------------------------ */
+/* ---- digits --------------------------------------------------------------------------------- */
 
-/* The positions of a list, all of them whole and none below 0; false: they are not. */
+/* The range of the positions. False: some are not whole, negative or too far. */
 static bool range_find(struct pe_table_digits *digits, const double *positions, size_t count,
                        double fastest)
 {
@@ -74,7 +60,7 @@ static unsigned bits_of(uint64_t number)
     return number == 0 ? 0 : 64 - (unsigned)__builtin_clzll(number);
 }
 
-/* Tables that are made before the first row, in anchors: a row of a table is an eighth of one. */
+/* The cost of the tables, in anchors: a row of a table costs an eighth of an anchor. */
 static double digits_cost(const struct pe_table_digits *d)
 {
     return 1 + bits_of(d->stretches) + d->low + d->high + 0.125 * (double)digits_rows(d);
@@ -135,12 +121,12 @@ struct listed {
     const struct pe_table_call *call;
     const struct pe_table_digits *digits;
     double amplitude;
-    size_t pairs;     /* of the columns at hand, rounded up to a multiple of PE_TABLE_PAD */
-    size_t unchecked; /* batches since the last look at the work */
+    size_t pairs;     /* of the current columns, rounded up to a multiple of PE_TABLE_PAD */
+    size_t unchecked; /* batches since the last check of the work */
     struct pe_phases phases;
-    uint64_t sizes; /* those that positions have, a bit each */
+    uint64_t sizes; /* bit lengths that positions have, a bit each */
     struct digit {
-        size_t rows, steps; /* steps of 1, 2, 4, ... stand behind the rows */
+        size_t rows, steps; /* steps of 1, 2, 4, ... follow the rows */
         double unit;        /* of a step */
         table_row *x, *y;
     } tables[TABLES];
@@ -208,7 +194,7 @@ static void anchor_compute(const struct listed *listed, struct pe_anchors *ancho
     listed->call->kernels->table_anchors(anchors, &at, &listed->phases, listed->pairs);
 }
 
-/* A row of two numbers of each pair: where cosines and sines stand by turns, they do so too. */
+/* A row of two numbers of each pair, interleaved where cosines and sines are. */
 static void row_put(const struct listed *listed, double *row, const double *cos, const double *sin)
 {
     if (listed->call->interleaved)
@@ -217,8 +203,8 @@ static void row_put(const struct listed *listed, double *row, const double *cos,
         memcpy(row, cos, listed->pairs * sizeof(*row));
 }
 
-/* The rows of a table from the first on. */
-static void turns_compute(const struct listed *listed, const struct digit *table)
+/* The rows of a table, from its first row. */
+static void rotations_compute(const struct listed *listed, const struct digit *table)
 {
     struct pe_anchors a;
 
@@ -236,7 +222,7 @@ static void steps_compute(const struct listed *listed, const struct digit *table
         table->x[0][i] = 1;
         table->y[0][i] = 0;
     }
-    turns_compute(listed, table);
+    rotations_compute(listed, table);
 }
 
 static void anchors_compute(const struct listed *listed, const struct pe_run *run)
@@ -249,7 +235,7 @@ static void anchors_compute(const struct listed *listed, const struct pe_run *ru
     anchor_compute(listed, &a, first, listed->amplitude);
     row_put(listed, table->x[0], cos_first ? a.cos : a.sin, cos_first ? a.sin : a.cos);
     row_put(listed, table->y[0], cos_first ? a.minus_sin : a.cos, cos_first ? a.cos : a.minus_sin);
-    turns_compute(listed, table);
+    rotations_compute(listed, table);
 }
 
 static bool is_sine(const struct pe_run *run, size_t column)
@@ -258,7 +244,7 @@ static bool is_sine(const struct pe_run *run, size_t column)
            (run->kind == PE_RUN_SIN_COS && column % 2 == 0);
 }
 
-/* Of each size of positions that there is. */
+/* The errors of each bit length that positions have. */
 static void errors_compute(const struct listed *listed, const struct pe_run *run)
 {
     for (uint64_t left = listed->sizes; left != 0; left &= left - 1) {
@@ -274,7 +260,7 @@ static void errors_compute(const struct listed *listed, const struct pe_run *run
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* At most BATCH rows, whose columns stand wherever the table has them. */
+/* Places at most BATCH rows of scattered columns. */
 static void scattered_rows(const struct pe_table_call *call, const struct pe_run *run, size_t row,
                            const struct pe_table_undecided *undecided, char *values, size_t count)
 {
@@ -352,7 +338,7 @@ static enum pe_status rows_fill(struct listed *listed, size_t begin, size_t end,
         const size_t runs_count = pe_table_runs(call, pair, pair_end, runs);
         listed->phases = pe_frequencies_phases(call->frequencies, pair);
         listed->pairs = (pair_end - pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
-        if (pair_end - pair < most) /* what is read beyond the last column */
+        if (pair_end - pair < most) /* columns behind the last are read too */
             memset(listed->errors, 0, tables_size(listed));
         steps_compute(listed, &listed->tables[HIGH]);
         steps_compute(listed, &listed->tables[LOW]);

@@ -7,14 +7,14 @@
 #include "core/base/least.h"
 #include "core/tables/table_rows.h"
 
-/* Which way a table is filled: in doubles (quick.c, and listed.c by digits), in sums of two
- * (fine.c), as float32 angles (float32.c), or, beyond the reach of those, by the ladder, one
- * element after the other. */
+/* Chooses how a table is filled: in doubles (rows_doubles.c, and rows_listed.c for listed
+ * positions), in double-doubles (rows_f64.c), as float32 angles (rows_float32.c), or, beyond the
+ * range of these, one element after the other (exact_pair.c). */
 
 enum {
-    STEPS_MIN = 4,            /* rows that are worth powers of a step */
-    BLOCK_ELEMENTS = 1 << 16, /* that are asked for at once, as a rule */
-    CHECK_EXACT = 128,        /* pairs by the ladder between two looks at the work: some 2 ms */
+    STEPS_MIN = 4,            /* fewer rows are not worth powers of a step */
+    BLOCK_ELEMENTS = 1 << 16, /* usually requested at once */
+    CHECK_EXACT = 128,        /* single pairs between two checks of the work: some 2 ms */
 };
 
 /* ---- one by one ----------------------------------------------------------------------------- */
@@ -42,13 +42,13 @@ static enum pe_status exact_rows(const struct pe_table_call *call, struct pe_wor
     return PE_OK;
 }
 
-/* ---- which way ------------------------------------------------------------------------------ */
+/* ---- the choice ----------------------------------------------------------------------------- */
 
 struct reach {
-    double near, far; /* the least |t| but 0, the largest */
+    double near, far; /* the least |t| other than 0, the largest */
 };
 
-/* Of the positions [begin, end); of all where they are not listed. */
+/* Of the listed positions [begin, end), or of all even ones. */
 static struct reach reach_of(const struct pe_positions *p, size_t begin, size_t end)
 {
     const double even[] = {p->start, p->start + p->step,
@@ -63,7 +63,7 @@ static struct reach reach_of(const struct pe_positions *p, size_t begin, size_t 
     return reach;
 }
 
-/* Do the kernels hold angles of such a reach? The least would leave every sine in doubt. */
+/* Are the angles within the range of the kernels? Tiny ones would leave every sine undecided. */
 static bool is_within(struct reach reach, double fastest)
 {
     return reach.near >= 0x1p-200 && reach.far * fastest <= 0x1p53;
@@ -84,7 +84,7 @@ static bool has_zeros(const struct pe_positions *p)
 typedef enum pe_status rows_fill(const struct pe_table_call *call, struct pe_work *work,
                                  struct pe_error *err);
 
-static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
+static rows_fill *filler_of(const struct pe_table_call *call, struct reach reach)
 {
     const double fastest = pe_frequencies_fastest(call->frequencies);
 
@@ -97,9 +97,9 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
     return pe_rows_f64_covers(call, reach.far * fastest) ? pe_rows_f64_fill : exact_rows;
 }
 
-/* Listed positions follow each other as a rule, by 1 or by what the first two are apart: the step
- * that more of them have; *apart do not follow. NAN: too few have one. The kernels want
- * |step| w < 2^52.5. */
+/* The step of most listed positions: 1, or the distance of the first two. *apart counts those that
+ * do not follow their predecessor by it. NAN: fewer than half do, or |step| w is too large for the
+ * kernels, which need |step| w < 2^52.5. */
 static double step_of(const double *t, size_t count, double fastest, size_t *apart)
 {
     const double steps[] = {1, t[1] - t[0]};
@@ -151,9 +151,10 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     call.size = pe_dtype_info(dtype)->size;
     if (begin >= end)
         return PE_OK;
-    rows_fill *const way = way_of(&call, reach_of(positions, begin, end));
-    return (way == pe_rows_doubles_fill && pe_rows_listed_choose(&call) ? pe_rows_listed_fill
-                                                                        : way)(&call, work, err);
+    rows_fill *filler = filler_of(&call, reach_of(positions, begin, end));
+    if (filler == pe_rows_doubles_fill && pe_rows_listed_choose(&call))
+        filler = pe_rows_listed_fill;
+    return filler(&call, work, err);
 }
 
 static bool scales_fit(const struct pe_table_scales *scales, const struct pe_positions *positions,
@@ -173,7 +174,7 @@ enum pe_status pe_table_fill_scaled(const struct pe_table *table,
                                     bool *taken, struct pe_work *work, struct pe_error *err)
 {
     struct pe_table_call call = call_of(table, frequencies, positions, begin, end);
-    /* Within the rows of an anchor no factor is more than e times another. */
+    /* The factors of the rows of an anchor differ by at most e. */
     const double rows = 1 / (scales->largest * fabs(call.step));
 
     call.amplitude = PE_AMPLITUDE_ONE;
@@ -185,7 +186,7 @@ enum pe_status pe_table_fill_scaled(const struct pe_table *table,
     else if (rows < (double)call.rows_most)
         call.rows_most = (size_t)rows;
     *taken = begin < end && dtype != PE_F64 &&
-             way_of(&call, reach_of(positions, begin, end)) == pe_rows_doubles_fill &&
+             filler_of(&call, reach_of(positions, begin, end)) == pe_rows_doubles_fill &&
              scales_fit(scales, positions, begin, end);
     return *taken ? pe_rows_doubles_fill(&call, work, err) : PE_OK;
 }
@@ -195,7 +196,7 @@ enum pe_status pe_table_sum(const struct pe_table_sums *sums,
                             const struct pe_positions *positions, size_t begin, size_t end,
                             bool *within, struct pe_work *work, struct pe_error *err)
 {
-    static char nowhere; /* where elements would be written */
+    static char nowhere; /* sums write no elements */
     const struct pe_table table = {
         .cos = &nowhere, .cos_count = pe_frequencies_count(frequencies), .pair_step = 1};
     struct pe_table_call call = call_of(&table, frequencies, positions, begin, end);
@@ -205,18 +206,18 @@ enum pe_status pe_table_sum(const struct pe_table_sums *sums,
     call.dtype = sums->low ? PE_F64 : PE_F32;
     call.size = pe_dtype_info(call.dtype)->size;
     call.sums = sums;
-    rows_fill *way = way_of(&call, reach_of(positions, begin, end));
-    *within = way == pe_rows_doubles_fill || way == pe_rows_f64_fill;
+    rows_fill *const filler = filler_of(&call, reach_of(positions, begin, end));
+    *within = filler == pe_rows_doubles_fill || filler == pe_rows_f64_fill;
     if (!*within)
         return PE_OK;
     memset(sums->high, 0, size);
     memset(sums->error, 0, size);
     if (sums->low)
         memset(sums->low, 0, size);
-    return way(&call, work, err);
+    return filler(&call, work, err);
 }
 
-/* ---- how long it takes ---------------------------------------------------------------------- */
+/* ---- cost ----------------------------------------------------------------------------------- */
 
 double pe_table_cost(const struct pe_table_use *use)
 {
@@ -236,7 +237,7 @@ double pe_table_cost(const struct pe_table_use *use)
                                    : 1) *
                         (p->axes > 1 ? 1.7 : 1);
     const bool within = is_within(reach, fastest);
-    /* Sines below 2^-140, and those of 0, are the ladder's. */
+    /* Sines below 2^-140, and those of 0, are made one by one. */
     const bool tiny = reach.near < 0x1p-100 || has_zeros(p);
     size_t apart;
     const bool alone =

@@ -50,8 +50,8 @@ size_t pe_table_rows_from(const struct pe_table_call *call, size_t row)
     return rows;
 }
 
-static void doubt_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,
-                         size_t column, char *out)
+static void element_resolve(const struct pe_table_call *call, const struct pe_run *run, size_t row,
+                            size_t column, char *out)
 {
     const bool both = run->kind >= PE_RUN_COS_SIN;
     const bool is_sin =
@@ -74,12 +74,12 @@ void pe_run_resolve(const struct pe_table_call *call, const struct pe_run *run, 
     for (size_t i = 0; i < count; i++)
         for (uint64_t left = undecided->rows[i]; left != 0; left &= left - 1) {
             const size_t column = (size_t)__builtin_ctzll(left);
-            doubt_settle(call, run, row + i, column,
-                         out + i * call->table->row_size + column * call->size);
+            element_resolve(call, run, row + i, column,
+                            out + i * call->table->row_size + column * call->size);
         }
 }
 
-/* Copies of a known size are an instruction each. */
+/* A copy of constant size is one instruction. */
 static inline void places_copy(const char *from, char *to, const size_t *columns, size_t pair,
                                size_t count, size_t step, const size_t size)
 {

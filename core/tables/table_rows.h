@@ -2,20 +2,20 @@
 #ifndef CORE_TABLES_TABLE_ROWS_H
 #define CORE_TABLES_TABLE_ROWS_H
 
-/* What the ways of filling many rows share: quick.c has those in doubles, fine.c those in sums of
- * two. Each goes through a table in pieces of some columns, makes rows of a piece by a kernel, and
- * has what the kernel left in doubt made by the ladder. */
+/* Shared by the files that fill many rows: rows_doubles.c, rows_f64.c, rows_listed.c and
+ * rows_float32.c. Each goes through a table in pieces of some columns, makes the rows of a piece by
+ * a kernel, and resolves undecided elements by exact_pair.c. */
 
 #include <math.h>
 
 #include "core/base/isa.h"
 #include "core/tables/table_fill.h"
 
-/* How whole positions are cut into digits: see listed.c. */
+/* Division of whole positions into digits, for rows_listed.c. */
 struct pe_table_digits {
     uint64_t least, most; /* positions */
-    uint64_t stretches;   /* that share an anchor each */
-    unsigned low, high;   /* bits within one */
+    uint64_t stretches;   /* of positions that share an anchor */
+    unsigned low, high;   /* bits within a stretch */
 };
 
 /* A call of pe_table_fill. */
@@ -31,17 +31,17 @@ struct pe_table_call {
     size_t pairs;      /* that have a column */
     size_t rows_most;  /* that share an anchor */
     double step;       /* between them */
-    size_t apart;      /* rows of a list that do not follow the one before */
-    bool interleaved;  /* cosines and sines stand by turns, and so do their factors */
-    /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
+    size_t apart;      /* listed rows that do not follow their predecessor by the step */
+    bool interleaved;  /* cosines and sines alternate, and so do their factors */
+    /* Set: cosines are added up, and no element is written. */
     const struct pe_table_sums *sums;
-    const struct pe_table_scales *scales; /* NULL: the amplitude */
-    struct pe_table_digits digits;        /* of pe_rows_listed_fill */
+    const struct pe_table_scales *scales; /* instead of the amplitude; may be NULL */
+    struct pe_table_digits digits;        /* for pe_rows_listed_fill */
 };
 
-/* Columns side by side: cosines, sines, or both by turns, from the first of a piece on. */
+/* Columns side by side, from the first one of a piece on: cosines, sines, or both, interleaved. */
 struct pe_run {
-    char *out;   /* of the call's first row */
+    char *out;   /* in the first row of the call */
     size_t pair; /* of the first column */
     size_t columns;
     enum { PE_RUN_COS, PE_RUN_SIN, PE_RUN_COS_SIN, PE_RUN_SIN_COS } kind;
@@ -51,7 +51,7 @@ struct pe_run {
 size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
                      struct pe_run runs[2]);
 
-/* Is b exactly a step behind a? */
+/* Is b = a + step exactly? */
 static inline bool pe_is_step(double a, double step, double b)
 {
     const struct pe_exact sum = pe_two_sum(a, step);
@@ -59,26 +59,25 @@ static inline bool pe_is_step(double a, double step, double b)
     return sum.hi == b && sum.lo == 0;
 }
 
-/* How many rows from `row` on share its anchor: at most rows_most, none of another batch, and of
- * listed ones those that follow each other by the step. */
+/* How many rows from `row` on share its anchor: at most rows_most, all of one batch, and of listed
+ * rows those that follow each other by the step. */
 size_t pe_table_rows_from(const struct pe_table_call *call, size_t row);
 
-/* Where a pair's element stands in a row of `out`. */
+/* The address of the element of a pair in the row `out`. */
 char *pe_table_place(const struct pe_table_call *call, void *out, size_t pair);
 
-/* Makes the elements in doubt anew; `out` has rows from `row` on. */
+/* Makes undecided elements by exact_pair.c; `out` has rows from `row` on. */
 void pe_run_resolve(const struct pe_table_call *call, const struct pe_run *run, size_t row,
                     size_t count, const struct pe_table_undecided *undecided, char *out);
 
-/* Copies elements of one row, those of `count` pairs from `pair` on, to the places of their pairs.
- */
+/* Copies the elements of `count` pairs of one row, from `pair` on, to their columns. */
 void pe_table_scatter(const struct pe_table_call *call, const void *elements, size_t pair,
                       size_t count, void *out);
 
 /* ---- rows of f32, f16 and bf16: rows_doubles.c ---------------------------------------------- */
 
-/* At least the angle that the rows of an anchor are apart, or 1 if that is less, for a pair with so
- * many turns a position: 6.3 > 2 pi. */
+/* An upper bound of the angle between the first and the last row of an anchor, at most 1, for a
+ * pair with so many turns a position: 6.3 > 2 pi. */
 static inline double pe_table_reach(double step, double turns)
 {
     const double reach = 6.3 * (double)PE_TABLE_ROWS * fabs(step) * turns;
@@ -93,54 +92,51 @@ enum pe_status pe_rows_doubles_fill(const struct pe_table_call *call, struct pe_
 
 /* ---- rows of f64: rows_f64.c ---------------------------------------------------------------- */
 
-/* Angles up to it, in radians, have a phase that tells f64 apart. */
+/* The largest angle, in radians, whose phase is precise enough for f64. */
 #define PE_F64_REACH 0x1p34
 
-/* The unit of the error that is granted to rows of an anchor, and to an anchor alone. */
+/* The relative error granted to rows of an anchor, and to an anchor alone. */
 #define PE_F64_UNIT       0x1p-79
 #define PE_F64_UNIT_ALONE 0x1p-85
 
-/* The position that bounds the error of an anchor at t and of the rows that follow it by steps. */
+/* The position that bounds the phase error of an anchor at t and of the rows behind it. */
 static inline double pe_f64_span(double t, double step)
 {
     return fabs(t) + 2 * (double)PE_TABLE_ROWS * fabs(step);
 }
 
-/* Are angles up to `reach` near enough for sums of two doubles, and the amplitude within them? */
+/* Are angles up to `reach`, and the amplitude, within the range of rows_f64.c? */
 bool pe_rows_f64_covers(const struct pe_table_call *call, double reach);
 
-/* pe_table_fill of f64, where pe_rows_f64_covers it. */
+/* pe_table_fill of f64, where pe_rows_f64_covers is true. */
 enum pe_status pe_rows_f64_fill(const struct pe_table_call *call, struct pe_work *work,
                                 struct pe_error *err);
 
-/* A row of them before they are rounded: the cosines and sines of as many pairs from `pair` on as
- * there are, at most PE_F64_COLUMNS, and bounds of their errors. False: the position is too far,
- * or the amplitude is. */
+/* Unrounded cosines and sines of at most PE_F64_COLUMNS pairs from `pair` on, and their error
+ * bounds. False: the position or the amplitude is out of range. */
 bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *frequencies,
                        size_t pair, const struct pe_position *position,
                        enum pe_amplitude amplitude);
 
 /* ---- listed whole positions: rows_listed.c -------------------------------------------------- */
 
-/* The error that is granted to a cosine of a row, as a part of the amplitude. */
+/* The error granted to a cosine, relative to the amplitude. */
 #define PE_LISTED_GRANTED 0x1p-41
 
-/* How long a row at whole positions without order takes by digits, in rows that have an anchor
- * each, where `rows` are filled at once; 1: they are nothing for it. */
+/* The cost of a row of rows_listed.c relative to a row with an anchor of its own, where `rows` are
+ * filled at once; 1: the positions do not suit it. */
 double pe_rows_listed_share(const double *positions, size_t count, size_t rows, double fastest);
 
-/* Are the rows of a call, for pe_rows_doubles_fill so far, made sooner by digits? Then those are
- * chosen.
- */
+/* Is pe_rows_listed_fill cheaper for a call than pe_rows_doubles_fill? Then sets call->digits. */
 bool pe_rows_listed_choose(struct pe_table_call *call);
 
-/* pe_table_fill of such rows. */
+/* pe_table_fill by call->digits. */
 enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_work *work,
                                    struct pe_error *err);
 
 /* ---- arithmetic=hf: rows_float32.c ---------------------------------------------------------- */
 
-/* Angles up to it, in radians, are near enough for the kernel. */
+/* The largest angle of the kernel, in radians. */
 #define PE_FLOAT32_REACH 0x1p25
 
 /* pe_table_fill of frequencies in float32, where |t| w <= PE_FLOAT32_REACH. */

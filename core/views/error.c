@@ -92,7 +92,7 @@ static void costs_set(struct pe_view *view)
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    const struct pe_frequencies_spec one = {.count = 1, .work = 1}; /* the power 1 */
+    const struct pe_frequencies_spec one = {.count = 1, .cost = 1}; /* the power 1 */
     const int angle = (int)pe_param_number(values, "angle");
     struct state *state = view->state;
     size_t shape[2];

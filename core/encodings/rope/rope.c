@@ -284,7 +284,7 @@ enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, s
         .given = given,
         .float32 = pe_rope_in_float32(scheme) ? float32_frequency : NULL,
         .context = scheme,
-        .work = type->cost,
+        .cost = type->cost,
     };
 
     return pe_frequencies_new(&waves->frequencies, &spec, work, err);
