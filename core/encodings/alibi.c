@@ -9,13 +9,7 @@
 #include "core/scheme/bias.h"
 
 static const struct pe_param params[] = {
-    {.name = "heads",
-     .aliases = "num_heads,n_heads,num_attention_heads,n_head",
-     .type = PE_INTEGER,
-     .min = 1,
-     .max = 1 << 16,
-     .required = true,
-     .doc = "How many heads."},
+    PE_PARAM_HEADS,
     {.name = "alibi_bias_max",
      .type = PE_NUMBER,
      .min = 0,
@@ -30,9 +24,9 @@ static const struct pe_param params[] = {
      .doc = "The slopes themselves, one a head."},
 };
 
-enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
-enum { GROUP = 64 };                          /* keys that the kernel takes */
-enum { SLOPE_COST = 1000, SCALED_COST = 25 }; /* nanoseconds, about */
+enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two checks of the work */
+enum { GROUP = 64 };                          /* keys of one kernel call */
+enum { SLOPE_COST = 1000, SCALED_COST = 25 }; /* estimated nanoseconds */
 enum { SCALED_MAX = 800 };
 
 struct state {
@@ -71,8 +65,8 @@ static size_t power_of(const struct pe_scheme *scheme)
     return power;
 }
 
-/* 2^(-max (h+1) / n) where the number of heads is a power of two. Else, with c the largest power
- * below it, the slopes of c heads and then every other one of those of 2c heads. */
+/* 2^(-max (h+1) / n) where the number n of heads is a power of two. Else, with c the largest power
+ * of two below n, the slopes of c heads followed by every other slope of 2c heads. */
 static struct pe_wide slope(unsigned bits, const void *context, size_t head)
 {
     const struct pe_scheme *scheme = context;
@@ -88,10 +82,10 @@ static struct pe_wide slope(unsigned bits, const void *context, size_t head)
         pe_wide_div_uint(pe_wide_mul_uint(pe_wide_of(bits, -most), numerator), denominator));
 }
 
-/* So many heads further on, in the first c as behind them, a slope is the same one divided by
- * 2^halvings: of the usual 8 for the last, with 32 heads every fourth. */
+/* Among the first c heads, and among the others, slope h + heads is slope h / 2^halvings. With
+ * alibi_bias_max 8 and 32 heads, for example, slope h + 4 is half of slope h. */
 struct period {
-    size_t heads; /* 0: there is none */
+    size_t heads; /* 0: none */
     int halvings;
     size_t power; /* c */
 };
@@ -101,7 +95,7 @@ static struct period period_of(const struct pe_scheme *scheme)
     const double most = pe_param_number(&scheme->params, "alibi_bias_max");
     const size_t power = power_of(scheme);
 
-    /* Of smaller slopes the second double would be subnormal. */
+    /* The second double of smaller slopes would be subnormal. */
     if (pe_param_value(&scheme->params, "slopes")->given || most > SCALED_MAX)
         return (struct period){.power = power};
     for (size_t heads = 1; heads < power; heads *= 2) {
@@ -151,7 +145,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return err->status;
 }
 
-/* One element of the bias, for the few that double-doubles do not decide. */
+/* One element of the bias, for numbers that double-doubles do not decide. */
 struct element {
     const struct pe_scheme *scheme;
     size_t head;
@@ -175,7 +169,7 @@ static void element_write(const struct element *e, enum pe_dtype dtype, void *ou
         pe_from_f64(out, dtype, &zero, 1);
         return;
     }
-    /* A slope that is a double has an exact product, which may be a tie. */
+    /* The product with a slope that is one double is exact, and may be a tie. */
     const struct pe_exact product =
         exact.lo == 0 ? pe_two_product(exact.hi, -e->distance)
                       : pe_exact_multiply(exact, (struct pe_exact){-e->distance, 0});
@@ -183,7 +177,7 @@ static void element_write(const struct element *e, enum pe_dtype dtype, void *ou
         pe_real_round(element_real, e, 0, dtype, out);
 }
 
-/* Slopes whose products with a distance are within the kernel. */
+/* True where the kernel can multiply the slope by any distance. */
 static bool is_plain(struct pe_exact slope, enum pe_dtype dtype)
 {
     return dtype != PE_F64 && fabs(slope.hi) > 0x1p-90 && fabs(slope.hi) < 0x1p40;
@@ -199,15 +193,15 @@ static void group_write(const struct pe_bias_part *part, struct pe_exact slope, 
     struct element e = {part->scheme, part->head, 0};
     float values[GROUP];
     const bool direct = part->dtype == PE_F32 && count == GROUP;
-    uint64_t doubts;
+    uint64_t undecided;
 
-    pe_isa()->kernels->line(direct ? (float *)(void *)out : values, &doubts,
+    pe_isa()->kernels->line(direct ? (float *)(void *)out : values, &undecided,
                             (const double[]){-slope.hi, -slope.lo}, first, padded,
                             part->dtype != PE_F32);
     if (!direct)
         pe_from_f32(out, part->dtype, values, count);
-    for (; doubts != 0; doubts &= doubts - 1) {
-        const size_t i = (size_t)__builtin_ctzll(doubts);
+    for (; undecided != 0; undecided &= undecided - 1) {
+        const size_t i = (size_t)__builtin_ctzll(undecided);
         e.distance = fabs(first + (double)i);
         if (i < count)
             element_write(&e, part->dtype, out + i * size);
@@ -236,7 +230,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return PE_OK;
 }
 
-/* As for is_plain, of any slope: so are all but given ones. */
+/* Whether slopes are plain is known without computing them, except for given ones. */
 static double number_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     const struct pe_value *given = pe_param_value(&scheme->params, "slopes");

@@ -10,7 +10,7 @@
 
 enum { ORDER_MSB, ORDER_LSB };
 enum { POSITION_BITS = 53 };
-enum { CHECK_ELEMENTS = 1 << 16 }; /* between two looks at the work */
+enum { CHECK_ELEMENTS = 1 << 16 }; /* between two checks of the work */
 
 static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),
@@ -25,7 +25,7 @@ static double position_of(const struct pe_positions *positions, size_t index)
 {
     if (positions->values)
         return positions->values[index];
-    /* Exact: the first, the last and the step are whole, and below 2^53. */
+    /* Exact: start, step and the last position are whole numbers below 2^53. */
     return positions->start + positions->step * (double)index;
 }
 
@@ -42,34 +42,21 @@ static enum pe_status position_check(const struct pe_scheme *scheme, double posi
                    dim, end - 1, position);
 }
 
-/* Rows at equal steps are whole if the first two are, and in range if the first and last are. */
 static enum pe_status positions_check(const struct pe_scheme *scheme,
                                       const struct pe_positions *positions, struct pe_error *err)
 {
-    const size_t count = positions->count;
-
-    for (size_t i = 0; positions->values && i < count; i++)
-        if (position_check(scheme, positions->values[i], "parameter:positions", err))
-            return err->status;
-    if (positions->values || count == 0 ||
-        position_check(scheme, positions->start, "parameter:start", err) || count == 1)
-        return err->status;
-    if (positions->step != floor(positions->step))
-        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:step",
-                       "binary has whole positions only, got step %.17g", positions->step);
-    return position_check(
-        scheme, pe_position_at(positions->start, positions->step, (double)(count - 1)).part[0],
-        "parameter:length", err);
+    return pe_rows_whole_positions_check(scheme, positions, position_check,
+                                         "has whole positions only", err);
 }
 
-/* How every row is written. */
+/* The same for every row. */
 struct digits {
-    size_t dim, count; /* columns, those that have a digit */
+    size_t dim, count; /* columns; those that hold a digit */
     bool lsb;
-    uint64_t one; /* as it stands in memory */
+    uint64_t one; /* the bytes of 1 in the dtype */
 };
 
-/* Elements of a known size are an instruction each. */
+/* With a constant size each memcpy is one instruction. */
 static inline void digits_write(const struct digits *d, uint64_t position, char *out,
                                 const size_t size)
 {
@@ -99,7 +86,7 @@ static void row_write(const struct digits *d, uint64_t position, char *out, size
         digits_write(d, position, out, sizeof(uint16_t));
 }
 
-/* Rows of f32 that fill a vector are a kernel's, which has the bit of each column by halves. */
+/* Wide f32 rows are written by a kernel, which takes the bit of each column as two halves. */
 enum { GROUP = 64, KERNEL_COLUMNS = 16 };
 
 static void floats_write(const struct digits *d, const struct pe_positions *positions, size_t begin,
@@ -128,7 +115,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     struct digits digits = {.dim = dim,
                             .count = pe_least(dim, POSITION_BITS),
                             .lsb = pe_param_choice(&scheme->params, "bit_order") == ORDER_LSB};
-    /* Some rows at once, as many elements as lie between two looks at the work at most. */
+    /* Rows written at once: at most CHECK_ELEMENTS elements. */
     const size_t most = dim < CHECK_ELEMENTS / GROUP ? GROUP : 1;
     const bool by_kernel = part->dtype == PE_F32 && dim >= KERNEL_COLUMNS;
     const double one = 1;
@@ -152,7 +139,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return PE_OK;
 }
 
-/* Columns beyond the bits of a position are cleared only. */
+/* Columns beyond the bits of a position are only cleared. */
 static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {

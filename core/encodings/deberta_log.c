@@ -34,7 +34,7 @@ static const struct pe_param params[] = {
 };
 
 struct state {
-    int64_t *bounds; /* the distances at which the wider buckets begin */
+    int64_t *bounds; /* distances at which the wider buckets begin */
     size_t bounds_count;
 };
 
@@ -43,15 +43,15 @@ static void close_all(void *state)
     free(((struct state *)state)->bounds);
 }
 
-static long whole(const struct pe_scheme *scheme, const char *name)
+static long integer(const struct pe_scheme *scheme, const char *name)
 {
     return (long)pe_param_number(&scheme->params, name);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    const long middle = whole(scheme, "position_buckets") / 2;
-    const long farthest = whole(scheme, "max_relative_positions") - 1;
+    const long middle = integer(scheme, "position_buckets") / 2;
+    const long farthest = integer(scheme, "max_relative_positions") - 1;
 
     if (farthest > middle)
         return PE_OK;
@@ -61,17 +61,17 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                    middle, farthest + 1);
 }
 
-/* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
- * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
 static double prepare_cost(const struct pe_scheme *scheme)
 {
-    return pe_log_buckets_cost((size_t)whole(scheme, "position_buckets") / 2);
+    return pe_log_buckets_cost((size_t)integer(scheme, "position_buckets") / 2);
 }
 
+/* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) exceeds middle + k where n
+ * exceeds middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    const long buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
-    const long farthest = whole(scheme, "max_relative_positions") - 1;
+    const long buckets = integer(scheme, "position_buckets"), middle = buckets / 2;
+    const long farthest = integer(scheme, "max_relative_positions") - 1;
     struct state *state = scheme->state;
 
     if (pe_spend(work, prepare_cost(scheme), err))
@@ -86,13 +86,13 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return err->status;
 }
 
-/* As the rows of the table lie: -buckets .. buckets - 1. */
+/* The row of the table less the middle one: -buckets .. buckets - 1. */
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
     const struct state *state = scheme->state;
-    const bool turned = pe_param_choice(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
-    const int64_t buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
-    const int64_t r = turned ? -distance : distance, n = r < 0 ? -r : r;
+    const bool negate = pe_param_choice(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
+    const int64_t buckets = integer(scheme, "position_buckets"), middle = buckets / 2;
+    const int64_t r = negate ? -distance : distance, n = r < 0 ? -r : r;
 
     if (n <= middle)
         return r;
@@ -102,7 +102,7 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 
 static size_t vectors_count(const struct pe_scheme *scheme)
 {
-    return 2 * (size_t)whole(scheme, "position_buckets");
+    return 2 * (size_t)integer(scheme, "position_buckets");
 }
 
 static const struct pe_bias_kind bias = {.bucket = bucket, .vectors_count = vectors_count};

@@ -8,10 +8,10 @@
 #include "core/base/wraps.h"
 #include "core/encodings/sinusoidal.h"
 
-enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
+enum { CHECK_ROWS = 16 }; /* copied rows between two checks of the work */
 
-/* One axis and the rows that are made of it. A coordinate stands for `inner` rows before the next
- * one comes, and the whole axis for `inner * size` before it begins anew. */
+/* One axis and the rows to write. `inner` consecutive rows have the same coordinate, and the axis
+ * repeats after a period of `inner * size` rows. */
 struct sweep {
     const struct pe_grid *grid;
     const struct pe_grid_axis *axis;
@@ -21,7 +21,7 @@ struct sweep {
     size_t row_size; /* bytes */
 };
 
-/* `first` and `count` of positions, into every `rows_apart`-th row. */
+/* Writes positions [first, first + count) to every `rows_apart`-th row. */
 static enum pe_status axis_write(const struct pe_grid *grid, const struct pe_grid_axis *axis,
                                  const struct pe_positions *positions, size_t first, size_t count,
                                  size_t rows_apart, enum pe_dtype dtype, char *out,
@@ -41,10 +41,10 @@ static void row_copy(const struct sweep *s, size_t to, size_t from)
            s->axis->columns * pe_dtype_info(s->dtype)->size);
 }
 
-/* The rows [begin, end) of less than a whole turn of the axis: first the row at which each
- * coordinate begins, many coordinates at once, then copies of it. */
-static enum pe_status turn_write(const struct sweep *s, size_t end, struct pe_work *work,
-                                 struct pe_error *err)
+/* Writes the rows up to `end`, at most one period: the first row of each coordinate is computed,
+ * many coordinates at once, the others are copied. */
+static enum pe_status period_write(const struct sweep *s, size_t end, struct pe_work *work,
+                                   struct pe_error *err)
 {
     const struct pe_positions positions = {
         .start = s->grid->start, .step = 1, .count = s->axis->size};
@@ -85,15 +85,15 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
                                 end,
                                 (char *)out + axis->column * size,
                                 grid->dim * size};
-        const size_t turn = pe_least(end - begin, inner * axis->size);
+        const size_t period = pe_least(end - begin, inner * axis->size);
         if (axis->columns == 0)
             continue;
-        if (turn_write(&s, begin + turn, work, err))
+        if (period_write(&s, begin + period, work, err))
             return err->status;
-        for (size_t row = begin + turn; row < end; row++) {
+        for (size_t row = begin + period; row < end; row++) {
             if (row % CHECK_ROWS == 0 && pe_work_check(work, err))
                 return err->status;
-            row_copy(&s, row, row - turn);
+            row_copy(&s, row, row - period);
         }
     }
     return PE_OK;

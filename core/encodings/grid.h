@@ -7,11 +7,11 @@
 
 enum { PE_GRID_AXES_MAX = 3 };
 
-/* A table over a grid: its rows are the points, the last axis running fastest, and each axis has
- * columns of its own, sines and cosines of the point's coordinate on it. */
+/* A table over a grid: its rows are the points, the last axis changing fastest. Each axis has its
+ * own columns, sines and cosines of the point's coordinate on it. */
 struct pe_grid_axis {
     size_t size;            /* coordinates start, start + 1, ... start + size - 1 */
-    size_t column, columns; /* where its columns begin, and how many they are */
+    size_t column, columns; /* its first column, and how many it has */
     const struct pe_frequencies *frequencies;
 };
 
@@ -23,16 +23,16 @@ struct pe_grid {
     size_t dim;   /* elements of a row */
 };
 
-/* The rows [begin, end). Their bytes do not depend on the cut. PE_CANCELLED. */
+/* Writes rows [begin, end), whose bytes do not depend on the range. PE_CANCELLED. */
 enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
                             enum pe_dtype dtype, void *out, struct pe_work *work,
                             struct pe_error *err);
 
-/* Nanoseconds of an element, about, of a grid whose axes have their sizes: a coordinate is computed
- * once for each group of rows that are filled together. */
+/* Estimated nanoseconds of an element. A coordinate is computed once for each group of rows that
+ * are filled together. */
 double pe_grid_cost(const struct pe_grid *grid, enum pe_dtype dtype);
 
-/* The columns of one axis at listed positions. */
+/* Writes the columns of one axis at listed positions. */
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
                                  const struct pe_positions *positions, size_t begin, size_t end,
                                  enum pe_dtype dtype, void *out, struct pe_work *work,

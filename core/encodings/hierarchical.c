@@ -4,11 +4,10 @@
 #include "core/exact/exact_sum.h"
 #include "core/scheme/learned.h"
 
-/* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is
- * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself
- * where i is 0. */
+/* A learned table p of n rows extended to n^2 rows: with u = (p - a p_0) / (1 - a), row i n + j is
+ * a u_i + (1 - a) u_j, which is p_j + a / (1 - a) (p_i - p_0), and p_j where i is 0. */
 
-/* The least alpha that double-doubles hold the ratio of. */
+/* The least alpha whose ratio fits double-doubles. */
 #define LEAST 0x1p-200
 
 static const struct pe_param params[] = {
@@ -38,7 +37,7 @@ static double positions_count(const struct pe_scheme *scheme)
     return fmin(rows * rows, 0x1p53);
 }
 
-/* a / (1 - a) to 2^-98 of it. */
+/* a / (1 - a), with a relative error of 2^-98. */
 static struct pe_exact ratio_of(double alpha)
 {
     const struct pe_exact rest = pe_two_sum(1, -alpha);
@@ -50,17 +49,17 @@ static struct pe_exact ratio_of(double alpha)
     return pe_quick_sum(first, left.hi / rest.hi);
 }
 
-/* The elements that a sum is made of. */
+/* The elements that a sum consists of. */
 struct terms {
     double own, block, zero; /* p_j, p_i, p_0 */
 };
 
-/* 1 - a has 1074 bits at most, as a may be 2^-1074. */
+/* 1 - a has at most 1074 bits, since a may be 2^-1074. */
 enum { REST_BITS = 1088, QUOTIENT_BITS = 1536 };
 
-/* ((1 - a) p_j + a (p_i - p_0)) / (1 - a). The sum of the products is exact. Cut to 1536 bits, and
- * its quotient again, it stays on its side of every number of at most 54 bits: such a number times
- * 1 - a is one of 1128 bits, which cutting does not pass. */
+/* ((1 - a) p_j + a (p_i - p_0)) / (1 - a). The sum of the products is exact. Truncating the sum and
+ * the quotient to 1536 bits does not move the quotient across a number of at most 54 bits, since
+ * the product of such a number and 1 - a has at most 1128 bits. */
 static void sum_exactly(const struct terms *terms, double alpha, enum pe_dtype dtype, void *out)
 {
     const struct pe_wide rest = pe_wide_sub_double(pe_wide_of_uint(REST_BITS, 1), alpha);
@@ -125,13 +124,12 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
-/* The first rows are the table's own. */
+/* The first rows are copied from the table. */
 static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {
     const double rows = (double)pe_learned_table(scheme)->shape[0];
-    const double last =
-        positions->start + positions->step * ((double)positions->count - 1); /* of even ones */
+    const double last = positions->start + positions->step * ((double)positions->count - 1);
 
     if (!positions->values && fmax(positions->start, last) < rows)
         return pe_learned_copy_cost(scheme, dtype);

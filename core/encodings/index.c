@@ -6,7 +6,7 @@
 #include "core/exact/angle.h"
 #include "core/scheme/rows.h"
 
-/* Enough for every sum of doubles up to 2^53 + 2^53. */
+/* Enough for any exact sum of two doubles up to 2^53. */
 enum { SUM_BITS = 1152 };
 
 static size_t width(const struct pe_scheme *scheme)
@@ -41,8 +41,8 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     position_round(&position, dtype, out);
 }
 
-/* Even rows that are whole numbers of at most 2^53 are doubles, each made by two operations without
- * rounding; -0 is 0, as it is of an exact sum. */
+/* True for evenly spaced positions that are whole numbers up to 2^53: two double operations compute
+ * each of them exactly. */
 static bool is_whole(const struct pe_positions *p)
 {
     const double far = p->step * ((double)p->count - 1), last = p->start + far;
@@ -53,7 +53,9 @@ static bool is_whole(const struct pe_positions *p)
 
 enum { GROUP = 512 };
 
-/* Their floats have one rounding, which is none up to 2^24. */
+/* Adding 0.0 makes -0 a 0, as in an exact sum. Conversion to float rounds once, not at all up to
+ * 2^24.
+ */
 static void whole_write(const struct pe_positions *p, size_t begin, size_t count,
                         enum pe_dtype dtype, char *out)
 {
@@ -89,7 +91,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return PE_OK;
 }
 
-/* Fractions are sums of three doubles. */
+/* Fractional positions are sums of three doubles. */
 static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                    enum pe_dtype dtype)
 {

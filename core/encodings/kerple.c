@@ -172,7 +172,7 @@ static struct pe_wide power_real(unsigned bits, const void *context, size_t inde
 }
 
 /* n^p where p is 1 or 2 or n is 1, and the power has at most 53 bits; else 0. */
-static double power_whole(double n, double p)
+static double integer_power(double n, double p)
 {
     const double power = n == 1 || p == 1 ? n : p == 2 ? n * n : 0;
 
@@ -188,9 +188,9 @@ static void power_write(const struct element *element, enum pe_dtype dtype, void
     if (a > LEAST && p > LEAST) {
         const struct pe_exact n = distance_of(element);
         const struct pe_exact before = pe_exact_add(n, (struct pe_exact){-1, 0});
-        const double whole = power_whole(n.hi, p);
-        if (whole > 0) {
-            pe_exact_round(pe_two_product(whole, -a), 0, dtype, out);
+        const double power = integer_power(n.hi, p);
+        if (power > 0) {
+            pe_exact_round(pe_two_product(power, -a), 0, dtype, out);
             return;
         }
         const struct pe_exact near = {-a * pe_exp(p * pe_log1p(before.hi)), 0};
@@ -216,13 +216,13 @@ static enum pe_status power_row(const struct pe_bias_part *part, void *out, stru
 /* p = 1 and p = 2 are products, any other p takes a logarithm. */
 static double power_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    bool whole = true;
+    bool products = true;
 
     if (is_slow(scheme))
         return 3500;
-    for (size_t head = 0; head < pe_heads_count(scheme) && whole; head++)
-        whole = fmod(pe_head_number(scheme, "p", head), 1) == 0;
-    return whole ? 20 : dtype == PE_F64 ? 950 : 170;
+    for (size_t head = 0; head < pe_heads_count(scheme) && products; head++)
+        products = fmod(pe_head_number(scheme, "p", head), 1) == 0;
+    return products ? 20 : dtype == PE_F64 ? 950 : 170;
 }
 
 static const struct pe_bias_kind power_bias = {.heads = pe_heads_count,

@@ -25,7 +25,7 @@ static double positions_count(const struct pe_scheme *scheme)
 
 /* ---- scale ---------------------------------------------------------------------------------- */
 
-/* The product of two doubles has 106 bits. */
+/* RN(value scale); the product of two doubles has 106 bits. */
 static void scaled_write(double value, double scale, enum pe_dtype dtype, void *out)
 {
     const double zero = value * scale;
@@ -48,8 +48,8 @@ static double element(const struct pe_scheme *scheme, size_t row, size_t column)
     return value;
 }
 
-/* 1 / sqrt(sum of squares), to 2^-80 of it: 2^20 sums of 2^-102 each, and a Newton step from
- * 2^-52. False: a square is out of the range of such arithmetic, or all are 0. */
+/* 1 / sqrt(sum of squares), with a relative error of 2^-80: 2^20 sums of 2^-102 each, and a Newton
+ * step from 2^-52. False: a square is out of the range of double-doubles, or all are 0. */
 static bool norm_inverse(const struct pe_scheme *scheme, size_t row, struct pe_exact *inverse)
 {
     struct pe_exact sum = {0, 0};
@@ -86,10 +86,9 @@ static void squares_sum(struct pe_sum *sum, const struct pe_scheme *scheme, size
     }
 }
 
-/* RN(value scale / sqrt(sum)). The quotient is cut to 128 bits, and its last bit settled by
- * squares, which are rational: of the numbers of so many bits it is the largest whose square times
- * the sum is not above (value scale)^2. So ties are decided too. The estimate, of 320 bits, is off
- * by less than one of the last bits, and begins one of them too large. */
+/* RN(value scale / sqrt(sum)), ties included. `root` becomes the largest number of 128 bits whose
+ * square times the sum does not exceed (value scale)^2, which exact squares decide. The estimate of
+ * 320 bits is off by less than one unit of the last bit, and one unit is added to start above. */
 static void normed_exactly(double value, double scale, const struct pe_sum *sum,
                            enum pe_dtype dtype, void *out)
 {

@@ -3,7 +3,8 @@
 
 #include "core/encodings/rope/rope.h"
 
-enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE, AXIAL };
+/* The choices of mrope_type. */
+enum layout { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE, AXIAL };
 
 static const struct pe_param params[] = {
 #include "core/encodings/rope/rope_params.def"
@@ -29,25 +30,25 @@ static const struct pe_param params[] = {
             "VISION); axial: so, over a section's pairs (MiniMax M3's tower)."},
 };
 
-static enum kind kind_of(const struct pe_scheme *scheme)
+static enum layout layout_of(const struct pe_scheme *scheme)
 {
     const struct pe_value *type = pe_param_value(&scheme->params, "mrope_type");
 
     if (type->present)
-        return (enum kind)type->number;
+        return (enum layout)type->number;
     return pe_rope_param(scheme, "mrope_interleaved") != 0 ? INTERLEAVED : CHUNKED;
 }
 
-/* Keeps one of the two parameters, unless they contradict each other. */
-static enum pe_status kind_resolve(struct pe_scheme *scheme, struct pe_error *err)
+/* Leaves one of the two parameters present; refuses a contradiction. */
+static enum pe_status layout_resolve(struct pe_scheme *scheme, struct pe_error *err)
 {
     struct pe_value *type = &scheme->params.values[pe_params_find(&scheme->params, "mrope_type")];
     struct pe_value *interleaved =
         &scheme->params.values[pe_params_find(&scheme->params, "mrope_interleaved")];
 
     if (type->present && interleaved->present) {
-        const int kind = (int)type->number;
-        const bool says = kind == INTERLEAVED || kind == IMROPE;
+        const int layout = (int)type->number;
+        const bool says = layout == INTERLEAVED || layout == IMROPE;
         if (says != (interleaved->number != 0))
             return pe_fail(err, PE_CONFLICT, "parameter:mrope_interleaved",
                            "mrope_interleaved and mrope_type say different things; give one");
@@ -67,22 +68,22 @@ static size_t section(const struct pe_scheme *scheme, size_t index)
     return index < sections->list_count ? (size_t)sections->list[index] : 0;
 }
 
-static bool takes_three(enum kind kind)
+static bool takes_three(enum layout layout)
 {
-    return kind == INTERLEAVED || kind == ERNIE;
+    return layout == INTERLEAVED || layout == ERNIE;
 }
 
-/* Do the frequencies of each section begin anew? */
-static bool is_of_pictures(enum kind kind)
+/* True where the frequencies of each section start from 1 again. */
+static bool restarts(enum layout layout)
 {
-    return kind == VISION || kind == AXIAL;
+    return layout == VISION || layout == AXIAL;
 }
 
-/* Does a kind ask for sections of one length that has others? */
-static bool is_uneven(const struct pe_scheme *scheme, enum kind kind)
+/* True where sections that must be equally long are not. */
+static bool is_uneven(const struct pe_scheme *scheme, enum layout layout)
 {
     const size_t count = pe_param_value(&scheme->params, "mrope_section")->list_count;
-    const size_t alike = kind == ERNIE ? 2 : kind == AXIAL ? count : 1;
+    const size_t alike = layout == ERNIE ? 2 : layout == AXIAL ? count : 1;
 
     for (size_t i = 1; i < alike; i++)
         if (section(scheme, i) != section(scheme, 0))
@@ -94,51 +95,51 @@ static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *
 {
     static const char where[] = "parameter:mrope_section";
     const struct pe_value *sections = pe_param_value(&scheme->params, "mrope_section");
-    const enum kind kind = kind_of(scheme);
-    const size_t count = sections->list_count, least = kind == VISION ? 2 : 3;
+    const enum layout layout = layout_of(scheme);
+    const size_t count = sections->list_count, least = layout == VISION ? 2 : 3;
     struct pe_rotary *rotary = scheme->state;
     const size_t pairs = rotary->waves.pairs;
     size_t sum = 0;
 
-    if (count < least || count > (takes_three(kind) ? 3 : 4))
+    if (count < least || count > (takes_three(layout) ? 3 : 4))
         return pe_fail(err, PE_SHAPE_MISMATCH, where, "mrope_section has %zu numbers, %s", count,
-                       kind == VISION      ? "two to four are needed: height, width"
-                       : kind == ERNIE     ? "three are needed: height, width, time"
-                       : takes_three(kind) ? "three are needed: time, height, width"
-                                           : "three or four are needed: time, height, width");
+                       layout == VISION      ? "two to four are needed: height, width"
+                       : layout == ERNIE     ? "three are needed: height, width, time"
+                       : takes_three(layout) ? "three are needed: time, height, width"
+                                             : "three or four are needed: time, height, width");
     for (size_t i = 0; i < count; i++) {
         if (sections->list[i] != floor(sections->list[i]))
             return pe_fail(err, PE_INVALID, where, "mrope_section must be whole numbers, got %.17g",
                            sections->list[i]);
         sum += section(scheme, i);
     }
-    if (is_uneven(scheme, kind))
+    if (is_uneven(scheme, layout))
         return pe_fail(err, PE_INVALID, where,
-                       kind == ERNIE
+                       layout == ERNIE
                            ? "height and width take turns in mrope_type ernie: their sections are "
                              "as long as each other"
                            : "the sections of mrope_type axial are as long as each other");
-    if (kind == VISION ? sum < pairs : sum != pairs && kind != INTERLEAVED)
+    if (layout == VISION ? sum < pairs : sum != pairs && layout != INTERLEAVED)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "the sections add up to %zu, %s%zu is needed: half of what rotates", sum,
-                       kind == VISION ? "at least " : "", pairs);
-    if (is_of_pictures(kind) && pe_rope_param(scheme, "rope_type") != 0)
+                       layout == VISION ? "at least " : "", pairs);
+    if (restarts(layout) && pe_rope_param(scheme, "rope_type") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:rope_type",
                        "mrope_type %s has no scaled frequencies; leave rope_type out",
-                       kind == VISION ? "vision" : "axial");
-    /* ggml's fourth coordinate is there whether a section names it or not. */
-    rotary->axes_count = kind == IMROPE ? 4 : count;
+                       layout == VISION ? "vision" : "axial");
+    /* ggml always has a fourth coordinate. */
+    rotary->axes_count = layout == IMROPE ? 4 : count;
     return PE_OK;
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    return pe_rope_check(scheme, err) || kind_resolve(scheme, err) || sections_check(scheme, err)
+    return pe_rope_check(scheme, err) || layout_resolve(scheme, err) || sections_check(scheme, err)
                ? err->status
                : PE_OK;
 }
 
-/* The section that a pair stands in, section after section; *first is where that begins. */
+/* The section of a pair, where sections follow each other; *first is the first pair of it. */
 static size_t chunk_of(const struct pe_scheme *scheme, size_t pair, size_t *first)
 {
     size_t axis = 0;
@@ -150,25 +151,25 @@ static size_t chunk_of(const struct pe_scheme *scheme, size_t pair, size_t *firs
 
 static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 {
-    const enum kind kind = kind_of(scheme);
+    const enum layout layout = layout_of(scheme);
     const size_t axis = pair % 3;
     size_t first;
 
-    if (kind == CHUNKED || is_of_pictures(kind))
+    if (layout == CHUNKED || restarts(layout))
         return chunk_of(scheme, pair, &first);
-    if (kind == ERNIE)
+    if (layout == ERNIE)
         return pair < section(scheme, 0) + section(scheme, 1) ? 1 + pair % 2 : 0;
-    if (axis > 0 || kind == IMROPE)
+    if (axis > 0 || layout == IMROPE)
         if (pair < 3 * section(scheme, axis))
             return axis;
-    return kind == IMROPE ? 3 : 0;
+    return layout == IMROPE ? 3 : 0;
 }
 
-/* base^(-2 k / pairs), k counted from where the section begins: 2 k of the steps of rope. Of axial,
- * base^(-k / (pairs / count)): as many steps as there are sections. */
+/* base^(-2 k / pairs), k counted from the first pair of the section: 2 k steps of rope. For axial,
+ * base^(-k / (pairs / count)): k times as many steps as there are sections. */
 static size_t section_steps(const void *context, size_t pair)
 {
-    const size_t steps = kind_of(context) == VISION ? 2 : pe_rotary_of(context)->axes_count;
+    const size_t steps = layout_of(context) == VISION ? 2 : pe_rotary_of(context)->axes_count;
     size_t first;
 
     chunk_of(context, pair, &first);
@@ -177,16 +178,16 @@ static size_t section_steps(const void *context, size_t pair)
 
 static struct pe_wide freq_factor(unsigned bits, const void *context, size_t pair)
 {
-    return is_of_pictures(kind_of(context)) ? pe_wide_of_uint(bits, 1)
-                                            : pe_rope_freq_factor(bits, context, pair);
+    return restarts(layout_of(context)) ? pe_wide_of_uint(bits, 1)
+                                        : pe_rope_freq_factor(bits, context, pair);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers anew = {.share = pe_rope_share, .steps = section_steps};
+    static const struct pe_powers restarting = {.share = pe_rope_share, .steps = section_steps};
 
-    if (is_of_pictures(kind_of(scheme)) ? pe_waves_prepare(scheme, &anew, work, err)
-                                        : pe_rope_prepare(scheme, work, err))
+    if (restarts(layout_of(scheme)) ? pe_waves_prepare(scheme, &restarting, work, err)
+                                    : pe_rope_prepare(scheme, work, err))
         return err->status;
     return pe_rotary_axes_prepare(scheme, work, err);
 }

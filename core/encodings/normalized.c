@@ -22,8 +22,8 @@ static double last_of(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "length") - 1;
 }
 
-/* RN(t / last) of whole numbers below 2^53. The quotient rounded to double and the sign of the
- * rest tell on which side of every shorter number the real one lies. */
+/* RN(t / last) of whole numbers below 2^53. The quotient as a double and the sign of the remainder
+ * decide on which side of any shorter number the real quotient lies. */
 static void quotient_write(double t, double last, enum pe_dtype dtype, void *out)
 {
     const double near = last == 0 ? 0 : t / last;
@@ -33,9 +33,9 @@ static void quotient_write(double t, double last, enum pe_dtype dtype, void *out
         return;
     }
     const struct pe_exact product = pe_two_product(near, last);
-    const double rest = (t - product.hi) - product.lo;
+    const double remainder = (t - product.hi) - product.lo;
 
-    pe_exact_round((struct pe_exact){near, rest / last}, 0, dtype, out);
+    pe_exact_round((struct pe_exact){near, remainder / last}, 0, dtype, out);
 }
 
 static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
@@ -57,7 +57,8 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
-/* ---- the view: rows 0 .. length - 1, or some of them ---------------------------------------- */
+/* ---- the table: positions 0 .. length - 1, or some of them ------------------------------------
+ */
 
 static const struct pe_param view_params[] = {
     {.name = "positions",
@@ -78,7 +79,7 @@ static enum pe_status position_check(double position, double last, struct pe_err
                    position);
 }
 
-/* The first position of a range that is wrong is its first, or the first behind the last row. */
+/* If the end of a range is too large, the error names the first position that is. */
 static enum pe_status range_check(double first, size_t count, double last, struct pe_error *err)
 {
     const double end = first + (double)count - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/sinusoidal.h"
 
-/* Further columns would turn so slowly that every position within 2^53 has a sine below 2^-10. */
+/* In further columns every position within 2^53 would have a sine below 2^-10. */
 static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -29,7 +29,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, &powers, work, err);
 }
 
-/* Powers of 2. */
+/* Powers of 2 are cheaper than those of a base. */
 static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_waves_of(scheme)->pairs * 1000;

@@ -10,20 +10,20 @@
 
 enum { X, Y };
 
-/* How a variant shares out the pairs: half of them to the first axis and half to the second, or one
- * by one in turns. */
+/* How a variant assigns the pairs: half of them to the first axis and half to the second, or
+ * alternately. */
 static const struct variant {
-    bool y_first, in_turns;
-    bool between;  /* the second axis has the frequencies between those of the first */
-    double offset; /* which is added to a coordinate */
-    double base;   /* if absent */
+    bool y_first, alternating;
+    bool between;  /* frequencies of the second axis lie between those of the first */
+    double offset; /* added to each coordinate */
+    double base;   /* the default */
 } variants[] = {
-    [0] = {.base = 100},                                             /* axial */
-    {.offset = 1, .base = 10000},                                    /* llama4 */
-    {.y_first = true, .between = true, .base = 10000},               /* pixtral */
-    {.y_first = true, .base = 10000},                                /* qwen2-vl */
-    {.in_turns = true, .base = 10000},                               /* kimi-k25 */
-    {.y_first = true, .in_turns = true, .offset = 1, .base = 10000}, /* efficientloftr */
+    [0] = {.base = 100},                                                /* axial */
+    {.offset = 1, .base = 10000},                                       /* llama4 */
+    {.y_first = true, .between = true, .base = 10000},                  /* pixtral */
+    {.y_first = true, .base = 10000},                                   /* qwen2-vl */
+    {.alternating = true, .base = 10000},                               /* kimi-k25 */
+    {.y_first = true, .alternating = true, .offset = 1, .base = 10000}, /* efficientloftr */
 };
 
 static const struct pe_param params[] = {
@@ -78,10 +78,9 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* Where a pair stands: on the first axis or the second, and how far in it. */
 static bool is_second(const struct pe_scheme *scheme, size_t pair)
 {
-    return variant_of(scheme)->in_turns ? pair % 2 == 1 : pair >= pe_waves_of(scheme)->pairs / 2;
+    return variant_of(scheme)->alternating ? pair % 2 == 1 : pair >= pe_waves_of(scheme)->pairs / 2;
 }
 
 static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
@@ -89,7 +88,8 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
     return is_second(scheme, pair) == variant_of(scheme)->y_first ? X : Y;
 }
 
-/* base^(-2 k / pairs), k counted on the axis; between them: base^(-(2 k + 1) / pairs) */
+/* base^(-2 k / pairs), k being the pair's index on its axis; in between: base^(-(2 k + 1) / pairs)
+ */
 static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
@@ -99,9 +99,9 @@ static size_t steps(const void *context, size_t pair)
 {
     const struct variant *variant = variant_of(context);
     const size_t half = pe_waves_of(context)->pairs / 2;
-    const size_t place = variant->in_turns ? pair / 2 : pair % half;
+    const size_t k = variant->alternating ? pair / 2 : pair % half;
 
-    return 2 * place + (variant->between && is_second(context, pair));
+    return 2 * k + (variant->between && is_second(context, pair));
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -113,7 +113,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                : PE_OK;
 }
 
-/* ---- the table: a whole grid, or listed points ---------------------------------------------- */
+/* ---- the table: a full grid, or listed points -------------------------------------------------
+ */
 
 static const struct pe_param view_params[] = {
     {.name = "width",
@@ -133,7 +134,7 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_POOL,
 };
 
-/* Nanoseconds of a point beside its elements, about, and of one that is copied. */
+/* Estimated nanoseconds of a point beside its elements, and of a copied point. */
 #define POINT_COST 130.0
 #define COPY_COST  8.0
 
@@ -164,20 +165,21 @@ static enum pe_status grid_open(struct pe_view *view, const struct pe_params *va
     return PE_OK;
 }
 
-/* How many pieces of a row, of one size, belong to one axis and the other by turns; 0: axes stand
- * pair by pair. */
+/* How many equal pieces a row has that belong alternately to the two axes; 0: the pairs alternate.
+ */
 static size_t pieces_count(const struct pe_view *view)
 {
     const struct pe_rotary_view *rotary = view->state;
 
-    return variant_of(view->scheme)->in_turns                    ? 0
+    return variant_of(view->scheme)->alternating                 ? 0
            : rotary->duplicate || rotary->part == PE_PART_JOINED ? 4
                                                                  : 2;
 }
 
-/* The part of a grid's rows that are made; others are copied. Of a block of 256 KiB, as blocks are
- * asked for, it is a line, and of each other line the first point, which takes as long as four. */
-static double made_part(const struct pe_view *view, double row_size)
+/* The share of a grid's rows that are computed and not copied: in a block of 256 KiB, as the
+ * service requests them, the first line, and the first point of every other line, which costs as
+ * much as four. */
+static double computed_share(const struct pe_view *view, double row_size)
 {
     const double width = (double)((const struct state *)view->state)->sizes[X];
 
@@ -201,19 +203,18 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     }
     if (pe_view_rotary_add(view, values, err))
         return err->status;
-    for (size_t i = 0; i < view->outputs_count; i++) { /* points are listed, of a grid too */
-        struct pe_output *cosines_or_sines = &view->outputs[i];
-        const double elements = (double)cosines_or_sines->row_elements;
+    for (size_t i = 0; i < view->outputs_count; i++) { /* a grid is computed as listed points */
+        struct pe_output *output = &view->outputs[i];
+        const double elements = (double)output->row_elements;
         const double size = elements * (double)pe_dtype_info(view->dtype)->size;
-        const double made = list->present ? 1 : made_part(view, size);
-        cosines_or_sines->element_work =
-            made * (cosines_or_sines->element_work + POINT_COST / elements) +
-            (1 - made) * (0.1 + COPY_COST / elements);
+        const double computed = list->present ? 1 : computed_share(view, size);
+        output->element_work = computed * (output->element_work + POINT_COST / elements) +
+                               (1 - computed) * (0.1 + COPY_COST / elements);
     }
     return PE_OK;
 }
 
-/* Points of a grid, as listed ones. */
+/* Writes points of a grid by listing them. */
 static enum pe_status points_fill(const struct pe_view *view, size_t output, size_t row_begin,
                                   size_t row_end, char *out, struct pe_work *work,
                                   struct pe_error *err)
@@ -238,8 +239,8 @@ static enum pe_status points_fill(const struct pe_view *view, size_t output, siz
     return PE_OK;
 }
 
-/* Rows [from, end) of a line, whose first row is made: what turns with x is copied from the line
- * above, what turns with y from the row before. `to` is row `from`. */
+/* Writes the other rows of a line whose first row is written: columns of x are copied from the line
+ * above, those of y from the row before. */
 static void line_copy(const struct pe_view *view, size_t rows, size_t row_size, char *to)
 {
     const struct state *state = view->state;
@@ -268,11 +269,11 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
         return err->status;
     for (size_t row = row_begin + width, end; row < row_end; row = end) {
         char *const to = (char *)out + (row - row_begin) * row_size;
-        const bool begins = row % width == 0;
+        const bool is_line_start = row % width == 0;
         end = pe_least(row_end, row + width - row % width);
-        if (begins && points_fill(view, output, row, row + 1, to, work, err))
+        if (is_line_start && points_fill(view, output, row, row + 1, to, work, err))
             return err->status;
-        line_copy(view, end - row - begins, row_size, to + begins * row_size);
+        line_copy(view, end - row - is_line_start, row_size, to + is_line_start * row_size);
     }
     return PE_OK;
 }

@@ -5,11 +5,11 @@
 #include "core/scheme/bias.h"
 #include "core/scheme/scheme.h"
 
-/* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
+/* Between two checks of the work: elements; pairs in double-doubles; pairs in wide numbers. */
 enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };
 
-/* Sums of scales above it are told by double-doubles. */
-#define TAME 0x1p-400
+/* Scales above it keep their digits in double-doubles. */
+#define MODERATE 0x1p-400
 
 static const struct pe_param params[] = {
     PE_PARAM_HEADS,
@@ -21,14 +21,7 @@ static const struct pe_param params[] = {
      .required = true,
      .unit = "elements",
      .doc = "Width of the sinusoids whose product this is; an even number."},
-    {.name = "base",
-     .aliases = "max_wavelength,temperature,theta",
-     .type = PE_NUMBER,
-     .min = 1,
-     .above_min = true,
-     .max = 1e30,
-     .fallback = "10000",
-     .doc = "Frequencies are powers of it."},
+    PE_PARAM_BASE,
     {.name = "scales",
      .type = PE_NUMBERS,
      .min = -1e30,
@@ -66,14 +59,15 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, &powers, work, err);
 }
 
-/* ---- the sum of one distance ---------------------------------------------------------------- */
+/* ---- sums: the cosines of one distance --------------------------------------------------------
+ */
 
 struct sum {
     struct pe_exact value;
-    double error; /* infinite: not known */
+    double error; /* infinite: the value is not known */
 };
 
-/* Angles are reduced for positions below 2^53; those beyond are left to wide numbers. */
+/* Distances from 2^53 on are left to wide numbers. */
 static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, int64_t distance,
                                bool fine, struct pe_work *work, struct pe_error *err)
 {
@@ -93,7 +87,7 @@ static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, 
             return PE_OK;
         one = fine ? pe_angle_cos_sin_exact(&angle) : pe_angle_cos_sin(&angle);
         sum.value = pe_exact_add(sum.value, one.cos);
-        /* An addition errs by 2^-102 of the partial sum, which is at most the number of terms. */
+        /* Each addition adds 2^-102 of the partial sum, which is at most the number of pairs. */
         sum.error += one.cos_error + (double)waves->pairs * 0x1p-101;
     }
     sum.error *= 1 + 0x1p-20;
@@ -101,7 +95,7 @@ static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, 
     return PE_OK;
 }
 
-/* Sums of a range of distances, which all heads have in common. */
+/* Sums of a range of distances, which all heads share. */
 static enum pe_status sums_make(const struct pe_scheme *scheme, int64_t first, int64_t end,
                                 enum pe_dtype dtype, void *common, struct pe_work *work,
                                 struct pe_error *err)
@@ -120,13 +114,13 @@ struct element {
     const struct pe_scheme *scheme;
     double scale;
     int64_t distance;     /* |key - query| */
-    struct pe_work *work; /* once it has ended, sums are given up and mean nothing */
+    struct pe_work *work; /* once it has ended, sums are abandoned */
 };
 
-/* Every cosine is off by 2^(17 - bits) of the largest angle, which is below the distance, and 2^(2
- * - bits), and the sum of n of them by n^2 2^(1 - bits) more. It is never 0: cosines of different
- * algebraic numbers are linearly independent (Lindemann and Weierstrass), which is also why no sum
- * is a tie. Once the work has ended nothing is written. */
+/* Every cosine has an error of 2^(17 - bits) of the angle, which is below the distance, plus
+ * 2^(2 - bits), and the sum of n of them n^2 2^(1 - bits) more. Cosines of different algebraic
+ * numbers are linearly independent (Lindemann and Weierstrass): no sum is 0 or a tie. Once the work
+ * has ended nothing is written. */
 static bool wide_round(const struct element *element, unsigned bits, enum pe_dtype dtype, void *out)
 {
     const struct pe_frequencies *frequencies = pe_waves_of(element->scheme)->frequencies;
@@ -135,21 +129,21 @@ static bool wide_round(const struct element *element, unsigned bits, enum pe_dty
     const struct pe_wide one = pe_wide_add_double(pe_wide_of_uint(64, distance), (double)pairs + 2);
     const struct pe_wide error = pe_wide_mul_double(one, (double)pairs * fabs(element->scale));
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_power_iterator walk;
+    struct pe_power_iterator power;
 
-    pe_frequencies_begin(&walk, frequencies, bits);
+    pe_frequencies_begin(&power, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work))
             return true;
-        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&power, frequencies, pair);
         sum = pe_wide_add(sum, pe_wide_cos(pe_wide_mul_uint(w, distance)));
     }
     return pe_precision_round(bits, pe_wide_mul_double(sum, element->scale),
                               pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
 }
 
-/* Distance 0: every cosine is 1, and the product may be a tie. */
-static void whole_write(const struct element *element, enum pe_dtype dtype, void *out)
+/* At distance 0 every cosine is 1, and the product may be a tie. */
+static void zero_write(const struct element *element, enum pe_dtype dtype, void *out)
 {
     const double pairs = (double)pe_waves_of(element->scheme)->pairs, zero = pairs * element->scale;
 
@@ -171,26 +165,26 @@ static bool sum_round(const struct element *element, const struct sum *sum, enum
                           dtype, out);
 }
 
-/* By steps, each left where its bound does not decide: doubles, double-doubles, wide numbers.
- * `known` is the sum where it is at hand. */
+/* Doubles, then double-doubles, then wide numbers: each step only where the error bound of the one
+ * before does not determine the rounding. `known`: the sum, if it is shared; else NULL. */
 static enum pe_status element_write(const struct element *element, const struct sum *known,
                                     enum pe_dtype dtype, void *out, struct pe_error *err)
 {
     const int64_t distance = element->distance;
-    const bool fine = dtype == PE_F64, tame = fabs(element->scale) > TAME;
+    const bool fine = dtype == PE_F64, moderate = fabs(element->scale) > MODERATE;
     struct sum sum;
 
     if (distance == 0 || element->scale == 0) {
-        whole_write(element, dtype, out);
+        zero_write(element, dtype, out);
         return PE_OK;
     }
-    if (tame && known)
+    if (moderate && known)
         sum = *known;
-    else if (tame && sum_make(&sum, element->scheme, distance, fine, element->work, err))
+    else if (moderate && sum_make(&sum, element->scheme, distance, fine, element->work, err))
         return err->status;
-    if (tame && sum_round(element, &sum, dtype, out))
+    if (moderate && sum_round(element, &sum, dtype, out))
         return PE_OK;
-    if (tame && !fine) {
+    if (moderate && !fine) {
         if (sum_make(&sum, element->scheme, distance, true, element->work, err))
             return err->status;
         if (sum_round(element, &sum, dtype, out))
@@ -220,13 +214,13 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return err->status;
 }
 
-/* Some of the scales so small that wide numbers are added up for each number? */
+/* True where some scale is so small that its head takes wide numbers. */
 static bool is_slow(const struct pe_scheme *scheme)
 {
     bool slow = false;
 
     for (size_t head = 0; head < pe_heads_count(scheme) && !slow; head++)
-        slow = fabs(pe_head_number(scheme, "scales", head)) <= TAME;
+        slow = fabs(pe_head_number(scheme, "scales", head)) <= MODERATE;
     return slow;
 }
 

@@ -54,14 +54,15 @@ static int sign(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "direction") == 0 ? 1 : -1;
 }
 
-/* ---- vectors that are made ------------------------------------------------------------------ */
+/* ---- sinusoidal vectors -----------------------------------------------------------------------
+ */
 
 static bool makes_vectors(const struct pe_scheme *scheme)
 {
     return pe_param_choice(&scheme->params, "vectors") == VECTORS_SINUSOIDAL;
 }
 
-/* Of an odd width the last pair has a sine alone. */
+/* With an odd width the last pair has only a sine. */
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     struct pe_value *base = &scheme->params.values[pe_params_find(&scheme->params, "base")];
@@ -125,7 +126,8 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-/* ---- its kinds ------------------------------------------------------------------------------ */
+/* ---- the encoding -----------------------------------------------------------------------------
+ */
 
 static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .table = &table};
 

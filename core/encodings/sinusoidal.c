@@ -59,17 +59,16 @@ enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *wo
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-/* Pairs that do not fit into the columns are left out, from the last one on. */
 struct pe_table pe_sinusoids_columns(void *out, int layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size)
 {
     const bool concatenated = layout == PE_SINES_CONCATENATED;
-    const size_t behind = columns - pe_least(columns, pairs);
+    const size_t cosines = columns - pe_least(columns, pairs);
 
     return (struct pe_table){
         .cos = (char *)out + (concatenated ? pairs : 1) * size,
         .sin = out,
-        .cos_count = pe_least(pairs, concatenated ? behind : columns / 2),
+        .cos_count = pe_least(pairs, concatenated ? cosines : columns / 2),
         .sin_count = pe_least(pairs, concatenated ? columns : (columns + 1) / 2),
         .pair_step = concatenated ? 1 : 2,
         .row_size = dim * size,
@@ -134,8 +133,7 @@ static const struct pe_param params[] = {
             "(tensor2tensor, fairseq); " PE_SPACING_NEXT_EVEN_DOC "."},
 };
 
-/* Odd widths: of the last pair there is the sine alone; endpoint makes the table one narrower and
- * pads with a zero. */
+/* With an odd width the last pair has only a sine; with spacing endpoint the last column is 0. */
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const size_t dim = pe_sinusoids_dim(scheme);
@@ -146,8 +144,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* The cosine of the last pair is missing where a column was dropped. */
-static bool turns(const struct pe_scheme *scheme)
+/* False where the last pair has only a sine. */
+static bool complete_pairs(const struct pe_scheme *scheme)
 {
     const size_t pairs = pe_waves_of(scheme)->pairs;
 
@@ -165,7 +163,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, powers[pe_param_choice(&scheme->params, "spacing")], work, err);
 }
 
-static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair, .turns = turns};
+static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair,
+                                      .complete_pairs = complete_pairs};
 static const struct pe_rows_kind rows = {
     .width = pe_sinusoids_dim, .fill = pe_sinusoids_rows, .sines = &sines};
 

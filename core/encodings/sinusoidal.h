@@ -2,8 +2,8 @@
 #ifndef CORE_ENCODINGS_SINUSOIDAL_H
 #define CORE_ENCODINGS_SINUSOIDAL_H
 
-/* Parameters, frequencies and columns of encodings that are made of sines and cosines. Their states
- * begin with struct pe_waves. */
+/* Parameters, frequencies and columns that encodings made of sines and cosines share with
+ * sinusoidal. Their states begin with struct pe_waves. */
 
 #include "core/scheme/rows.h"
 #include "core/scheme/scheme.h"
@@ -39,21 +39,21 @@ enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT, PE_SPACING_NEXT_EVEN };
                "(tensor2tensor, fairseq)."                                                         \
     }
 
-/* Of an odd width there are two divisors in use. */
+/* Two divisors are in use for odd widths. */
 #define PE_SPACING_NEXT_EVEN_DOC                                                                   \
     "next-even: 2k/(dim + 1) of an odd dim, the last column of the next wider table left out "     \
     "(positional-encodings); as paper of an even one"
 
-/* The parameters by those names. */
+/* Values of these parameters. */
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme);
 bool pe_sinusoids_endpoint(const struct pe_scheme *scheme);
 
-/* The rate of the powers base^(-steps / parts), base being the parameter. */
+/* The rate of the powers base^(-steps / parts), with the parameter base. */
 void pe_sinusoids_rate(struct pe_shared *out, unsigned bits, const struct pe_scheme *scheme,
                        size_t parts);
 
-/* base^(-pair / pairs) of the scheme, base^(-pair / (pairs - 1)), or base^(-2 pair / dim), which is
- * the first unless dim is odd; for pe_waves_prepare. */
+/* For pe_waves_prepare: base^(-pair / pairs); base^(-pair / (pairs - 1)); base^(-2 pair / dim),
+ * which equals the first unless dim is odd. */
 extern const struct pe_powers pe_sinusoids_paper, pe_sinusoids_endpoints, pe_sinusoids_of_dim;
 
 /* pe_waves_prepare of pe_sinusoids_endpoints where the parameter spacing says so, else of
@@ -61,23 +61,24 @@ extern const struct pe_powers pe_sinusoids_paper, pe_sinusoids_endpoints, pe_sin
 enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *work,
                                     struct pe_error *err);
 
-/* Where `pairs` pairs stand: `columns` columns of `size` bytes from `out` on, in rows of `dim`. */
+/* The columns of the pairs: `columns` columns of `size` bytes from `out` on, in rows of `dim`.
+ * Pairs that do not fit are left out, from the last one on. */
 struct pe_table pe_sinusoids_columns(void *out, int layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size);
 
-/* `fill` of an encoding with `dim` and `layout`; columns without a pair are 0. */
+/* `fill` of an encoding with the parameters dim and layout; columns without a pair are 0. */
 enum pe_status pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                                  void *out, struct pe_work *work, struct pe_error *err);
 
-/* `column_pair` of it */
+/* `column_pair` of such an encoding. */
 size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column);
 
-/* `fill` of one whose columns are all sines, one a frequency. */
+/* `fill` of an encoding whose columns are all sines, one for each frequency. */
 enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
                                       const struct pe_rows_part *part, void *out,
                                       struct pe_work *work, struct pe_error *err);
 
-/* Sets one column of so many rows to 0. */
+/* Sets one column to 0. */
 void pe_sinusoids_column_clear(size_t column, size_t dim, size_t rows, size_t size, void *out);
 
 #endif

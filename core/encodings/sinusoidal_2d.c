@@ -48,7 +48,7 @@ static const struct pe_param params[] = {
      .doc = "mae: a row of zeros before all others."},
 };
 
-/* Frequencies of both axes, which differ where coordinates are normalized. */
+/* Frequencies of the two axes, which differ where coordinates are normalized. */
 struct state {
     struct pe_waves down;
     struct pe_frequencies *across;
@@ -101,7 +101,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* base^(-2k / (dim / 2)), times scale / (last + 1e-6) where coordinates are normalized. */
+/* base^(-2k / (dim / 2)); for normalized coordinates times scale / (last + 1e-6). */
 static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context) / 2);
@@ -133,7 +133,6 @@ static struct pe_wide scaled_across(const struct pe_wide *power, const struct pe
     return normalized(power, context, "width");
 }
 
-/* Frequencies of two axes. */
 static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_waves_of(scheme)->pairs * 2 * PE_FREQUENCY_COST;
@@ -190,7 +189,8 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
                              : PE_OK;
 }
 
-/* ---- the view: every point of the grid ------------------------------------------------------ */
+/* ---- the table: every point of the grid -------------------------------------------------------
+ */
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)

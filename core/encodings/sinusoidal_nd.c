@@ -41,7 +41,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* The columns of each axis. */
+/* Without the sizes of the axes. */
 static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
     const struct pe_waves *waves = pe_waves_of(scheme);
@@ -59,7 +59,7 @@ static struct pe_grid grid_of(const struct pe_scheme *scheme)
     return grid;
 }
 
-/* Positions have a row of coordinates for each axis. */
+/* Positions are stored axis by axis. */
 static enum pe_status points_fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                                   void *out, struct pe_work *work, struct pe_error *err)
 {
@@ -74,10 +74,11 @@ static enum pe_status points_fill(const struct pe_scheme *scheme, const struct p
     return PE_OK;
 }
 
-/* ---- the view: a whole grid, or listed points ----------------------------------------------- */
+/* ---- the table: a full grid, or listed points -------------------------------------------------
+ */
 
 struct sizes {
-    size_t of[PE_GRID_AXES_MAX]; /* the axes of a grid */
+    size_t of[PE_GRID_AXES_MAX]; /* coordinates of each axis of a grid */
 };
 
 static const struct pe_param view_params[] = {
@@ -135,7 +136,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
     return PE_OK;
 }
 
-/* Kept axis by axis. */
+/* Transposes the points, which are listed one after the other. */
 static enum pe_status coordinates_open(struct pe_view *view, const struct pe_value *list,
                                        struct pe_error *err)
 {

@@ -31,10 +31,10 @@ static const struct pe_param params[] = {
 
 struct state {
     struct pe_weights weights;
-    int64_t *bounds; /* the distances at which the wider buckets begin */
+    int64_t *bounds; /* distances at which the wider buckets begin */
     size_t bounds_count;
-    int64_t exact;  /* buckets of one distance, of one direction */
-    int64_t offset; /* of the buckets of keys behind the query; 0: they have none of their own */
+    int64_t exact;  /* how many buckets of a direction hold one distance */
+    int64_t offset; /* of the buckets of keys after the query; 0: they share bucket 0 */
 };
 
 static void close_all(void *state)
@@ -81,8 +81,6 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
- * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
 static double prepare_cost(const struct pe_scheme *scheme)
 {
     const size_t parts = side(scheme) - side(scheme) / 2;
@@ -90,6 +88,8 @@ static double prepare_cost(const struct pe_scheme *scheme)
     return pe_log_buckets_cost(parts);
 }
 
+/* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
+ * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const size_t exact = side(scheme) / 2, parts = side(scheme) - exact;

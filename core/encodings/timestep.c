@@ -4,7 +4,7 @@
 #include "core/encodings/sinusoidal.h"
 #include "core/exact/elementary.h"
 
-/* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */
+/* Frequencies lie within 2^LEAST and 2^MOST, the range of pe_frequencies_new. */
 enum { LEAST = -800, MOST = 62 };
 
 static const struct pe_param params[] = {
@@ -89,7 +89,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, &powers, work, err);
 }
 
-/* An odd width ends with a zero. */
+/* With an odd width the last column is 0. */
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                            void *out, struct pe_work *work, struct pe_error *err)
 {
@@ -118,12 +118,12 @@ static size_t column_pair(const struct pe_scheme *scheme, size_t column)
     return column < 2 * pairs ? column % pairs : pairs - 1;
 }
 
-static bool turns(const struct pe_scheme *scheme)
+static bool complete_pairs(const struct pe_scheme *scheme)
 {
     return pe_waves_of(scheme)->pairs > 0;
 }
 
-static const struct pe_sines sines = {.column_pair = column_pair, .turns = turns};
+static const struct pe_sines sines = {.column_pair = column_pair, .complete_pairs = complete_pairs};
 static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .sines = &sines};
 
 extern const struct pe_encoding pe_encoding_timestep;

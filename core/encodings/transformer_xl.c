@@ -23,7 +23,7 @@ static const struct pe_param params[] = {
             "0 (Transformer-XL)."},
 };
 
-/* Of an odd width the last pair has a sine alone. */
+/* With an odd width the last pair has only a sine. */
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     (void)err;
@@ -44,7 +44,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                             err);
 }
 
-/* ---- the view: from the farthest distance down ---------------------------------------------- */
+/* ---- the table: distances, the farthest first --------------------------------------------------
+ */
 
 static const struct pe_param view_params[] = {
     {.name = "length",
@@ -80,7 +81,8 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-/* ---- its kinds ------------------------------------------------------------------------------ */
+/* ---- the encoding -----------------------------------------------------------------------------
+ */
 
 static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair};
 static const struct pe_rows_kind rows = {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/exact/elementary.h"
@@ -10,7 +11,7 @@
 /* Pair i of D / 2 has zeta = (2i + 0.4 D) / (1.4 D) = (10 i + 2 D) / (7 D), below 1. Queries at t
  * are multiplied by zeta^p, keys by zeta^-p, p = (t - t_center) / scale_base. */
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
+enum { CHECK_PAIRS = 64 }; /* between two checks of the work */
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -49,8 +50,10 @@ static const struct pe_param params[] = {
 
 struct state {
     struct pe_rotary rotary;
-    double *decays; /* ln of the scale of a pair, for one position further: sums of two doubles, */
-    size_t padded;  /* whose second parts stand so far behind, behind zeros */
+    /* ln of the scale of each pair, for one position: double-doubles, the high parts first, padded
+     * with zeros to `padded`, then the low parts. */
+    double *decays;
+    size_t padded;
 };
 
 static const struct state *state_of(const struct pe_scheme *scheme)
@@ -91,7 +94,7 @@ static struct pe_wide decay(unsigned bits, const void *context, size_t pair)
                               param(context, "scale_base"));
 }
 
-/* A frequency and a decay for each pair. */
+/* Of a frequency and a decay for each pair. */
 static double cost(const struct pe_scheme *scheme)
 {
     return (double)pe_rotary_of(scheme)->waves.pairs * 2500;
@@ -118,7 +121,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 
 /* ---- the scale ------------------------------------------------------------------------------ */
 
-/* Four doubles between 2^53 and 2^-1074 have an exact sum in so many bits. */
+/* Enough for the exact sum of four doubles between 2^-1074 and 2^53. */
 enum { SUM_BITS = 1152 };
 
 static double center_of(const struct pe_scale_at *at)
@@ -126,7 +129,7 @@ static double center_of(const struct pe_scale_at *at)
     return at->is_delta ? 0 : param(at->scheme, "t_center");
 }
 
-/* t - t_center; -(t - t_center) for the inverse. Exact. */
+/* t - t_center, negated for the inverse; exact. */
 static struct pe_wide distance_of(const struct pe_scale_at *at)
 {
     const double *t = at->position.part;
@@ -144,15 +147,16 @@ static bool is_power_of_two(uint64_t n)
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b > 0) {
-        const uint64_t rest = a % b;
+        const uint64_t remainder = a % b;
         a = b;
-        b = rest;
+        b = remainder;
     }
     return a;
 }
 
-/* A power of zeta, or of 1 / zeta, with a power of two below the line may be a tie: (3/4)^7 is one
- * of f16. Everything else is not, and is marked as inexact, as is what does not fit. */
+/* Only a power of zeta or 1 / zeta whose denominator is a power of two can be a tie: (3/4)^7 is one
+ * of f16. It is returned exactly; any other number, and one that does not fit, is marked inexact.
+ */
 static struct pe_wide rational_power(unsigned bits, const struct pe_scale_at *at,
                                      struct pe_wide distance)
 {
@@ -172,7 +176,7 @@ static struct pe_wide rational_power(unsigned bits, const struct pe_scale_at *at
     return power.inexact ? power : pe_wide_pow(power, exponent);
 }
 
-/* e^(distance ln zeta / scale_base); the exponent is below 2^10, so that 64 bits more are enough.
+/* e^(distance ln zeta / scale_base); the exponent is below 2^10, so that 64 further bits suffice.
  */
 static struct pe_wide scale_real(unsigned bits, const void *context, size_t index)
 {
@@ -190,8 +194,8 @@ static struct pe_wide scale_real(unsigned bits, const void *context, size_t inde
     return pe_wide_cut(pe_wide_exp(exponent), bits);
 }
 
-/* In double-doubles: the distance to 2^-102, its product with the decay, which is at most 100, to
- * 2^-100 of itself: the exponential is off by 2^-93 and its own error. */
+/* In double-doubles: the distance has a relative error of 2^-102, its product with the decay, at
+ * most 100, one of 2^-100, and the exponential one of 2^-93 and its own. */
 static void scale_at(struct pe_scale *out, const struct pe_scale_at *at)
 {
     const struct state *state = state_of(at->scheme);
@@ -201,7 +205,7 @@ static void scale_at(struct pe_scale *out, const struct pe_scale_at *at)
     const struct pe_exact exponent = pe_exact_multiply(
         at->sign < 0 ? pe_exact_negate(distance) : distance,
         (struct pe_exact){state->decays[at->pair], state->decays[state->padded + at->pair]});
-    /* Where a rounded position and the center cancel, nothing is told of the rest. */
+    /* Where a rounded position and the center cancel, the low parts are not enough. */
     const bool usable = t[1] == 0 || fabs(distance.hi) > fabs(near.hi) / 2;
 
     *out = (struct pe_scale){.value = {1, 0}};
@@ -222,7 +226,7 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * pe_log(3.5);
 }
 
-/* zeta_0 = 2 / 7 is the least. */
+/* The first pair has the least zeta, 2 / 7. */
 static void scale_all(struct pe_table_scales *out, const struct pe_scheme *scheme, bool is_delta)
 {
     const struct state *state = state_of(scheme);
@@ -233,22 +237,21 @@ static void scale_all(struct pe_table_scales *out, const struct pe_scheme *schem
     out->center = is_delta ? 0 : param(scheme, "t_center");
 }
 
-/* Beyond e^100 wide numbers take over. */
+/* Beyond e^100 wide numbers are used; up to SAMPLES positions are sampled. */
 static double scale_cost(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
-    enum { LOOKS = 64, QUICK = 650, SLOW = 2000 };
-    const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
+    enum { SAMPLES = 64, DOUBLES = 650, WIDE = 2000 };
+    const size_t samples = pe_least(positions->count, SAMPLES);
     double beyond = 0;
 
-    for (size_t i = 0; i < looks; i++) {
-        const size_t index = positions->count / looks * i;
+    for (size_t i = 0; i < samples; i++) {
+        const size_t index = positions->count / samples * i;
         beyond += scale_reach(scheme, pe_position_of(positions, index).part[0], false) > 100;
     }
-    return QUICK + (SLOW - QUICK) * (looks > 0 ? beyond / (double)looks : 0);
+    return DOUBLES + (WIDE - DOUBLES) * (samples > 0 ? beyond / (double)samples : 0);
 }
 
 static const struct pe_rotary_scale_kind scale = {
-
     .at = scale_at, .all = scale_all, .reach = scale_reach, .cost = scale_cost};
 static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 

@@ -134,9 +134,11 @@ size_t pe_learned_position(const struct pe_positions *positions, size_t index)
     return (size_t)position_of(positions, index);
 }
 
-static enum pe_status position_check(const struct pe_scheme *scheme, double rows, double position,
+static enum pe_status position_check(const struct pe_scheme *scheme, double position,
                                      const char *where, struct pe_error *err)
 {
+    const double rows = scheme->encoding->learned->rows(scheme);
+
     if (position >= 0 && position < rows && position == floor(position))
         return PE_OK;
     return pe_fail(err, PE_OUT_OF_RANGE, where,
@@ -146,25 +148,11 @@ static enum pe_status position_check(const struct pe_scheme *scheme, double rows
                    position);
 }
 
-/* Evenly spaced positions are whole if the first two are, and in range if the first and last are.
- */
 enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err)
 {
-    const double rows = scheme->encoding->learned->rows(scheme);
-    const size_t count = positions->count;
-
-    for (size_t i = 0; positions->values && i < count; i++)
-        if (position_check(scheme, rows, positions->values[i], "parameter:positions", err))
-            return err->status;
-    if (positions->values || count == 0 ||
-        position_check(scheme, rows, positions->start, "parameter:start", err) || count == 1)
-        return err->status;
-    if (positions->step != floor(positions->step))
-        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:step",
-                       "%s has rows for whole positions only, got step %.17g",
-                       scheme->encoding->info.name, positions->step);
-    return position_check(scheme, rows, position_of(positions, count - 1), "parameter:length", err);
+    return pe_rows_whole_positions_check(scheme, positions, position_check,
+                                         "has rows for whole positions only", err);
 }
 
 double pe_learned_copy_cost(const struct pe_scheme *scheme, enum pe_dtype dtype)

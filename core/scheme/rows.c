@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/scheme/rows.h"
 
+#include <math.h>
+
+#include "core/exact/angle.h"
 #include "core/tables/table_fill.h"
 
 enum { CHECK_ELEMENTS = 2048 }; /* between two checks of the work */
@@ -21,6 +24,27 @@ double pe_rows_cost(const struct pe_scheme *scheme, const struct pe_positions *p
                                      .bound = pe_waves_bound(scheme)};
 
     return kind->cost ? kind->cost(scheme, positions, dtype) : pe_table_cost(&use);
+}
+
+enum pe_status pe_rows_whole_positions_check(const struct pe_scheme *scheme,
+                                             const struct pe_positions *positions,
+                                             pe_position_check *check, const char *says,
+                                             struct pe_error *err)
+{
+    const size_t count = positions->count;
+
+    for (size_t i = 0; positions->values && i < count; i++)
+        if (check(scheme, positions->values[i], "parameter:positions", err))
+            return err->status;
+    if (positions->values || count == 0 ||
+        check(scheme, positions->start, "parameter:start", err) || count == 1)
+        return err->status;
+    if (positions->step != floor(positions->step))
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:step", "%s %s, got step %.17g",
+                       scheme->encoding->info.name, says, positions->step);
+    return check(scheme,
+                 pe_position_at(positions->start, positions->step, (double)(count - 1)).part[0],
+                 "parameter:length", err);
 }
 
 enum pe_status pe_rows_each(const struct pe_scheme *scheme, const struct pe_rows_part *part,

@@ -14,7 +14,7 @@ struct pe_sines {
 
     /* True where every column belongs to a complete pair of sine and cosine: products and distances
      * of rows then depend only on the distance of their positions. NULL: false. */
-    bool (*turns)(const struct pe_scheme *scheme);
+    bool (*complete_pairs)(const struct pe_scheme *scheme);
 
     /* The frequencies are evident from the formula: the encoding has no view `frequencies`. */
     bool plain;
@@ -61,6 +61,16 @@ bool pe_rows_are_free(const struct pe_encoding *encoding);
 /* `cost` of the kind, or that of sines and cosines. */
 double pe_rows_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                     enum pe_dtype dtype);
+
+/* Checks positions of rows that exist only at whole positions: each one that is listed; of evenly
+ * spaced ones the first, the step and the last. `check` refuses one position, and `says` continues
+ * the sentence about a fractional step: "has whole positions only". */
+typedef enum pe_status pe_position_check(const struct pe_scheme *scheme, double position,
+                                         const char *where, struct pe_error *err);
+enum pe_status pe_rows_whole_positions_check(const struct pe_scheme *scheme,
+                                             const struct pe_positions *positions,
+                                             pe_position_check *check, const char *says,
+                                             struct pe_error *err);
 
 /* Writes one row. */
 typedef void pe_row_write(const struct pe_scheme *scheme, const struct pe_positions *positions,

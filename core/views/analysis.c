@@ -26,13 +26,13 @@ bool pe_analysis_has_pairs(const struct pe_encoding *encoding)
     return encoding->rotary || encoding->rows->sines->column_pair;
 }
 
-bool pe_analysis_turns(const struct pe_scheme *scheme)
+bool pe_analysis_complete_pairs(const struct pe_scheme *scheme)
 {
     const struct pe_rows_kind *rows = scheme->encoding->rows;
 
     if (scheme->encoding->rotary)
         return pe_rotary_is_plain(scheme->encoding);
-    return rows->sines && rows->sines->turns && rows->sines->turns(scheme);
+    return rows->sines && rows->sines->complete_pairs && rows->sines->complete_pairs(scheme);
 }
 
 enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_params *params,

@@ -24,7 +24,7 @@ bool pe_analysis_has_sines(const struct pe_encoding *encoding);
 bool pe_analysis_has_pairs(const struct pe_encoding *encoding);
 
 /* True where all columns are complete pairs, so that products of rows depend on distances alone. */
-bool pe_analysis_turns(const struct pe_scheme *scheme);
+bool pe_analysis_complete_pairs(const struct pe_scheme *scheme);
 
 /* ---- positions ------------------------------------------------------------------------------- */
 

@@ -225,7 +225,7 @@ static enum pe_status rows_open(struct pe_view *view, const struct pe_params *va
                                 struct pe_error *err)
 {
     const double anchor = pe_param_number(values, "anchor");
-    const bool sums = pe_analysis_turns(view->scheme);
+    const bool sums = pe_analysis_complete_pairs(view->scheme);
     struct rows_state *state = view->state;
     const size_t *count = &state->offsets.count;
 

@@ -94,7 +94,8 @@ static bool distances_suffice(const struct pe_view *view, double anchor,
     const bool matrix = isnan(anchor);
     const struct pe_positions *positions = &view->positions;
 
-    if (view->dtype == PE_F64 || !pe_analysis_turns(view->scheme) || !even_of(positions, distances))
+    if (view->dtype == PE_F64 || !pe_analysis_complete_pairs(view->scheme) ||
+        !even_of(positions, distances))
         return false;
     const struct pe_exact first = pe_two_sum(distances->start, -anchor);
     distances->start = matrix ? 0 : first.hi;

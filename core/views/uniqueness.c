@@ -51,7 +51,8 @@ static const struct state *state_of(const struct pe_view *view)
 /* True where a distance depends only on the number of steps between two rows. */
 static bool is_even(const struct pe_view *view)
 {
-    return pe_analysis_turns(view->scheme) && !state_of(view)->rounded && !view->positions.values;
+    return pe_analysis_complete_pairs(view->scheme) && !state_of(view)->rounded &&
+           !view->positions.values;
 }
 
 /* Without computing the rows. */

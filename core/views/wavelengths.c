@@ -70,7 +70,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 }
 
 /* context * w / 2 pi */
-static struct pe_wide turns(unsigned bits, const void *context, size_t pair)
+static struct pe_wide rotations(unsigned bits, const void *context, size_t pair)
 {
     const struct pe_view *view = context;
     const struct pe_wide w = pe_frequencies_real(bits, frequencies_of(view), pair);
@@ -87,7 +87,7 @@ static bool never_turns(const struct pe_view *view, size_t pair)
 
     for (unsigned bits = PE_PRECISION_FIRST; !order && bits <= PE_PRECISION_LAST;
          bits = pe_precision_next(bits)) {
-        const struct pe_wide more = pe_wide_sub_double(turns(bits, view, pair), 1);
+        const struct pe_wide more = pe_wide_sub_double(rotations(bits, view, pair), 1);
         if (pe_wide_exponent(more) > 32 - (int64_t)bits)
             order = pe_wide_sign(more);
     }
@@ -132,7 +132,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
         if (output == WAVELENGTHS)
             pe_frequencies_write(frequencies_of(view), pair, view->dtype, NULL, at);
         else
-            pe_real_round(turns, view, pair, view->dtype, at);
+            pe_real_round(rotations, view, pair, view->dtype, at);
     }
     return err->status;
 }

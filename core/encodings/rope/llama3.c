@@ -37,10 +37,10 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
     const double low = pe_rope_param(context, "low_freq_factor");
     const double high = pe_rope_param(context, "high_freq_factor");
     const struct pe_wide slow = pe_wide_div_double(*power, pe_rope_param(context, "factor"));
-    const struct pe_wide turns = pe_wide_mul(*power, shared->number[LENGTH]);
+    const struct pe_wide rotations = pe_wide_mul(*power, shared->number[LENGTH]);
     const struct pe_wide span = pe_wide_sub_double(pe_wide_of(192, high), low);
     /* A span of 0 gives an infinity with the right sign. */
-    const struct pe_wide s = pe_wide_div(pe_wide_sub_double(turns, low), span);
+    const struct pe_wide s = pe_wide_div(pe_wide_sub_double(rotations, low), span);
 
     (void)pair;
     if (pe_wide_sign(s) <= 0)
