@@ -64,16 +64,15 @@ enum { KIND_ACTIVATIONS, KIND_PROJECTION_ROWS, KIND_TABLE };
 
 struct entry {
     const struct api_tensor *tensor;
-    size_t head_dim, width; /* width: of the part that is permuted */
-    bool by_rows;           /* whole rows change places, those of the first axis */
+    struct pe_layout_change change;
 };
 
 struct state {
     struct api_request *request;
     struct pe_params params, answer_params;
-    enum pe_layout from, to;
+    struct pe_layout_change change; /* layouts; of the permutation all of it */
     int kind;
-    size_t heads, head_dim, width; /* of the permutation */
+    size_t heads; /* of the permutation */
     struct entry *entries;
     struct pe_output *outputs;
 };
@@ -85,7 +84,7 @@ static size_t count_of(const struct state *state, const char *name)
     return value->given ? (size_t)value->number : 0;
 }
 
-/* The part of a head that is permuted; whatever is said of heads is checked here. */
+/* The width of the pairs: rotary_dim, or the head. */
 static enum pe_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
                                     struct pe_error *err)
 {
@@ -112,8 +111,9 @@ static enum pe_status params_read(struct state *state, const struct pe_param *li
     api_metadata_drop_encoding(state->request);
     if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, err))
         return err->status;
-    state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
-    state->to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
+    state->change.size = sizeof(state->change);
+    state->change.from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
+    state->change.to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
     return api_answer_apply(state->request, &state->answer_params, result, err);
 }
 
@@ -123,34 +123,31 @@ static bool permutation_fill(struct api_result *result, size_t output, size_t ro
                              size_t row_end, void *out)
 {
     const struct state *state = result->state;
-    int64_t *to = out;
 
     (void)output;
-    for (size_t i = 0; row_begin < row_end && i < state->heads * state->head_dim; i++)
-        to[i] =
-            (int64_t)(i / state->head_dim * state->head_dim +
-                      pe_layout_source(i % state->head_dim, state->width, state->from, state->to));
-    return true;
+    return row_begin == row_end ||
+           !pe_layout_permutation(&state->change, state->heads, out, &(struct pe_error){0});
 }
 
 static enum pe_status permutation_open(struct state *state, struct pe_error *err)
 {
-    state->head_dim = count_of(state, "head_dim");
+    const size_t head_dim = state->change.head_dim = count_of(state, "head_dim");
+
     state->heads = (size_t)pe_param_number(&state->params, "heads");
-    if (state->head_dim == 0)
+    if (head_dim == 0)
         return pe_fail(err, PE_MISSING, "parameter:head_dim", "head_dim is required");
-    if (width_resolve(state, state->head_dim, &state->width, err))
+    if (width_resolve(state, head_dim, &state->change.width, err))
         return err->status;
-    if (state->heads > API_LAYOUT_ELEMENTS_MAX / state->head_dim)
+    if (state->heads > API_LAYOUT_ELEMENTS_MAX / head_dim)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:heads",
                        "heads times head_dim is at most %d, got %zu times %zu",
-                       API_LAYOUT_ELEMENTS_MAX, state->heads, state->head_dim);
+                       API_LAYOUT_ELEMENTS_MAX, state->heads, head_dim);
     state->outputs[0] = (struct pe_output){.name = "permutation",
                                            .dtype = PE_I64,
                                            .rank = 1,
-                                           .shape = {state->heads * state->head_dim},
+                                           .shape = {state->heads * head_dim},
                                            .rows = 1,
-                                           .row_elements = state->heads * state->head_dim};
+                                           .row_elements = state->heads * head_dim};
     return PE_OK;
 }
 
@@ -216,33 +213,12 @@ static bool layout_rows_fill(struct api_result *result, size_t output, size_t ro
 {
     const struct state *state = result->state;
     const struct entry *entry = &state->entries[output];
-    const struct pe_tensor *tensor = &entry->tensor->tensor;
-    const size_t columns = state->outputs[output].row_elements;
-    const size_t row_size = columns * pe_dtype_info(tensor->dtype)->size;
-    const size_t inner = entry->by_rows ? state->outputs[output].rows / tensor->shape[0] : 1;
-    const char *data = tensor->data;
 
-    if (columns == 0)
-        return true;
-    if (!entry->by_rows) {
-        memcpy(out, data + row_begin * row_size, (row_end - row_begin) * row_size);
-        pe_layout_convert(out, tensor->dtype, (row_end - row_begin) * (columns / entry->head_dim),
-                          entry->head_dim, entry->width, state->from, state->to,
-                          &(struct pe_error){0});
-        return true;
-    }
-    for (size_t row = row_begin; row < row_end; row++) {
-        const size_t outer = row / inner, head = outer / entry->head_dim;
-        const size_t source =
-            head * entry->head_dim +
-            pe_layout_source(outer % entry->head_dim, entry->width, state->from, state->to);
-        memcpy((char *)out + (row - row_begin) * row_size,
-               data + (source * inner + row % inner) * row_size, row_size);
-    }
-    return true;
+    return !pe_layout_fill(&entry->change, &entry->tensor->tensor, row_begin, row_end, out,
+                           &(struct pe_error){0});
 }
 
-/* How wide a head is, by what is said or by the shape. */
+/* The width of a head, by parameters or by the shape. */
 static enum pe_status head_resolve(const struct state *state, const struct api_tensor *tensor,
                                    size_t length, size_t *head_dim, struct pe_error *err)
 {
@@ -276,7 +252,7 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
 {
     const struct pe_tensor *from = &tensor->tensor;
     char where[sizeof(err->where)];
-    size_t axis, length;
+    size_t axis, length, head_dim;
 
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (from->rank == 0)
@@ -286,28 +262,19 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
     axis = state->kind == KIND_PROJECTION_ROWS ? 0 : from->rank - 1;
     length = from->shape[axis];
     entry->tensor = tensor;
-    entry->by_rows = axis + 1 < from->rank;
-    if (head_resolve(state, tensor, length, &entry->head_dim, err) ||
-        width_resolve(state, entry->head_dim, &entry->width, err))
+    entry->change = state->change;
+    entry->change.first_axis = state->kind == KIND_PROJECTION_ROWS;
+    if (head_resolve(state, tensor, length, &head_dim, err) ||
+        width_resolve(state, head_dim, &entry->change.width, err))
         return err->status;
-    if (length % entry->head_dim == 0 && (state->kind != KIND_TABLE || length == entry->head_dim))
+    entry->change.head_dim = head_dim;
+    if (length % head_dim == 0 && (state->kind != KIND_TABLE || length == head_dim))
         return PE_OK;
     return pe_fail(err, PE_SHAPE_MISMATCH, where,
                    state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
                                              : "axis %zu of %.60s is %zu, no multiple of head_dim "
                                                "%zu",
-                   axis, tensor->name, length, entry->head_dim);
-}
-
-/* Nanoseconds of an element whose pair is put elsewhere, beside those of its head; of one that is
- * moved with its row, beside the row's. Bytes are moved one by one. */
-static double element_work(const struct entry *entry, size_t columns)
-{
-    const double size = (double)pe_dtype_info(entry->tensor->tensor.dtype)->size;
-
-    if (entry->by_rows)
-        return 0.1 * size + 10 / (double)columns;
-    return (size > 1 ? 0.1 + 0.12 * size : 1.6) + 8 / (double)entry->head_dim;
+                   axis, tensor->name, length, head_dim);
 }
 
 static enum pe_status entries_read(struct state *state, struct pe_error *err)
@@ -322,7 +289,7 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
             .name = tensor->name, .dtype = from->dtype, .rank = from->rank, .rows = 1};
         memcpy(output->shape, from->shape, from->rank * sizeof(*from->shape));
         output->row_elements = from->shape[from->rank - 1];
-        output->element_work = element_work(&state->entries[i], output->row_elements);
+        output->element_work = pe_layout_work(&state->entries[i].change, from);
         for (unsigned axis = 0; axis + 1 < from->rank; axis++)
             output->rows *= from->shape[axis];
     }
@@ -334,7 +301,7 @@ static enum pe_status layout_open(struct api_request *request, struct api_result
 {
     struct state *state;
 
-    /* Stored tables are tensors of the request from here on, and counted. */
+    /* Stored tables become tensors of the request, before these are counted. */
     if (api_function_start(request, "", err))
         return err->status;
     state = state_new(request, result, request->tensors_count);

@@ -12,7 +12,7 @@
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 #include "core/exact/elementary.h"
-#include "core/rotation/spec.h"
+#include "core/rotation/rotation.h"
 
 /* Between two checks of the work, 2 ms: logarithms; elements that are normed or scaled. */
 enum { CHECK_FACTORS = 1 << 12, CHECK_ELEMENTS = 1 << 19 };

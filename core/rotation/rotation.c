@@ -8,34 +8,214 @@
 #include "core/base/isa.h"
 #include "core/base/least.h"
 #include "core/base/spend.h"
-#include "core/rotation/rounded.h"
-#include "core/rotation/spec.h"
+#include "core/rotation/rotation.h"
 #include "core/scheme/rotary.h"
-#include "posenc/rotation.h"
 
-/* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
-enum { BLOCK_ELEMENTS = 1 << 14 };
-#define BLOCK_WORK 1e7  /* nanoseconds, about */
-#define BYTE_WORK  0.06 /* of a byte that is rotated */
-/* Of an element, for each time that an ISA is slower than AVX-512; of f16. */
-#define LANE_WORK 0.1
-#define HALF_WORK 0.35
+enum {
+    BLOCK_ELEMENTS = 1 << 14, /* of cos in a block of the job: 10 us of f32, about */
+    ROUND_CHUNK = 256,        /* elements rounded at once */
+    /* Between two checks of the work: */
+    CHECK_ROWS = 256,        /* of a given table */
+    CHECK_ELEMENTS = 1 << 19 /* that rotate */
+};
 
-/* Between two looks at the work: rows of a given table, elements that rotate. */
-enum { CHECK_ROWS = 256, CHECK_ELEMENTS = 1 << 19 };
+/* Estimated nanoseconds. */
+#define BLOCK_COST   1e7  /* of a block, at most */
+#define COPY_COST    1.0  /* of an element of a given table */
+#define BYTE_COST    0.06 /* of a byte that rotates: memory is as fast for every ISA */
+#define LANE_COST    0.1  /* of an element, times the slowness of the ISA */
+#define F16_COST     0.35 /* the same of f16, which is converted */
+#define ROUNDED_COST 12   /* of an element of which each operation is rounded */
+
+/* ln of the largest scale, well within f64 and f32: cos and sin stay finite. */
+#define LOG_SCALE_MAX_F64 700
+#define LOG_SCALE_MAX_F32 80
 
 struct pe_rotation {
     enum pe_dtype dtype, table_dtype;
     enum pe_layout layout, output_layout;
     size_t rotary_dim, positions, batch; /* batch 1: the same rows for every batch row */
-    bool rounded;                        /* each operation, to dtype: rounded.h */
-    char *cos, *sin;                     /* one block of memory, cos first */
+    bool rounds_each;                    /* each operation rounds to dtype */
+    char *cos, *sin;                     /* one allocation, cos first */
 };
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- checks of a spec ------------------------------------------------------------------------ */
+
+static enum pe_status given_table_check(const struct pe_rotation_spec *spec, struct pe_error *err)
+{
+    const struct pe_tensor *cos = spec->cos, *sin = spec->sin;
+    size_t elements;
+
+    if (!cos || !sin)
+        return pe_fail(err, PE_MISSING, cos ? "tensor:sin" : "tensor:cos",
+                       "cos and sin go together; %s is missing", cos ? "sin" : "cos");
+    if (!pe_dtype_is_float(cos->dtype) || !pe_dtype_is_float(sin->dtype))
+        return pe_fail(err, PE_UNSUPPORTED,
+                       pe_dtype_is_float(cos->dtype) ? "tensor:sin" : "tensor:cos",
+                       "cos and sin must be f64, f32, f16 or bf16");
+    if (cos->rank != 2 || sin->rank != 2 || cos->shape[0] != sin->shape[0] ||
+        cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
+                       "cos and sin must both be [rows, rotary_dim / 2]");
+    if (!pe_shape_elements(cos->shape, 2, &elements))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:cos", "the size of cos does not fit in 63 bits");
+    if (elements > 0 && (!cos->data || !sin->data))
+        return pe_fail(err, PE_INVALID, cos->data ? "tensor:sin" : "tensor:cos",
+                       "cos and sin must have data");
+    if (spec->positions.axes > 1)
+        return pe_fail(err, PE_CONFLICT, "parameter:positions",
+                       "a table of cos and sin has one row a position, which must be one number");
+    if (spec->is_delta || spec->without_attention_factor)
+        return pe_fail(err, PE_CONFLICT,
+                       spec->is_delta ? "parameter:delta" : "parameter:apply_attention_factor",
+                       "a table of cos and sin is applied as it is: it has no rows for distances, "
+                       "and its attention factor cannot be taken out");
+    return PE_OK;
+}
+
+static bool is_position(double t)
+{
+    return fabs(t) <= 0x1p53 - 1; /* false for NaN */
+}
+
+static enum pe_status positions_check(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                      struct pe_error *err)
+{
+    const char *where = spec->is_delta ? "parameter:delta" : "parameter:positions";
+    const struct pe_positions *p = &spec->positions;
+    const size_t batch = p->batch > 1 ? p->batch : 1;
+    size_t total;
+
+    if (p->reserved[0] || p->reserved[1])
+        return pe_fail(err, PE_INVALID, where, "what is reserved in positions must be 0");
+    if (!p->values && p->count > 0) {
+        const double last = p->start + (double)(p->count - 1) * p->step;
+        if (!is_position(p->start) || !is_position(last))
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "positions must be within +-(2^53 - 1), got %.4g to %.4g", p->start,
+                           last);
+    }
+    if (!p->values && batch > 1)
+        return pe_fail(err, PE_INVALID, where,
+                       "positions that differ by batch row must be listed, got start and step");
+    if (!p->values && p->axes > 1)
+        return pe_fail(err, PE_INVALID, where,
+                       "positions of several coordinates must be listed, got start and step");
+    if (!pe_size_multiply(p->count, batch, &total) ||
+        !pe_size_multiply(total, p->axes > 1 ? p->axes : 1, &total))
+        return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu positions do not fit in memory", batch,
+                       p->count);
+    for (size_t i = 0; p->values && i < total; i++)
+        if (!is_position(p->values[i]))
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "positions must be within +-(2^53 - 1), got %.4g at index %zu",
+                           p->values[i], i);
+    if (spec->cos)
+        return PE_OK;
+    return pe_rotary_positions_check(spec->scheme, p, where, err) ||
+                   pe_rotary_reach_check(spec->scheme, p, spec->is_delta,
+                                         dtype == PE_F64 ? LOG_SCALE_MAX_F64 : LOG_SCALE_MAX_F32,
+                                         where, err)
+               ? err->status
+               : PE_OK;
+}
+
+static enum pe_status spec_check(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                 struct pe_error *err)
+{
+    const bool is_given = spec->cos || spec->sin;
+
+    if (!spec->scheme && !is_given)
+        return pe_fail(err, PE_MISSING, "parameter:encoding", "a rotation needs a scheme");
+    if (spec->scheme && !spec->scheme->encoding->rotary)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
+                       spec->scheme->encoding->info.name);
+    if (!pe_dtype_is_float(dtype))
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
+                       "only f64, f32, f16 and bf16 tensors rotate, got %s", pe_dtype_name(dtype));
+    if ((unsigned)spec->layout > PE_LAYOUT_INTERLEAVED ||
+        (unsigned)spec->output_layout > PE_LAYOUT_INTERLEAVED)
+        return pe_fail(err, PE_INVALID, "parameter:layout", "a layout is half or interleaved");
+    if (is_given && given_table_check(spec, err))
+        return err->status;
+    if (!is_given && !spec->scheme->prepared)
+        return pe_fail(err, PE_INVALID, "parameter:encoding",
+                       "the scheme must be prepared before it rotates");
+    return positions_check(spec, dtype, err);
+}
+
+double pe_rotation_work(const struct pe_rotation_spec *given, enum pe_dtype dtype)
+{
+    struct pe_rotation_spec spec;
+    double one = COPY_COST, pairs;
+
+    if (pe_struct_read(&spec, sizeof(spec), given, &(struct pe_error){0}) ||
+        (!spec.cos && !(spec.scheme && spec.scheme->encoding->rotary)))
+        return 0;
+    if (!spec.cos)
+        one = pe_rotary_cost(spec.scheme, &spec.positions, dtype == PE_F64 ? PE_F64 : PE_F32, true);
+    pairs = (double)(spec.cos ? spec.cos->shape[1] : pe_waves_of(spec.scheme)->pairs);
+    return 2 * one * pairs * (double)spec.positions.count *
+           (double)(spec.positions.batch > 1 ? spec.positions.batch : 1);
+}
+
+/* ---- rotation whose every operation rounds --------------------------------------------------- */
+
+/* Rounds to the dtype, kept as floats. */
+static void round_all(float *values, enum pe_dtype dtype, size_t count)
+{
+    uint16_t narrow[ROUND_CHUNK];
+
+    for (size_t i = 0; i < count; i += ROUND_CHUNK) {
+        const size_t part = count - i < ROUND_CHUNK ? count - i : ROUND_CHUNK;
+        pe_from_f32(narrow, dtype, values + i, part);
+        pe_to_f32(values + i, narrow, dtype, part);
+    }
+}
+
+/* f32 has more than twice the digits of f16 and bf16 and two: products are exact, and rounding a
+ * sum first to f32 changes nothing. */
+static void pair_rotate(uint16_t *x0, uint16_t *x1, enum pe_dtype dtype, float c, float s)
+{
+    float x[2], products[4], sums[2];
+
+    pe_to_f32(&x[0], x0, dtype, 1);
+    pe_to_f32(&x[1], x1, dtype, 1);
+    products[0] = x[0] * c;
+    products[1] = x[1] * s;
+    products[2] = x[1] * c;
+    products[3] = x[0] * s;
+    round_all(products, dtype, 4);
+    sums[0] = products[0] - products[1];
+    sums[1] = products[2] + products[3];
+    pe_from_f32(x0, dtype, &sums[0], 1);
+    pe_from_f32(x1, dtype, &sums[1], 1);
+}
+
+/* Rotates f16 and bf16 as frameworks do whose every operation rounds to the dtype: RN(RN(x0 c) -
+ * RN(x1 s)), c and s of that dtype too. The first 2 * pairs elements of each row of head_dim
+ * rotate. */
+static void rotate_rounding(void *data, enum pe_dtype dtype, const float *cos, const float *sin,
+                            size_t tokens, size_t heads, size_t head_dim, size_t pairs,
+                            enum pe_layout layout)
+{
+    const size_t step = layout == PE_LAYOUT_HALF ? 1 : 2;
+    const size_t apart = layout == PE_LAYOUT_HALF ? pairs : 1;
+
+    for (size_t row = 0; row < tokens * heads; row++) {
+        uint16_t *x = (uint16_t *)data + row * head_dim;
+        const size_t table = row / heads * pairs;
+        for (size_t pair = 0; pair < pairs; pair++)
+            pair_rotate(x + pair * step, x + pair * step + apart, dtype, cos[table + pair],
+                        sin[table + pair]);
+    }
+}
+
+/* ---- the table of cos and sin ---------------------------------------------------------------- */
 
 struct table_job {
-    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    struct pe_job job; /* first: the job points to the struct */
     struct pe_rotation *rotation;
     const struct pe_rotation_spec *spec;
     enum pe_amplitude amplitude;
@@ -44,7 +224,7 @@ struct table_job {
     _Atomic int status; /* of a block that failed */
 };
 
-/* A rotation by -t is one by t whose sin has the other sign, bit for bit. */
+/* Rotation by -t is rotation by t with -sin, bit for bit. */
 static void negate(void *data, enum pe_dtype dtype, size_t count)
 {
     if (dtype == PE_F64)
@@ -55,7 +235,7 @@ static void negate(void *data, enum pe_dtype dtype, size_t count)
             ((float *)data)[i] = -((float *)data)[i];
 }
 
-static void fill_block(struct pe_job *job, size_t block)
+static void block_fill(struct pe_job *job, size_t block)
 {
     struct table_job *table = (struct table_job *)job;
     const struct pe_rotation *rotation = table->rotation;
@@ -77,15 +257,13 @@ static void fill_block(struct pe_job *job, size_t block)
 
     if (pe_rotary_fill(&to, &rows, begin, begin + count, table->work, &err))
         atomic_store(&table->status, err.status);
-    if (rotation->rounded) {
-        pe_rounded((float *)(void *)cos, rotation->dtype, count * (rotation->rotary_dim / 2));
-        pe_rounded((float *)(void *)sin, rotation->dtype, count * (rotation->rotary_dim / 2));
+    if (rotation->rounds_each) {
+        round_all((float *)(void *)cos, rotation->dtype, count * (rotation->rotary_dim / 2));
+        round_all((float *)(void *)sin, rotation->dtype, count * (rotation->rotary_dim / 2));
     }
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
-
-/* ---- a table that is given ------------------------------------------------------------------ */
 
 static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from, size_t row)
 {
@@ -98,8 +276,8 @@ static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from
         pe_to_f32((float *)(void *)to, data, from->dtype, pairs);
 }
 
-/* Rows are never wrapped, and there is nothing between two of them. */
-static enum pe_status copy_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
+/* Takes the rows of a given table that positions name. */
+static enum pe_status table_copy(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
                                  size_t rows, size_t row_size, struct pe_work *work,
                                  struct pe_error *err)
 {
@@ -121,8 +299,6 @@ static enum pe_status copy_table(struct pe_rotation *rotation, const struct pe_r
     return PE_OK;
 }
 
-/* ---- filling it ------------------------------------------------------------------------------ */
-
 static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
 {
     if (spec->is_delta || spec->without_attention_factor)
@@ -130,22 +306,22 @@ static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
     return spec->inverse ? PE_AMPLITUDE_INVERSE : PE_AMPLITUDE_FACTOR;
 }
 
-/* A block takes 10 ms at most, or is one row. */
+/* Rows that BLOCK_COST and BLOCK_ELEMENTS allow, one at least. */
 static size_t block_rows(const struct pe_rotation_spec *spec, enum pe_dtype dtype, size_t pairs)
 {
     const double rows = (double)spec->positions.count * fmax((double)spec->positions.batch, 1);
     const double one = rows > 0 ? pe_rotation_work(spec, dtype) / rows : 0;
-    const double most = fmin((double)(BLOCK_ELEMENTS / pairs), BLOCK_WORK / fmax(one, 1));
+    const double most = fmin((double)(BLOCK_ELEMENTS / pairs), BLOCK_COST / fmax(one, 1));
 
     return most < 1 ? 1 : (size_t)most;
 }
 
-static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
+static enum pe_status table_fill(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
                                  struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     const size_t pairs = rotation->rotary_dim / 2;
     const size_t rows_per_block = block_rows(spec, rotation->table_dtype, pairs);
-    struct table_job table = {.job = {.run = fill_block, .work = work},
+    struct table_job table = {.job = {.run = block_fill, .work = work},
                               .rotation = rotation,
                               .spec = spec,
                               .amplitude = amplitude_of(spec),
@@ -168,7 +344,7 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
     }
     rotation->sin = rotation->cos + size;
     if (spec->cos)
-        return copy_table(rotation, spec, table.rows, table.row_size, work, err);
+        return table_copy(rotation, spec, table.rows, table.row_size, work, err);
     table.job.blocks = table.rows / rows_per_block + (table.rows % rows_per_block != 0);
     if (!pe_pool_run(pool, &table.job) || atomic_load(&table.status))
         return pe_work_check(work, err)
@@ -177,7 +353,7 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
     return PE_OK;
 }
 
-/* ---- new ------------------------------------------------------------------------------------ */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
 enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *given,
                                enum pe_dtype dtype, struct pe_pool *pool, struct pe_work *work,
@@ -187,9 +363,7 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     struct pe_rotation *rotation;
 
     *out = NULL;
-    /* A caller may have asked what it costs, for its limits; here it is counted. */
-    if (pe_struct_read(spec, sizeof(*spec), given, err) ||
-        pe_rotation_spec_check(spec, dtype, err) ||
+    if (pe_struct_read(spec, sizeof(*spec), given, err) || spec_check(spec, dtype, err) ||
         pe_spend(work, pe_rotation_work(spec, dtype), err))
         return err->status;
     rotation = calloc(1, sizeof(*rotation));
@@ -200,12 +374,12 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     rotation->layout = spec->layout;
     rotation->output_layout = spec->output_layout;
     rotation->rotary_dim = 2 * (spec->cos ? spec->cos->shape[1] : pe_waves_of(spec->scheme)->pairs);
-    rotation->rounded = !spec->cos &&
-                        pe_frequencies_in_float32(pe_waves_of(spec->scheme)->frequencies) &&
-                        (dtype == PE_F16 || dtype == PE_BF16);
+    rotation->rounds_each = !spec->cos &&
+                            pe_frequencies_in_float32(pe_waves_of(spec->scheme)->frequencies) &&
+                            (dtype == PE_F16 || dtype == PE_BF16);
     rotation->positions = spec->positions.count;
     rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
-    if (fill_table(rotation, spec, pool, work, err)) {
+    if (table_fill(rotation, spec, pool, work, err)) {
         pe_rotation_free(rotation);
         return err->status;
     }
@@ -251,7 +425,7 @@ enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struc
                    name, axes->head_dim, rotation->rotary_dim);
 }
 
-/* Tokens of one sequence: neighbours in memory and in the table. */
+/* Tokens of one sequence, neighbours in memory and in the table. */
 static void rotate_run(const struct pe_rotation *rotation, void *data, size_t row, size_t tokens,
                        size_t heads, size_t head_dim)
 {
@@ -262,9 +436,9 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
     const size_t width = rotation->rotary_dim;
     const bool is_half = rotation->layout == PE_LAYOUT_HALF;
 
-    if (rotation->rounded)
-        pe_rotate_rounded(data, rotation->dtype, cos, sin, tokens, heads, head_dim, width / 2,
-                          rotation->layout);
+    if (rotation->rounds_each)
+        rotate_rounding(data, rotation->dtype, cos, sin, tokens, heads, head_dim, width / 2,
+                        rotation->layout);
     else if (rotation->dtype == PE_F64)
         (is_half ? kernels->rotate_half_f64
                  : kernels->rotate_interleaved_f64)(data, cos, sin, tokens, heads, head_dim, width);
@@ -281,22 +455,21 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
                       rotation->output_layout, &(struct pe_error){0}); /* the widths were checked */
 }
 
-/* Nanoseconds, about. Memory is as fast for all ISAs, conversions of halves are not. */
-static double rotate_work(const struct pe_rotation *rotation, double elements)
+static double rotate_cost(const struct pe_rotation *rotation, double elements)
 {
     const struct pe_kernels *kernels = pe_isa()->kernels;
     const double size = (double)pe_dtype_info(rotation->dtype)->size;
     const double more = kernels->slowness - 1,
-                 extra = rotation->dtype == PE_F16 ? HALF_WORK : LANE_WORK;
+                 extra = rotation->dtype == PE_F16 ? F16_COST : LANE_COST;
 
-    return elements * (rotation->rounded ? 12 : BYTE_WORK * size + extra * more);
+    return elements * (rotation->rounds_each ? ROUNDED_COST : BYTE_COST * size + extra * more);
 }
 
 enum pe_status pe_rotate_rows(const struct pe_rotation *rotation, void *rows, size_t head_dim,
                               size_t begin, size_t count, struct pe_work *work,
                               struct pe_error *err)
 {
-    if (pe_spend(work, rotate_work(rotation, (double)head_dim * (double)count), err))
+    if (pe_spend(work, rotate_cost(rotation, (double)head_dim * (double)count), err))
         return err->status;
     rotate_run(rotation, rows, begin, count, 1, head_dim);
     return PE_OK;
@@ -320,7 +493,7 @@ enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const s
         return pe_fail(err, PE_TOO_LARGE, "", "the tensor's size does not fit in 64 bits");
     if (begin > end || end > tokens_count)
         return pe_fail(err, PE_OUT_OF_RANGE, "", "the tensor has no tokens %zu to %zu", begin, end);
-    if (pe_spend(work, rotate_work(rotation, elements * (double)(end - begin)), err))
+    if (pe_spend(work, rotate_cost(rotation, elements * (double)(end - begin)), err))
         return err->status;
     while (begin < end) {
         const size_t index = begin % axes->sequence;

@@ -5,7 +5,7 @@
 #include "posenc/dtype.h"
 #include "posenc/status.h"
 
-/* Orders of things: pairs within a head, axes of a tensor, rows of a table beside embeddings. */
+/* Pairs within a head, axes of a tensor of tokens, rows of a table joined to embeddings. */
 
 /* Where the two numbers of a pair stand: i and i + width / 2 (NeoX, Hugging Face), or 2 i and
  * 2 i + 1 (GPT-J, Meta). HALF is zero: a struct of zeros turns pairs as Hugging Face does. */
@@ -15,6 +15,16 @@ enum pe_layout { PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED };
  * outside, bshd inside. This struct is final. */
 struct pe_axes {
     size_t batch, heads_outer, sequence, heads_inner, head_dim;
+};
+
+/* Another pair layout for heads that lie side by side along the last axis of a tensor, or along the
+ * first one, as in the weight or bias of a projection. */
+struct pe_layout_change {
+    size_t size; /* sizeof(struct pe_layout_change), for later versions */
+    enum pe_layout from, to;
+    size_t head_dim; /* elements of a head */
+    size_t width;    /* of which the first ones are pairs */
+    bool first_axis;
 };
 
 /* How the rows p of a table join embeddings x. RN: rounded to the nearest number of the dtype, ties
@@ -49,6 +59,20 @@ PE_API enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t 
 
 /* Which element of `from` stands at `index` of `to`; those behind `width` stay. */
 PE_API size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to);
+
+/* Writes rows [row_begin, row_end) of the last axis of a tensor, in the new layout, to `out`, bit
+ * for bit. PE_SHAPE_MISMATCH: the width is odd or above head_dim, or the axis is no multiple of
+ * head_dim. PE_OUT_OF_RANGE for rows, PE_INVALID for layouts or `size`. Any thread. */
+PE_API enum pe_status pe_layout_fill(const struct pe_layout_change *change,
+                                     const struct pe_tensor *tensor, size_t row_begin,
+                                     size_t row_end, void *out, struct pe_error *err);
+/* Nanoseconds of one core that an element of it takes, about. */
+PE_API double pe_layout_work(const struct pe_layout_change *change, const struct pe_tensor *tensor);
+
+/* Writes the permutation of `heads` heads side by side, heads * head_dim indices: element i of `to`
+ * is element out[i] of `from`. Errors as pe_layout_fill. Any thread. */
+PE_API enum pe_status pe_layout_permutation(const struct pe_layout_change *change, size_t heads,
+                                            int64_t *out, struct pe_error *err);
 
 /* Joins rows of x_width elements and rows of p_width (equal but for PE_MERGE_CONCAT), in f64 or
  * f32, into `out`, which has the rows of both and may be x or p unless they are put side by side.

@@ -40,6 +40,104 @@ TEST(layouts_refuse)
     REFUSED(PE_SHAPE_MISMATCH, pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, x, 1, x, 2, x, &err));
 }
 
+TEST(layout_changes_refuse)
+{
+    const struct pe_layout_change good = SIZED(pe_layout_change, .head_dim = 4, .width = 4);
+    const struct pe_layout_change odd = SIZED(pe_layout_change, .head_dim = 4, .width = 3);
+    const struct pe_layout_change wide = SIZED(pe_layout_change, .head_dim = 2, .width = 4);
+    const struct pe_layout_change none =
+        SIZED(pe_layout_change, .to = no_layout, .head_dim = 4, .width = 4);
+    const struct pe_layout_change unset = {.head_dim = 4, .width = 4};
+    float rows[8] = {0}, out[8];
+    const struct pe_tensor tensor = {PE_F32, 2, {2, 4}, rows}, other = {PE_F32, 2, {2, 6}, rows};
+    const struct pe_tensor empty = {PE_F32, 2, {2, 4}, NULL}, flat = {.dtype = PE_F32};
+    const struct pe_tensor unknown = {no_dtype, 2, {2, 4}, rows};
+    int64_t indices[4];
+
+    REFUSED(PE_INVALID, pe_layout_fill(&unset, &tensor, 0, 2, out, &err));
+    REFUSED(PE_INVALID, pe_layout_fill(&none, &tensor, 0, 2, out, &err));
+    REFUSED(PE_INVALID, pe_layout_fill(&good, &empty, 0, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_fill(&odd, &tensor, 0, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_fill(&wide, &tensor, 0, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_fill(&good, &other, 0, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_fill(&good, &flat, 0, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_fill(&good, &unknown, 0, 2, out, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_layout_fill(&good, &tensor, 1, 3, out, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_layout_fill(&good, &tensor, 2, 1, out, &err));
+    ACCEPTED(pe_layout_fill(&good, &empty, 2, 2, out, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_permutation(&odd, 1, indices, &err));
+    ACCEPTED(pe_layout_permutation(&good, 0, NULL, &err));
+    ck_assert(pe_layout_work(&good, &flat) == 0 && pe_layout_work(&good, &unknown) == 0);
+}
+
+static enum pe_status parts_of(enum pe_rotary_cache cache, const struct pe_tensor *first,
+                               const struct pe_tensor *second, struct pe_error *err)
+{
+    const struct pe_tensor *const tensors[2] = {first, second};
+    struct pe_tensor parts[2];
+
+    return pe_rotary_cache_parts(cache, tensors, parts, err);
+}
+
+TEST(caches_refuse)
+{
+    float rows[8] = {1, 2, 1, 2, 3, 4, 3, 4}, other[8] = {1, 2, 5, 6, 3, 4, 7, 8};
+    const struct pe_tensor good = {PE_F32, 2, {2, 4}, rows}, odd = {PE_F32, 2, {2, 3}, rows};
+    const struct pe_tensor halves = {PE_F32, 2, {2, 4}, other}, none = {PE_F32, 2, {2, 0}, rows};
+    const struct pe_tensor whole = {PE_I32, 2, {2, 4}, rows}, flat = {PE_F32, 1, {8}, rows};
+    const struct pe_tensor triples = {PE_F32, 3, {2, 1, 3}, rows};
+
+    REFUSED(PE_INVALID, parts_of(PE_ROTARY_CACHES, &good, &good, &err));
+    REFUSED(PE_MISSING, parts_of(PE_CACHE_VLLM, NULL, NULL, &err));
+    REFUSED(PE_MISSING, parts_of(PE_CACHE_ONNX, &good, NULL, &err));
+    REFUSED(PE_UNSUPPORTED, parts_of(PE_CACHE_VLLM, &whole, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_VLLM, &flat, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_VLLM, &odd, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_VLLM, &none, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_META, &triples, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_HF, &odd, &good, &err));
+    REFUSED(PE_SHAPE_MISMATCH, parts_of(PE_CACHE_HF, &good, &halves, &err));
+    ck_assert_ptr_null(pe_rotary_cache_info(PE_ROTARY_CACHES));
+    pe_rotary_cache_split(PE_CACHE_GGML, NULL, NULL);
+}
+
+TEST(factors_refuse)
+{
+    double values[] = {2, 4}, inv_freq[2];
+    struct pe_tensor factors = {PE_F64, 1, {2}, values};
+
+    REFUSED(PE_OUT_OF_RANGE, pe_rotary_factors_apply(&factors, NAN, inv_freq, NULL, &err));
+    values[1] = 0;
+    REFUSED(PE_OUT_OF_RANGE, pe_rotary_factors_apply(&factors, 100, inv_freq, NULL, &err));
+    factors.rank = 2;
+    REFUSED(PE_SHAPE_MISMATCH, pe_rotary_factors_apply(&factors, 100, inv_freq, NULL, &err));
+    REFUSED(PE_MISSING, pe_rotary_factors_apply(NULL, 100, inv_freq, NULL, &err));
+}
+
+TEST(kv_axes_refuse)
+{
+    const struct pe_tensor four = {PE_F32, 4, {1, 2, 3, 4}, NULL};
+    const struct pe_tensor three = {PE_F32, 3, {1, 2, 3}, NULL};
+    const struct pe_tensor seven = {PE_F32, 7, {1, 1, 1, 1, 1, 1, 1}, NULL};
+    struct pe_kv_axes axes;
+
+    ACCEPTED(pe_kv_axes_parse(&axes, NULL, &four, &err));
+    ck_assert_str_eq(axes.letters, "bhsd");
+    REFUSED(PE_MISSING, pe_kv_axes_parse(&axes, NULL, &three, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, NULL, &seven, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, "bhsd", &three, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, "xhsd", &four, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, "hhsd", &four, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, "bhds", &four, &err));
+    REFUSED(PE_INVALID, pe_kv_axes_parse(&axes, "bhsl", &four, &err));
+    axes = (struct pe_kv_axes){0};
+    ck_assert_uint_eq(pe_kv_axes_length(&axes, 'l'), 1);
+    ck_assert_uint_eq(pe_kv_axes_stride(&axes, 'l'), 0);
+    ck_assert_uint_eq(pe_kv_axes_places(&axes, PE_KV_ROWS), 1);
+    ck_assert_uint_eq(pe_kv_axes_coordinate(&axes, PE_KV_ROWS, 7, 'l'), 0);
+    ck_assert_uint_eq(pe_kv_axes_project(&axes, PE_KV_ROWS, 7, PE_KV_HEADS), 0);
+}
+
 TEST(comparisons_refuse)
 {
     struct pe_comparison sum = {.size = sizeof(sum)}, unset = {0}, old = {.size = 16};

@@ -58,6 +58,33 @@ TEST(long_rows)
         }
 }
 
+/* The permutation of a head, and heads along the last axis and along the first. */
+TEST_LOOP(2, layouts_of_tensors)
+{
+    const struct pe_layout_change change =
+        SIZED(pe_layout_change, .from = PE_LAYOUT_HALF, .to = PE_LAYOUT_INTERLEAVED, .head_dim = 5,
+              .width = 4, .first_axis = _i);
+    const int64_t permutation[] = {0, 2, 1, 3, 4, 5, 7, 6, 8, 9};
+    float data[30], out[30], parts[30];
+    const struct pe_tensor tensor = {PE_F32, 3, {_i ? 10 : 1, 3, _i ? 1 : 10}, data};
+    const size_t rows = _i ? 30 : 3;
+    int64_t indices[10];
+
+    for (size_t i = 0; i < 30; i++)
+        data[i] = (float)i;
+    ck_assert(!pe_layout_permutation(&change, 2, indices, &(struct pe_error){0}));
+    ck_assert_mem_eq(indices, permutation, sizeof(permutation));
+    ck_assert(!pe_layout_fill(&change, &tensor, 0, rows, out, &(struct pe_error){0}));
+    for (size_t i = 0; i < 30; i++)
+        ck_assert_double_eq(out[i], _i ? (double)(permutation[i / 3] * 3) + (double)(i % 3)
+                                       : (double)permutation[i % 10] + (double)(i / 10 * 10));
+    for (size_t row = 0; row < rows; row++)
+        ck_assert(!pe_layout_fill(&change, &tensor, row, row + 1, parts + row * 30 / rows,
+                                  &(struct pe_error){0}));
+    ck_assert_mem_eq(parts, out, sizeof(out));
+    ck_assert_double_gt(pe_layout_work(&change, &tensor), 0);
+}
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 static const struct {
