@@ -6,7 +6,7 @@
 #include "api/config/config.h"
 #include "api/formats/formats.h"
 #include "api/request/request.h"
-#include "api/routes/diagnosis_report.h"
+#include "api/routes/diagnosis.h"
 
 static const struct pe_param params_list[] = {
     {.name = "layout",
@@ -28,7 +28,7 @@ static const struct pe_param params_list[] = {
 
 #define OWN "encoding tensors positions tensor " API_CONFIG_OWN
 static const char own[] = OWN;
-/* The JSON answer of a table, posted as it is, has members that describe the answer. */
+/* The JSON answer of a table, posted unchanged, has members that describe the answer. */
 static const char own_of_answer[] = OWN " warnings attention_factor";
 static const char later[] = "cu_seqlens delta";
 
@@ -37,16 +37,17 @@ static void state_release(void *what)
     struct diagnosis_state *state = what;
 
     pe_diagnosis_free(state->diagnosis);
-    diagnosis_heads_release(&state->heads);
+    pe_observations_free(state->observations);
+    pe_kv_diagnosis_free(state->kv_diagnosis);
     pe_params_free(&state->params);
     pe_scheme_free(state->scheme);
 }
 
-/* ---- what is asked -------------------------------------------------------------------------- */
+/* ---- parameters and tensors ------------------------------------------------------------------ */
 
-/* The only tensor of a body that names none, as npy and raw bytes do not: frequencies where it is
- * one row of numbers, else a table. */
-static void unnamed_name(struct api_request *request)
+/* Names the only tensor of a format without names (npy, raw): frequencies where it has rank 1, else
+ * a table. */
+static void unnamed_tensor_name(struct api_request *request)
 {
     struct api_tensor *only = request->tensors_count == 1 ? &request->tensors[0] : NULL;
 
@@ -54,16 +55,16 @@ static void unnamed_name(struct api_request *request)
         only->name = only->tensor.rank == 1 ? "inv_freq" : "table";
 }
 
-/* Caches as engines keep them become cos and sin, or inv_freq. */
-static enum pe_status engines_read(struct diagnosis_state *state, struct pe_error *err)
+/* Turns caches of engines into cos and sin, or inv_freq. */
+static enum pe_status engine_caches_read(struct diagnosis_state *state, struct pe_error *err)
 {
     const bool is_rotary = !state->encoding || pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
-    unnamed_name(state->request);
+    unnamed_tensor_name(state->request);
     if (is_rotary && api_stacked_table_split(state->request, err))
         return err->status;
     if (api_request_tensor(state->request, "freqs_cis"))
-        return PE_OK; /* which is read as it is */
+        return PE_OK; /* a diagnosis takes it as it is */
     return api_engine_cache_replace(state->request, &state->params, err) ||
                    api_factors_open(state->request, &state->factors, err)
                ? err->status
@@ -96,7 +97,7 @@ static enum pe_status tensors_check(struct diagnosis_state *state, struct pe_err
     return PE_OK;
 }
 
-static enum pe_status not_told(const struct diagnosis_state *state, struct pe_error *err)
+static enum pe_status not_diagnosed(const struct diagnosis_state *state, struct pe_error *err)
 {
     return pe_fail(
         err, PE_UNSUPPORTED, "parameter:encoding",
@@ -105,7 +106,7 @@ static enum pe_status not_told(const struct diagnosis_state *state, struct pe_er
         pe_encoding_info(state->encoding)->name);
 }
 
-/* The expected encoding: one that is named, or that of a config; none is fine. */
+/* The expected encoding: a named one, or that of a config; or none. */
 static enum pe_status expected_read(struct diagnosis_state *state, struct pe_error *err)
 {
     struct api_request *request = state->request;
@@ -122,7 +123,7 @@ static enum pe_status expected_read(struct diagnosis_state *state, struct pe_err
     return pe_encoding_has(state->encoding, PE_KIND_ROTARY) ||
                    pe_encoding_has(state->encoding, PE_KIND_ROWS)
                ? PE_OK
-               : not_told(state, err);
+               : not_diagnosed(state, err);
 }
 
 /* Is the body an answer of the service, whose warnings are a list? */
@@ -153,14 +154,52 @@ static enum pe_status params_read(struct diagnosis_state *state, struct pe_error
     return pe_params_finish(&state->params, err) ||
                    api_answer_apply(request, &state->answer_params, NULL, err) ||
                    api_places_read(request, &state->places_params, &state->places, err) ||
-                   engines_read(state, err) || tensors_check(state, err)
+                   engine_caches_read(state, err) || tensors_check(state, err)
                ? err->status
                : PE_OK;
 }
 
+/* The tensors by their names. */
+static void tensors_find(struct diagnosis_state *state)
+{
+    const char *axes = pe_param_value(&state->params, "axes")->given
+                           ? pe_param_value(&state->params, "axes")->text
+                           : NULL;
+    struct pe_observed *observed = &state->observed;
+    const struct {
+        const char *name;
+        const struct pe_tensor **tensor;
+    } names[] = {{"cos", &observed->cos},
+                 {"sin", &observed->sin},
+                 {"freqs_cis", &observed->freqs_cis},
+                 {"table", &observed->table},
+                 {"inv_freq", &observed->inv_freq},
+                 {"q", &observed->q},
+                 {"q_rotated", &observed->q_rotated}};
+
+    *observed = (struct pe_observed){.size = sizeof(*observed), .axes = axes};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct api_tensor *tensor = api_request_tensor(state->request, names[i].name);
+        *names[i].tensor = tensor ? &tensor->tensor : NULL;
+    }
+}
+
+/* Is one thing posted? */
+static enum pe_status tensors_count(const struct pe_observed *observed, struct pe_error *err)
+{
+    const int found = (observed->cos || observed->sin) + (observed->table != NULL) +
+                      (observed->freqs_cis != NULL) + (observed->inv_freq != NULL) +
+                      (observed->q || observed->q_rotated);
+
+    return found == 1 ? PE_OK
+                      : pe_fail(err, found ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
+                                "post one thing to diagnose: cos and sin (or one of them), "
+                                "freqs_cis, table, inv_freq, or q with q_rotated");
+}
+
 static enum pe_status expected_open(struct diagnosis_state *state, struct pe_error *err)
 {
-    const size_t dim = api_readings_dim(state->request);
+    const size_t dim = pe_observed_dim(&state->observed);
 
     if (!state->encoding)
         return PE_OK;
@@ -172,17 +211,90 @@ static enum pe_status expected_open(struct diagnosis_state *state, struct pe_err
     return PE_OK;
 }
 
+/* ---- by layer and head ----------------------------------------------------------------------- */
+
+enum { RANK_BY_HEAD = 5 };
+
+/* Where heads are diagnosed together, axes are those of a rotation. */
+static enum pe_status axes_check(const char *letters, struct pe_error *err)
+{
+    static const char known[] = "bhsd,bshd,thd,shd,hsd,bsd,sd";
+
+    if (!letters || api_names_have(known, ",", letters, strlen(letters)))
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:axes",
+                   "axes must be one of %s, or a letter an axis beside per_head, got \"%.32s\"",
+                   known, letters);
+}
+
+/* Reads the axes of q, if heads are diagnosed one by one; *nanoseconds: the cost then. */
+static enum pe_status heads_open(struct diagnosis_state *state, double *nanoseconds,
+                                 struct pe_error *err)
+{
+    const struct pe_tensor *before = state->observed.q, *after = state->observed.q_rotated;
+    const bool per_head = pe_param_number(&state->params, "per_head") != 0;
+    const char *letters = state->observed.axes;
+
+    state->by_head =
+        (struct pe_kv_spec){.size = sizeof(state->by_head), .q = before, .q_rotated = after};
+    if (per_head && (!before || !after))
+        return pe_fail(err, PE_CONFLICT, "parameter:per_head",
+                       "q and q_rotated have heads; leave it out for anything else");
+    if (!before || !after ||
+        (!per_head && before->rank < RANK_BY_HEAD && !(letters && strpbrk(letters, "lk"))))
+        return axes_check(letters, err);
+    return pe_kv_axes_parse(&state->by_head.axes, letters, before, err)
+               ? err->status
+               : pe_kv_diagnosis_check(&state->by_head, nanoseconds, err);
+}
+
+static enum pe_status shapes_check(const struct diagnosis_state *state,
+                                   const struct pe_sample *sample, struct pe_error *err)
+{
+    const bool rotates = state->scheme && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+
+    if (!state->scheme || sample->frequencies ||
+        (rotates ? !sample->absolute
+                 : sample->absolute && pe_scheme_pairs(state->scheme) == sample->pairs))
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:encoding",
+                   "%s has %zu pairs, %s; what was posted has %zu, %s",
+                   pe_encoding_info(state->encoding)->name, pe_scheme_pairs(state->scheme),
+                   rotates ? "to be rotated" : "in rows to be added", sample->pairs,
+                   sample->absolute ? "in rows to be added" : "to be rotated");
+}
+
+static enum pe_status heads_diagnose(struct diagnosis_state *state, struct pe_error *err)
+{
+    const struct pe_sample rotated = {.pairs = pe_observed_dim(&state->observed) / 2};
+    struct pe_kv_spec *spec = &state->by_head;
+    /* One list of positions is that of every batch row. */
+    const struct pe_axes axes = {
+        state->places.numbers.rank < 2 ? 1 : pe_kv_axes_length(&spec->axes, 'b'), 1,
+        pe_kv_axes_length(&spec->axes, 's'), 1, 2 * ((spec->q->shape[spec->q->rank - 1] + 1) / 2)};
+
+    spec->expected = state->scheme;
+    spec->layout = state->layout;
+    state->rows = axes.sequence;
+    return shapes_check(state, &rotated, err) ||
+                   api_places_fit(state->request, &state->places, &axes, "q", &spec->positions, err)
+               ? err->status
+               : pe_diagnose_kv(&state->kv_diagnosis, spec, api_pool(state->request->api),
+                                state->request->work, err);
+}
+
+/* ---- the diagnosis --------------------------------------------------------------------------- */
+
 static enum pe_status expected_prepare(const struct diagnosis_state *state, struct pe_error *err)
 {
     if (!state->scheme)
         return PE_OK;
     if (pe_scheme_prepare(state->scheme, state->request->work, err))
         return err->status;
-    return pe_diagnosis_takes(state->scheme) ? PE_OK : not_told(state, err);
+    return pe_diagnosis_takes(state->scheme) ? PE_OK : not_diagnosed(state, err);
 }
 
-/* The expected column order: given for a rotation; for a table, read off position 0 (sin 0, cos 1).
- */
+/* The expected layout: of a rotation as posted; of a table as its scheme has it. */
 static enum pe_status layout_expected(struct diagnosis_state *state, struct pe_error *err)
 {
     const struct pe_value *value = pe_param_value(&state->params, "layout");
@@ -197,90 +309,62 @@ static enum pe_status layout_expected(struct diagnosis_state *state, struct pe_e
     return state->layout ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a row");
 }
 
-static enum pe_status shapes_check(const struct diagnosis_state *state,
-                                   const struct pe_sample *reading, struct pe_error *err)
+static enum pe_status together_diagnose(struct diagnosis_state *state, struct pe_error *err)
 {
-    const bool rotates = state->scheme && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+    struct pe_observed *observed = &state->observed;
+    const char *name = observed->cos         ? "cos"
+                       : observed->sin       ? "sin"
+                       : observed->freqs_cis ? "freqs_cis"
+                       : observed->table     ? "table"
+                                             : "q";
+    const struct pe_sample *samples;
+    struct pe_axes axes;
+    size_t count;
 
-    if (!state->scheme || reading->frequencies ||
-        (rotates ? !reading->absolute
-                 : reading->absolute && pe_scheme_pairs(state->scheme) == reading->pairs))
-        return PE_OK;
-    return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:encoding",
-                   "%s has %zu pairs, %s; what was posted has %zu, %s",
-                   pe_encoding_info(state->encoding)->name, pe_scheme_pairs(state->scheme),
-                   rotates ? "to be rotated" : "in rows to be added", reading->pairs,
-                   reading->absolute ? "in rows to be added" : "to be rotated");
-}
-
-static enum pe_status diagnose(struct diagnosis_state *state, struct pe_error *err)
-{
-    const struct pe_value *axes = pe_param_value(&state->params, "axes");
-    const struct pe_sample turned = {.pairs = api_readings_dim(state->request) / 2};
-    struct api_readings *readings = &state->readings;
-
-    if (expected_prepare(state, err) || layout_expected(state, err) ||
-        api_factors_apply(state->request, &state->factors, state->scheme, err))
+    observed->expected = state->scheme;
+    observed->layout = state->layout;
+    if (pe_observed_axes(observed, &axes, err))
         return err->status;
-    *readings = (struct api_readings){.request = state->request,
-                                      .expected = state->scheme,
-                                      .layout = state->layout,
-                                      .places = &state->places,
-                                      .axes = axes->given ? axes->text : NULL};
-    if (state->heads.axes.rank > 0)
-        return shapes_check(state, &turned, err) || diagnosis_heads_make(state, err) ? err->status
-                                                                                     : PE_OK;
-    if (api_readings_make(readings, err) || shapes_check(state, readings->list, err))
+    state->rows = axes.batch * axes.sequence;
+    if ((state->rows > 0 &&
+         api_places_fit(state->request, &state->places, &axes, name, &observed->positions, err)) ||
+        pe_observations_new(&state->observations, observed, state->request->work, err))
         return err->status;
-    return pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
-                       api_pool(state->request->api), state->request->work, err);
-}
-
-/* Nanoseconds that the tensors foretell by their shapes. Those of a wrong shape are refused later,
- * before they take any time. */
-static double work_of(struct api_request *request)
-{
-    static const char *const names[] = {"cos", "sin", "table", "freqs_cis", "q"};
-    const size_t pairs = api_readings_dim(request) / 2;
-    const struct api_tensor *tensor = NULL;
-    size_t rows = 1;
-
-    if (pairs == 0 || pairs > PE_SAMPLE_PAIRS_MAX)
-        return 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !tensor; i++)
-        tensor = api_request_tensor(request, names[i]);
-    if (!tensor)
-        return pe_diagnosis_work(0, pairs);
-    for (unsigned axis = 0; axis + 1 < tensor->tensor.rank; axis++)
-        rows *= tensor->tensor.shape[axis];
-    if (strcmp(tensor->name, "freqs_cis") == 0)
-        rows /= pairs;
-    return pe_diagnosis_work(api_readings_rows_of(rows, pairs), pairs) +
-           pe_diagnosis_rows_work(rows, pairs, tensor->tensor.dtype);
+    samples = pe_observations_samples(state->observations, &count);
+    return shapes_check(state, samples, err)
+               ? err->status
+               : pe_diagnose(&state->diagnosis, state->scheme, samples, count,
+                             api_pool(state->request->api), state->request->work, err);
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-/* Numbers told of each head. */
+/* Numbers that are reported of each head. */
 enum { LISTS = 4 };
 
 static enum pe_status diagnosis_open(struct api_request *request, struct api_result *result,
                                      struct pe_error *err)
 {
     struct diagnosis_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
+    double by_head = 0;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     state->request = request;
     result->kind = API_REPORT;
     result->cache_control = "no-store";
-    if (params_read(state, err) || expected_open(state, err) || api_readings_check(request, err) ||
-        diagnosis_heads_open(state, err))
+    if (params_read(state, err))
+        return err->status;
+    tensors_find(state);
+    if (expected_open(state, err) || tensors_count(&state->observed, err) ||
+        heads_open(state, &by_head, err))
         return err->status;
     result->operation = "diagnosis";
-    result->work = (state->heads.axes.rank > 0 ? diagnosis_heads_work(state) : work_of(request)) +
+    result->work = (state->by_head.axes.rank > 0 ? by_head : pe_observed_work(&state->observed)) +
                    (state->scheme ? pe_scheme_work(state->scheme) : 0);
-    result->elements = LISTS * (uint64_t)(state->heads.axes.rank > 0 ? state->heads.count : 0);
+    result->elements = state->by_head.axes.rank > 0
+                           ? LISTS * pe_kv_axes_places(&state->by_head.axes, PE_KV_BATCH)
+                           : 0;
     result->subject = "the diagnosis";
     result->advice = "post fewer rows or pairs";
     result->encoding_name = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
@@ -293,8 +377,9 @@ static enum pe_status diagnosis_prepare(struct api_request *request, struct api_
 {
     struct diagnosis_state *state = result->state;
 
-    (void)request;
-    if (diagnose(state, err))
+    if (expected_prepare(state, err) || layout_expected(state, err) ||
+        api_factors_apply(request, &state->factors, state->scheme, err) ||
+        (state->by_head.axes.rank > 0 ? heads_diagnose(state, err) : together_diagnose(state, err)))
         return err->status;
     result->report = diagnosis_report(state);
     return PE_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/routes/diagnosis_report.h"
+#include "api/routes/diagnosis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ static void number_write(char out[48], double number)
     out[at] = '\0';
 }
 
-/* "rope, base 10 007 (usual: 10 000)": the numbers that were given, but for the width, which every
- * scheme takes from what was posted. */
+/* "rope, base 10 007 (usual: 10 000)": the given numbers; the width has no default and is left out.
+ */
 static void scheme_write(const struct pe_scheme *scheme, char *out, size_t size)
 {
     const struct pe_params *params = pe_scheme_params(scheme);
@@ -79,7 +79,7 @@ static json_t *explanation_json(const struct pe_finding *finding, bool noisy, bo
                                "angles in float32 included");
 }
 
-/* A mistake's cure is the library's; that a route of the service applies it is known here. */
+/* The fix is the library's sentence; a route that applies it is added here. */
 static json_t *fix_json(const struct pe_finding *finding)
 {
     static const char converted[] = "layout-swapped,columns-swapped";
@@ -106,50 +106,12 @@ static json_t *finding_json(const struct pe_finding *finding, bool noisy, bool i
                      api_number_json(finding->max_ulp), "rms", api_number_json(finding->rms));
 }
 
-/* Cells that were left, because there are as many explanations as are looked for. */
-static size_t cells_waiting(const struct diagnosis_heads *heads)
+static const char *verdict_name(enum pe_verdict verdict)
 {
-    size_t count = 0;
+    static const char *const names[] = {"match", "known-bug", "other-scheme", "unknown",
+                                        "consistent"};
 
-    for (size_t i = 0; i < heads->count; i++)
-        count += heads->cells[i].is == CELL_WAITS;
-    return count;
-}
-
-static json_t *warnings_make(const struct diagnosis_state *state, size_t bad_rows)
-{
-    const struct api_readings *readings = &state->readings;
-    const struct diagnosis_heads *heads = &state->heads;
-    const struct pe_diagnosis *told = diagnosis_told(state);
-    json_t *warnings = json_array();
-
-    api_scheme_warnings(state->scheme, warnings);
-    if (readings->rows_count > 0 && !state->places.numbers.given &&
-        !pe_param_given(&state->places_params, "start") &&
-        !pe_param_given(&state->places_params, "step"))
-        json_array_append_new(
-            warnings, json_string("no positions are given: rows were taken for 0, 1, 2 ..."));
-    if (!state->scheme && told && pe_diagnosis_verdict(told) == PE_VERDICT_CONSISTENT)
-        json_array_append_new(
-            warnings, json_string("nothing was expected, so nothing is confirmed: post encoding or "
-                                  "config for a verdict of match"));
-    if (bad_rows > 0 && heads->axes.rank == 0)
-        json_array_append_new(
-            warnings, json_sprintf("%zu of %zu rows are not what the first candidate makes; "
-                                   "first_bad is in the first of them",
-                                   bad_rows, readings->rows_posted));
-    if (heads->axes.rank > 0 && cells_waiting(heads) > 0)
-        json_array_append_new(
-            warnings,
-            json_sprintf("%zu heads are explained by none of %d explanations, and no more "
-                         "are looked for; post them by themselves",
-                         cells_waiting(heads), DIAGNOSIS_EXPLANATIONS_MAX));
-    if (told && pe_diagnosis_is_ambiguous(told))
-        json_array_append_new(
-            warnings, json_string("what was posted is explained equally well by every candidate "
-                                  "that fits; more rows, other positions or both of cos and sin "
-                                  "would tell them apart"));
-    return warnings;
+    return names[verdict];
 }
 
 static json_t *first_bad_json(const struct pe_bad_rows *bad)
@@ -183,81 +145,56 @@ static json_t *candidates_json(const struct pe_diagnosis *diagnosis, bool is_exp
     return candidates;
 }
 
-static const char *verdict_name(enum pe_verdict verdict)
-{
-    static const char *const names[] = {"match", "known-bug", "other-scheme", "unknown",
-                                        "consistent"};
+/* ---- by layer and head ----------------------------------------------------------------------- */
 
-    return names[verdict];
+/* The first cell that is no match, or the first one: the report's verdict is about it. */
+static size_t reported_cell(const struct pe_kv_diagnosis *by_head)
+{
+    const size_t bad = pe_kv_diagnosis_first_bad(by_head);
+
+    return bad == SIZE_MAX ? 0 : bad;
 }
 
-/* ---- heads ---------------------------------------------------------------------------------- */
-
-/* The first cell that is no match, or the first one. */
-static size_t cell_told(const struct diagnosis_heads *heads)
+/* The diagnosis of everything, or of the reported cell. NULL: that has none. */
+static const struct pe_diagnosis *reported_diagnosis(const struct diagnosis_state *state)
 {
-    for (size_t i = 0; i < heads->count; i++)
-        if (!pe_verdict_is_good(heads->cells[i].verdict))
-            return i;
-    return 0;
-}
-
-const struct pe_diagnosis *diagnosis_told(const struct diagnosis_state *state)
-{
-    const struct diagnosis_heads *heads = &state->heads;
+    const struct pe_kv_diagnosis *by_head = state->kv_diagnosis;
     int explanation;
 
-    if (state->diagnosis)
+    if (!by_head)
         return state->diagnosis;
-    explanation = heads->cells[cell_told(heads)].explanation;
-    return explanation < 0 ? NULL : heads->explanations[explanation].diagnosis;
+    explanation = pe_kv_diagnosis_cell(by_head, reported_cell(by_head))->explanation;
+    return explanation < 0 ? NULL
+                           : pe_kv_diagnosis_explanation(by_head, (size_t)explanation)->diagnosis;
 }
 
-/* Rows of all cells that are not explained. */
-static size_t cells_bad(const struct diagnosis_heads *heads)
+/* Of all cells: bad rows, and how many cells are undecided. */
+static void cells_count(const struct pe_kv_diagnosis *by_head, size_t *cells, size_t *bad_rows,
+                        size_t *undecided)
 {
-    size_t count = 0;
+    const struct pe_kv_cell *cell;
 
-    for (size_t i = 0; i < heads->count; i++)
-        count += heads->cells[i].bad.count;
-    return count;
-}
-
-/* Each head as its first batch row that is no match has it, with the bad rows of all and the
- * largest error; the caller's lists. */
-static void head_join(struct diagnosis_cell *head, const struct diagnosis_cell *cell)
-{
-    const size_t bad = head->bad.count + cell->bad.count;
-    const double max_abs = fmax(head->max_abs, cell->max_abs);
-
-    if (head->is == CELL_WAITS ||
-        (pe_verdict_is_good(head->verdict) && !pe_verdict_is_good(cell->verdict)))
-        *head = *cell;
-    head->is = CELL_HELD;
-    head->bad.count = bad;
-    head->max_abs = max_abs;
+    *bad_rows = *undecided = 0;
+    for (*cells = 0; (cell = pe_kv_diagnosis_cell(by_head, *cells)); ++*cells) {
+        *bad_rows += cell->bad.count;
+        *undecided += cell->undecided;
+    }
 }
 
 static json_t *heads_json(const struct diagnosis_state *state)
 {
-    const struct diagnosis_heads *heads = &state->heads;
-    const size_t count = pe_kv_axes_places(&heads->axes, PE_KV_HEADS);
-    struct diagnosis_cell *joined = api_arena_take(state->request->arena, count * sizeof(*joined));
     json_t *report = json_object(), *verdicts = json_array(), *explanations = json_array(),
            *bad_rows = json_array(), *max_abs = json_array();
+    const struct pe_kv_cell *head;
 
-    for (size_t i = 0; joined && i < heads->count; i++)
-        head_join(&joined[pe_kv_axes_project(&heads->axes, PE_KV_BATCH, i, PE_KV_HEADS)],
-                  &heads->cells[i]);
-    for (size_t i = 0; joined && i < count; i++) {
-        json_array_append_new(verdicts, json_string(verdict_name(joined[i].verdict)));
-        json_array_append_new(explanations, joined[i].explanation < 0
-                                                ? json_null()
-                                                : json_integer(joined[i].explanation));
-        json_array_append_new(bad_rows, json_integer((json_int_t)joined[i].bad.count));
-        json_array_append_new(max_abs, api_number_json(joined[i].max_abs));
+    for (size_t i = 0; (head = pe_kv_diagnosis_head(state->kv_diagnosis, i)); i++) {
+        json_array_append_new(verdicts, json_string(verdict_name(head->verdict)));
+        json_array_append_new(
+            explanations, head->explanation < 0 ? json_null() : json_integer(head->explanation));
+        json_array_append_new(bad_rows, json_integer((json_int_t)head->bad.count));
+        json_array_append_new(max_abs, api_number_json(head->max_abs));
     }
-    api_kv_heads_report(&heads->axes, report);
+    api_kv_heads_report(&state->by_head.axes, report);
     json_object_set_new(report, "verdict", verdicts);
     json_object_set_new(report, "explanation", explanations);
     json_object_set_new(report, "bad_rows", bad_rows);
@@ -265,63 +202,96 @@ static json_t *heads_json(const struct diagnosis_state *state)
     return report;
 }
 
-static json_t *explanations_json(const struct diagnosis_heads *heads, bool is_expected)
+static json_t *explanations_json(const struct diagnosis_state *state)
 {
+    const struct pe_kv_explanation *by;
     json_t *list = json_array();
 
-    for (size_t i = 0; i < heads->explanations_count; i++) {
-        const struct diagnosis_explanation *by = &heads->explanations[i];
-        size_t count = 0;
-        for (size_t at = 0; at < heads->count; at++)
-            count += heads->cells[at].explanation == (int)i;
+    for (size_t i = 0; (by = pe_kv_diagnosis_explanation(state->kv_diagnosis, i)); i++) {
+        const bool noisy = pe_diagnosis_is_noisy(by->diagnosis);
         json_array_append_new(
             list,
             json_pack("{so sI sb sb so}", "first_head",
-                      api_kv_place_json(&heads->axes, PE_KV_BATCH, by->cell), "heads",
-                      (json_int_t)count, "ambiguous", pe_diagnosis_is_ambiguous(by->diagnosis),
-                      "noisy", pe_diagnosis_is_noisy(by->diagnosis), "candidate",
-                      finding_json(pe_diagnosis_finding(by->diagnosis, 0),
-                                   pe_diagnosis_is_noisy(by->diagnosis), is_expected)));
+                      api_kv_place_json(&state->by_head.axes, PE_KV_BATCH, by->first_cell), "heads",
+                      (json_int_t)by->cells, "ambiguous", pe_diagnosis_is_ambiguous(by->diagnosis),
+                      "noisy", noisy, "candidate",
+                      finding_json(pe_diagnosis_finding(by->diagnosis, 0), noisy, state->scheme)));
     }
     return list;
 }
 
-/* Where the first cell stands that is no match, and in it the first bad row. */
-static void heads_tell(const struct diagnosis_state *state, json_t *report)
+static void heads_report(const struct diagnosis_state *state, json_t *report)
 {
-    const struct diagnosis_heads *heads = &state->heads;
-    const size_t told = cell_told(heads);
-    const struct diagnosis_cell *cell = &heads->cells[told];
+    const size_t reported = reported_cell(state->kv_diagnosis);
+    const struct pe_kv_cell *cell = pe_kv_diagnosis_cell(state->kv_diagnosis, reported);
 
     json_object_set_new(report, "verdict", json_string(verdict_name(cell->verdict)));
     json_object_set_new(report, "first_bad", first_bad_json(&cell->bad));
     json_object_set_new(report, "first_head",
                         pe_verdict_is_good(cell->verdict)
                             ? json_null()
-                            : api_kv_place_json(&heads->axes, PE_KV_BATCH, told));
+                            : api_kv_place_json(&state->by_head.axes, PE_KV_BATCH, reported));
     json_object_set_new(report, "per_head", heads_json(state));
-    json_object_set_new(report, "explanations", explanations_json(heads, state->scheme));
+    json_object_set_new(report, "explanations", explanations_json(state));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the report ------------------------------------------------------------------------------ */
+
+static json_t *warnings_json(const struct diagnosis_state *state,
+                             const struct pe_diagnosis *diagnosis, size_t bad_rows,
+                             size_t undecided)
+{
+    json_t *warnings = json_array();
+
+    api_scheme_warnings(state->scheme, warnings);
+    if (state->rows > 0 && !state->places.numbers.given &&
+        !pe_param_given(&state->places_params, "start") &&
+        !pe_param_given(&state->places_params, "step"))
+        json_array_append_new(
+            warnings, json_string("no positions are given: rows were taken for 0, 1, 2 ..."));
+    if (!state->scheme && diagnosis && pe_diagnosis_verdict(diagnosis) == PE_VERDICT_CONSISTENT)
+        json_array_append_new(
+            warnings, json_string("nothing was expected, so nothing is confirmed: post encoding or "
+                                  "config for a verdict of match"));
+    if (bad_rows > 0 && !state->kv_diagnosis)
+        json_array_append_new(
+            warnings, json_sprintf("%zu of %zu rows are not what the first candidate makes; "
+                                   "first_bad is in the first of them",
+                                   bad_rows, state->rows));
+    if (undecided > 0)
+        json_array_append_new(
+            warnings,
+            json_sprintf("%zu heads are explained by none of %d explanations, and no more "
+                         "are looked for; post them by themselves",
+                         undecided, PE_KV_EXPLANATIONS_MAX));
+    if (diagnosis && pe_diagnosis_is_ambiguous(diagnosis))
+        json_array_append_new(
+            warnings, json_string("what was posted is explained equally well by every candidate "
+                                  "that fits; more rows, other positions or both of cos and sin "
+                                  "would tell them apart"));
+    return warnings;
+}
 
 json_t *diagnosis_report(const struct diagnosis_state *state)
 {
-    const bool by_head = state->heads.axes.rank > 0;
-    const struct pe_diagnosis *told = diagnosis_told(state);
-    const struct pe_bad_rows *bad = by_head ? NULL : pe_diagnosis_bad_rows(told);
-    const size_t bad_rows = by_head ? cells_bad(&state->heads) : bad ? bad->count : 0;
-    const json_int_t rows =
-        (json_int_t)(state->readings.rows_posted * (by_head ? state->heads.count : 1));
+    const struct pe_diagnosis *diagnosis = reported_diagnosis(state);
+    const struct pe_bad_rows *bad =
+        state->kv_diagnosis ? NULL : pe_diagnosis_bad_rows(state->diagnosis);
+    size_t bad_rows = bad ? bad->count : 0, undecided = 0, cells = 1;
+
+    if (state->kv_diagnosis)
+        cells_count(state->kv_diagnosis, &cells, &bad_rows, &undecided);
+    const json_int_t rows = (json_int_t)(state->rows * cells);
     json_t *report = json_pack(
         "{ss sb sb so sI sI sI so so so}", "verdict",
-        verdict_name(told ? pe_diagnosis_verdict(told) : PE_VERDICT_UNKNOWN), "ambiguous",
-        told && pe_diagnosis_is_ambiguous(told), "noisy", told && pe_diagnosis_is_noisy(told),
-        "identical_to", identical_json(told), "rows", rows, "rows_compared", rows, "bad_rows",
-        (json_int_t)bad_rows, "first_bad", first_bad_json(bad), "candidates",
-        candidates_json(told, state->scheme), "warnings", warnings_make(state, bad_rows));
+        verdict_name(diagnosis ? pe_diagnosis_verdict(diagnosis) : PE_VERDICT_UNKNOWN), "ambiguous",
+        diagnosis && pe_diagnosis_is_ambiguous(diagnosis), "noisy",
+        diagnosis && pe_diagnosis_is_noisy(diagnosis), "identical_to", identical_json(diagnosis),
+        "rows", rows, "rows_compared", rows, "bad_rows", (json_int_t)bad_rows, "first_bad",
+        first_bad_json(bad), "candidates", candidates_json(diagnosis, state->scheme), "warnings",
+        warnings_json(state, diagnosis, bad_rows, undecided));
 
-    if (report && by_head)
-        heads_tell(state, report);
+    if (report && state->kv_diagnosis)
+        heads_report(state, report);
     return report;
 }

@@ -262,3 +262,24 @@ size_t pe_kv_axes_project(const struct pe_kv_axes *axes, const char *among, size
                      pe_kv_axes_coordinate(axes, among, place, axes->letters[i]);
     return number;
 }
+
+enum pe_status pe_kv_axes_slabs(const struct pe_kv_axes *axes, struct pe_axes *slab, size_t *slabs,
+                                struct pe_error *err)
+{
+    const char *s = strchr(axes->letters, 's'), *b = strchr(axes->letters, 'b');
+    const bool has_rows = s && b && b < s;
+
+    if (!s)
+        return pe_fail(err, PE_INVALID, "parameter:axes", "axes of a rotation have an s");
+    *slabs = 1;
+    *slab = (struct pe_axes){1, 1, pe_kv_axes_length(axes, 's'), 1, axes->shape[axes->rank - 1]};
+    for (const char *at = axes->letters; at < axes->letters + axes->rank - 1; at++) {
+        size_t *part = at > s                ? &slab->heads_inner
+                       : has_rows && at < b  ? slabs
+                       : has_rows && at == b ? &slab->batch
+                                             : &slab->heads_outer;
+        if (at != s)
+            *part *= axes->shape[at - axes->letters];
+    }
+    return PE_OK;
+}

@@ -2,8 +2,7 @@
 #ifndef POSENC_ENGINE_CACHES_H
 #define POSENC_ENGINE_CACHES_H
 
-#include "posenc/dtype.h"
-#include "posenc/status.h"
+#include "posenc/layouts.h"
 #include "posenc/work.h"
 
 /* Caches as inference engines lay them out: cosines and sines of a rotation, and keys and values.
@@ -86,6 +85,12 @@ PE_API size_t pe_kv_axes_coordinate(const struct pe_kv_axes *axes, const char *a
                                     char letter);
 PE_API size_t pe_kv_axes_project(const struct pe_kv_axes *axes, const char *among, size_t place,
                                  const char *fewer);
+
+/* Sees the cache as *slabs of pe_axes, one behind the other: the axes in front of b, such as
+ * layers, make slabs, because each batch row may have positions of its own. PE_INVALID without an
+ * s. */
+PE_API enum pe_status pe_kv_axes_slabs(const struct pe_kv_axes *axes, struct pe_axes *slab,
+                                       size_t *slabs, struct pe_error *err);
 
 PE_DECLARATIONS_END
 
