@@ -89,7 +89,7 @@ TEST(columns)
             if (sines->column_pair)
                 ck_assert_uint_lt(sines->column_pair(scheme, column), pe_scheme_pairs(scheme));
         }
-        if (sines->turns && sines->turns(scheme))
+        if (sines->complete_pairs && sines->complete_pairs(scheme))
             ck_assert_uint_le(2 * pe_scheme_pairs(scheme), width);
     }
 }
