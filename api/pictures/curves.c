@@ -149,20 +149,17 @@ static bool places_take(struct chart *chart)
 {
     struct api_drawing *drawing = chart->drawing;
     const struct api_result *result = drawing->result;
-    struct api_arena *arena = drawing->request->arena;
 
     for (size_t i = 1; i < result->outputs_count; i++)
         if (strcmp(result->outputs[i].name, "offsets") == 0 &&
             result->outputs[i].row_elements == chart->length)
             return (chart->places = api_plot_numbers(drawing, i, 0, 1));
-    chart->places = (double *)(void *)api_arena_room(arena, (chart->length + 1) * sizeof(double));
+    chart->places = api_drawing_memory(drawing, chart->length);
     for (size_t i = 0; chart->places && i < chart->length; i++) {
         const double place =
             chart->words.columns == API_LABEL_POSITION ? drawing->plot->place(result, i) : NAN;
         chart->places[i] = isfinite(place) ? place : (double)i;
     }
-    if (!chart->places)
-        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     return chart->places;
 }
 
@@ -177,11 +174,8 @@ static enum pe_status spectrum_take(struct chart *chart)
         return drawing->err->status;
     for (size_t i = 0; i < chart->count; i++) {
         struct curve *curve = &chart->curves[i];
-        double *amplitudes = (double *)(void *)api_arena_room(drawing->request->arena,
-                                                              spectrum.count * sizeof(double));
-        if (!amplitudes)
-            return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
-        if (pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
+        double *amplitudes = api_drawing_memory(drawing, spectrum.count);
+        if (!amplitudes || pe_work_spend(drawing->request->work, (uint64_t)work, drawing->err))
             return drawing->err->status;
         api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->stride, amplitudes);
         curve->values = amplitudes;
@@ -320,38 +314,41 @@ static bool curve_put(const struct chart *chart, size_t index)
     return true;
 }
 
-/* A line of names above the box. */
+/* Where the name of a curve is in the legend, in lines above the box. */
+struct place {
+    double x, line;
+};
+
+static struct place legend_place(const struct chart *chart, size_t index)
+{
+    struct place at = {chart->box.x, 0};
+
+    for (size_t i = 0;; i++) {
+        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
+        if (at.x + width > chart->drawing->width && i > 0)
+            at = (struct place){chart->box.x, at.line + 1};
+        if (i == index)
+            return at;
+        at.x += width;
+    }
+}
+
 static void legend_put(const struct chart *chart)
 {
     struct api_canvas *canvas = chart->drawing->canvas;
-    double x = chart->box.x, y = API_TOP + 6;
 
     for (size_t i = 0; i < chart->count; i++) {
-        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
-        if (x + width > chart->drawing->width && i > 0) {
-            x = chart->box.x;
-            y += 18;
-        }
+        const struct place at = legend_place(chart, i);
+        const double y = API_TOP + 6 + 18 * at.line;
         canvas->type->path(canvas, (enum api_ink)(API_CURVE + i), is_dashed(&chart->curves[i]),
-                           (struct api_point[]){{x, y - 4}, {x + 18, y - 4}}, 2);
-        api_drawing_write(chart->drawing, API_TEXT, API_START, x + 24, y, chart->curves[i].name);
-        x += width;
+                           (struct api_point[]){{at.x, y - 4}, {at.x + 18, y - 4}}, 2);
+        api_drawing_write(chart->drawing, API_TEXT, API_START, at.x + 24, y, chart->curves[i].name);
     }
 }
 
 static double legend_height(const struct chart *chart)
 {
-    double x = chart->box.x, lines = 1;
-
-    for (size_t i = 0; i < chart->count; i++) {
-        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
-        if (x + width > chart->drawing->width && i > 0) {
-            x = chart->box.x;
-            lines++;
-        }
-        x += width;
-    }
-    return 18 * lines + 6;
+    return 18 * (legend_place(chart, chart->count - 1).line + 1) + 6;
 }
 
 enum pe_status api_curves_draw(struct api_drawing *drawing)

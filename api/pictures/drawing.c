@@ -290,20 +290,30 @@ void api_axis_y(struct api_drawing *drawing, const struct api_box *box, const st
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
+double *api_drawing_memory(struct api_drawing *drawing, size_t count)
+{
+    double *numbers =
+        (double *)(void *)api_arena_room(drawing->request->arena, (count + 1) * sizeof(*numbers));
+
+    if (!numbers)
+        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+    return numbers;
+}
+
 double *api_plot_numbers(struct api_drawing *drawing, size_t output, size_t row_begin,
                          size_t row_end)
 {
     const struct pe_output *from = &drawing->result->outputs[output];
     const size_t count = (row_end - row_begin) * from->row_elements;
     struct api_arena *arena = drawing->request->arena;
-    unsigned char *bytes = api_arena_room(arena, count * pe_dtype_info(from->dtype)->size + 64);
-    double *numbers =
-        (double *)(void *)api_arena_room(arena, count * sizeof(*numbers) + sizeof(*numbers));
+    double *numbers = api_drawing_memory(drawing, count);
+    unsigned char *bytes =
+        numbers ? api_arena_room(arena, count * pe_dtype_info(from->dtype)->size + 64) : NULL;
 
-    if (!bytes || !numbers) {
+    if (numbers && !bytes)
         pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+    if (!bytes)
         return NULL;
-    }
     if (row_end > row_begin && from->row_elements > 0 &&
         !api_rows_get(drawing->result, output, row_begin, row_end, bytes)) {
         if (!pe_work_check(drawing->request->work, drawing->err))

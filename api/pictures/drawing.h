@@ -81,6 +81,8 @@ void api_axis_x(struct api_drawing *drawing, const struct api_box *box, const st
 void api_axis_y(struct api_drawing *drawing, const struct api_box *box, const struct api_axis *axis,
                 bool open);
 
+/* Memory for numbers, in the arena; NULL: err is set. */
+double *api_drawing_memory(struct api_drawing *drawing, size_t count);
 /* The values of rows of an output, in the arena; NULL: err is set. */
 double *api_plot_numbers(struct api_drawing *drawing, size_t output, size_t row_begin,
                          size_t row_end);

@@ -141,20 +141,20 @@ void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke)
 {
     const struct api_spot from = stroke->from, to = stroke->to;
     const int64_t dx = (int64_t)to.x - from.x, dy = (int64_t)to.y - from.y;
-    const int64_t length = distance(dx, dy), room = stroke->wide / 2 + HALF;
+    const int64_t length = distance(dx, dy), reach = stroke->wide / 2 + HALF;
     const struct run down =
-        run_of(least(from.y, to.y) - room, most(from.y, to.y) + room, mask->height);
+        run_of(least(from.y, to.y) - reach, most(from.y, to.y) + reach, mask->height);
     const int64_t slope = dy != 0 ? dx * 65536 / dy : 0;
     struct line line = {.stroke = *stroke, .length = (int32_t)length};
 
     line.along_x = length > 0 ? dx * UNIT / length : UNIT;
     line.along_y = length > 0 ? dy * UNIT / length : 0;
     for (int row = down.begin; row < down.end; row++) {
-        const int64_t top = (int64_t)row * API_PIXEL - room, bottom = top + API_PIXEL + 2 * room;
+        const int64_t top = (int64_t)row * API_PIXEL - reach, bottom = top + API_PIXEL + 2 * reach;
         const int64_t a = dy != 0 ? line_x(&line, slope, top) : from.x;
         const int64_t b = dy != 0 ? line_x(&line, slope, bottom) : to.x;
         const struct run across =
-            run_of((a < b ? a : b) - room, (a < b ? b : a) + room, mask->width);
+            run_of((a < b ? a : b) - reach, (a < b ? b : a) + reach, mask->width);
         line_row(mask, &line, row, across);
         run_note(mask, across, (struct run){row, row + 1});
     }
@@ -180,9 +180,9 @@ static unsigned char circle_cover(int64_t square, int32_t radius, int32_t wide)
 
 void api_mask_circle(struct api_mask *mask, struct api_spot centre, int32_t radius, int32_t wide)
 {
-    const int64_t room = radius + wide / 2 + HALF;
-    const struct run across = run_of(centre.x - room, centre.x + room, mask->width);
-    const struct run down = run_of(centre.y - room, centre.y + room, mask->height);
+    const int64_t reach = radius + wide / 2 + HALF;
+    const struct run across = run_of(centre.x - reach, centre.x + reach, mask->width);
+    const struct run down = run_of(centre.y - reach, centre.y + reach, mask->height);
 
     for (int row = down.begin; row < down.end; row++) {
         unsigned char *cover = mask->cover + (int64_t)row * mask->width;

@@ -205,16 +205,6 @@ double api_spectrum_cost(const struct api_plot *plot, const struct pe_output *fi
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
 
-static double *numbers_take(struct api_drawing *drawing, size_t count)
-{
-    double *numbers =
-        (double *)(void *)api_arena_room(drawing->request->arena, count * sizeof(*numbers));
-
-    if (!numbers)
-        pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
-    return numbers;
-}
-
 /* The step between places; NAN: they are not evenly spaced. */
 static double step_of(const double *places, size_t count)
 {
@@ -238,8 +228,8 @@ enum pe_status api_spectrum_begin(struct api_spectrum *spectrum, struct api_draw
     if (!api_fourier_begin(fourier, drawing->request->arena, count))
         return pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     spectrum->count = fourier->last - fourier->first + 1;
-    spectrum->places = numbers_take(drawing, spectrum->count);
-    spectrum->amplitudes = spectrum->places ? numbers_take(drawing, spectrum->count) : NULL;
+    spectrum->places = api_drawing_memory(drawing, spectrum->count);
+    spectrum->amplitudes = spectrum->places ? api_drawing_memory(drawing, spectrum->count) : NULL;
     if (!spectrum->amplitudes)
         return drawing->err->status;
     for (size_t k = 0; k < spectrum->count; k++)
@@ -252,7 +242,7 @@ struct api_axis api_spectrum_axis(const struct api_spectrum *spectrum, struct ap
 {
     struct api_axis axis = {.first = spectrum->places[0],
                             .last = spectrum->places[spectrum->count - 1],
-                            .label = api_drawing_word(drawing, API_LABEL_TURN)};
+                            .label = api_drawing_word(drawing, API_LABEL_FREQUENCY)};
 
     api_ticks_decades(&axis.ticks, axis.first, axis.last, 9);
     return axis;
@@ -293,7 +283,7 @@ static void strip_fill(const struct strip *strip, const struct api_spectrum *spe
 
 static double *places_take(struct api_drawing *drawing, size_t count)
 {
-    double *places = numbers_take(drawing, count);
+    double *places = api_drawing_memory(drawing, count);
 
     for (size_t i = 0; places && i < count; i++)
         places[i] = drawing->plot->place(drawing->result, i);
@@ -307,7 +297,7 @@ double *api_spectrum_cells(struct api_drawing *drawing, struct api_axis *axis, s
     const size_t wide = output->row_elements;
     const double work = api_fourier_cost(output->rows);
     const double *places = places_take(drawing, output->rows), *values;
-    double *cells = places ? numbers_take(drawing, rows * columns) : NULL;
+    double *cells = places ? api_drawing_memory(drawing, rows * columns) : NULL;
     struct api_spectrum spectrum;
 
     if (!cells || api_spectrum_begin(&spectrum, drawing, places, output->rows))

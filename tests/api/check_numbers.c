@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Every f32 there is, as JSON: printed and read back by the loops of answers and bodies it has the
- * same bits, no decimal of fewer digits reads back, and none of as many digits is nearer. All
- * 2^32 of them, on all CPUs. One line and an exit code.
+/* Prints all 2^32 f32 as JSON and reads them back, by the functions of answers and bodies: the bits
+ * are the same, no decimal of fewer digits reads back, and none of as many digits is nearer. Prints
+ * one line; the exit code is the result.
  *
- * Fewer digits: what reads back as a value is an interval, so if any decimal of one digit less is
- * in it, one of the two beside the printed one is. */
+ * The decimals that read back as a value are an interval, so if one of one digit less is in it, one
+ * of the two neighbours of the printed decimal is. */
 
 #include <math.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void shortest_check(uint32_t bits)
     if (digits >= 10 &&
         (read_back(tens, exponent + 1) == bits || read_back(tens + 1, exponent + 1) == bits))
         report(bits, "has fewer digits");
-    /* Where it lies between its neighbours in the last digit; the sum of all errors is below
+    /* The distance in units of the last digit; the sum of all errors is below
      * 1e-9 of one. */
     const long double place =
         (long double)f32_of(bits) * powers[64 - exponent] - (long double)digits;

@@ -2,7 +2,7 @@
 #ifndef TESTS_API_NUMBERS_H
 #define TESTS_API_NUMBERS_H
 
-/* Numbers as bits and as text. */
+/* Helpers of the tests of numbers. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "api/numbers/print.h"
 #include "api/numbers/scan.h"
 
-/* More than a number may look at, of what may follow one. */
+/* Text behind a number, longer than the fast path may load. */
 extern const char padding[];
 
 uint64_t random_next(uint64_t *state);
 float f32_of(uint32_t bits);
 
-/* Reads one element with `behind` after it, from memory that ends there. */
+/* Reads one element followed by `behind`, at the end of the memory. */
 enum pe_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
                             uint64_t *bits);
 

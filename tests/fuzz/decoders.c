@@ -13,7 +13,7 @@ struct decoded {
     bool failed, ended;
 };
 
-/* Decodes by pieces of input and output that follow from the seed. */
+/* Decodes in pieces of input and output whose sizes follow from the seed. */
 static struct decoded decode(const struct api_coding *coding, const uint8_t *data, size_t size,
                              uint32_t seed)
 {
@@ -43,7 +43,7 @@ static struct decoded decode(const struct api_coding *coding, const uint8_t *dat
     return decoded;
 }
 
-/* The code of the data; *size becomes its size. */
+/* Encodes the data; *size becomes the size of the code. */
 static unsigned char *encode(const struct api_coding *coding, const uint8_t *data, size_t *size)
 {
     const size_t room = coding->piece_max(*size), space_size = coding->workspace(*size);
@@ -60,9 +60,9 @@ static unsigned char *encode(const struct api_coding *coding, const uint8_t *dat
     return code;
 }
 
-/* A byte that chooses the coding and the way, one that makes the sizes of pieces, and either code,
- * which decodes alike however it is cut, or text, which becomes itself again. libzstd sees some
- * damage in one cut and not in another, so damaged code may be refused in one of them alone. */
+/* A byte for the coding and the direction, a seed for the sizes of pieces, and either code, which
+ * decodes equally however it is cut, or text, which is encoded and decoded. libzstd detects some
+ * damage only in some cuts, so damaged code may be refused in one cut alone. */
 void fuzz_decoders(const uint8_t *data, size_t size)
 {
     const uint8_t choice = fuzz_byte(&data, &size), seed = fuzz_byte(&data, &size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/fuzz/fuzz.h"
 
-/* The head of a GGUF file as a config, strictly and not, for either type of layers. */
+/* The head of a GGUF file as a config, with and without `strict`, for both types of layers. */
 void fuzz_gguf(const uint8_t *data, size_t size)
 {
     static const char *const queries[] = {"", "strict=true", "layer_type=full_attention",

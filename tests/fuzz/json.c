@@ -3,8 +3,8 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* A JSON body. Bytes that the reader takes are JSON, says another reader, whose whole numbers are
- * no longer than 64 bits unless they are read as doubles. */
+/* A JSON body. Accepted bodies are JSON for jansson too, which reads integers of over 64 bits as
+ * doubles only. */
 void fuzz_json(const uint8_t *data, size_t size)
 {
     struct fuzz_request made;

@@ -6,8 +6,8 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* replay FOLDER: runs each target on the files of FOLDER/TARGET/, with any compiler. One that fails
- * ends the process. Names each file before it is run: the last one is to blame. */
+/* replay FOLDER: runs each target on the files of FOLDER/TARGET/, with any compiler. Prints each
+ * file before it runs; a failure ends the process, so the last one printed is the culprit. */
 
 static void file_run(const char *path, void (*target)(const uint8_t *data, size_t size))
 {

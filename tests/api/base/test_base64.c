@@ -7,8 +7,8 @@
 #include "api/base/base64.h"
 #include "tests/check_main.h"
 
-/* The decoder beside libsodium's, which is as strict (padded, no other characters, no bits behind
- * the end) but for bytes over 127: version 1.0.18 takes them for digits where char is signed. */
+/* The decoder compared with libsodium's, which is as strict (padded, no other characters, no bits
+ * behind the end), except that version 1.0.18 takes bytes over 127 for digits if char is signed. */
 
 enum { SIZE_MOST = 40, TEXT_MOST = sodium_base64_ENCODED_LEN(SIZE_MOST, 1) };
 
@@ -20,7 +20,7 @@ static unsigned random_below(unsigned bound)
     return (unsigned)(state >> 33) % bound;
 }
 
-/* Buffers of exactly the size, so that sanitizers see a byte too many. */
+/* Buffers of exactly the size, so that sanitizers detect accesses beyond it. */
 static void both_decode(const char *text, size_t length, size_t size, int *accepted)
 {
     char *copy = malloc(length + 1);

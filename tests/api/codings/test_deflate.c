@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Pieces and streams that api/codings makes, read by zlib. */
+/* Pieces and streams of api/codings/deflate.c, read by zlib. */
 
 #include <zlib.h>
 
@@ -36,7 +36,7 @@ static void words(unsigned char *text, size_t size)
             text[i++] = (unsigned char)*at;
 }
 
-/* So many short matches that a section ends before its bytes do. */
+/* Many short matches, which fill zlib's buffers early. */
 static void pairs(unsigned char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -54,7 +54,7 @@ static void noise(unsigned char *text, size_t size)
         text[i] = (unsigned char)random_below(256);
 }
 
-/* Digits, then words, then noise: what a section found says nothing of the next. */
+/* Digits, then words, then noise. */
 static void mixed(unsigned char *text, size_t size)
 {
     numbers(text, size / 3);
@@ -62,7 +62,7 @@ static void mixed(unsigned char *text, size_t size)
     noise(text + size / 3 * 2, size - size / 3 * 2);
 }
 
-/* The most of its size that a long text becomes, in thousandths. */
+/* The most that a long text compresses to, in thousandths of its size. */
 static const struct {
     void (*make)(unsigned char *text, size_t size);
     size_t most;
@@ -81,7 +81,7 @@ static unsigned char *text_make(int text)
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-/* Memory of exactly the sizes that are asked for, and what it held before matters to nobody. */
+/* Buffers of exactly the required sizes, with arbitrary contents. */
 static unsigned char *piece_make(const unsigned char *text, size_t size, int before, size_t *made)
 {
     const size_t room = api_deflate_max(size), space = api_deflate_workspace(size);
@@ -109,7 +109,7 @@ static void inflate_whole(z_stream *stream, const unsigned char *code, size_t si
     ck_assert(memcmp(out, text, text_size) == 0);
 }
 
-/* A piece is read after others in the same stream. */
+/* Reads a piece behind others in one stream. */
 static size_t both_check(z_stream *stream, const unsigned char *text, size_t size)
 {
     OWNED_MEMORY unsigned char *exact = malloc(size ? size : 1);

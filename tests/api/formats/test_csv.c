@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tensors as text/csv: which columns there are, what a number looks like, what does not fit. */
+/* text/csv: columns, numbers, and outputs that do not fit. */
 
 #include <zlib.h>
 
@@ -83,7 +83,7 @@ TEST(test_refusals)
     }
 }
 
-/* Text counts against --json-elements-max whatever its name, and a line has its most. */
+/* CSV counts against --json-elements-max, and lines have a limit. */
 TEST(test_limits)
 {
     struct api_settings settings = settings_make();
@@ -105,7 +105,7 @@ TEST(test_limits)
     }
 }
 
-/* Offsets of another length are left out beside the decay of each head, and that is told. */
+/* Offsets of another length than the decays of the heads are dropped, with a warning. */
 TEST(test_left_out)
 {
     OWNED_API api = api_make(NULL);
@@ -117,7 +117,7 @@ TEST(test_left_out)
     ck_assert_ptr_nonnull(strstr(answer_header(&answer, "Encoding-Warnings"), "offsets has not"));
 }
 
-/* Many blocks, made last one first, are the numbers of the JSON answer line by line. */
+/* Many blocks, made in reverse order, have the numbers of the JSON answer. */
 TEST(test_blocks)
 {
     static const char *const queries[] = {"rope/table?dim=6&length=30000",
@@ -158,7 +158,7 @@ TEST(test_blocks)
     }
 }
 
-/* By Accept; HEAD and 304 with the headers of GET, an ETag of its own; coded like other text. */
+/* Accept; HEAD and 304 with the header fields of GET; an ETag of its own; content codings. */
 TEST(test_http)
 {
     static const char target[] = V1 "rope/table?dim=64&length=200", csv[] = "Accept: text/csv";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Formats against each other and against their own definitions. */
+/* Formats compared with each other and with their definitions. */
 
 #include <math.h>
 #include <stdint.h>
@@ -84,7 +84,7 @@ static size_t base64_read(const char *text, unsigned char *out)
     return size;
 }
 
-/* The data of every JSON tensor, in order, converted to its dtype: the bytes that raw must have. */
+/* The data of all JSON tensors, in order, converted to their dtypes: the bytes of raw. */
 static size_t json_bytes(const struct answer *answer, unsigned char *out)
 {
     json_t *tensor;
@@ -106,7 +106,7 @@ static size_t json_bytes(const struct answer *answer, unsigned char *out)
         flatten(data, values, &count);
         for (size_t i = 0; i < count; i++) {
             const int64_t integer = dtype == PE_I64 ? (int64_t)values[i] : 0;
-            /* shortest digits of an f32 read back as one only by way of the f32 itself */
+            /* the shortest digits of an f32 have to be read as an f32 */
             const float narrow = (float)values[i];
             const size_t width = pe_dtype_info(dtype)->size;
             if (dtype == PE_I64)
@@ -122,8 +122,7 @@ static size_t json_bytes(const struct answer *answer, unsigned char *out)
     return size;
 }
 
-/* JSON nested, flat and base64, npy, safetensors and raw hold the same bytes. */
-/* What stands before the data of an npy or a safetensors file. */
+/* The size of the header of an npy or safetensors file. */
 static size_t header_size(const unsigned char *body, bool npy)
 {
     uint64_t size;
@@ -134,6 +133,7 @@ static size_t header_size(const unsigned char *body, bool npy)
     return sizeof(size) + (size_t)size;
 }
 
+/* JSON nested, flat and base64, npy, safetensors and raw have the same bytes. */
 TEST(test_formats_agree)
 {
     static const char *const targets[] = {
@@ -173,7 +173,7 @@ TEST(test_formats_agree)
         for (size_t j = 0; j < 2; j++) {
             snprintf(target, sizeof(target), "%s&format=%s", targets[i], binary[j]);
             OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
-            if (answer.status == 406) { /* npy and what it cannot hold */
+            if (answer.status == 406) { /* npy cannot contain the tensors */
                 ck_assert_uint_eq(j, 1);
                 answer_free(&answer);
                 continue;
@@ -182,7 +182,7 @@ TEST(test_formats_agree)
             const size_t header = header_size(answer.body, j == 1);
             const size_t data = answer.size - header;
             ck_assert_uint_eq(header % (j == 0 ? 8 : 64), 0);
-            /* npy may hold the first of several tensors; raw has them in the same order. */
+            /* npy may contain the first tensor alone; raw has all in the same order. */
             ck_assert_msg(j == 1 ? data <= raw.size : data == raw.size, "%s: size", target);
             ck_assert_msg(memcmp(answer.body + header, raw.body, data) == 0, "%s: bytes", target);
             compared += data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* npy, safetensors and raw bodies, whole and broken. */
+/* npy, safetensors and raw bodies, valid and malformed. */
 
 #include "api/formats/formats.h"
 #include "api/memory/budget.h"
@@ -8,7 +8,7 @@
 #include "tests/api/readers.h"
 #include "tests/check_main.h"
 
-/* ---- a body that is read, and no more -------------------------------------------------------- */
+/* ---- reading a body alone -------------------------------------------------------------------- */
 
 struct read {
     struct api_memory *memory;
@@ -46,7 +46,7 @@ static void read_free(struct read *read)
     api_memory_free(read->memory);
 }
 
-/* The elements are where they can be read, and are those that were written. */
+/* The elements are aligned, and equal to those written. */
 static void tensor_check(const struct read *read, size_t index, const void *elements, size_t size)
 {
     const struct pe_tensor *tensor = &read->request.tensors[index].tensor;
@@ -284,7 +284,7 @@ TEST(test_safetensors_floods)
     answer_free(&answer);
 }
 
-/* Data behind a header of any length, and a tensor that is odd by its own offset. */
+/* Data behind a header of any length, and a tensor with an unaligned offset. */
 TEST(test_safetensors_alignment)
 {
     OWNED_API api = api_make(NULL);
@@ -312,8 +312,8 @@ TEST(test_safetensors_alignment)
     }
 }
 
-/* Tensors of 0, 1 or 2 bytes that lie one behind the other, in every order in which a header may
- * name them: empty ones begin where their neighbours do. */
+/* Contiguous tensors of 0, 1 or 2 bytes in every order of names: empty ones begin at the same
+ * offset as their neighbours. */
 static size_t layout_make(unsigned char *body, const size_t *sizes, size_t count,
                           const size_t *order, size_t more)
 {

@@ -553,3 +553,34 @@ TEST(test_every_byte_of_the_secret_counts)
         api_memory_free(memory);
     }
 }
+
+static char deferred[8];
+
+static void note(void *letter)
+{
+    strcat(deferred, letter);
+}
+
+/* Pieces are aligned and zeroed, and deferred calls are made in reverse order. */
+TEST(test_pieces_and_deferred_calls)
+{
+    struct api_arena *arena = api_arena_new(NULL);
+    size_t taken = 0;
+
+    for (size_t size = 0; size < 100000; size = size * 2 + 1, taken++) {
+        unsigned char *memory = api_arena_take(arena, size);
+        ck_assert_ptr_nonnull(memory);
+        ck_assert_uint_eq((uintptr_t)memory % (size < 64 ? 16 : 64), 0);
+        for (size_t i = 0; i < size; i++)
+            ck_assert_int_eq(memory[i], 0);
+        memset(memory, 0xff, size);
+    }
+    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX));
+    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX / 2 + 1));
+    ck_assert_str_eq(api_arena_print(arena, "%d %s", 12, "x"), "12 x");
+    api_arena_defer(arena, note, "a");
+    api_arena_defer(arena, note, "b");
+    api_arena_free(arena);
+    ck_assert_str_eq(deferred, "ba");
+    ck_assert_uint_gt(taken, 10);
+}

@@ -1,123 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Numbers as text, arenas, and blocks whose borders fall anywhere: results made here, each row
- * exactly once where it is a job. */
+/* Blocks whose borders fall anywhere, filled by several threads: the bytes are those of the result,
+ * and each row is filled exactly once. */
 
-#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 
 #include "api/memory/arena.h"
-#include "api/numbers/print.h"
 #include "api/response/blocks.h"
-#include "api/response/result.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-TEST(test_known_numbers)
-{
-    static const struct {
-        double value;
-        const char *text;
-    } table[] = {
-        {0, "0"},
-        {-0.0, "-0.0"},
-        {1, "1"},
-        {-1.5, "-1.5"},
-        {0.1, "0.1"},
-        {10000, "10000"},
-        {1e15, "1000000000000000"},
-        {1e16, "1e16"},
-        {1e30, "1e30"},
-        {1.25e-5, "0.0000125"},
-        {1e-6, "1e-6"},
-        {1234.5, "1234.5"},
-        {5e-324, "5e-324"},
-        {1.7976931348623157e308, "1.7976931348623157e308"},
-        {0.30000000000000004, "0.30000000000000004"},
-        {NAN, "\"NaN\""},
-        {INFINITY, "\"Infinity\""},
-        {-INFINITY, "\"-Infinity\""},
-    };
-    char out[API_NUMBER_MAX];
-
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
-        ck_assert_uint_eq(api_double_print(out, table[i].value), strlen(table[i].text));
-        ck_assert_str_eq(out, table[i].text);
-    }
-}
-
-/* Every f16 and bf16, and f32 and f64 of any bits: read back as they were, in the room promised,
- * and one digit less would not do. */
-static void number_check(enum pe_dtype dtype, const void *element)
-{
-    char out[API_NUMBER_MAX], shorter[API_NUMBER_MAX];
-    const size_t length = api_number_print(out, dtype, element);
-    double value;
-    size_t digits = 0;
-
-    pe_to_f64(&value, element, dtype, 1);
-    ck_assert_uint_eq(length, strlen(out));
-    ck_assert_uint_le(length, api_number_length_max(dtype));
-    if (!isfinite(value) || value == 0)
-        return;
-    ck_assert_msg(dtype == PE_F64 ? strtod(out, NULL) == value : strtof(out, NULL) == (float)value,
-                  "%s is not %.17g", out, value);
-    const char *first = out + strcspn(out, "123456789"), *end = out + strcspn(out, "e");
-    for (const char *at = first; at < end; at++)
-        digits += *at != '.';
-    if (!strchr(out, '.'))
-        for (const char *at = end - 1; *at == '0'; at--)
-            digits--;
-    if (digits < 2)
-        return;
-    snprintf(shorter, sizeof(shorter), "%.*e", (int)digits - 2, value);
-    ck_assert_msg(dtype == PE_F64 ? strtod(shorter, NULL) != value
-                                  : strtof(shorter, NULL) != (float)value,
-                  "%s is longer than %s", out, shorter);
-}
-
-TEST(test_random_numbers)
-{
-    uint64_t state = 88172645463325252;
-    unsigned long count = 0;
-
-    for (uint32_t bits = 0; bits < 1 << 16; bits++, count += 2) {
-        const uint16_t half = (uint16_t)bits;
-        number_check(PE_F16, &half);
-        number_check(PE_BF16, &half);
-    }
-    for (int i = 0; i < 30000; i++, count += 2) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        const uint32_t narrow = (uint32_t)(state >> 32);
-        number_check(PE_F32, &narrow);
-        number_check(PE_F64, &state);
-    }
-    printf("%lu numbers printed and read back\n", count);
-}
-
-TEST(test_integers)
-{
-    char out[API_NUMBER_MAX];
-    const int64_t least = INT64_MIN;
-    const uint32_t most = UINT32_MAX;
-    const unsigned char yes = 1;
-
-    ck_assert_uint_le(api_number_print(out, PE_I64, &least), api_number_length_max(PE_I64));
-    ck_assert_str_eq(out, "-9223372036854775808");
-    api_number_print(out, PE_U32, &most);
-    ck_assert_str_eq(out, "4294967295");
-    api_number_print(out, PE_BOOL, &yes);
-    ck_assert_str_eq(out, "true");
-}
-
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
-/* A result whose every byte is known, and which counts how often each row is filled. */
+/* A result of known bytes, which counts how often each row is filled. */
 struct source {
     struct pe_output outputs[3];
     unsigned *filled[3];
@@ -169,7 +63,7 @@ static void *part_run(void *context)
     return NULL;
 }
 
-/* in_place: 0 no, 1 in memory apart, 2 one behind the other */
+/* in_place: 0 not in memory, 1 in memory with a gap, 2 contiguous in memory */
 static void blocks_check(const struct shape *shape, bool pure, int in_place)
 {
     struct source source = {0};
@@ -202,7 +96,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
         places[i] = memory + at;
         at += api_output_size(&source.outputs[i]);
     }
-    if (in_place == 1) /* the first one last, behind a gap */
+    if (in_place == 1) /* the first output is last, behind a gap */
         places[0] = memory + total;
     if (in_place)
         result.in_place = places;
@@ -239,7 +133,7 @@ TEST(test_blocks)
     static const struct shape shapes[] = {
         {{4, 4}, {64, 64}, 1},
         {{3000, 3000}, {64, 64}, 1}, /* no border cuts a row */
-        {{3001, 2999}, {64, 32}, 1}, /* they do behind the first */
+        {{3001, 2999}, {64, 32}, 1}, /* borders cut rows of the second output */
         {{1999, 5000, 700}, {100, 33, 77}, 1},
         {{5000, 1999}, {33, 100}, 7},
         {{1, 1}, {200000, 150001}, 1}, /* rows larger than a block */
@@ -275,8 +169,8 @@ TEST(test_failed_fill)
     api_arena_free(arena);
 }
 
-/* An element whose work nobody told takes a nanosecond, as is counted everywhere else. */
-TEST(test_blocks_whose_work_is_untold)
+/* An element without element_work costs a nanosecond. */
+TEST(test_cheap_blocks)
 {
     struct pe_output output = {.dtype = PE_F32, .rows = 1 << 20, .row_elements = 4};
     struct api_result result = {
@@ -287,36 +181,4 @@ TEST(test_blocks_whose_work_is_untold)
     ck_assert(!api_blocks_are_cheap(&result)); /* twice as many */
     output.element_work = 0.5;
     ck_assert(api_blocks_are_cheap(&result));
-}
-
-/* ---- arenas ---------------------------------------------------------------------------------- */
-
-static char order[8];
-
-static void note(void *what)
-{
-    strcat(order, what);
-}
-
-TEST(test_arena)
-{
-    struct api_arena *arena = api_arena_new(NULL);
-    size_t taken = 0;
-
-    for (size_t size = 0; size < 100000; size = size * 2 + 1, taken++) {
-        unsigned char *memory = api_arena_take(arena, size);
-        ck_assert_ptr_nonnull(memory);
-        ck_assert_uint_eq((uintptr_t)memory % (size < 64 ? 16 : 64), 0);
-        for (size_t i = 0; i < size; i++)
-            ck_assert_int_eq(memory[i], 0);
-        memset(memory, 0xff, size);
-    }
-    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX));
-    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX / 2 + 1));
-    ck_assert_str_eq(api_arena_print(arena, "%d %s", 12, "x"), "12 x");
-    api_arena_defer(arena, note, "a");
-    api_arena_defer(arena, note, "b");
-    api_arena_free(arena);
-    ck_assert_str_eq(order, "ba");
-    ck_assert_uint_gt(taken, 10);
 }

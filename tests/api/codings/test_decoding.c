@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Coded bodies of requests, made by the libraries themselves. */
+/* Encoded request bodies, made by zlib and libzstd. */
 
 #include <zlib.h>
 #include <zstd.h>
@@ -66,8 +66,8 @@ static struct coded coded_make(int kind, const void *bytes, size_t size)
     }
 }
 
-/* Posts in pieces: the first ends at `cut`, the others have `step` bytes. length: what the head
- * says. */
+/* Posts in pieces: the first ends at `cut`, the others have `step` bytes. length: Content-Length.
+ */
 static struct api_response *post(struct api *api, const struct coded *coded, uint64_t length,
                                  size_t cut, size_t step)
 {
@@ -85,7 +85,7 @@ static struct api_response *post(struct api *api, const struct coded *coded, uin
     for (size_t at = 0, end = cut; !response && at < coded->size; at = end, end += step) {
         unsigned char *piece;
         end = end < coded->size ? end : coded->size;
-        /* A piece of its own, so that a sanitizer sees what is read beyond it. */
+        /* A copy, so that sanitizers detect reads beyond it. */
         piece = malloc(end - at + 1);
         memcpy(piece, coded->bytes + at, end - at);
         response = api_feed(intake, piece, end - at);
@@ -148,8 +148,7 @@ TEST(test_every_truncation)
     }
 }
 
-/* One wrong byte: where there is a check sum it is found, and a body that is read all the same is
- * one whose wrong byte says nothing (a time in gzip's head). Nothing crashes. */
+/* One wrong byte: check sums detect it, unless the byte has no effect (a time in gzip's head). */
 TEST(test_every_wrong_byte)
 {
     OWNED_API api = api_make(NULL);
@@ -185,14 +184,14 @@ TEST(test_garbage_behind)
             coded.size += more;
             for (size_t step = 1; step < 200; step += 66)
                 expect_status(api, &coded, step, 400, "Content-Encoding");
-            /* A zero is garbage too, as what pads a tape. */
+            /* Zeros are garbage too. */
             coded.size -= more;
             coded.bytes[coded.size++] = 0;
             expect_status(api, &coded, 7, 400, "Content-Encoding");
         }
 }
 
-/* Members of gzip and frames of zstd may follow one another, empty ones too. */
+/* Several members of gzip or frames of zstd, with empty ones. */
 TEST(test_several_members)
 {
     OWNED_API api = api_make(NULL);
@@ -214,7 +213,7 @@ TEST(test_several_members)
     }
 }
 
-/* An empty body that is coded, and no body at all: both are no parameters. */
+/* An empty encoded body and no body: both have no parameters. */
 TEST(test_empty)
 {
     OWNED_API api = api_make(NULL);
@@ -227,8 +226,8 @@ TEST(test_empty)
     }
 }
 
-/* --json-body-max is 64 KiB here. A body of just as much is read, one byte more is not, however
- * small it was; nor is one that is large itself and decodes to nothing. */
+/* --json-body-max, here 64 KiB, limits the decoded size, and also the encoded size of a body that
+ * decodes to nothing. */
 TEST(test_limit)
 {
     struct api_settings settings = settings_make();
@@ -253,8 +252,8 @@ TEST(test_limit)
     expect_status(api, &large, 1000, 413, "--json-body-max");
 }
 
-/* What hardly compresses: zstd hands out a block when all but its last byte was read, and that is
- * more than the buffer has room for by then. */
+/* Incompressible data: zstd emits a block when all but its last byte was read, more than fits into
+ * the buffer at that time. */
 TEST(test_noise)
 {
     enum { ROWS = 600, ROW = 64 * sizeof(float) };
@@ -279,7 +278,7 @@ TEST(test_noise)
         }
 }
 
-/* 1 GiB of zeros: the budget is 8 MiB and is never asked for more. */
+/* 1 GiB of zeros within a budget of 8 MiB. */
 TEST(test_bomb)
 {
     struct api_settings settings = settings_make();
@@ -304,14 +303,14 @@ TEST(test_bomb)
         expect_status(api, &bomb, step, 413, "decoded too");
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
     api_free(api);
-    /* A budget that is smaller than what may be sent is named. */
+    /* The error names a budget that is smaller than the limit of bodies. */
     settings.limits.memory_budget = 4 << 20;
     api = api_make(&settings);
     expect_status(api, &bomb, 1 << 16, 413, "a quarter of --memory-budget");
     api_free(api);
 }
 
-/* The largest window that is taken is 8 MiB. */
+/* Windows up to 8 MiB are accepted. */
 TEST(test_zstd_window)
 {
     OWNED_API api = api_make(NULL);
@@ -323,7 +322,7 @@ TEST(test_zstd_window)
         ZSTD_outBuffer out = {coded.bytes, 1 << 16, 0};
         ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
         ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, log);
-        /* Without its size in the head, so that the window is not made to fit. */
+        /* Without the size in the head, which would reduce the window. */
         ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush);
         ck_assert_uint_eq(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0);
         coded.size = out.pos;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Coded answers, decoded by the libraries themselves and compared with the plain ones. The harness
- * asks for the blocks of a plan in reverse. */
+/* Encoded answers, decoded by zlib and libzstd and compared with plain ones. The harness requests
+ * the blocks of a plan in reverse order. */
 
 #include <zlib.h>
 #include <zstd.h>
@@ -19,7 +19,7 @@ static const struct {
 
 enum { CODINGS = 3, DECODED_MAX = 64 << 20 };
 
-/* One member, with nothing behind it. */
+/* Exactly one member. */
 static size_t inflated(int window_bits, const unsigned char *bytes, size_t size, unsigned char *out)
 {
     z_stream stream = {.next_in = (unsigned char *)bytes,
@@ -71,7 +71,7 @@ TEST(test_same_text)
 
     for (size_t i = 0; i < COUNT_OF(targets); i++)
         for (size_t coding = 0; coding < CODINGS; coding++)
-            for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* kept answers too */
+            for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* cached answers too */
                 OWNED_ANSWER plain = call(api, "GET", targets[i], NULL, NULL);
                 OWNED_ANSWER coded = ask(api, "GET", targets[i], codings[coding].name, NULL);
                 ck_assert_int_eq(coded.status, 200);
@@ -152,7 +152,7 @@ TEST(test_blocks_again)
     api_response_free(response);
 }
 
-/* What Accept-Encoding asks for; NULL: plain, "406": nothing is left. */
+/* Accept-Encoding and the coding of the answer; NULL: plain, "406": none is acceptable. */
 static const struct {
     const char *accept, *coding;
 } asked[] = {
@@ -206,7 +206,7 @@ TEST(test_negotiation)
         }
 }
 
-/* Short text is left as it is, unless that was excluded; tensors are never coded. */
+/* Short text is plain unless that is excluded; tensors are never encoded. */
 TEST(test_what_is_coded)
 {
     static const char *const forms[] = {"npy", "safetensors", "raw"};
@@ -238,8 +238,8 @@ TEST(test_what_is_coded)
     }
 }
 
-/* Each coding has a tag of its own, which gives 304 where that coding would be chosen, and only
- * there; HEAD says what GET says. */
+/* Each coding has its own ETag, which yields 304 only where this coding would be chosen; HEAD has
+ * the header fields of GET. */
 TEST(test_tags)
 {
     static const char *const accepts[] = {"identity", "gzip", "deflate", "zstd"};
@@ -271,8 +271,8 @@ TEST(test_tags)
     "{\"start\": 1}, "                                                                             \
     "\"tensors\": {\"q\": {\"shape\": [1, 1, 4], \"data\": [[[1, 0, 0, 0]]]}}}"
 
-/* A loop tries small rotations itself, but not with a coded body: what is left of it may become
- * anything. The answer is coded on either way. */
+/* The event loop finishes small rotations itself, but not with an encoded body, whose decoded size
+ * is unknown. The answer is encoded in both cases. */
 TEST(test_quick)
 {
     OWNED_API api = api_make(NULL);
@@ -309,7 +309,7 @@ TEST(test_quick)
     free(out);
 }
 
-/* All of the budget is held by another: what is whole goes plain, unless that was excluded. */
+/* Without memory in the budget, complete answers are plain unless that is excluded. */
 TEST(test_no_memory_left)
 {
     struct api_settings settings = settings_make();
