@@ -23,13 +23,12 @@ sys.path.insert(0, str(ROOT / "tests/parity"))
 import models  # noqa: E402
 
 FILE = ROOT / "core/config/model_types.def"
-ROW = re.compile(
-    r'MODEL_TYPE\(\s*"([^"]*)", "([^"]*)", "([^"]*)",\s*"([^"]*)",\s*"([^"]*)",'
-    r'\s*((?:"[^"]*"|\w+)(?:\s*"[^"]*")*)\)\n'
-)
+ROW = re.compile(r'^MODEL_TYPE\("([^"]*)"((?:"[^"]*"|[^";#])*?)\)$', re.M)
+DEFAULT = re.compile(r'HEADS\((\d+), (\d+)\)|\{"(\w+)", "([^"]*)"\}')
+SLIDING = {"": "", "=": "PE_SLIDING_UNSCALED", "?": "PE_SLIDING_BY_TYPE"}
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")
-TEXT = re.findall(r'^CONFIG_TEXT\("(\w+)"\)', (FILE.parent / "keys.def").read_text(), re.M)
+TEXT = re.findall(r'^CONFIG_TEXT_PART\("(\w+)"\)', (FILE.parent / "keys.def").read_text(), re.M)
 SCALING = (
     "factor",
     "beta_fast",
@@ -53,11 +52,23 @@ class Row:
     note: str = '""'
 
     def text(self, model_type):
-        defaults = " ".join(f"{key}={value}" for key, value in self.defaults.items())
-        return (
-            f'MODEL_TYPE("{model_type}", "{self.encoding}", "{self.layout}", "{defaults}", '
-            f'"{self.sliding}", {self.note})\n'
-        )
+        """A row of members, those that are not zero. sliding: "", "=", "?" or a base."""
+        defaults = [
+            f'{{"{key}", "{value}"}}' for key, value in self.defaults.items() if key != "whole"
+        ]
+        members = [
+            f'.encoding = "{self.encoding}"' * bool(self.encoding),
+            f'.layout = "{self.layout}"' * bool(self.layout),
+            f".defaults = DEFAULTS({', '.join(defaults)})" * bool(defaults),
+            ".whole_heads = true" * ("whole" in self.defaults),
+            f".sliding = {SLIDING[self.sliding]}"
+            if self.sliding in ("=", "?")
+            else f".sliding = PE_SLIDING_BASE, .sliding_base = {self.sliding}" * bool(self.sliding),
+            f".note = {self.note}" * (self.note != '""'),
+        ]
+        row = ", ".join([f'"{model_type}"', *filter(None, members)])
+        heads = r'\{"hidden_size", "(\d+)"\}, \{"num_attention_heads", "(\d+)"\}'
+        return re.sub(heads, r"HEADS(\1, \2)", f"MODEL_TYPE({row})\n")
 
 
 # Defaults that are what was measured, or are the encoding's.
@@ -279,11 +290,32 @@ def merge(known, row):
     )
 
 
+def member(members, name):
+    """The text or the word of a member; "": none."""
+    found = re.search(rf'\.{name} = ("[^"]*"|\w+)', members)
+    return found[1] if found else ""
+
+
+def sliding_of(members):
+    return member(members, "sliding_base") or next(
+        key for key, name in SLIDING.items() if name == member(members, "sliding")
+    )
+
+
 def rows_of(text):
-    rows, whole = {}, re.sub(r'"\s+"', "", text)  # strings that go on in the next line
-    for name, encoding, layout, pairs, sliding, note in ROW.findall(whole):
+    rows = {}
+    for name, members in ROW.findall(re.sub(r'"\s+"', "", text)):  # strings of several lines
+        pairs = {}
+        for width, heads, key, value in DEFAULT.findall(members):
+            pairs |= {"hidden_size": width, "num_attention_heads": heads} if heads else {key: value}
+        if ".whole_heads" in members:
+            pairs["whole"] = "1"
         rows[name] = Row(
-            encoding, layout, dict(pair.split("=") for pair in pairs.split()), sliding, note
+            member(members, "encoding").strip('"'),
+            member(members, "layout").strip('"'),
+            pairs,
+            sliding_of(members),
+            member(members, "note") or '""',
         )
     return rows
 
@@ -313,7 +345,7 @@ def main(arguments):
     rows = {name: row for name, row in rows.items() if row}
     for name, reason in problems.items():
         print(f"{name}: {reason}")
-    first, last = text.index('MODEL_TYPE("'), text.rindex("\n#undef WHISPER")
+    first, last = text.index('\nMODEL_TYPE("') + 1, text.rindex("\n#undef WHISPER")
     body = "".join(rows[name].text(name) for name in sorted(rows))
     made = re.sub(
         r"transformers \d[\w.]*\n? ?\*? ?\(measured\)",

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/params.h"
-#include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/config/reading.h"
 #include "core/exact/elementary.h"
 
-/* The traits of attention: what it does beside positions, by the keys of a config and the class of
- * its model, and in which layers. The table of steps is attention_traits.def. */
+/* The traits of attention beside positions: scale, softcap, window, norms..., by the keys of a
+ * config and the class of its model, for layers of a kind. */
 
 /* A scale of 1 over the width of a head, until that width is known. */
 enum { SCALE_BY_WIDTH = -1 };
@@ -193,30 +191,76 @@ static bool class_norm_take(struct pe_attention_traits *traits,
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-/* How a trait comes of the value of a key, or of the class of the model. */
+/* A trait by the value of a key, or by the class of the model. The order of the table is that of
+ * evaluation: a switch follows the keys that it overrides. */
 static const struct step {
     const char *trait;
     const char *key; /* NULL: of the class */
-    bool takes_text; /* else a number or a boolean */
     void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
+    bool takes_text; /* beside numbers and booleans */
     bool (*class_take)(struct pe_attention_traits *traits, const struct pe_config_layers *model);
 } steps[] = {
-#define TRAIT_BY_KEY(trait, key, takes_text, take) {trait, key, takes_text, take, NULL},
-#define TRAIT_BY_CLASS(trait, take)                {trait, NULL, true, NULL, take},
-#include "core/config/attention_traits.def"
-#undef TRAIT_BY_KEY
-#undef TRAIT_BY_CLASS
+    {.trait = "scale", .class_take = class_scale_take},
+    {.trait = "scale", .key = "attention_multiplier", .take = scale_take},
+    {.trait = "scale", .key = "attn_config.softmax_scale", .take = scale_take},
+    {.trait = "scale", .key = "query_pre_attn_scalar", .take = scalar_take},
+    {.trait = "scale", .key = "scale_attn_weights", .take = unscaled_take},
+    {.trait = "scale", .key = "mup_scale_qk_dot_by_d", .take = by_width_take},
+    {.trait = "scale", .key = "scale_qk_dot_by_d", .take = by_width_take},
+    {.trait = "scale_over_layer",
+     .key = "scale_attn_by_inverse_layer_idx",
+     .take = over_layer_take},
+    {.trait = "scales_bias", .class_take = class_scales_bias_take},
+    {.trait = "softcap", .key = "attn_logit_softcapping", .take = softcap_take},
+    {.trait = "softcap", .key = "attn_logit_soft_cap", .take = softcap_take},
+    {.trait = "softcap", .key = "attention_logit_cap", .take = softcap_take},
+    {.trait = "window", .key = "sliding_window", .take = window_take},
+    {.trait = "window", .key = "local_attention", .take = half_window_take},
+    {.trait = "window", .key = "use_sliding_window", .take = window_switch},
+    {.trait = "chunk", .key = "attention_chunk_size", .take = chunk_take},
+    {.trait = "sinks", .class_take = class_sinks_take},
+    {.trait = "causal", .class_take = class_both_ways_take},
+    {.trait = "causal",
+     .key = "use_bidirectional_attention",
+     .take = both_ways_take,
+     .takes_text = true},
+    {.trait = "window", .class_take = class_window_take},
+    {.trait = "causal", .key = "is_decoder", .take = decoder_take},
+    {.trait = "causal", .key = "is_causal", .take = causal_take},
+    {.trait = "temperature", .key = "attn_scale", .take = strength_take},
+    {.trait = "temperature", .key = "floor_scale", .take = from_1_take},
+    {.trait = "temperature", .key = "attn_temperature_tuning", .take = temperature_switch},
+    {.trait = "temperature", .key = "rope.llama_4_scaling_beta", .take = strength_take},
+    {.trait = "temperature", .key = "rope.original_max_position_embeddings", .take = length_take},
+    {.trait = "temperature", .key = "llama_4_scaling.beta", .take = strength_take},
+    {.trait = "temperature",
+     .key = "llama_4_scaling.original_max_position_embeddings",
+     .take = length_take},
+    {.trait = "qk_norm", .class_take = class_norm_take},
+    {.trait = "qk_norm", .key = "rms_norm_eps", .take = eps_take},
+    {.trait = "qk_norm", .key = "norm_eps", .take = eps_take},
+    {.trait = "qk_norm", .key = "layer_norm_eps", .take = eps_take},
+    {.trait = "qk_norm", .key = "qk_layernorm", .take = norm_switch},
+    {.trait = "qk_norm", .key = "use_qk_norm", .take = norm_switch},
     {0},
 };
 
-/* ---- where it holds -------------------------------------------------------------------------- */
+const char *pe_config_trait_key(size_t index)
+{
+    for (const struct step *step = steps; step->trait; step++)
+        if (step->key && index-- == 0)
+            return step->key;
+    return NULL;
+}
+
+/* ---- layers of a kind ------------------------------------------------------------------------ */
 
 static bool is_of(const struct pe_config_kind *kind, const char *word)
 {
     return !kind->layer_type || strstr(kind->layer_type, word);
 }
 
-/* Does a trait that the class has in some layers alone hold in these? */
+/* Does a trait that the class has only in some layers hold in these? */
 static bool holds(const struct pe_layer_where *where, const struct pe_config_kind *kind)
 {
     switch (where->which) {
@@ -232,7 +276,7 @@ static bool holds(const struct pe_layer_where *where, const struct pe_config_kin
     return true;
 }
 
-/* Layers see by a window or by chunks only where their type says so. */
+/* Only layers of certain types have a window or chunks. */
 static void kind_limit(const struct pe_config_scope *scope, const struct pe_config_kind *kind,
                        struct pe_attention_traits *traits)
 {
@@ -250,13 +294,6 @@ static void kind_limit(const struct pe_config_scope *scope, const struct pe_conf
     traits->sinks &= holds(&model->sinks_where, kind);
 }
 
-static double number_of(const struct pe_config_scope *scope, const char *key)
-{
-    const struct pe_config_effective found = pe_config_effective(scope, key);
-
-    return pe_config_number(&found.value);
-}
-
 /* Does the rope object name a type of scaling? */
 static bool is_scaled(const struct pe_config_scope *scope)
 {
@@ -272,41 +309,42 @@ static bool is_scaled(const struct pe_config_scope *scope)
 static double multiplier(const struct pe_config_scope *scope)
 {
     const struct pe_config_layers *model = pe_config_class_of(scope);
-    const double factor = number_of(scope, "rope.factor");
+    const double factor = pe_config_effective_number(scope, "rope.factor");
     const double ln = factor > 1 ? pe_exact_log1p(pe_two_sum(factor, -1)).hi : 0;
-    const double once = 0.1 * number_of(scope, "rope.mscale_all_dim") * ln + 1;
+    const double once = 0.1 * pe_config_effective_number(scope, "rope.mscale_all_dim") * ln + 1;
 
     if (model->scale_by_width != 0)
         return model->scale_by_width;
     return model->scale_by_mscale && is_scaled(scope) ? once * once : 1;
 }
 
-/* The width of a head of two parts, of which one rotates; 0: that of the encoding. -1, unknown, for
- * a model without a row whose code may multiply the scale. */
+/* The width of a head of two parts, of which one rotates; 0: that of the encoding; -1: unknown,
+ * for heads of several widths, or a model without a row whose code may multiply the scale. */
 static int64_t width_of(const struct pe_config_scope *scope)
 {
-    const double still = number_of(scope, "qk_nope_head_dim"),
-                 turning = number_of(scope, "qk_rope_head_dim");
+    const double still = pe_config_effective_number(scope, "qk_nope_head_dim"),
+                 rotated = pe_config_effective_number(scope, "qk_rope_head_dim");
 
     if (pe_config_class_of(scope)->width_by_layer ||
-        (!pe_config_layers_of(scope) && number_of(scope, "rope.mscale_all_dim") != 0))
+        (!pe_config_layers_of(scope) &&
+         pe_config_effective_number(scope, "rope.mscale_all_dim") != 0))
         return -1;
-    return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
+    return still >= 1 && rotated >= 1 && still + rotated < 0x1p31 ? (int64_t)(still + rotated) : 0;
 }
 
 /* The first of two keys that is a number above 0; else 0. */
 static double first_size(const struct pe_config_scope *scope, const char *key, const char *other)
 {
-    const double size = number_of(scope, key);
+    const double size = pe_config_effective_number(scope, key);
 
-    return size > 0 ? size : fmax(number_of(scope, other), 0);
+    return size > 0 ? size : fmax(pe_config_effective_number(scope, other), 0);
 }
 
-/* Puts a number in place of a scale of 1 over the width of a head. */
+/* Replaces SCALE_BY_WIDTH with the number. */
 static void by_width_settle(struct pe_config_reading *reading, struct pe_attention_traits *traits)
 {
     const struct pe_config_scope *scope = &reading->scope;
-    const double head = number_of(scope, "head_dim");
+    const double head = pe_config_effective_number(scope, "head_dim");
     const double width = head > 0 ? head
                                   : first_size(scope, "hidden_size", "n_embd") /
                                         first_size(scope, "num_attention_heads", "n_head");
@@ -344,16 +382,16 @@ static bool is_unusual(const struct pe_attention_traits *traits, const char *nam
     return false;
 }
 
-/* Norms of a model whose layers nobody has measured. */
+static const char *const *const unmeasured_norms =
+#define CONFIG_UNMEASURED_NORMS(models) models
+#include "core/config/keys.def"
+    ;
+
 static void norms_warn(struct pe_config_reading *reading, const struct pe_attention_traits *traits)
 {
-    static const char models[] =
-#define CONFIG_NORMS(models) models
-#include "core/config/keys.def"
-        ;
     const char *name = reading->model ? reading->model->model_type : "";
 
-    if (!traits->qk_norm.kind && pe_text_lists(models, ' ', name, strlen(name)))
+    if (!traits->qk_norm.kind && pe_config_lists(unmeasured_norms, name))
         pe_config_warn(reading,
                        "the code of %s has norms of queries and keys, in some layers or in all, "
                        "which are not told here: post q and k as they are after them",
@@ -405,7 +443,7 @@ static void steps_take(struct pe_config_reading *reading, struct pe_attention_tr
             step->class_take(traits, model);
 }
 
-/* Does the config or the class of the model declare what a step reads? */
+/* Does the config or the class declare the value that a step reads? */
 static bool is_declared(const struct pe_config_reading *reading, const struct step *step,
                         const struct pe_config_member **member)
 {
@@ -457,29 +495,29 @@ static bool is_alike(const struct pe_attention_traits *a, const struct pe_attent
     return a->window == b->window && a->chunk == b->chunk && a->sinks == b->sinks;
 }
 
-/* The kind of layers that is meant where no type is named. PE_MISSING: several rotate, and their
- * attention differs. */
-static enum pe_status meant_find(struct pe_config_reading *reading,
-                                 const struct pe_config_kinds *kinds,
-                                 const struct pe_config_kind **meant, struct pe_error *err)
+/* The kind of layers that is intended where no type is named. PE_MISSING: several rotate, and
+ * their attention differs. */
+static enum pe_status intended_find(struct pe_config_reading *reading,
+                                    const struct pe_config_kinds *kinds,
+                                    const struct pe_config_kind **intended, struct pe_error *err)
 {
     struct pe_attention_traits first = {.size = sizeof(first)}, other = {.size = sizeof(other)};
     const struct pe_config_kind *kind;
 
-    *meant = NULL;
+    *intended = NULL;
     for (size_t i = 0; (kind = pe_config_kind(kinds, i)); i++) {
         if (!kind->turns)
             continue;
-        if (pe_config_kind_traits(reading, kind, *meant ? &other : &first, err))
+        if (pe_config_kind_traits(reading, kind, *intended ? &other : &first, err))
             return err->status;
-        if (*meant && !is_alike(&first, &other))
+        if (*intended && !is_alike(&first, &other))
             return pe_fail(err, PE_MISSING, "parameter:layer_type",
                            "layer_type is required, the attention of the layers differs: %.60s, "
                            "%.60s",
-                           (*meant)->layer_type, kind->layer_type);
-        *meant = *meant ? *meant : kind;
+                           (*intended)->layer_type, kind->layer_type);
+        *intended = *intended ? *intended : kind;
     }
-    *meant = *meant ? *meant : pe_config_kind(kinds, 0);
+    *intended = *intended ? *intended : pe_config_kind(kinds, 0);
     return PE_OK;
 }
 
@@ -494,7 +532,7 @@ enum pe_status pe_config_traits(struct pe_config_reading *reading,
 
     if (!reading->layer_type && pe_config_kinds_new(&kinds, reading->config, err))
         return err->status;
-    status = (kinds && meant_find(reading, kinds, &kind, err)) ||
+    status = (kinds && intended_find(reading, kinds, &kind, err)) ||
                      pe_config_kind_traits(reading, kind, traits, err)
                  ? err->status
                  : PE_OK;
@@ -506,4 +544,53 @@ const struct pe_config_source *pe_config_trait_source(const struct pe_config_rea
                                                       size_t index)
 {
     return index < reading->trait_sources_count ? &reading->trait_sources[index] : NULL;
+}
+
+/* ---- scales that this library does not apply ------------------------------------------------- */
+
+static const struct scale {
+    const char *key;
+    const char *const *values; /* NULL: any but null and false */
+    const char *text;
+    bool is_known; /* to model_layers.def, for models that have a row there */
+} scales[] = {
+#define CONFIG_SCALES(key, values, text) {key, values, text, false},
+#define CONFIG_MAY_SCALE(key, text)      {key, NULL, text, true},
+#include "core/config/keys.def"
+    {0},
+};
+
+static bool value_counts(const struct pe_config_member *member, const char *const *values)
+{
+    const bool is_bool = member->value.kind == PE_CONFIG_BOOL;
+    const char *text = is_bool ? member->value.as.truth ? "true" : "false" : pe_config_text(member);
+
+    if (values)
+        return text && pe_config_lists(values, text);
+    return pe_config_is_number(&member->value) || (is_bool && member->value.as.truth);
+}
+
+/* Is the meaning of a key known, by the row of this model or by a value of 0? */
+static bool is_settled(const struct pe_config_reading *reading, const struct scale *row,
+                       const struct pe_config_member *member)
+{
+    return row->is_known &&
+           (pe_config_layers_of(&reading->scope) || pe_config_number(&member->value) == 0);
+}
+
+enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
+                                   struct pe_error *err)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const struct scale *at = scales; at->key && !scale_given; at++) {
+        const struct pe_config_member *found =
+            pe_config_first(&reading->scope, pe_in_text_top, NAMES(at->key));
+        if (!found || !value_counts(found, at->values) || is_settled(reading, at, found))
+            continue;
+        pe_config_note(reading, found);
+        pe_config_warn(reading, "%s is not read by attention, give scale: %s",
+                       pe_config_path(found, path, sizeof(path)), at->text);
+    }
+    return pe_config_memory_check(reading, err);
 }

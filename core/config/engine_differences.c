@@ -1,62 +1,188 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/config/reading.h"
 
 /* The keys of a config that engines read differently. */
 
+#define ROPE_UTILS "huggingface/transformers, src/transformers/modeling_rope_utils.py, v5.23.0"
+#define ROTARY     "vllm-project/vllm, vllm/model_executor/layers/rotary_embedding/"
+#define CONVERSION                                                                                 \
+    "ggml-org/llama.cpp, conversion/base.py, 00bd27a621f92be9a99d24d7c5117a263b9b3c01"
+#define OF_LLAMA "ggml-org/llama.cpp, conversion/llama.py, 0274f0fc7d7fbab69c33ccf757cf7f3d036c17aa"
+#define MISTRAL_MASKS                                                                              \
+    "huggingface/transformers, src/transformers/models/mistral/modeling_mistral.py, v5.23.0"
+
+#define TYPE  NAMES("rope_type", "type")
+#define FALSE NAMES("false")
+
 static const struct row {
-    const char *keys, *values, *unless, *models, *engine, *reads, *source;
+    enum {
+        IN_ROPE,
+        IN_FLAT_ROPE,     /* a rope object without objects of types of layers */
+        IN_TYPE_OF_LAYER, /* the object of one type of layers */
+        BESIDE_TYPES,     /* beside these objects */
+        IN_TEXT,
+    } place;
+    const char *const *keys;   /* the first that the place has */
+    const char *const *values; /* for which the row holds; NULL: any number */
+    const char *unless;        /* a key of the rope object beside which all engines agree */
+    const char *const *models; /* NULL: all */
+    const char *engine, *reads;
+    const char *source; /* repository, path, commit or tag */
 } rows[] = {
-#define READER(keys, values, unless, models, engine, reads, source)                                \
-    {keys, values, unless, models, engine, reads, source},
-#include "core/config/engine_differences.def"
-#undef READER
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("dynamic"),
+     .unless = "alpha",
+     .engine = "transformers",
+     .reads = "the base grows with the longest sequence so far, beyond max_position_embeddings "
+              "(seq_len here)",
+     .source = ROPE_UTILS},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("dynamic"),
+     .unless = "alpha",
+     .engine = "vllm",
+     .reads = "one base for all positions and sequences, computed once",
+     .source = ROTARY "dynamic_ntk_scaling_rope.py, 3cfbaf333d800badc12fad1f138ab01178d35ab8"},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("dynamic"),
+     .unless = "alpha",
+     .engine = "llama.cpp",
+     .reads = "its conversion writes no scaling for this type",
+     .source = CONVERSION},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("longrope", "su"),
+     .engine = "transformers",
+     .reads = "long_factor where the sequence is longer than original_max_position_embeddings, "
+              "else short_factor (seq_len here)",
+     .source = ROPE_UTILS},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("longrope", "su"),
+     .engine = "vllm",
+     .reads = "long_factor for every sequence where max_model_len is above "
+              "original_max_position_embeddings",
+     .source = ROTARY "phi3_long_rope_scaled_rope.py, 17d618b0f944610b73e79e6726983fbe7679f613"},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("ntk"),
+     .unless = "alpha",
+     .engine = "transformers",
+     .reads = "there is no such rope_type",
+     .source = ROPE_UTILS},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("ntk"),
+     .unless = "alpha",
+     .engine = "vllm",
+     .reads = "a fixed stretch of base and positions (ntk_fixed)",
+     .source = ROTARY "ntk_scaling_rope.py, 91b4f8fbfcc33a9cb58456f3061dced32509af4f"},
+    {.place = IN_ROPE,
+     .keys = TYPE,
+     .values = NAMES("ntk"),
+     .unless = "alpha",
+     .engine = "llama.cpp",
+     .reads = "its conversion does not know this type and writes no scaling",
+     .source = CONVERSION},
+    {.place = IN_FLAT_ROPE,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "transformers",
+     .reads = "the ends of YaRN's ramp are not rounded to whole pairs",
+     .source = ROPE_UTILS},
+    {.place = IN_FLAT_ROPE,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "vllm",
+     .reads = "the same: neither end of the ramp is rounded",
+     .source = ROTARY "yarn_scaling_rope.py, 0cd5784803d83f81fac0794b82cb592d4317d4bf"},
+    {.place = IN_FLAT_ROPE,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "llama.cpp",
+     .reads =
+         "its conversion does not write this key, and its YaRN rounds both ends to whole pairs",
+     .source = CONVERSION},
+    {.place = IN_TYPE_OF_LAYER,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "transformers",
+     .reads = "it is not read here but beside the objects of the types of layers: the ends of "
+              "YaRN's ramp are rounded to whole pairs",
+     .source = ROPE_UTILS},
+    {.place = IN_TYPE_OF_LAYER,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "llama.cpp",
+     .reads =
+         "its conversion does not write this key, and its YaRN rounds both ends to whole pairs",
+     .source = CONVERSION},
+    {.place = BESIDE_TYPES,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "transformers",
+     .reads = "the ends of YaRN's ramp are not rounded to whole pairs, in layers of any type",
+     .source = ROPE_UTILS},
+    {.place = BESIDE_TYPES,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .engine = "llama.cpp",
+     .reads =
+         "its conversion does not write this key, and its YaRN rounds both ends to whole pairs",
+     .source = CONVERSION},
+    {.place = IN_TEXT,
+     .keys = NAMES("sliding_window"),
+     .models = NAMES("mistral", "mixtral"),
+     .engine = "transformers",
+     .reads = "all layers see by this window",
+     .source = MISTRAL_MASKS},
+    {.place = IN_TEXT,
+     .keys = NAMES("sliding_window"),
+     .models = NAMES("mistral", "mixtral"),
+     .engine = "llama.cpp",
+     .reads = "its conversion writes no window: all layers see all keys",
+     .source = OF_LLAMA},
 };
 
-/* What a row calls "flat.truncate": a member of the object that its first word names. */
-static const struct pe_config_member *named_find(const struct pe_config_scope *scope,
-                                                 struct pe_name key)
+static const struct pe_config_node *place_get(const struct pe_config_scope *scope,
+                                              const struct row *row)
 {
-    const struct pe_config_node *rope = scope->rope, *around = scope->around;
-    const struct {
-        const char *prefix;
-        const struct pe_config_node *object;
-    } places[] = {
-        {"rope.", rope},
-        {"flat.", around ? NULL : rope},
-        {"inner.", around ? rope : NULL},
-        {"around.", around},
-    };
-
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const size_t size = strlen(places[i].prefix);
-        if (key.size > size && memcmp(key.at, places[i].prefix, size) == 0)
-            return pe_config_member_at(places[i].object, key.at + size, key.size - size);
+    switch (row->place) {
+    case IN_ROPE:
+        return scope->rope;
+    case IN_FLAT_ROPE:
+        return scope->around ? NULL : scope->rope;
+    case IN_TYPE_OF_LAYER:
+        return scope->around ? scope->rope : NULL;
+    case BESIDE_TYPES:
+        return scope->around;
+    case IN_TEXT:
+        break;
     }
-    return pe_config_member_at(scope->text, key.at, key.size);
+    return scope->text;
 }
 
-/* The first of the keys that the config has, wherever the part about text lies. */
 static const struct pe_config_member *member_find(const struct pe_config_scope *scope,
-                                                  const char *keys)
+                                                  const struct row *row)
 {
     const struct pe_config_member *found = NULL;
-    struct pe_name key;
 
-    while (!found && pe_text_next(&keys, ' ', &key))
-        found = named_find(scope, key);
+    for (const char *const *key = row->keys; *key && !found; key++)
+        found = pe_config_member(place_get(scope, row), *key);
     return found;
 }
 
-static bool counts(const struct pe_config_value *value, const char *values)
+static bool counts(const struct pe_config_value *value, const char *const *values)
 {
     const char *text = value->kind == PE_CONFIG_TEXT   ? value->as.text
                        : value->kind == PE_CONFIG_BOOL ? value->as.truth ? "true" : "false"
                                                        : "";
 
-    return *values ? pe_text_lists(values, ' ', text, strlen(text)) : pe_config_is_number(value);
+    return values ? pe_config_lists(values, text) : pe_config_is_number(value);
 }
 
 static bool applies(const struct pe_config_reading *reading, const struct row *row,
@@ -65,8 +191,8 @@ static bool applies(const struct pe_config_reading *reading, const struct row *r
     const char *model = reading->model_type ? reading->model_type : "";
 
     return member && counts(&member->value, row->values) &&
-           (!*row->models || pe_text_lists(row->models, ' ', model, strlen(model))) &&
-           (!*row->unless || !pe_config_member(reading->scope.rope, row->unless));
+           (!row->models || pe_config_lists(row->models, model)) &&
+           (!row->unless || !pe_config_member(reading->scope.rope, row->unless));
 }
 
 bool pe_config_reader(struct pe_config_reading *reading, size_t index,
@@ -75,7 +201,7 @@ bool pe_config_reader(struct pe_config_reading *reading, size_t index,
     size_t found = 0;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct pe_config_member *member = member_find(&reading->scope, rows[i].keys);
+        const struct pe_config_member *member = member_find(&reading->scope, &rows[i]);
         if (!applies(reading, &rows[i], member) || found++ < index)
             continue;
         pe_config_path(member, reader->key, sizeof(reader->key));

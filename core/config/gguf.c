@@ -1,25 +1,316 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/fail.h"
-#include "core/config/gguf_making.h"
+#include "core/base/text.h"
+#include "core/config/gguf_file.h"
+#include "core/config/reading.h"
 
-/* Makes of the head of a GGUF file the config that the rules read. */
+/* Makes a config of the head of a GGUF file: its keys under the names that a config.json has, and
+ * the factors among its tensors. */
 
-static const struct pe_config_model models[] = {
-#define GGUF_MODEL(architecture, encoding, layout, sliding, note)                                  \
-    {architecture, encoding, layout, "", sliding, note},
-#include "core/config/gguf_models.def"
-#undef GGUF_MODEL
+/* A key of the metadata. */
+static const struct row {
+    const char *key;
+    const char *const *architectures; /* whose meaning of the key this is; NULL: all */
+    const char *object, *name;        /* in a config.json; object NULL: at the top */
+    enum {
+        AS_IT_IS,
+        UNLESS_WHOLE, /* left out where whole heads rotate */
+        SECTIONS,     /* a list of sections of coordinates */
+        ATTENTION_FACTOR,
+        RAMP,           /* only 1, which is this library's, is accepted silently */
+        ALL_DIM_MSCALE, /* mscale 1, and mscale_all_dim */
+        BOTH_MSCALES,   /* both of them, times 0.1 in the file */
+    } way;
+} rows[] = {
+#define GGUF_KEY(of, ...) {.key = (of), __VA_ARGS__},
+#include "core/config/gguf.def"
     {0},
 };
 
-enum { FACTORS_MAX = 1 << 16 };
+static const struct pe_config_model models[] = {
+#define GGUF_MODEL(architecture, ...) {.model_type = (architecture), __VA_ARGS__},
+#include "core/config/gguf.def"
+    {0},
+};
 
-/* ---- the first walk: what several keys tell together ----------------------------------------- */
+enum {
+    NAME_SIZE = 160,
+    SECTIONS_MAX = 4,
+    NUMBERS_MAX = 1 << 16, /* of an array of one number for each layer */
+    FACTORS_MAX = 1 << 16,
+};
 
-/* A short plain text; false: it is none. */
+/* The file, and the facts that need several of its keys. */
+struct import {
+    struct pe_config *config;
+    struct pe_gguf file;
+    char architecture[64];
+    char scaling[32]; /* "linear", "yarn"...; "": the frequencies are not scaled */
+    double width, heads, key_length, rotary_dim, factor;
+    const char *shown; /* the key in the file of the value to add; NULL: its name */
+};
+
+/* The part of a key after "ARCHITECTURE."; size 0: another key. */
+static struct pe_gguf_text own_key(const struct import *import, struct pe_gguf_text key)
+{
+    const size_t size = strlen(import->architecture);
+
+    if (size == 0 || key.size < size + 2 || memcmp(key.at, import->architecture, size) != 0 ||
+        key.at[size] != '.')
+        return (struct pe_gguf_text){0};
+    return (struct pe_gguf_text){key.at + size + 1, key.size - size - 1};
+}
+
+/* The number of a scalar, or of an array whose elements are all equal; false: none. */
+static bool one_number(const struct pe_gguf_value *value, struct pe_config_value *number)
+{
+    struct pe_config_value other;
+
+    if ((value->is_array && (value->count == 0 || value->count > NUMBERS_MAX)) ||
+        !pe_gguf_number(value, 0, number))
+        return false;
+    for (uint64_t i = 1; value->is_array && i < value->count; i++)
+        if (!pe_gguf_number(value, i, &other) || !pe_config_equal(number, &other))
+            return false;
+    return true;
+}
+
+/* ---- adding to the config -------------------------------------------------------------------- */
+
+/* Adds a warning of every reading; `text` has one %s, for `about`. */
+static enum pe_status note_add(struct import *import, struct pe_error *err, const char *text,
+                               const char *about)
+{
+    struct pe_config *config = import->config;
+    char sentence[240];
+
+    snprintf(sentence, sizeof(sentence), text, about);
+    if (config->notes_count == PE_CONFIG_NOTES_MAX)
+        return PE_OK;
+    config->notes[config->notes_count] = pe_config_copy(&config->memory, sentence);
+    return config->notes[config->notes_count++] ? PE_OK : pe_no_memory(err, "the config");
+}
+
+/* Gives the last member the name that the file has for it. */
+static enum pe_status shown_set(struct import *import, const struct pe_config_node *object,
+                                struct pe_error *err)
+{
+    if (!import->shown)
+        return PE_OK;
+    object->last->shown = pe_config_copy(&import->config->memory, import->shown);
+    return object->last->shown ? PE_OK : pe_no_memory(err, "the config");
+}
+
+static enum pe_status value_add(struct import *import, struct pe_config_node *object,
+                                const char *name, const struct pe_config_value *value,
+                                struct pe_error *err)
+{
+    enum pe_status status;
+
+    if (pe_config_member(object, name)) /* the first of two spellings counts */
+        return PE_OK;
+    if (value->kind == PE_CONFIG_BOOL)
+        status = pe_config_set_bool(object, name, value->as.truth, err);
+    else if (value->kind == PE_CONFIG_INTEGER)
+        status = pe_config_set_integer(object, name, value->as.integer, err);
+    else if (value->kind == PE_CONFIG_NUMBER)
+        status = pe_config_set_number(object, name, value->as.number, err);
+    else if (value->kind == PE_CONFIG_TEXT)
+        status = pe_config_set_text(object, name, value->as.text, err);
+    else
+        status = pe_config_set_null(object, name, err);
+    return status ? status : shown_set(import, object, err);
+}
+
+static enum pe_status text_add(struct import *import, struct pe_config_node *object,
+                               const char *name, const char *text, struct pe_error *err)
+{
+    const struct pe_config_value value = {PE_CONFIG_TEXT, {.text = text}};
+
+    return value_add(import, object, name, &value, err);
+}
+
+static enum pe_status numbers_add(struct import *import, struct pe_config_node *object,
+                                  const char *name, const double *numbers, size_t count,
+                                  struct pe_error *err)
+{
+    return pe_config_set_numbers(object, name, numbers, count, err)
+               ? err->status
+               : shown_set(import, object, err);
+}
+
+/* The object of a name, made when first needed; name NULL: the top. NULL: err has the reason. */
+static struct pe_config_node *object_get(struct import *import, const char *name,
+                                         struct pe_error *err)
+{
+    struct pe_config_node *top = pe_config_top(import->config), *object = NULL;
+    const struct pe_config_member *member;
+
+    if (!name)
+        return top;
+    member = pe_config_member(top, name);
+    if (member)
+        return member->value.as.node;
+    return pe_config_set_object(top, name, &object, err) ? NULL : object;
+}
+
+/* ---- one key --------------------------------------------------------------------------------- */
+
+static enum pe_status sections_add(struct import *import, struct pe_config_node *object,
+                                   const char *name, const struct pe_gguf_value *value,
+                                   struct pe_error *err)
+{
+    const bool fourth = strncmp(import->architecture, "qwen3vl", 7) == 0;
+    struct pe_config_value number;
+    double sections[SECTIONS_MAX];
+    size_t count = 0;
+
+    while (count < SECTIONS_MAX && value->is_array && count < value->count &&
+           pe_gguf_number(value, count, &number))
+        sections[count++] = pe_config_number(&number);
+    /* ggml always has four coordinates; an unused fourth section is 0. */
+    if (count == SECTIONS_MAX && sections[3] == 0 && !fourth)
+        count--;
+    if (numbers_add(import, object, name, sections, count, err))
+        return err->status;
+    return fourth ? text_add(import, object, "mrope_type", "imrope", err) : PE_OK;
+}
+
+static enum pe_status mscales_add(struct import *import, struct pe_config_node *object, bool both,
+                                  double value, struct pe_error *err)
+{
+    /* Conversions of deepseek2 multiply by 0.1, in float32. */
+    const double all = both ? (double)((float)value / 0.1F) : value;
+    const struct pe_config_value scale = {PE_CONFIG_NUMBER, {.number = both ? all : 1}};
+    const struct pe_config_value over = {PE_CONFIG_NUMBER, {.number = all}};
+
+    if (value == 0)
+        return PE_OK;
+    return value_add(import, object, "mscale", &scale, err) ||
+                   value_add(import, object, "mscale_all_dim", &over, err)
+               ? err->status
+               : PE_OK;
+}
+
+static enum pe_status attention_factor_add(struct import *import, const struct row *row,
+                                           struct pe_config_node *object,
+                                           const struct pe_config_value *number,
+                                           struct pe_error *err)
+{
+    const bool longrope = strcmp(import->scaling, "longrope") == 0;
+
+    if (!longrope && pe_config_number(number) == 1)
+        return PE_OK;
+    if (!*import->scaling)
+        return note_add(import, err, "%s is not read: the frequencies are not scaled",
+                        import->shown);
+    if (value_add(import, object, row->name, number, err))
+        return err->status;
+    return longrope ? PE_OK
+                    : note_add(import, err,
+                               "%s was read as the whole attention factor, which conversions write "
+                               "there; releases of llama.cpp multiply their own by it",
+                               import->shown);
+}
+
+static bool rotates_whole_heads(const struct import *import)
+{
+    const double head =
+        import->key_length > 0 ? import->key_length : floor(import->width / import->heads);
+
+    return import->rotary_dim == head;
+}
+
+static enum pe_status number_add(struct import *import, const struct row *row,
+                                 struct pe_config_node *object,
+                                 const struct pe_config_value *number, struct pe_error *err)
+{
+    const double value = pe_config_number(number);
+
+    switch (row->way) {
+    case UNLESS_WHOLE:
+        if (rotates_whole_heads(import))
+            return PE_OK;
+        break;
+    case RAMP:
+        return value == 1 || value < 0
+                   ? PE_OK
+                   : note_add(import, err,
+                              "%s is not read: here the ramp of yarn is as it is with 1",
+                              import->shown);
+    case ATTENTION_FACTOR:
+        return attention_factor_add(import, row, object, number, err);
+    case ALL_DIM_MSCALE:
+    case BOTH_MSCALES:
+        return mscales_add(import, object, row->way == BOTH_MSCALES, value, err);
+    case AS_IT_IS:
+    case SECTIONS:
+        break;
+    }
+    return value_add(import, object, row->name, number, err);
+}
+
+static enum pe_status row_add(struct import *import, const struct row *row,
+                              const struct pe_gguf_value *value, struct pe_error *err)
+{
+    struct pe_config_value number = {.kind = PE_CONFIG_NULL};
+    const bool of_scaling =
+        row->object && strcmp(row->object, "rope_scaling") == 0 && row->way != SECTIONS;
+    struct pe_config_node *object;
+
+    if (of_scaling && !*import->scaling && row->way != ATTENTION_FACTOR)
+        return PE_OK;
+    object = object_get(import, of_scaling && !*import->scaling ? NULL : row->object, err);
+    if (!object)
+        return err->status;
+    if (row->way == SECTIONS)
+        return sections_add(import, object, row->name, value, err);
+    if (row->name && strcmp(row->name, "rope_type") == 0)
+        return text_add(import, object, row->name, import->scaling, err);
+    if (!one_number(value, &number)) /* a reading refuses it where it needs it */
+        number = (struct pe_config_value){PE_CONFIG_TEXT, {.text = "no number"}};
+    return number_add(import, row, object, &number, err);
+}
+
+static const struct row *row_find(const struct import *import, struct pe_gguf_text own)
+{
+    for (const struct row *at = rows; at->key; at++)
+        if (pe_gguf_text_is(own, at->key) &&
+            (!at->architectures || pe_config_lists(at->architectures, import->architecture)))
+            return at;
+    return NULL;
+}
+
+/* For pe_gguf_keys, once the facts are known. */
+static enum pe_status key_add(void *context, struct pe_gguf_text key,
+                              const struct pe_gguf_value *value, struct pe_error *err)
+{
+    const struct pe_config_value nothing = {.kind = PE_CONFIG_BOOL};
+    struct import *import = context;
+    const struct pe_gguf_text own = own_key(import, key);
+    const struct row *row = row_find(import, own);
+    enum pe_status status;
+    char name[NAME_SIZE];
+
+    if (own.size == 0 || key.size >= sizeof(name))
+        return PE_OK;
+    memcpy(name, key.at, key.size);
+    name[key.size] = '\0';
+    import->shown = name;
+    /* A key that nothing reads is only reported, with any value. */
+    status = row ? row_add(import, row, value, err)
+                 : value_add(import, pe_config_top(import->config), name, &nothing, err);
+    import->shown = NULL;
+    return status;
+}
+
+/* ---- facts that need several keys ------------------------------------------------------------ */
+
+/* Copies a short plain text; false: the value is none. */
 static bool text_copy(const struct pe_gguf_value *value, char *out, size_t size)
 {
     if (value->type != PE_GGUF_STRING || value->is_array || value->text.size >= size)
@@ -35,11 +326,11 @@ static bool text_copy(const struct pe_gguf_value *value, char *out, size_t size)
 static enum pe_status architecture_note(void *context, struct pe_gguf_text key,
                                         const struct pe_gguf_value *value, struct pe_error *err)
 {
-    struct pe_gguf_making *making = context;
+    struct import *import = context;
 
     if (!pe_gguf_text_is(key, "general.architecture"))
         return PE_OK;
-    if (text_copy(value, making->architecture, sizeof(making->architecture)))
+    if (text_copy(value, import->architecture, sizeof(import->architecture)))
         return PE_OK;
     return pe_fail(err, PE_INVALID, "config", "general.architecture is no short plain text");
 }
@@ -47,67 +338,69 @@ static enum pe_status architecture_note(void *context, struct pe_gguf_text key,
 static enum pe_status fact_note(void *context, struct pe_gguf_text key,
                                 const struct pe_gguf_value *value, struct pe_error *err)
 {
-    struct pe_gguf_making *making = context;
+    struct import *import = context;
     const struct {
         const char *key;
         double *fact;
-    } facts[] = {
-        {"embedding_length", &making->width},          {"attention.head_count", &making->heads},
-        {"attention.key_length", &making->key_length}, {"rope.dimension_count", &making->turning},
-        {"rope.scaling.factor", &making->factor},      {"rope.scale_linear", &making->factor}};
-    const struct pe_gguf_text own = pe_gguf_own_key(making, key);
+    } facts[] = {{"embedding_length", &import->width},
+                 {"attention.head_count", &import->heads},
+                 {"attention.key_length", &import->key_length},
+                 {"rope.dimension_count", &import->rotary_dim},
+                 {"rope.scaling.factor", &import->factor},
+                 {"rope.scale_linear", &import->factor}};
+    const struct pe_gguf_text own = own_key(import, key);
     struct pe_config_value number;
 
     (void)err;
     if (pe_gguf_text_is(own, "rope.scaling.type") &&
-        !text_copy(value, making->scaling, sizeof(making->scaling)))
-        snprintf(making->scaling, sizeof(making->scaling), "unknown");
+        !text_copy(value, import->scaling, sizeof(import->scaling)))
+        snprintf(import->scaling, sizeof(import->scaling), "unknown");
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (pe_gguf_text_is(own, facts[i].key) && pe_gguf_one_number(value, &number))
+        if (pe_gguf_text_is(own, facts[i].key) && one_number(value, &number))
             *facts[i].fact = pe_config_number(&number);
     return PE_OK;
 }
 
-/* Without a type a factor is linear; without a factor, or with 0, linear is nothing. */
-static void scaling_settle(struct pe_gguf_making *making)
+/* A factor without a type is linear; linear without a factor, or with 0, scales nothing. */
+static void scaling_settle(struct import *import)
 {
-    const bool linear = !*making->scaling || strcmp(making->scaling, "linear") == 0;
+    const bool linear = !*import->scaling || strcmp(import->scaling, "linear") == 0;
 
-    if (strcmp(making->scaling, "none") == 0 || (linear && making->factor == 0))
-        making->scaling[0] = '\0';
+    if (strcmp(import->scaling, "none") == 0 || (linear && import->factor == 0))
+        import->scaling[0] = '\0';
     else if (linear)
-        snprintf(making->scaling, sizeof(making->scaling), "linear");
+        snprintf(import->scaling, sizeof(import->scaling), "linear");
 }
 
 enum { FACTORS_COUNT = 2 };
 static const char *const factors[FACTORS_COUNT] = {"rope_factors_long.weight",
                                                    "rope_factors_short.weight"};
 
-/* Conversions of Phi-3 and PhiMoE write both tensors of longrope and no type, and llama.cpp takes
- * either by the length of the context whatever the type: conversion/phi.py (051139f),
+/* Conversions of Phi-3 and PhiMoE write both tensors of longrope and no type, and llama.cpp reads
+ * one of them by the length of the context, whatever the type: conversion/phi.py (051139f),
  * src/llama-model.cpp, get_rope_factors. */
-static enum pe_status longrope_find(struct pe_gguf_making *making, struct pe_error *err)
+static enum pe_status longrope_find(struct import *import, struct pe_error *err)
 {
     struct pe_gguf_tensor tensor;
-    bool whole;
+    bool complete;
 
     for (size_t i = 0; i < FACTORS_COUNT; i++)
-        if (*making->scaling || !pe_gguf_tensor(&making->file, factors[i], &tensor, &whole))
+        if (*import->scaling || !pe_gguf_tensor(&import->file, factors[i], &tensor, &complete))
             return PE_OK;
-    snprintf(making->scaling, sizeof(making->scaling), "longrope");
-    making->shown = factors[0];
-    return pe_gguf_text_add(making, pe_gguf_place(making, "rope_scaling", err), "rope_type",
-                            making->scaling, err);
+    snprintf(import->scaling, sizeof(import->scaling), "longrope");
+    import->shown = factors[0];
+    return text_add(import, object_get(import, "rope_scaling", err), "rope_type", import->scaling,
+                    err);
 }
 
 /* ---- factors among the tensors --------------------------------------------------------------- */
 
-static enum pe_status factors_add(struct pe_gguf_making *making, const char *name,
+static enum pe_status factors_add(struct import *import, const char *name,
                                   const struct pe_gguf_tensor *tensor, struct pe_error *err)
 {
-    struct pe_config_node *object = pe_gguf_place(making, "rope_scaling", err), *list;
+    struct pe_config_node *object = object_get(import, "rope_scaling", err), *list;
 
-    if (!object || pe_gguf_numbers_add(making, object, name, NULL, 0, err))
+    if (!object || numbers_add(import, object, name, NULL, 0, err))
         return err->status;
     list = object->last->value.as.node;
     for (uint64_t i = 0; i < tensor->count; i++)
@@ -116,121 +409,118 @@ static enum pe_status factors_add(struct pe_gguf_making *making, const char *nam
     return PE_OK;
 }
 
-/* A tensor of factors that llama.cpp divides frequencies by, if the file has it. */
-static enum pe_status factors_read(struct pe_gguf_making *making, const char *tensor_name,
-                                   const char *name, bool *there, struct pe_error *err)
+/* Adds a tensor of factors, by which llama.cpp divides frequencies, if the file has it. */
+static enum pe_status factors_read(struct import *import, const char *tensor_name, const char *name,
+                                   bool *found, struct pe_error *err)
 {
     struct pe_gguf_tensor tensor;
-    bool whole;
+    bool complete;
 
-    *there = false;
-    making->shown = tensor_name;
-    if (!pe_gguf_tensor(&making->file, tensor_name, &tensor, &whole))
-        return whole ? PE_OK
-                     : pe_gguf_note(making, err,
-                                    "the list of tensors is cut, or very long: if %s is in the "
-                                    "rest, its factors divide "
-                                    "the frequencies, and are not read",
-                                    tensor_name);
+    *found = false;
+    import->shown = tensor_name;
+    if (!pe_gguf_tensor(&import->file, tensor_name, &tensor, &complete))
+        return complete ? PE_OK
+                        : note_add(import, err,
+                                   "the list of tensors is cut, or very long: if %s is in the "
+                                   "rest, its factors divide "
+                                   "the frequencies, and are not read",
+                                   tensor_name);
     if (!tensor.is_list)
-        return pe_gguf_note(making, err,
-                            "the file has %s, whose factors divide the frequencies, and they are "
-                            "no list of F32, F16, BF16 or F64: they are not read",
-                            tensor_name);
+        return note_add(import, err,
+                        "the file has %s, whose factors divide the frequencies, and they are "
+                        "no list of F32, F16, BF16 or F64: they are not read",
+                        tensor_name);
     if (!tensor.at || tensor.count > FACTORS_MAX)
-        return pe_gguf_note(
-            making, err,
-            "the file has %s, whose factors divide the frequencies, and the body ends "
-            "before them: they are not read",
-            tensor_name);
-    *there = true;
-    return factors_add(making, name, &tensor, err);
+        return note_add(import, err,
+                        "the file has %s, whose factors divide the frequencies, and the body ends "
+                        "before them: they are not read",
+                        tensor_name);
+    *found = true;
+    return factors_add(import, name, &tensor, err);
 }
 
-/* Factors of longrope beside another scaling, or one of the two alone. */
-static enum pe_status strays_note(struct pe_gguf_making *making, struct pe_error *err)
+/* Warns of factors of longrope beside another scaling, or of one of the two alone. */
+static enum pe_status strays_note(struct import *import, struct pe_error *err)
 {
     struct pe_gguf_tensor tensor;
-    bool whole;
+    bool complete;
 
     for (size_t i = 0; i < FACTORS_COUNT; i++)
-        if (pe_gguf_tensor(&making->file, factors[i], &tensor, &whole) &&
-            pe_gguf_note(making, err,
-                         "the file has %s, and frequencies that are not those of longrope: it is "
-                         "not read",
-                         factors[i]))
+        if (pe_gguf_tensor(&import->file, factors[i], &tensor, &complete) &&
+            note_add(import, err,
+                     "the file has %s, and frequencies that are not those of longrope: it is "
+                     "not read",
+                     factors[i]))
             return err->status;
     return PE_OK;
 }
 
-static enum pe_status tensors_read(struct pe_gguf_making *making, struct pe_error *err)
+static enum pe_status tensors_read(struct import *import, struct pe_error *err)
 {
-    const bool longrope = strcmp(making->scaling, "longrope") == 0;
-    bool there;
+    const bool longrope = strcmp(import->scaling, "longrope") == 0;
+    bool found;
 
     if (longrope)
-        return factors_read(making, factors[0], "long_factor", &there, err) ||
-                       factors_read(making, factors[1], "short_factor", &there, err)
+        return factors_read(import, factors[0], "long_factor", &found, err) ||
+                       factors_read(import, factors[1], "short_factor", &found, err)
                    ? err->status
                    : PE_OK;
-    if (strays_note(making, err))
+    if (strays_note(import, err))
         return err->status;
-    if (*making->scaling) {
+    if (*import->scaling) {
         struct pe_gguf_tensor tensor;
-        return pe_gguf_tensor(&making->file, "rope_freqs.weight", &tensor, &there)
-                   ? pe_gguf_note(
-                         making, err,
+        return pe_gguf_tensor(&import->file, "rope_freqs.weight", &tensor, &found)
+                   ? note_add(
+                         import, err,
                          "the file has %s beside scaled frequencies, which it divides further: "
                          "it is not read",
                          "rope_freqs.weight")
                    : PE_OK;
     }
-    if (factors_read(making, "rope_freqs.weight", "freq_factors", &there, err) || !there)
+    if (factors_read(import, "rope_freqs.weight", "freq_factors", &found, err) || !found)
         return err->status;
-    return pe_gguf_text_add(making, pe_gguf_place(making, "rope_scaling", err), "rope_type",
-                            "custom", err);
+    return text_add(import, object_get(import, "rope_scaling", err), "rope_type", "custom", err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum pe_status defaults_add(struct pe_gguf_making *making, struct pe_error *err)
+static enum pe_status defaults_add(struct import *import, struct pe_error *err)
 {
-    making->shown = NULL;
-    /* A factor without a type: load_hparams begins with linear. */
-    if (strcmp(making->scaling, "linear") == 0)
-        return pe_gguf_text_add(making, pe_gguf_place(making, "rope_scaling", err), "rope_type",
-                                "linear", err);
+    import->shown = NULL;
+    /* A factor without a type: the default of load_hparams is linear. */
+    if (strcmp(import->scaling, "linear") == 0)
+        return text_add(import, object_get(import, "rope_scaling", err), "rope_type", "linear",
+                        err);
     return PE_OK;
 }
 
 enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, size_t size,
                                   struct pe_error *err)
 {
-    struct pe_gguf_making making = {.config = config};
+    struct import import = {.config = config};
     struct pe_work *work = config->memory.work;
 
     if (config->members > 0)
         return pe_fail(err, PE_CONFLICT, "config",
                        "a GGUF file goes into a config that has no keys yet");
-    if (pe_gguf_open(&making.file, bytes, size, err) ||
-        pe_gguf_keys(&making.file, architecture_note, &making, work, err))
+    if (pe_gguf_open(&import.file, bytes, size, err) ||
+        pe_gguf_keys(&import.file, architecture_note, &import, work, err))
         return err->status;
-    if (!*making.architecture)
+    if (!*import.architecture)
         return pe_fail(err, PE_INVALID, "config",
                        "the GGUF file has no general.architecture, which names all other keys");
     config->models = models;
-    making.shown = "general.architecture";
-    if (pe_gguf_text_add(&making, pe_config_top(config), "model_type", making.architecture, err) ||
-        pe_gguf_keys(&making.file, fact_note, &making, work, err))
+    import.shown = "general.architecture";
+    if (text_add(&import, pe_config_top(config), "model_type", import.architecture, err) ||
+        pe_gguf_keys(&import.file, fact_note, &import, work, err))
         return err->status;
-    scaling_settle(&making);
-    return longrope_find(&making, err) ||
-                   pe_gguf_keys(&making.file, pe_gguf_key_add, &making, work, err) ||
-                   defaults_add(&making, err) || tensors_read(&making, err) ||
-                   pe_gguf_note(&making, err,
-                                "of attention only the keys of %s are told: scales, masks and "
-                                "which layers have a window are in llama.cpp's code",
-                                "this file")
+    scaling_settle(&import);
+    return longrope_find(&import, err) || pe_gguf_keys(&import.file, key_add, &import, work, err) ||
+                   defaults_add(&import, err) || tensors_read(&import, err) ||
+                   note_add(&import, err,
+                            "of attention only the keys of %s are told: scales, masks and "
+                            "which layers have a window are in llama.cpp's code",
+                            "this file")
                ? err->status
                : PE_OK;
 }

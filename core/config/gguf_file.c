@@ -5,8 +5,8 @@
 
 #include "core/base/fail.h"
 
-/* Walks through the head of a GGUF file. Every length is checked against the bytes that are there
- * before anything is read by it, and nothing is copied. */
+/* Parses the head of a GGUF file without copying. Every length is checked against the bytes left
+ * before it is used. */
 
 enum {
     HEAD_SIZE = 24,            /* magic, version, two counts */
@@ -15,22 +15,22 @@ enum {
     INFO_LEAST = 8 + 4 + 4 + 8,
     RANK_MAX = 4,
     ALIGNMENT = 32,        /* unless general.alignment says otherwise */
-    TENSORS_MAX = 1 << 18, /* of a list that is walked: 10 ms; files have some thousands */
+    TENSORS_MAX = 1 << 18, /* that are searched: 10 ms; files have some thousands */
 };
 
-/* Nanoseconds of a key, and of a text and of a number in an array, about. */
-enum { KEY_WORK = 60, TEXT_WORK = 4, NUMBER_WORK = 2, TEXTS = 1 << 12 };
+/* Approximate nanoseconds of a key, and of a text and of a number in an array. */
+enum { KEY_COST = 60, TEXT_COST = 4, NUMBER_COST = 2, TEXTS = 1 << 12 };
 
-/* Bytes of a type; 0: it has no size of its own. */
+/* Bytes of a type; 0: variable. */
 static const unsigned char sizes[PE_GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/* Where the walk is; `at` never passes the end. */
-struct walk {
+/* The position of the parser; `at` never passes the end. */
+struct cursor {
     const unsigned char *at, *end;
 };
 
-/* Little-endian, `size` bytes of it that are there. */
-static uint64_t whole_read(const unsigned char *at, size_t size)
+/* Little-endian; the caller has checked that `size` bytes are left. */
+static uint64_t integer_read(const unsigned char *at, size_t size)
 {
     uint64_t value = 0;
 
@@ -39,31 +39,31 @@ static uint64_t whole_read(const unsigned char *at, size_t size)
     return value;
 }
 
-static bool take(struct walk *walk, uint64_t size, const unsigned char **at)
+static bool take(struct cursor *cursor, uint64_t size, const unsigned char **at)
 {
-    if (size > (uint64_t)(walk->end - walk->at))
+    if (size > (uint64_t)(cursor->end - cursor->at))
         return false;
-    *at = walk->at;
-    walk->at += size;
+    *at = cursor->at;
+    cursor->at += size;
     return true;
 }
 
-static bool whole_take(struct walk *walk, size_t size, uint64_t *value)
+static bool integer_take(struct cursor *cursor, size_t size, uint64_t *value)
 {
     const unsigned char *at;
 
-    if (!take(walk, size, &at))
+    if (!take(cursor, size, &at))
         return false;
-    *value = whole_read(at, size);
+    *value = integer_read(at, size);
     return true;
 }
 
-static bool text_take(struct walk *walk, struct pe_gguf_text *text)
+static bool text_take(struct cursor *cursor, struct pe_gguf_text *text)
 {
     const unsigned char *at;
     uint64_t size;
 
-    if (!whole_take(walk, 8, &size) || !take(walk, size, &at))
+    if (!integer_take(cursor, 8, &size) || !take(cursor, size, &at))
         return false;
     *text = (struct pe_gguf_text){(const char *)at, (size_t)size};
     return true;
@@ -74,7 +74,7 @@ bool pe_gguf_text_is(struct pe_gguf_text text, const char *is)
     return strlen(is) == text.size && memcmp(text.at, is, text.size) == 0;
 }
 
-/* ---- the head of the head -------------------------------------------------------------------- */
+/* ---- the first bytes ------------------------------------------------------------------------- */
 
 enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size,
                             struct pe_error *err)
@@ -86,7 +86,7 @@ enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size
         return pe_fail(err, PE_INVALID, "config",
                        "a GGUF file begins with GGUF and has 24 bytes at least, these are %zu",
                        size);
-    version = whole_read(head + 4, 4);
+    version = integer_read(head + 4, 4);
     if (version != 2 && version != 3)
         return pe_fail(err, PE_INVALID, "config",
                        "GGUF versions 2 and 3 are read, little-endian; this is version %llu%s",
@@ -94,8 +94,8 @@ enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size
                        version > 0xffff ? ", or written big-endian" : "");
     *file = (struct pe_gguf){.bytes = bytes,
                              .size = size,
-                             .tensors = whole_read(head + 8, 8),
-                             .keys = whole_read(head + 16, 8),
+                             .tensors = integer_read(head + 8, 8),
+                             .keys = integer_read(head + 16, 8),
                              .metadata = HEAD_SIZE,
                              .alignment = ALIGNMENT};
     return PE_OK;
@@ -103,25 +103,25 @@ enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Steps over the elements of an array of texts. */
-static bool texts_skip(struct walk *walk, uint64_t count, struct pe_work *work,
+/* Skips the elements of an array of texts. */
+static bool texts_skip(struct cursor *cursor, uint64_t count, struct pe_work *work,
                        struct pe_error *err)
 {
     struct pe_gguf_text text;
 
     for (uint64_t i = 0; i < count; i++)
-        if (!text_take(walk, &text) ||
-            (i % TEXTS == TEXTS - 1 && pe_work_spend(work, TEXTS * TEXT_WORK, err)))
+        if (!text_take(cursor, &text) ||
+            (i % TEXTS == TEXTS - 1 && pe_work_spend(work, TEXTS * TEXT_COST, err)))
             return false;
     return true;
 }
 
-static bool array_take(struct walk *walk, struct pe_gguf_value *value, struct pe_work *work,
+static bool array_take(struct cursor *cursor, struct pe_gguf_value *value, struct pe_work *work,
                        struct pe_error *err)
 {
     uint64_t type, count;
 
-    if (!whole_take(walk, 4, &type) || !whole_take(walk, 8, &count))
+    if (!integer_take(cursor, 4, &type) || !integer_take(cursor, 8, &count))
         return false;
     if (type >= PE_GGUF_TYPES || type == PE_GGUF_ARRAY) {
         pe_fail(err, PE_INVALID, "config", "a GGUF array of type %llu is not read",
@@ -129,21 +129,21 @@ static bool array_take(struct walk *walk, struct pe_gguf_value *value, struct pe
         return false;
     }
     *value = (struct pe_gguf_value){
-        .type = (enum pe_gguf_type)type, .is_array = true, .count = count, .at = walk->at};
+        .type = (enum pe_gguf_type)type, .is_array = true, .count = count, .at = cursor->at};
     if (type == PE_GGUF_STRING)
-        return texts_skip(walk, count, work, err);
-    return count <= (uint64_t)(walk->end - walk->at) / sizes[type] &&
-           take(walk, count * sizes[type], &value->at) &&
-           !pe_work_spend(work, count * NUMBER_WORK, err);
+        return texts_skip(cursor, count, work, err);
+    return count <= (uint64_t)(cursor->end - cursor->at) / sizes[type] &&
+           take(cursor, count * sizes[type], &value->at) &&
+           !pe_work_spend(work, count * NUMBER_COST, err);
 }
 
-/* False: the bytes end first, or err says what is wrong. */
-static bool value_take(struct walk *walk, struct pe_gguf_value *value, struct pe_work *work,
+/* False: the bytes end first, or err has the reason. */
+static bool value_take(struct cursor *cursor, struct pe_gguf_value *value, struct pe_work *work,
                        struct pe_error *err)
 {
     uint64_t type;
 
-    if (!whole_take(walk, 4, &type))
+    if (!integer_take(cursor, 4, &type))
         return false;
     if (type >= PE_GGUF_TYPES) {
         pe_fail(err, PE_INVALID, "config", "a GGUF value has no type %llu",
@@ -152,13 +152,13 @@ static bool value_take(struct walk *walk, struct pe_gguf_value *value, struct pe
     }
     *value = (struct pe_gguf_value){.type = (enum pe_gguf_type)type};
     if (type == PE_GGUF_ARRAY)
-        return array_take(walk, value, work, err);
+        return array_take(cursor, value, work, err);
     if (type == PE_GGUF_STRING)
-        return text_take(walk, &value->text);
-    return take(walk, sizes[type], &value->at);
+        return text_take(cursor, &value->text);
+    return take(cursor, sizes[type], &value->at);
 }
 
-/* Keys are shown to people and become names of JSON. */
+/* Keys are reported to people and become names of JSON. */
 static bool is_plain(struct pe_gguf_text key)
 {
     for (size_t i = 0; i < key.size; i++)
@@ -178,7 +178,7 @@ static void alignment_read(struct pe_gguf *file, struct pe_gguf_text key,
                            const struct pe_gguf_value *value)
 {
     if (pe_gguf_text_is(key, "general.alignment") && value->type == PE_GGUF_U32 && !value->is_array)
-        file->alignment = (size_t)whole_read(value->at, 4);
+        file->alignment = (size_t)integer_read(value->at, 4);
 }
 
 enum pe_status pe_gguf_keys(struct pe_gguf *file,
@@ -187,34 +187,33 @@ enum pe_status pe_gguf_keys(struct pe_gguf *file,
                                                    struct pe_error *err),
                             void *context, struct pe_work *work, struct pe_error *err)
 {
-    struct walk walk = {file->bytes + file->metadata, file->bytes + file->size};
+    struct cursor cursor = {file->bytes + file->metadata, file->bytes + file->size};
 
     if (file->keys > (file->size - file->metadata) / KEY_LEAST)
         return cut_fail((file->size - file->metadata) / KEY_LEAST, file->keys, err);
     for (uint64_t i = 0; i < file->keys; i++) {
         struct pe_gguf_value value;
         struct pe_gguf_text key;
-        if (pe_work_spend(work, KEY_WORK, err))
+        if (pe_work_spend(work, KEY_COST, err))
             return err->status;
-        if (!text_take(&walk, &key))
+        if (!text_take(&cursor, &key))
             return cut_fail(i, file->keys, err);
         if (!is_plain(key))
             return pe_fail(err, PE_INVALID, "config", "key %llu of the GGUF file is no plain text",
                            (unsigned long long)(i + 1));
-        if (!value_take(&walk, &value, work, err))
+        if (!value_take(&cursor, &value, work, err))
             return err->status ? err->status : cut_fail(i, file->keys, err);
         alignment_read(file, key, &value);
         if (each(context, key, &value, err))
             return err->status;
     }
-    file->infos = (size_t)(walk.at - file->bytes);
+    file->infos = (size_t)(cursor.at - file->bytes);
     return PE_OK;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* The dtype of a type of ggml, as ggml.h numbers them; false: the numbers of this type are not
- * read. */
+/* The dtype of a type of ggml, as ggml.h numbers them; false: a type that is not read. */
 static bool dtype_find(uint64_t type, enum pe_dtype *dtype)
 {
     static const struct {
@@ -230,60 +229,60 @@ static bool dtype_find(uint64_t type, enum pe_dtype *dtype)
     return false;
 }
 
-static bool info_take(struct walk *walk, struct pe_gguf_tensor *tensor)
+static bool info_take(struct cursor *cursor, struct pe_gguf_tensor *tensor)
 {
     uint64_t rank, type;
 
-    if (!text_take(walk, &tensor->name) || !whole_take(walk, 4, &rank) || rank > RANK_MAX)
+    if (!text_take(cursor, &tensor->name) || !integer_take(cursor, 4, &rank) || rank > RANK_MAX)
         return false;
     for (uint64_t axis = 0; axis < rank; axis++)
-        if (!whole_take(walk, 8, &tensor->count))
+        if (!integer_take(cursor, 8, &tensor->count))
             return false;
-    if (!whole_take(walk, 4, &type) || !whole_take(walk, 8, &tensor->offset))
+    if (!integer_take(cursor, 4, &type) || !integer_take(cursor, 8, &tensor->offset))
         return false;
     tensor->is_list = rank == 1 && dtype_find(type, &tensor->dtype);
     return true;
 }
 
-/* The data begin behind the list of tensors, which is walked to its end for that. */
-static void data_find(const struct pe_gguf *file, struct walk walk, uint64_t left,
+/* Sets tensor->at. The data begin after the list of tensors, so the rest of it is skipped. */
+static void data_find(const struct pe_gguf *file, struct cursor cursor, uint64_t left,
                       struct pe_gguf_tensor *tensor)
 {
     struct pe_gguf_tensor other;
-    size_t begin, room;
+    size_t begin, size;
 
     if (left > TENSORS_MAX)
         return;
     for (; left > 0; left--)
-        if (!info_take(&walk, &other))
+        if (!info_take(&cursor, &other))
             return;
-    begin = (size_t)(walk.at - file->bytes);
+    begin = (size_t)(cursor.at - file->bytes);
     if (file->alignment == 0 || begin > SIZE_MAX - file->alignment)
         return;
     begin = (begin + file->alignment - 1) / file->alignment * file->alignment;
-    room = begin < file->size ? file->size - begin : 0;
-    if (tensor->offset <= room &&
-        tensor->count <= (room - tensor->offset) / pe_dtype_info(tensor->dtype)->size)
+    size = begin < file->size ? file->size - begin : 0;
+    if (tensor->offset <= size &&
+        tensor->count <= (size - tensor->offset) / pe_dtype_info(tensor->dtype)->size)
         tensor->at = file->bytes + begin + tensor->offset;
 }
 
 bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf_tensor *tensor,
-                    bool *whole)
+                    bool *complete)
 {
-    struct walk walk = {file->bytes + file->infos, file->bytes + file->size};
+    struct cursor cursor = {file->bytes + file->infos, file->bytes + file->size};
 
-    *whole = true;
+    *complete = true;
     for (uint64_t i = 0; i < file->tensors; i++) {
         *tensor = (struct pe_gguf_tensor){0};
-        if (i == TENSORS_MAX || (uint64_t)(walk.end - walk.at) < INFO_LEAST ||
-            !info_take(&walk, tensor)) {
-            *whole = false;
+        if (i == TENSORS_MAX || (uint64_t)(cursor.end - cursor.at) < INFO_LEAST ||
+            !info_take(&cursor, tensor)) {
+            *complete = false;
             return false;
         }
         if (!pe_gguf_text_is(tensor->name, name))
             continue;
         if (tensor->is_list)
-            data_find(file, walk, file->tensors - i - 1, tensor);
+            data_find(file, cursor, file->tensors - i - 1, tensor);
         return true;
     }
     return false;
@@ -304,7 +303,7 @@ double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index)
 
 static double real_read(const unsigned char *at, size_t size)
 {
-    const uint64_t bits = whole_read(at, size);
+    const uint64_t bits = integer_read(at, size);
     const uint32_t low = (uint32_t)bits;
     double wide;
     float narrow;
@@ -337,7 +336,7 @@ bool pe_gguf_number(const struct pe_gguf_value *value, uint64_t index,
         number->as.number = real_read(at, size);
         return true;
     }
-    bits = whole_read(at, size);
+    bits = integer_read(at, size);
     if (value->type == PE_GGUF_BOOL) {
         *number = (struct pe_config_value){PE_CONFIG_BOOL, {.truth = bits != 0}};
         return true;

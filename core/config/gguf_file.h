@@ -2,10 +2,10 @@
 #ifndef CORE_CONFIG_GGUF_FILE_H
 #define CORE_CONFIG_GGUF_FILE_H
 
-/* The head of a GGUF file, byte by byte: keys with values, then names and shapes of tensors.
- * ggml-org/ggml, docs/gguf.md, versions 2 and 3. */
+/* The head of a GGUF file: keys with values, then names and shapes of tensors. ggml-org/ggml,
+ * docs/gguf.md, versions 2 and 3. */
 
-#include "core/config/reading.h"
+#include "core/config/tree.h"
 #include "posenc/dtype.h"
 
 /* As the file numbers them. */
@@ -47,39 +47,39 @@ struct pe_gguf_tensor {
     bool is_list;            /* rank 1, and a type that pe_gguf_factor reads */
     enum pe_dtype dtype;     /* of a list */
     uint64_t offset;         /* in the data */
-    const unsigned char *at; /* NULL: the bytes end before it does */
+    const unsigned char *at; /* NULL: the bytes end within the tensor */
 };
 
 struct pe_gguf {
     const unsigned char *bytes;
     size_t size;
     uint64_t keys, tensors;
-    size_t metadata;  /* where the keys begin */
-    size_t infos;     /* where the list of tensors begins; 0: not known yet */
+    size_t metadata;  /* offset of the keys */
+    size_t infos;     /* offset of the list of tensors; 0: not known yet */
     size_t alignment; /* of the data */
 };
 
-/* Reads the first bytes. PE_INVALID: this is no GGUF file, or one of a version that is not read. */
+/* Reads the first bytes. PE_INVALID: no GGUF file, or an unsupported version. */
 enum pe_status pe_gguf_open(struct pe_gguf *file, const void *bytes, size_t size,
                             struct pe_error *err);
 
 /* Calls `each` for every key, in order, until it fails, and finds the list of tensors. PE_INVALID:
- * the bytes end within the keys, or are none of a GGUF file. */
+ * the bytes end within the keys, or a key is malformed. */
 enum pe_status pe_gguf_keys(struct pe_gguf *file,
                             enum pe_status (*each)(void *context, struct pe_gguf_text key,
                                                    const struct pe_gguf_value *value,
                                                    struct pe_error *err),
                             void *context, struct pe_work *work, struct pe_error *err);
 
-/* Finds a tensor by name, after pe_gguf_keys. *whole: the list of tensors is there to its end, or
- * up to the tensor, and is not too long to be walked. false: it is not in the list, as far as that
- * goes. */
+/* Finds a tensor by name, after pe_gguf_keys. False: not in the list. *complete: the list was
+ * searched up to the tensor or to its end, which is not so where the bytes end first or the list is
+ * too long. */
 bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf_tensor *tensor,
-                    bool *whole);
+                    bool *complete);
 
 bool pe_gguf_text_is(struct pe_gguf_text text, const char *is);
 
-/* An element of a list whose bytes are there. */
+/* An element of a list; tensor->at is set. */
 double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index);
 
 /* A number of a scalar or of an element of an array: whole where the type is, or a truth. False: it

@@ -2,31 +2,50 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/config/reading.h"
 
-/* Decides what a config describes: its part about text, its model, the encoding and the layout. */
+/* Decides which part of a config is about text, and its model, encoding and layout. */
+
+/* Among the models of a row: a model that is not in model_types.def. */
+#define UNKNOWN_MODEL ""
+
+#define DEFAULTS(...)                                                                              \
+    (const struct pe_class_default[])                                                              \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+#define HEADS(width, count)                                                                        \
+    {"hidden_size", #width},                                                                       \
+    {                                                                                              \
+        "num_attention_heads", #count                                                              \
+    }
 
 const struct pe_config_model pe_config_models[] = {
-#define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
-    {model_type, encoding, layout, defaults, sliding, note},
+#define MODEL_TYPE(name, ...) {.model_type = (name), __VA_ARGS__},
 #include "core/config/model_types.def"
 #undef MODEL_TYPE
     {0},
 };
 
 static const struct rule {
-    const char *key, *value, *encoding, *models;
-    bool is_known; /* of these models alone */
+    const char *key, *value, *encoding;
+    const char *const *models;
+    bool only_of; /* these models, and not of unknown ones */
 } rules[] = {
-#define CONFIG_RULE(key, value, encoding, models)       {key, value, encoding, models, false},
-#define CONFIG_RULE_KNOWN(key, value, encoding, models) {key, value, encoding, models, true},
+#define CONFIG_RULE(key, value, encoding, models)         {key, value, encoding, models, false},
+#define CONFIG_RULE_ONLY_OF(key, value, encoding, models) {key, value, encoding, models, true},
 #include "core/config/keys.def"
     {0},
 };
 
 static const struct warning {
-    const char *key, *value, *encoding, *models, *text;
+    const char *key, *value, *encoding;
+    const char *const *models;
+    const char *text;
 } warnings[] = {
 #define CONFIG_WARN(key, value, encoding, models, text) {key, value, encoding, models, text},
 #include "core/config/keys.def"
@@ -34,17 +53,19 @@ static const struct warning {
 };
 
 static const struct denied {
-    const char *key, *values, *models, *reason;
+    const char *key;
+    const char *const *values, *const *models;
+    const char *reason;
 } denials[] = {
 #define CONFIG_DENIED(key, values, models, reason) {key, values, models, reason},
 #include "core/config/keys.def"
     {0},
 };
 
-static const struct sign {
+static const struct indicator {
     const char *key, *encoding;
-} signs[] = {
-#define CONFIG_SIGN(key, encoding) {key, encoding},
+} indicators[] = {
+#define CONFIG_INDICATOR(key, encoding) {key, encoding},
 #include "core/config/keys.def"
     {0},
 };
@@ -58,14 +79,14 @@ static const struct layout_switch {
 };
 
 static const char *const text_keys[] = {
-#define CONFIG_TEXT(key) key,
+#define CONFIG_TEXT_PART(key) key,
 #include "core/config/keys.def"
     NULL,
 };
 
 /* ---- the part about text, and the model ------------------------------------------------------ */
 
-/* The part of an object that is about text; NULL: there is none, or it is empty. */
+/* The part of an object that is about text; NULL: none, or empty. */
 static const struct pe_config_node *text_within(const struct pe_config_node *object)
 {
     for (const char *const *key = text_keys; *key; key++) {
@@ -90,7 +111,17 @@ const struct pe_config_model *pe_config_model_find(const char *model_type)
     return model_find(pe_config_models, model_type);
 }
 
-/* The row of a tower of pictures, whose object may have the model_type of the whole. */
+const char *pe_config_class_default(const struct pe_config_model *model, const char *name)
+{
+    const struct pe_class_default *at = model ? model->defaults : NULL;
+
+    for (; at && at->name; at++)
+        if (strcmp(at->name, name) == 0)
+            return at->value;
+    return NULL;
+}
+
+/* The row of a vision tower, whose object may have the model_type of the full model. */
 static const struct pe_config_model *tower_find(const struct pe_config_scope *scope,
                                                 const struct pe_config_model *models)
 {
@@ -117,7 +148,7 @@ struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
     return scope;
 }
 
-/* Even a value that is no text hides the one further out. */
+/* An inner model_type hides the outer one even where it is no text. */
 const char *pe_config_model_type(const struct pe_config_scope *scope)
 {
     const struct pe_config_member *inner = pe_config_member(scope->text, "model_type");
@@ -138,19 +169,19 @@ static void model_choose(struct pe_config_reading *reading)
         pe_config_warn(reading,
                        "%s is read; other parts of this config may have positions of their own",
                        scope->text->owner->name.text);
-    reading->layout = reading->model ? reading->model->layout : "";
+    reading->layout = reading->model ? reading->model->layout : NULL;
     reading->layout_source = (struct pe_config_source){"layout", PE_CONFIG_MODEL, NULL};
-    if (reading->model && *reading->model->note && *reading->model->encoding)
+    if (reading->model && reading->model->note && reading->model->encoding)
         pe_config_warn(reading, "%s", reading->model->note);
 }
 
 static void layout_switch(struct pe_config_reading *reading)
 {
-    const bool nothing_turns = reading->model && !*reading->layout;
+    const bool nothing_rotates = reading->model && !reading->layout;
     char path[PE_CONFIG_PATH_SIZE];
 
-    for (const struct layout_switch *at = switches; at->key && !nothing_turns; at++) {
-        const struct pe_config_member *found = pe_config_find(reading, "text", at->key);
+    for (const struct layout_switch *at = switches; at->key && !nothing_rotates; at++) {
+        const struct pe_config_member *found = pe_config_find(reading, pe_in_text, NAMES(at->key));
         if (!found || found->value.kind != PE_CONFIG_BOOL)
             continue;
         reading->layout = found->value.as.truth ? at->when_true : at->when_false;
@@ -161,33 +192,38 @@ static void layout_switch(struct pe_config_reading *reading)
 
 /* ---- the encoding ---------------------------------------------------------------------------- */
 
+/* A text or a boolean as text; NULL: another value. */
+static const char *value_text(const struct pe_config_member *member)
+{
+    if (member && member->value.kind == PE_CONFIG_BOOL)
+        return member->value.as.truth ? "true" : "false";
+    return pe_config_text(member);
+}
+
 static bool value_is(const struct pe_config_member *member, const char *text)
 {
-    const char *value = pe_config_text(member);
+    const char *value = value_text(member);
 
-    if (member && member->value.kind == PE_CONFIG_BOOL)
-        value = member->value.as.truth ? "true" : "false";
     return value && strcmp(value, text) == 0;
 }
 
-/* Is the model one of these? "?" is one that is not in model_types.def. */
-static bool is_listed(const struct pe_config_reading *reading, const char *models)
+/* Is the model one of these? */
+static bool is_listed(const struct pe_config_reading *reading, const char *const *models)
 {
-    const char *name = reading->model ? reading->model->model_type : "?";
-
-    return pe_text_lists(models, ' ', name, strlen(name));
+    return pe_config_lists(models, reading->model ? reading->model->model_type : UNKNOWN_MODEL);
 }
 
 /* Does the code of the model read the key of a rule? The code of an unknown model may. */
 static bool is_alive(const struct pe_config_reading *reading, const struct rule *rule)
 {
-    return (!reading->model && !rule->is_known) || is_listed(reading, rule->models);
+    return (!reading->model && !rule->only_of) || is_listed(reading, rule->models);
 }
 
 /* A model with a learned table may have had another one by an older release of its code. */
 static bool type_matters(const struct pe_config_reading *reading)
 {
-    bool alive = !reading->model || strcmp(reading->model->encoding, "learned") == 0;
+    const char *encoding = reading->model ? reading->model->encoding : "learned";
+    bool alive = encoding && strcmp(encoding, "learned") == 0;
 
     for (const struct rule *at = rules; at->key; at++)
         alive |= strcmp(at->key, "position_embedding_type") == 0 && is_alive(reading, at);
@@ -200,11 +236,11 @@ static enum pe_status keys_decide(struct pe_config_reading *reading, struct pe_e
 
     for (const struct rule *at = rules; !reading->family && at->key; at++)
         if (is_alive(reading, at) &&
-            value_is(pe_config_find(reading, "text top", at->key), at->value))
+            value_is(pe_config_find(reading, pe_in_text_top, NAMES(at->key)), at->value))
             reading->family = at->encoding;
     if (reading->family || !type_matters(reading))
         return PE_OK;
-    found = pe_config_find(reading, "text top", "position_embedding_type");
+    found = pe_config_find(reading, pe_in_text_top, NAMES("position_embedding_type"));
     if (pe_config_text(found) && (!reading->model || !value_is(found, "absolute")))
         return pe_config_fail(found, PE_UNSUPPORTED, err,
                               "position_embedding_type %.40s is not offered by this version",
@@ -212,9 +248,9 @@ static enum pe_status keys_decide(struct pe_config_reading *reading, struct pe_e
     return PE_OK;
 }
 
-static void signs_decide(struct pe_config_reading *reading)
+static void indicators_decide(struct pe_config_reading *reading)
 {
-    for (const struct sign *at = signs; !reading->family && at->key; at++)
+    for (const struct indicator *at = indicators; !reading->family && at->key; at++)
         if (pe_config_member(reading->scope.text, at->key) ||
             pe_config_member(reading->scope.top, at->key))
             reading->family = at->encoding;
@@ -226,30 +262,24 @@ static enum pe_status model_refuse(const struct pe_config_reading *reading, stru
                           reading->model->note);
 }
 
-/* Has a key that denies one of its values? Those of an empty list are all but null and false. */
+/* Has the key one of the refused values? Without a list, all but null and false. */
 static bool denies(const struct denied *row, const struct pe_config_member *member)
 {
     const struct pe_config_value *value = &member->value;
-    struct pe_name word;
-    char copy[40];
+    const char *text = value_text(member);
 
-    if (!*row->values)
-        return value->kind != PE_CONFIG_NULL && (value->kind != PE_CONFIG_BOOL || value->as.truth);
-    for (const char *rest = row->values; pe_text_next(&rest, ' ', &word);) {
-        snprintf(copy, sizeof(copy), "%.*s", (int)word.size, word.at);
-        if (value_is(member, copy))
-            return true;
-    }
-    return false;
+    if (row->values)
+        return text && pe_config_lists(row->values, text);
+    return value->kind != PE_CONFIG_NULL && (value->kind != PE_CONFIG_BOOL || value->as.truth);
 }
 
-/* Fails where a key says that positions are none that an encoding here describes. */
+/* Fails where a key means positions that no encoding of the library describes. */
 static enum pe_status denied_refuse(const struct pe_config_reading *reading, struct pe_error *err)
 {
     for (const struct denied *at = denials; at->key; at++) {
         const struct pe_config_member *found =
-            pe_config_first(&reading->scope, "text top", at->key);
-        if (found && denies(at, found) && (!*at->models || is_listed(reading, at->models)))
+            pe_config_first(&reading->scope, pe_in_text_top, NAMES(at->key));
+        if (found && denies(at, found) && (!at->models || is_listed(reading, at->models)))
             return pe_config_fail(found, PE_UNSUPPORTED, err, "%s", at->reason);
     }
     return PE_OK;
@@ -259,9 +289,9 @@ static void warnings_report(struct pe_config_reading *reading)
 {
     for (const struct warning *at = warnings; at->key; at++) {
         const struct pe_config_member *found =
-            pe_config_first(&reading->scope, "text top", at->key);
+            pe_config_first(&reading->scope, pe_in_text_top, NAMES(at->key));
         if (strcmp(at->encoding, reading->family) != 0 ||
-            (*at->models && !is_listed(reading, at->models)))
+            (at->models && !is_listed(reading, at->models)))
             continue;
         pe_config_note(reading, found);
         if (value_is(found, at->value))
@@ -269,32 +299,32 @@ static void warnings_report(struct pe_config_reading *reading)
     }
 }
 
-/* Keys that the model's code reads come first, then the model, then keys that only one encoding
+/* By the keys that the model's code reads, else by the model, else by keys that only one encoding
  * has. */
 static enum pe_status family_choose(struct pe_config_reading *reading, struct pe_error *err)
 {
-    char told[96] = "there is no model_type";
+    char reason[96] = "there is no model_type";
 
     if (reading->model_type)
-        snprintf(told, sizeof(told), "model_type %.60s is not known", reading->model_type);
+        snprintf(reason, sizeof(reason), "model_type %.60s is not known", reading->model_type);
     if (denied_refuse(reading, err) || keys_decide(reading, err))
         return err->status;
-    if (!reading->family && reading->model && !*reading->model->encoding)
+    if (!reading->family && reading->model && !reading->model->encoding)
         return model_refuse(reading, err);
     if (!reading->family && reading->model)
         reading->family = reading->model->encoding;
-    signs_decide(reading);
+    indicators_decide(reading);
     if (!reading->family)
         return pe_config_fail(
             NULL, PE_UNSUPPORTED, err,
             "nothing in this config tells its positions: %s, nor is there rope_theta, "
             "rope_scaling or rope_parameters",
-            told);
+            reason);
     if (!reading->model)
-        pe_config_warn(reading, "%s: read by its keys, layout is not told", told);
-    if (reading->model && *reading->model->encoding &&
+        pe_config_warn(reading, "%s: read by its keys, layout is not told", reason);
+    if (reading->model && reading->model->encoding &&
         strcmp(reading->model->encoding, reading->family) != 0)
-        reading->layout = "";
+        reading->layout = NULL;
     reading->name = reading->family;
     warnings_report(reading);
     return PE_OK;

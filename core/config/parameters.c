@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
-#include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/base/params.h"
+#include "core/config/reading.h"
 
-/* Sets parameters that are left open from the keys of a config. */
+/* Sets parameters that the caller left open from the keys of a config. */
 
 static const struct key {
-    const char *encoding, *param, *places, *keys;
+    const char *encoding, *param;
+    const enum pe_config_place *places;
+    const char *const *keys;
 } keys[] = {
 #define CONFIG_KEY(encoding, param, places, keys) {encoding, param, places, keys},
 #include "core/config/keys.def"
     {0},
 };
 
-static const struct renamed {
+static const struct type_alias {
     const char *value, *beside, *stands_for, *without;
-} values[] = {
-#define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
+} type_aliases[] = {
+#define CONFIG_TYPE_ALIAS(value, beside, stands_for, without) {value, beside, stands_for, without},
 #include "core/config/keys.def"
     {0},
 };
@@ -25,31 +28,65 @@ static const struct renamed {
 static const struct refused {
     const char *value, *beside, *reason;
 } refused[] = {
-#define CONFIG_REFUSED(value, beside, reason) {value, beside, reason},
+#define CONFIG_REFUSED_TYPE(value, beside, reason) {value, beside, reason},
 #include "core/config/keys.def"
     {0},
 };
 
-static const struct says {
-    const char *encoding, *key, *values;
-} says[] = {
-#define CONFIG_SAYS(encoding, key, values) {encoding, key, values},
+static const struct redundant {
+    const char *encoding, *key;
+    const char *const *values;
+} redundants[] = {
+#define CONFIG_REDUNDANT(encoding, key, values) {encoding, key, values},
 #include "core/config/keys.def"
     {0},
 };
 
-static const struct of_layer {
+static const struct layer_key {
     const char *encoding, *param, *layer_type, *key;
-} of_layers[] = {
-#define CONFIG_OF_LAYER(encoding, param, layer_type, key) {encoding, param, layer_type, key},
+} layer_keys[] = {
+#define CONFIG_LAYER_KEY(encoding, param, layer_type, key) {encoding, param, layer_type, key},
 #include "core/config/keys.def"
     {0},
 };
 
-static const char *const turning[] = {
-#define CONFIG_TURNING(key) key,
+static const char *const rotated_widths[] = {
+#define CONFIG_ROTATED_WIDTH(key) key,
 #include "core/config/keys.def"
     NULL,
+};
+
+static const struct by_length {
+    const char *encoding, *param, *within, *beyond, *warning;
+} by_lengths[] = {
+#define CONFIG_BY_LENGTH(encoding, param, within, beyond, warning)                                 \
+    {encoding, param, within, beyond, warning},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct key_alias {
+    const char *object, *key, *param, *when_false;
+} key_aliases[] = {
+#define CONFIG_KEY_ALIAS(object, key, param, when_false) {object, key, param, when_false},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const beside_types[] = {
+#define CONFIG_BESIDE_TYPES(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
+static const struct class_value {
+    const char *const *models;
+    const char *key;
+    double value;
+} class_values[] = {
+#define CONFIG_CLASS_VALUE(models, key, value) {models, key, value},
+#include "core/config/keys.def"
+    {0},
 };
 
 /* ---- one value ------------------------------------------------------------------------------- */
@@ -61,9 +98,9 @@ static bool has_number(const struct pe_config_node *object, const char *key)
     return member && pe_config_is_number(&member->value);
 }
 
-static const struct renamed *renamed_find(const struct pe_config_node *rope, const char *text)
+static const struct type_alias *type_alias_find(const struct pe_config_node *rope, const char *text)
 {
-    for (const struct renamed *at = values; text && at->value; at++)
+    for (const struct type_alias *at = type_aliases; text && at->value; at++)
         if (strcmp(at->value, text) == 0 && (!*at->beside || has_number(rope, at->beside)))
             return at;
     return NULL;
@@ -77,12 +114,18 @@ static const struct refused *refused_find(const struct pe_config_node *rope, con
     return NULL;
 }
 
-/* Has this key of the rope object no part in the meaning of its type? */
-static bool is_without(const struct pe_config_node *rope, const char *key)
+/* The rope type that the object names; NULL: none. */
+static const char *type_text(const struct pe_config_node *rope)
 {
     const struct pe_config_member *type = pe_config_member(rope, "rope_type");
-    const struct renamed *row =
-        renamed_find(rope, pe_config_text(type ? type : pe_config_member(rope, "type")));
+
+    return pe_config_text(type ? type : pe_config_member(rope, "type"));
+}
+
+/* Is this key of the rope object unused by its type? */
+static bool is_unused(const struct pe_config_node *rope, const char *key)
+{
+    const struct type_alias *row = type_alias_find(rope, type_text(rope));
 
     return row && strcmp(row->without, key) == 0;
 }
@@ -107,7 +150,7 @@ static enum pe_status list_set(const struct pe_config_filling *filling, size_t i
 static enum pe_status choice_set(const struct pe_config_filling *filling, size_t index,
                                  const char *text, struct pe_error *err)
 {
-    const struct renamed *row = renamed_find(filling->reading->scope.rope, text);
+    const struct type_alias *row = type_alias_find(filling->reading->scope.rope, text);
 
     return pe_params_set_text(filling->params, index, row ? row->stands_for : text, err);
 }
@@ -133,8 +176,9 @@ static enum pe_status any_set(const struct pe_config_filling *filling, size_t in
                                                : "number");
 }
 
-enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
-                                     const struct pe_config_member *member)
+/* Sets a parameter from a member, with its source. */
+static enum pe_status member_fill(const struct pe_config_filling *filling, size_t index,
+                                  const struct pe_config_member *member)
 {
     const struct pe_param *param = &filling->params->list[index];
     const char *text = pe_config_text(member);
@@ -155,13 +199,21 @@ enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, si
     return pe_config_fail(member, inner.status, filling->err, "%s: %s", path, inner.detail);
 }
 
-/* ---- what is open ---------------------------------------------------------------------------- */
+/* Sets a parameter from a number, with its source. */
+static enum pe_status number_fill(const struct pe_config_filling *filling, size_t index,
+                                  double number, enum pe_config_from from, const char *path)
+{
+    if (pe_params_set_number(filling->params, index, number, filling->err))
+        return filling->err->status;
+    pe_config_source_set(filling->reading, filling->params->list[index].name, from, path);
+    return PE_OK;
+}
 
-static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
+/* ---- open parameters ------------------------------------------------------------------------- */
 
 bool pe_config_is_rotary_part(const char *param)
 {
-    return pe_text_lists(rotary_parts, ',', param, strlen(param));
+    return strcmp(param, "rotary_dim") == 0 || strcmp(param, "partial_rotary_factor") == 0;
 }
 
 /* A caller who gives one of the rotary parts has given both. Where a config has both they must
@@ -174,7 +226,7 @@ bool pe_config_is_open(const struct pe_config_filling *filling, int index)
         return false;
     if (!pe_config_is_rotary_part(filling->params->list[index].name))
         return true;
-    if (reading->turns_whole)
+    if (reading->dim_rotates_whole)
         return false;
     for (size_t i = 0; i < reading->sources_count; i++)
         if (reading->sources[i].from == PE_CONFIG_GIVEN &&
@@ -191,47 +243,64 @@ static enum pe_status sliding_fill(const struct pe_config_filling *filling)
     if (reading->sliding_base.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
         return PE_OK;
     if (reading->sliding_member)
-        return pe_config_member_fill(filling, (size_t)index, reading->sliding_member);
+        return member_fill(filling, (size_t)index, reading->sliding_member);
     pe_config_source_set(reading, "base", PE_CONFIG_MODEL, NULL);
     return any_set(filling, (size_t)index, &reading->sliding_base, filling->err);
 }
 
-/* Sets what a key says about layers of the type that is meant. */
+/* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
+static enum pe_status layer_bases_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_config_effective bases =
+        pe_config_effective(&filling->reading->scope, "layer_rope_theta");
+    const int index = pe_params_find(filling->params, "base");
+    char path[PE_CONFIG_PATH_SIZE];
+    double base = 0;
+
+    if (!bases.member || bases.value.kind != PE_CONFIG_LIST || !pe_config_is_open(filling, index))
+        return PE_OK;
+    for (const struct pe_config_item *at = bases.value.as.node->first_item; at; at = at->next) {
+        const double own = pe_config_number(&at->value);
+        if (own != 0 && base != 0 && own != base)
+            return PE_OK; /* layer_lists_warn in reading.c warns of these */
+        base = own != 0 ? own : base;
+    }
+    return base == 0 ? PE_OK
+                     : number_fill(filling, (size_t)index, base, PE_CONFIG_KEY,
+                                   pe_config_path(bases.member, path, sizeof(path)));
+}
+
+/* Sets parameters from the keys about layers of the type described. */
 static enum pe_status layer_fill(const struct pe_config_filling *filling)
 {
     struct pe_config_reading *reading = filling->reading;
 
-    for (const struct of_layer *at = of_layers; at->encoding && reading->layer_type; at++) {
+    for (const struct layer_key *at = layer_keys; at->encoding && reading->layer_type; at++) {
         const int index = pe_params_find(filling->params, at->param);
         const struct pe_config_member *found;
         if (strcmp(at->encoding, reading->family) != 0 ||
             strcmp(at->layer_type, reading->layer_type) != 0)
             continue;
-        found = pe_config_find(reading, "text", at->key);
+        found = pe_config_find(reading, pe_in_text, NAMES(at->key));
         if (found && pe_config_is_open(filling, index) &&
-            pe_config_member_fill(filling, (size_t)index, found))
+            member_fill(filling, (size_t)index, found))
             return filling->err->status;
     }
     return PE_OK;
 }
 
-static void turning_note(struct pe_config_reading *reading, const struct pe_config_member *found)
-{
-    for (const char *const *key = turning; *key; key++)
-        reading->turns_whole |= strcmp(found->name.text, *key) == 0;
-}
-
-/* Is this a share of a head that the model's code leaves aside, for it turns whole heads where
+/* Is this partial_rotary_factor, and ignored by the model's code, which rotates whole heads where
  * nothing scales? Warns of it. The rope type is filled by now. */
-static bool is_aside(const struct pe_config_filling *filling, const struct pe_config_member *found)
+static bool is_ignored_part(const struct pe_config_filling *filling,
+                            const struct pe_config_member *found)
 {
     const struct pe_config_model *model = filling->reading->model;
     const bool scales = pe_param_given(filling->params, "rope_type") &&
                         pe_param_number(filling->params, "rope_type") > 0;
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (strcmp(found->name.text, "partial_rotary_factor") != 0 ||
-        !pe_config_class_has(model, "whole") || scales)
+    if (strcmp(found->name.text, "partial_rotary_factor") != 0 || !model || !model->whole_heads ||
+        scales)
         return false;
     if (pe_config_number(&found->value) != 1)
         pe_config_warn(filling->reading,
@@ -248,13 +317,191 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         if (strcmp(at->encoding, filling->reading->family) != 0)
             continue;
         found = pe_config_find(filling->reading, at->places, at->keys);
-        if (!found || !pe_config_is_open(filling, index) || is_aside(filling, found))
+        if (!found || !pe_config_is_open(filling, index) || is_ignored_part(filling, found))
             continue;
-        if (pe_config_member_fill(filling, (size_t)index, found))
+        if (member_fill(filling, (size_t)index, found))
             return filling->err->status;
-        turning_note(filling->reading, found);
+        filling->reading->dim_rotates_whole |= pe_config_lists(rotated_widths, found->name.text);
     }
     return PE_OK;
+}
+
+/* ---- keys that transformers reads at another place ------------------------------------------- */
+
+/* Does the rope object name a type of scaling that has an original length? */
+static bool has_length(const struct pe_config_node *rope)
+{
+    const char *type = pe_config_text(pe_config_member(rope, "rope_type"));
+
+    type = type ? type : pe_config_text(pe_config_member(rope, "type"));
+    return type && pe_config_lists(NAMES("llama3", "yarn", "longrope", "su"), type);
+}
+
+static enum pe_status beside_types_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const bool has_use = reading->scope.around && has_length(reading->scope.rope);
+
+    for (const char *const *key = beside_types; *key && has_use; key++) {
+        const struct pe_config_member *found = pe_config_member(reading->scope.around, *key);
+        const int index = pe_params_find(filling->params, *key);
+        if (!found || found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
+            continue;
+        pe_config_note(reading, found);
+        if (member_fill(filling, (size_t)index, found))
+            return filling->err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status class_value_fill(const struct pe_config_filling *filling,
+                                       const struct class_value *row)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *inner = pe_config_member(scope->rope, row->key);
+    const int index = pe_params_find(filling->params, row->key);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!pe_config_is_among(scope, row->models) || scope->around || !has_length(scope->rope) ||
+        pe_config_first(scope, pe_in_text, NAMES(row->key)) || !pe_config_is_open(filling, index))
+        return PE_OK;
+    if (inner && pe_config_number(&inner->value) != row->value)
+        pe_config_warn(reading, "%s is not read: the class of %s has %g, which stands above it",
+                       pe_config_path(inner, path, sizeof(path)), scope->model->model_type,
+                       row->value);
+    return number_fill(filling, (size_t)index, row->value, PE_CONFIG_MODEL, NULL);
+}
+
+static enum pe_status other_places_fill(const struct pe_config_filling *filling)
+{
+    if (beside_types_fill(filling))
+        return filling->err->status;
+    for (const struct class_value *row = class_values; row->models; row++)
+        if (class_value_fill(filling, row))
+            return filling->err->status;
+    return PE_OK;
+}
+
+/* The effective value of a key about layers: that of the config, else that of the model's class. */
+
+/* ---- rope objects with names of their own, and keys by length -------------------------------- */
+
+/* A boolean: false gives the parameter a value, true leaves it open. */
+static enum pe_status switch_fill(const struct pe_config_filling *filling,
+                                  const struct key_alias *row, size_t index,
+                                  const struct pe_config_member *found)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    pe_config_path(found, path, sizeof(path));
+    if (found->value.kind != PE_CONFIG_BOOL)
+        return pe_config_fail(found, PE_INVALID, filling->err, "%s must be true or false", path);
+    if (found->value.as.truth)
+        return PE_OK;
+    pe_config_source_set(filling->reading, row->param, PE_CONFIG_KEY, path);
+    return pe_params_set_text(filling->params, index, row->when_false, filling->err);
+}
+
+static enum pe_status alias_fill(const struct pe_config_filling *filling,
+                                 const struct key_alias *row)
+{
+    const struct pe_config_node *rope = filling->reading->scope.rope;
+    const struct pe_config_member *found = pe_config_member(rope, row->key);
+    const int index = pe_params_find(filling->params, row->param);
+
+    if (!found || strcmp(rope->owner->name.text, row->object) != 0)
+        return PE_OK;
+    pe_config_note(filling->reading, found);
+    if (found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
+        return PE_OK;
+    return row->when_false ? switch_fill(filling, row, (size_t)index, found)
+                           : member_fill(filling, (size_t)index, found);
+}
+
+/* Sets the rope type that the name of the object stands for, and parameters by their other names
+ * in it. */
+static enum pe_status named_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_config_node *rope = filling->reading->scope.rope;
+    const char *type = pe_config_named_type(rope);
+    const int index = pe_params_find(filling->params, "rope_type");
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!type || index < 0)
+        return PE_OK;
+    if (!filling->params->values[index].given) {
+        if (pe_params_set_text(filling->params, (size_t)index, type, filling->err))
+            return filling->err->status;
+        pe_config_source_set(filling->reading, "rope_type", PE_CONFIG_KEY,
+                             pe_config_path(rope->owner, path, sizeof(path)));
+    }
+    for (const struct key_alias *at = key_aliases; at->object; at++)
+        if (alias_fill(filling, at))
+            return filling->err->status;
+    return PE_OK;
+}
+
+/* 0: not given. */
+static double number_of(const struct pe_params *params, const char *name)
+{
+    return pe_param_given(params, name) ? pe_param_number(params, name) : 0;
+}
+
+static enum pe_status by_length_fill(const struct pe_config_filling *filling,
+                                     const struct by_length *row)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_member *within, *beyond, *found;
+    char path[PE_CONFIG_PATH_SIZE];
+    const int index = pe_params_find(filling->params, row->param);
+
+    within = pe_config_member(reading->scope.rope, row->within);
+    beyond = pe_config_member(reading->scope.rope, row->beyond);
+    if (!within || !beyond || strcmp(row->encoding, reading->family) != 0 ||
+        !pe_config_is_open(filling, index))
+        return PE_OK;
+    pe_config_note(reading, within);
+    pe_config_note(reading, beyond);
+    found = number_of(filling->params, "seq_len") >
+                    number_of(filling->params, "original_max_position_embeddings")
+                ? beyond
+                : within;
+    pe_config_path(found, path, sizeof(path));
+    if (!pe_config_is_number(&found->value))
+        return pe_config_fail(found, PE_INVALID, filling->err, "%s must be a number", path);
+    if (number_fill(filling, (size_t)index, pe_config_number(&found->value), PE_CONFIG_KEY, path))
+        return filling->err->status;
+    if (found == beyond)
+        pe_config_warn(reading, "%s", row->warning);
+    return PE_OK;
+}
+
+static enum pe_status by_lengths_fill(const struct pe_config_filling *filling)
+{
+    for (const struct by_length *at = by_lengths; at->encoding; at++)
+        if (by_length_fill(filling, at))
+            return filling->err->status;
+    return PE_OK;
+}
+
+/* ---- the rope object ------------------------------------------------------------------------- */
+
+/* Is this a key of the rope object that is not read where the object is one of several? Warns. */
+static bool is_misplaced(struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    const struct pe_config_member *outer =
+        pe_config_member(reading->scope.around, member->name.text);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!reading->scope.around || !pe_config_lists(beside_types, member->name.text))
+        return false;
+    if (!outer || !pe_config_equal(&outer->value, &member->value))
+        pe_config_warn(reading,
+                       "%s is not read: transformers 5.23 looks for it beside the objects of "
+                       "the types of layers",
+                       pe_config_path(member, path, sizeof(path)));
+    return true;
 }
 
 /* Two names of one parameter in the rope object, as rope_type and type: the first was read. */
@@ -275,14 +522,15 @@ static void alias_check(struct pe_config_reading *reading, const struct pe_confi
                    pe_config_path(member, behind, sizeof(behind)));
 }
 
-/* Does a member say once more which encoding this is? */
-static bool says_so(const struct pe_config_reading *reading, const struct pe_config_member *member)
+/* Does a member only repeat which encoding this is? */
+static bool is_redundant(const struct pe_config_reading *reading,
+                         const struct pe_config_member *member)
 {
     const char *text = pe_config_text(member);
 
-    for (const struct says *at = says; text && at->encoding; at++)
+    for (const struct redundant *at = redundants; text && at->encoding; at++)
         if (strcmp(at->encoding, reading->family) == 0 && strcmp(at->key, member->name.text) == 0 &&
-            pe_text_lists(at->values, ' ', text, strlen(text)))
+            pe_config_lists(at->values, text))
             return true;
     return false;
 }
@@ -297,16 +545,16 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
         return PE_OK;
     pe_config_note(reading, member);
-    if (says_so(reading, member) || pe_config_is_dead(&reading->scope, member) ||
-        pe_config_is_misplaced(reading, member))
+    if (is_redundant(reading, member) || pe_config_is_dead(&reading->scope, member) ||
+        is_misplaced(reading, member))
         return PE_OK;
     pe_config_path(member, path, sizeof(path));
     if (pe_config_is_foreign(&reading->scope, member))
         pe_config_warn(reading, "%s is a key of other models and is not read", path);
-    else if (is_without(reading->scope.rope, member->name.text))
+    else if (is_unused(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
     else if (index >= 0 && pe_config_is_open(filling, index))
-        return pe_config_member_fill(filling, (size_t)index, member);
+        return member_fill(filling, (size_t)index, member);
     else if (index >= 0)
         alias_check(reading, member, filling->params->list[index].name);
     else if (reading->strict)
@@ -360,22 +608,32 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
-    if (sliding_fill(&filling) || pe_config_bases(&filling) || layer_fill(&filling) ||
-        pe_config_odd_places(&filling) || keys_fill(&filling) || pe_config_named_fill(&filling) ||
-        pe_config_by_length(&filling) || rope_fill(&filling) || pe_config_derive(&filling))
+    if (sliding_fill(&filling) || layer_bases_fill(&filling) || layer_fill(&filling) ||
+        other_places_fill(&filling) || keys_fill(&filling) || named_fill(&filling) ||
+        by_lengths_fill(&filling) || rope_fill(&filling) || pe_config_derive(&filling))
         return err->status;
     pe_config_width_check(&filling);
     return pe_config_memory_check(reading, err);
 }
 
-/* ---- weights --------------------------------------------------------------------------------- */
+/* ---- sizes of weights ------------------------------------------------------------------------ */
 
-/* Notes as read the keys of every size, whichever of them is looked for first. */
+/* Notes the keys of every size as read, whichever of them is looked for first. */
 static void sizes_note(struct pe_config_reading *reading)
 {
     for (const struct key *at = keys; at->encoding; at++)
         if (strcmp(at->encoding, reading->name) == 0)
             pe_config_find(reading, at->places, at->keys);
+}
+
+static enum pe_status size_missing(const char *const *names, struct pe_error *err)
+{
+    char list[200] = "";
+    size_t used = 0;
+
+    for (; *names && used < sizeof(list); names++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, " %s", *names);
+    return pe_config_fail(NULL, PE_MISSING, err, "the config has none of:%s", list);
 }
 
 enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name, int64_t *size,
@@ -395,7 +653,7 @@ enum pe_status pe_config_size(struct pe_config_reading *reading, const char *nam
     pe_config_unread_warn(reading);
     found = pe_config_find(reading, row->places, row->keys);
     if (!found)
-        return pe_config_fail(NULL, PE_MISSING, err, "the config has none of: %s", row->keys);
+        return size_missing(row->keys, err);
     pe_config_path(found, path, sizeof(path));
     if (found->value.kind != PE_CONFIG_INTEGER || found->value.as.integer < 1)
         return pe_config_fail(found, PE_INVALID, err, "%s must be a whole number above 0", path);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/layers.h"
+#include "core/config/reading.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/params.h"
 #include "core/base/spend.h"
-#include "core/base/text.h"
-#include "core/scheme/scheme.h"
-#include "posenc/layers.h"
 
-/* The public functions of a reading: its start, its results, and the scheme of the encoding that
+/* The public functions of a reading: its begin, its results, and the scheme of the encoding that
  * the config describes. */
 
 static const char *const weights[] = {
@@ -20,9 +16,9 @@ static const char *const weights[] = {
     NULL,
 };
 
-/* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config, whose
- * name is looked at word by word. */
-enum { READING_WORK = 100000, KEY_WORK = 300 };
+/* Approximate nanoseconds of a reading with its scheme and traits, and more for each key, whose
+ * name is searched for words. */
+enum { READING_COST = 100000, KEY_COST = 300 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -48,7 +44,7 @@ static struct pe_config_reading *reading_new(const struct pe_config *config)
 
 double pe_config_read_work(const struct pe_config *config)
 {
-    return READING_WORK + KEY_WORK * (double)config->members;
+    return READING_COST + KEY_COST * (double)config->members;
 }
 
 enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_config *config,
@@ -103,12 +99,12 @@ const char *pe_config_text_part(const struct pe_config_reading *reading)
 
 const char *pe_config_layout(const struct pe_config_reading *reading)
 {
-    return *reading->layout ? reading->layout : NULL;
+    return reading->layout;
 }
 
 const struct pe_config_source *pe_config_layout_source(const struct pe_config_reading *reading)
 {
-    return *reading->layout ? &reading->layout_source : NULL;
+    return reading->layout ? &reading->layout_source : NULL;
 }
 
 bool pe_config_is_weights(const struct pe_config_reading *reading)
@@ -148,8 +144,8 @@ void pe_config_unused(const struct pe_config_reading *reading,
 
 /* ---- the scheme ------------------------------------------------------------------------------ */
 
-/* Drops a value that the type of scaling does not use: one of the config, or a default that the
- * caller gave. False: the failure has another cause. */
+/* Drops a value that the type of scaling does not use: the config's, or a default that the caller
+ * gave. False: the failure has another cause. */
 static bool unused_value_drop(const struct pe_config_filling *filling, const struct pe_error *err)
 {
     struct pe_config_reading *reading = filling->reading;
@@ -185,20 +181,19 @@ static void defaults_note(struct pe_config_reading *reading, const struct pe_par
 static const struct pe_config_node *list_of_key(const struct pe_config_reading *reading,
                                                 const char *key)
 {
-    const struct pe_config_effective told = pe_config_effective(&reading->scope, key);
+    const struct pe_config_effective found = pe_config_effective(&reading->scope, key);
 
-    return told.value.kind == PE_CONFIG_LIST ? told.value.as.node : NULL;
+    return found.value.kind == PE_CONFIG_LIST ? found.value.as.node : NULL;
 }
 
-/* Lists by which layers of one type have bases or a scaling of their own; a base of 0 is a layer
- * that does not turn. */
+/* Warns of lists by which layers of one type have different bases or scalings. A base of 0 is a
+ * layer that does not rotate. */
 static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_params *params)
 {
     static const char thetas[] = "layer_rope_theta", scaled[] = "rope_scaling_layers";
     const struct pe_config_node *bases = list_of_key(reading, thetas),
                                 *numbers = list_of_key(reading, scaled);
-    const struct pe_config_effective count =
-        pe_config_effective(&reading->scope, "num_hidden_layers");
+    const double count = pe_config_effective_number(&reading->scope, "num_hidden_layers");
     bool differ = false;
 
     for (const struct pe_config_item *at = bases ? bases->first_item : NULL; at; at = at->next) {
@@ -208,8 +203,7 @@ static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_
     if (differ)
         pe_config_warn(
             reading, "%s: layers have bases of their own, of which only this one is read", thetas);
-    if (numbers && (double)numbers->count < pe_config_number(&count.value) &&
-        pe_param_number(params, "rope_type") > 0)
+    if (numbers && (double)numbers->count < count && pe_param_number(params, "rope_type") > 0)
         pe_config_warn(reading, "%s: layers that it does not name turn without the scaling",
                        scaled);
 }

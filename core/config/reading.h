@@ -2,25 +2,129 @@
 #ifndef CORE_CONFIG_READING_H
 #define CORE_CONFIG_READING_H
 
-/* The state of a reading of a config, and the functions that the files of the rules share. */
+/* The state of a reading of a config, the rows of the lists about models, and the functions that
+ * the files of this folder share. */
 
+#include "core/base/text.h"
 #include "core/config/tree.h"
 #include "core/scheme/scheme.h"
+#include "posenc/layers.h"
 
-/* A row of model_types.def. */
+/* A list of names that ends with NULL. */
+#define NAMES(...)                                                                                 \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* ---- rows of model_types.def and gguf.def ---------------------------------------------------- */
+
+/* How the positions of layers of sliding attention differ from the other layers'. */
+enum pe_sliding {
+    PE_SLIDING_SAME,
+    PE_SLIDING_BASE,     /* another base and no scaling, unless a key names their base */
+    PE_SLIDING_UNSCALED, /* the same base, no scaling */
+    PE_SLIDING_BY_TYPE,  /* only a rope object for each type of layer describes them */
+};
+
+/* A default of a model's class: of a parameter, or of a size that a parameter is a quotient of. */
+struct pe_class_default {
+    const char *name, *value;
+};
+
 struct pe_config_model {
-    const char *model_type, *encoding, *layout, *defaults, *sliding, *note;
+    const char *model_type;
+    const char *encoding;                    /* NULL: refused, with `note` as the reason */
+    const char *layout;                      /* of pairs; NULL: nothing rotates */
+    const struct pe_class_default *defaults; /* ends with a NULL name; NULL: none */
+    bool whole_heads; /* ignores partial_rotary_factor where the rope type is default */
+    enum pe_sliding sliding;
+    int sliding_base; /* of PE_SLIDING_BASE */
+    const char *note; /* a warning of every reading; NULL: none */
 };
 extern const struct pe_config_model pe_config_models[]; /* ends with a NULL model_type */
 
-/* The objects that keys are looked for in. */
+/* The row of a model_type of a config.json, which may be NULL; NULL: there is none. */
+const struct pe_config_model *pe_config_model_find(const char *model_type);
+/* The class's default of this name; NULL: none. model may be NULL. */
+const char *pe_config_class_default(const struct pe_config_model *model, const char *name);
+
+/* ---- rows of model_layers.def ---------------------------------------------------------------- */
+
+/* A key that the class reads, and its value where a config has none; null: the class has none. */
+struct pe_class_key {
+    const char *key;
+    struct pe_config_value value;
+};
+
+/* `count` consecutive layers of one type. */
+struct pe_layer_run {
+    const char *type;
+    int count;
+};
+
+/* The types of layers of a config that has no layer_types. A layer has the usual type, unless one
+ * of the members below gives it the other type. */
+struct pe_layer_rule {
+    const char *usual; /* NULL: the layers have no types */
+    const char *other; /* NULL: all have the usual type */
+    int period;        /* of these, each layer i with (i - at) % period == 0; 0: see period_key */
+    const char *period_key; /* the key of the period; a text such as "LLLG" names each layer of a
+                             * period, where G is the other type */
+    int at;
+    bool last;              /* the last layer too */
+    const char *from_key;   /* the key of the first layer of the other type */
+    const char *until_key;  /* the key of the number from which no layer has the other type */
+    const char *switch_key; /* no layer has the other type unless this key is true */
+    bool by_rotation;       /* the layers that do not rotate */
+    const struct pe_layer_run *runs; /* instead of all the above, the types one by one; unknown
+                                      * where a config has another number of layers. Ends with a
+                                      * NULL type */
+};
+
+/* The layers with attention in which a trait holds. */
+struct pe_layer_where {
+    enum { PE_WHERE_ALL, PE_WHERE_ROTATING, PE_WHERE_STILL, PE_WHERE_TYPE } which;
+    const char *type;
+};
+
+enum { PE_ROTATING_TYPES_MAX = 3 };
+
+struct pe_config_layers {
+    const char *model_type;
+    const char *count_key;           /* of the number of layers */
+    int count;                       /* the class's; 0: none */
+    const struct pe_class_key *keys; /* NULL: none; ends with a NULL key. All other keys are dead */
+    struct pe_layer_rule types;
+    const char *rotating[PE_ROTATING_TYPES_MAX]; /* types that rotate; none: all with attention */
+    bool all_rotate_without_window;              /* all types, where sliding_window is null */
+    bool width_by_layer;                         /* heads of different widths */
+    bool both_ways;                              /* the attention is not causal */
+    struct {
+        bool halved;
+        int plus;
+    } both_ways_window;    /* the change of a window where a key makes attention not causal */
+    int64_t long_window;   /* of every second layer of sliding attention, unless the config has
+                            * per_layer_config; 0: none */
+    double scale;          /* of scores; 0: 1 / sqrt(width of a head) */
+    double scale_by_width; /* a factor of 1 / sqrt(width of a head); 0: none */
+    bool scale_by_mscale;  /* times the square of YaRN's mscale by mscale_all_dim */
+    bool scales_bias;      /* the scale multiplies the bias too */
+    struct pe_qk_norm qk_norm;
+    bool sinks;
+    struct pe_layer_where qk_norm_where, sinks_where, temperature_where;
+};
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+/* The objects in which keys are looked up. */
 struct pe_config_scope {
     const struct pe_config_node *top;
     const struct pe_config_node *text;   /* the part about text: top, or its text_config */
     const struct pe_config_node *rope;   /* rope_parameters or rope_scaling; NULL: neither */
-    const struct pe_config_node *around; /* of which rope is the object of one type of layer;
-                                          * NULL: rope is no part of another one */
-    const struct pe_config_node *layer;  /* about the layers described; NULL: there is none */
+    const struct pe_config_node *around; /* the object of objects of types of layers, of which rope
+                                          * is one; NULL: rope is flat */
+    const struct pe_config_node *layer;  /* about the layers described; NULL: none */
     const struct pe_config_model *model; /* NULL: not in the list */
 };
 
@@ -28,59 +132,94 @@ enum { PE_CONFIG_TRAITS_MAX = 16 };
 
 struct pe_config_reading {
     const struct pe_config *config;
-    struct pe_config_memory memory; /* of all that the reading keeps */
+    struct pe_config_memory memory; /* of everything the reading allocates */
     struct pe_config_scope scope;
     const char *model_type;              /* NULL: the config has none */
     const struct pe_config_model *model; /* the scope's */
     const char *layer_type;              /* whose positions are described; NULL: all are alike */
-    char text_part[PE_CONFIG_PATH_SIZE]; /* the keys that lead to the part about text */
-    bool turns_whole;                    /* dim is the width of what turns */
+    char text_part[PE_CONFIG_PATH_SIZE]; /* the path to the part about text */
+    bool dim_rotates_whole;              /* dim is the width of the rotated part */
     const char *family;                  /* the encoding whose keys are read: "rope" */
     const char *name;                    /* the encoding described: the same, or "mrope" */
-    const char *layout;                  /* "": not known */
+    const char *layout;                  /* NULL: unknown */
     struct pe_config_source layout_source;
-    struct pe_config_value sliding_base; /* of layers of sliding attention, where these are read */
+    struct pe_config_value sliding_base; /* of layers of sliding attention, if these are read */
     const struct pe_config_member *sliding_member; /* its source; NULL: the class of the model */
     bool strict;
     bool filled;
-    bool short_of_memory;                               /* something could not be noted */
-    bool *read;                                         /* by number of member: was it read? */
+    bool out_of_memory;                                 /* something could not be noted */
+    bool *read;                                         /* by number of member */
     struct pe_config_source sources[PE_PARAMS_MAX + 2]; /* of parameters, or of two sizes */
     size_t sources_count;
     struct pe_config_source trait_sources[PE_CONFIG_TRAITS_MAX];
     size_t trait_sources_count;
     const char **warnings;
-    size_t warnings_count, warnings_room;
+    size_t warnings_count, warnings_capacity;
 };
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- keys.c: finding ------------------------------------------------------------------------- */
 
-/* The first of the keys (separated by spaces, with dots into objects) that has a value, in the
- * order of the places ("rope text top"). NULL: none has. */
+/* Where a key is looked for. */
+enum pe_config_place {
+    PE_PLACES_END,
+    PE_PLACE_ROPE,  /* the rope object */
+    PE_PLACE_FLAT,  /* the part about text, unless the rope object has one for each type of layer */
+    PE_PLACE_LAYER, /* the object of per_layer_config about the first layer described */
+    PE_PLACE_TEXT,  /* the part about text */
+    PE_PLACE_OUTER, /* the top, unless the part about text is a model of its own */
+    PE_PLACE_TOP,
+};
+
+/* Places in the order of their names. */
+extern const enum pe_config_place pe_in_rope[], pe_in_text[], pe_in_rope_text[], pe_in_text_top[],
+    pe_in_text_outer[], pe_in_rope_text_top[], pe_in_flat_rope[], pe_in_layer_text_outer[];
+
+/* The first of the keys (a dot leads into an object) that has a value, in the order of the places.
+ * NULL: none. */
 const struct pe_config_member *pe_config_first(const struct pe_config_scope *scope,
-                                               const char *places, const char *keys);
-/* Finds it likewise, and notes it as read; the key in a later place too, with a warning where the
+                                               const enum pe_config_place *places,
+                                               const char *const *keys);
+/* Likewise, and notes it as read, and the same key in later places too, with a warning where the
  * values differ. */
-const struct pe_config_member *pe_config_find(struct pe_config_reading *reading, const char *places,
-                                              const char *keys);
-/* Does the code of the model not read this key, though its name says so? */
+const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
+                                              const enum pe_config_place *places,
+                                              const char *const *keys);
+/* Does the model's code ignore this key, in spite of its name? */
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
-/* Is this a key that the code of other models reads? */
+/* Is this a key that only the code of other models reads? */
 bool pe_config_is_foreign(const struct pe_config_scope *scope,
                           const struct pe_config_member *member);
-/* Is the model one of these? An architecture of GGUF is no class of Hugging Face. */
-bool pe_config_is_among(const struct pe_config_scope *scope, const char *models);
-/* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
+/* Is the model one of these? Never for an architecture of GGUF, which is no class of Hugging Face.
+ */
+bool pe_config_is_among(const struct pe_config_scope *scope, const char *const *models);
+bool pe_config_lists(const char *const *names, const char *name);
+/* Notes that a member was read, and with it the members that contain it. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
-/* Notes a member that was looked at as one value, with all that lies in it. */
+/* Notes a member as read with everything inside of it. */
 void pe_config_note_whole(struct pe_config_reading *reading, const struct pe_config_member *member);
 
-/* ---- reporting ------------------------------------------------------------------------------- */
+/* The value of a key in the config, else that of the model's class. */
+struct pe_config_effective {
+    struct pe_config_value value;          /* null: neither has one, or the config has null */
+    const struct pe_config_member *member; /* NULL: the config has no such key */
+};
+
+/* Looks up a key about attention and layers: in the rope object where it begins with "rope.", else
+ * in the part about text and at the top. A key that the model's code does not read has no value. */
+struct pe_config_effective pe_config_effective(const struct pe_config_scope *scope,
+                                               const char *key);
+/* Its value as a number; 0: none. */
+double pe_config_effective_number(const struct pe_config_scope *scope, const char *key);
+
+/* The row of the scope's model in model_layers.def; NULL: none. */
+const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope);
+/* The same, but a row of zeros for a model that has none. */
+const struct pe_config_layers *pe_config_class_of(const struct pe_config_scope *scope);
+
+/* ---- report.c: warnings, failures, sources --------------------------------------------------- */
 
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Are there so many warnings that no more are kept? */
-bool pe_config_is_full(const struct pe_config_reading *reading);
 /* Fails at a key; member NULL: at the config as a whole. Returns the status. */
 enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
                               struct pe_error *err, const char *format, ...)
@@ -92,7 +231,6 @@ enum pe_status pe_config_memory_check(const struct pe_config_reading *reading,
 /* The source of a value, with a copy of its key; key NULL: from no key. */
 struct pe_config_source pe_config_source_make(struct pe_config_reading *reading, const char *param,
                                               enum pe_config_from from, const char *key);
-/* Notes where the value of a parameter came from. */
 void pe_config_source_set(struct pe_config_reading *reading, const char *param,
                           enum pe_config_from from, const char *key);
 void pe_config_source_delete(struct pe_config_reading *reading, const char *param);
@@ -100,31 +238,32 @@ void pe_config_source_delete(struct pe_config_reading *reading, const char *para
 const struct pe_config_source *pe_config_source_find(const struct pe_config_reading *reading,
                                                      const char *param);
 
-/* Warns of every key that nothing read and whose name speaks of positions. */
+/* Warns of every unread key whose name is about positions. */
 void pe_config_unread_warn(struct pe_config_reading *reading);
-/* Warns where the width that turns is a default of the model's class, in part or in whole. */
-void pe_config_defaults_warn(struct pe_config_reading *reading);
 
-/* ---- the steps of pe_config_read ------------------------------------------------------------- */
+/* ---- model.c and layers.c: the steps of pe_config_read --------------------------------------- */
 
-/* The row of a model_type of a config.json, which may be NULL; NULL: there is none. */
-const struct pe_config_model *pe_config_model_find(const char *model_type);
-/* Has the class of a model a default of this name? model NULL: no. */
-bool pe_config_class_has(const struct pe_config_model *model, const char *key);
-/* Top, and the part about text, and the model. */
+/* The top, the part about text, and the model. */
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config);
-/* The text under model_type, nearest first; NULL: there is none. */
+/* The text under model_type, nearest first; NULL: none. */
 const char *pe_config_model_type(const struct pe_config_scope *scope);
+/* Decides the encoding and the layout. */
 enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err);
-/* The object rope_parameters, or by its older names; NULL: there is none. */
+
+/* The object rope_parameters, or by its older names; NULL: none. */
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope);
 /* The rope type that the name of a rope object stands for; NULL: none. */
 const char *pe_config_named_type(const struct pe_config_node *rope);
 /* Finds the rope object and, where layers differ, chooses those of layer_type. */
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err);
+/* Notes every key about layers and attention as read, so that the unused keys do not depend on
+ * which calls were made. */
+void pe_config_layer_keys_note(struct pe_config_reading *reading);
+/* The keys of attention_traits.c; ends with NULL. */
+const char *pe_config_trait_key(size_t index);
 
-/* ---- the steps of pe_config_fill ------------------------------------------------------------- */
+/* ---- parameters.c and derived.c: the steps of pe_config_fill --------------------------------- */
 
 struct pe_config_filling {
     struct pe_config_reading *reading;
@@ -132,28 +271,15 @@ struct pe_config_filling {
     struct pe_error *err;
 };
 
-/* Sets a parameter from a member, with its source. */
-enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
-                                     const struct pe_config_member *member);
-/* Is this parameter left open by what is given and was filled so far? index -1: no. */
+/* Is this parameter still open? index -1: no. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
-/* Sets the rope type that the object's name stands for, and parameters by their other names in it.
- */
-enum pe_status pe_config_named_fill(const struct pe_config_filling *filling);
-/* Sets parameters that have two keys, one for short and one for long sequences. */
-enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
-/* Sets the parameters that transformers reads at another place than the key's own. */
-enum pe_status pe_config_odd_places(const struct pe_config_filling *filling);
-/* Is this a key of the rope object that is not read where the object is one of several? Warns. */
-bool pe_config_is_misplaced(struct pe_config_reading *reading,
-                            const struct pe_config_member *member);
-/* Warns where the code of a model makes more or fewer frequencies than its heads turn. */
-void pe_config_width_check(const struct pe_config_filling *filling);
-/* Sets the base where a list has the same one for each layer, and 0 where it has no positions. */
-enum pe_status pe_config_bases(const struct pe_config_filling *filling);
 /* Sets the parameters that no key has: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);
-/* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */
+/* Warns where the code of a model makes more or fewer frequencies than its heads rotate. */
+void pe_config_width_check(const struct pe_config_filling *filling);
+/* Warns where the width that rotates is a default of the model's class, in part or in full. */
+void pe_config_defaults_warn(struct pe_config_reading *reading);
+/* rotary_dim and partial_rotary_factor are two spellings of one value: giving one gives both. */
 bool pe_config_is_rotary_part(const char *param);
 
 #endif

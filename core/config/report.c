@@ -4,26 +4,25 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/config/reading.h"
 
-/* The report of a reading: its warnings and failures, and the source of each value. Then the
- * warnings about scales of attention that the answer does not have. */
+/* The account of a reading: its warnings, its failures, the sources of its values, and the keys
+ * that nothing read. */
 
-/* Real configs give ten warnings at most; a posted one of many odd keys would give as many, for
- * each kind of its layers. */
+/* Real configs have ten warnings at most; hostile ones could have one for each key. */
 enum { WARNINGS_MAX = 64 };
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
 static bool warnings_grow(struct pe_config_reading *reading)
 {
-    const size_t room = reading->warnings_room ? 2 * reading->warnings_room : 8;
-    const char **list = pe_config_take(&reading->memory, room * sizeof(*list));
+    const size_t capacity = reading->warnings_capacity ? 2 * reading->warnings_capacity : 8;
+    const char **list = pe_config_take(&reading->memory, capacity * sizeof(*list));
 
     if (list && reading->warnings_count > 0)
         memcpy(list, reading->warnings, reading->warnings_count * sizeof(*list));
     reading->warnings = list ? list : reading->warnings;
-    reading->warnings_room = list ? room : reading->warnings_room;
+    reading->warnings_capacity = list ? capacity : reading->warnings_capacity;
     return list != NULL;
 }
 
@@ -31,17 +30,17 @@ static void warning_add(struct pe_config_reading *reading, const char *text)
 {
     const char *copy;
 
-    for (size_t i = 0; i < reading->warnings_count; i++) /* each kind of layers is read anew */
+    for (size_t i = 0; i < reading->warnings_count; i++) /* layers of each kind repeat them */
         if (strcmp(reading->warnings[i], text) == 0)
             return;
     copy = pe_config_copy(&reading->memory, text);
-    if (copy && (reading->warnings_count < reading->warnings_room || warnings_grow(reading)))
+    if (copy && (reading->warnings_count < reading->warnings_capacity || warnings_grow(reading)))
         reading->warnings[reading->warnings_count++] = copy;
     else
-        reading->short_of_memory = true;
+        reading->out_of_memory = true;
 }
 
-bool pe_config_is_full(const struct pe_config_reading *reading)
+static bool is_full(const struct pe_config_reading *reading)
 {
     return reading->warnings_count > WARNINGS_MAX;
 }
@@ -51,7 +50,7 @@ void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     char text[240];
     va_list args;
 
-    if (pe_config_is_full(reading))
+    if (is_full(reading))
         return;
     va_start(args, format);
     pe_text_vprint(text, sizeof(text), format, args);
@@ -87,7 +86,7 @@ enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_sta
 
 enum pe_status pe_config_memory_check(const struct pe_config_reading *reading, struct pe_error *err)
 {
-    return reading->short_of_memory ? pe_no_memory(err, "the config") : PE_OK;
+    return reading->out_of_memory ? pe_no_memory(err, "the config") : PE_OK;
 }
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -106,7 +105,7 @@ struct pe_config_source pe_config_source_make(struct pe_config_reading *reading,
 {
     const char *copy = key ? pe_config_copy(&reading->memory, key) : NULL;
 
-    reading->short_of_memory |= key && !copy;
+    reading->out_of_memory |= key && !copy;
     return (struct pe_config_source){param, from, copy};
 }
 
@@ -130,49 +129,203 @@ void pe_config_source_delete(struct pe_config_reading *reading, const char *para
             (reading->sources_count - index) * sizeof(*reading->sources));
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
+/* ---- unread keys ----------------------------------------------------------------------------- */
 
-static const struct scales {
-    const char *key, *values, *text;
-    bool is_known; /* of models that have a row in model_layers.def */
-} scales[] = {
-#define CONFIG_SCALES(key, values, text) {key, values, text, false},
-#define CONFIG_MAY_SCALE(key, text)      {key, "", text, true},
+/* An unread key with a name about positions may change them, and must not be ignored silently. */
+
+/* Bytes of a name that are searched: those of models have 60 at most. */
+enum { SEARCHED_MAX = 128 };
+
+static const struct harmless {
+    const char *key, *beside, *value;
+} harmless[] = {
+#define CONFIG_HARMLESS(key, beside, value) {key, beside, value},
 #include "core/config/keys.def"
     {0},
 };
 
-static bool value_counts(const struct pe_config_member *member, const char *values)
-{
-    const bool is_bool = member->value.kind == PE_CONFIG_BOOL;
-    const char *text = is_bool ? member->value.as.truth ? "true" : "false" : pe_config_text(member);
+static const char *const words[] = {
+#define CONFIG_WORD(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
 
-    if (*values)
-        return text && pe_text_lists(values, ' ', text, strlen(text));
-    return pe_config_is_number(&member->value) || (is_bool && member->value.as.truth);
+static const char *const endings[] = {
+#define CONFIG_ENDING(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
+
+static const char *const window_words[] = {
+#define CONFIG_WINDOW_WORD(word) word,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* Beginnings of the names of objects about another part of a model than text. */
+static const char *const other_parts[] = {"vision", "visual", "vit",        "image",   "audio",
+                                          "speech", "talker", "multimodal", "code2wav"};
+
+struct scan {
+    struct pe_config_reading *reading;
+    const struct pe_encoding *encoding;
+    bool is_measured; /* the model has a row in model_layers.def */
+};
+
+static bool is_within(char c, char first, char last)
+{
+    return c >= first && c <= last;
 }
 
-/* Is the meaning of a key known, by the row of this model or by a value of 0? */
-static bool is_settled(const struct pe_config_reading *reading, const struct scales *row,
-                       const struct pe_config_member *member)
+/* Does a word begin here: after a sign, or by a capital after a small letter? */
+static bool is_beginning(const char *name, const char *at)
 {
-    return row->is_known &&
-           (pe_config_layers_of(&reading->scope) || pe_config_number(&member->value) == 0);
+    const char before = at > name ? at[-1] : '_';
+    const bool is_small = is_within(before, 'a', 'z');
+
+    return is_small ? is_within(*at, 'A', 'Z')
+                    : !is_within(before, 'A', 'Z') && !is_within(before, '0', '9');
 }
 
-enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
-                                   struct pe_error *err)
+static bool begins_with(const char *at, const char *word)
+{
+    for (; *word; at++, word++)
+        if ((is_within(*at, 'A', 'Z') ? *at - 'A' + 'a' : *at) != *word)
+            return false;
+    return true;
+}
+
+static bool has_word(const char *name, const char *const *list)
+{
+    for (const char *at = name; *at && at < name + SEARCHED_MAX; at++) {
+        if (!is_beginning(name, at))
+            continue;
+        for (const char *const *word = list; *word; word++)
+            if (begins_with(at, *word))
+                return true;
+    }
+    return false;
+}
+
+/* Does a word of the name end with one of these? */
+static bool has_ending(const char *name)
+{
+    for (const char *at = name; *at && at < name + SEARCHED_MAX; at++)
+        for (const char *const *word = endings; *word; word++)
+            if (begins_with(at, *word) && !is_within(at[strlen(*word)], 'a', 'z'))
+                return true;
+    return false;
+}
+
+/* Has the encoding a parameter of this name? Names of one word, such as dim, mean other things
+ * outside the rope object. */
+static bool is_parameter(const struct scan *scan, const char *name)
+{
+    const struct pe_encoding *encoding = scan->encoding;
+
+    for (size_t i = 0; encoding && strchr(name, '_') && i < encoding->info.params_count; i++)
+        if (strcmp(encoding->info.params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Is the name about positions, or about windows of a model whose layers were not measured? */
+static bool is_about_positions(const struct scan *scan, const char *name)
+{
+    return has_word(name, words) || has_ending(name) || is_parameter(scan, name) ||
+           (!scan->is_measured && has_word(name, window_words));
+}
+
+/* Is a key with a name about positions known to change none? */
+static bool is_harmless(const struct pe_config_reading *reading,
+                        const struct pe_config_member *member)
+{
+    const char *text = pe_config_text(member);
+
+    for (const struct harmless *at = harmless; at->key; at++)
+        if (strcmp(at->key, member->name.text) == 0 &&
+            (!*at->beside || pe_config_first(&reading->scope, pe_in_text, NAMES(at->beside))) &&
+            (!*at->value || (text && strcmp(at->value, text) == 0)))
+            return true;
+    return pe_config_is_dead(&reading->scope, member);
+}
+
+/* Is this an object about another part of the model, or about layers of another type? */
+static bool is_elsewhere(const struct pe_config_reading *reading,
+                         const struct pe_config_member *member)
+{
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_node *object = pe_config_object(member);
+
+    if (!object)
+        return false;
+    if (member->in == scope->around && object != scope->rope)
+        return true;
+    for (size_t i = 0; i < sizeof(other_parts) / sizeof(other_parts[0]); i++)
+        if (strncmp(member->name.text, other_parts[i], strlen(other_parts[i])) == 0)
+            return true;
+    return pe_config_text(pe_config_member(object, "model_type")) != NULL;
+}
+
+/* null and -1 mean "not given". */
+static bool is_given(const struct pe_config_value *value)
+{
+    return value->kind != PE_CONFIG_NULL &&
+           (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
+}
+
+static bool is_lost(const struct scan *scan, const struct pe_config_member *member)
+{
+    return !scan->reading->read[member->number] && is_given(&member->value) &&
+           is_about_positions(scan, member->name.text) && !is_harmless(scan->reading, member);
+}
+
+/* Not inlined into the recursive scan, which has to use little of the stack. */
+__attribute__((noinline)) static void lost_warn(struct pe_config_reading *reading,
+                                                const struct pe_config_member *member)
 {
     char path[PE_CONFIG_PATH_SIZE];
 
-    for (const struct scales *at = scales; at->key && !scale_given; at++) {
-        const struct pe_config_member *found =
-            pe_config_first(&reading->scope, "text top", at->key);
-        if (!found || !value_counts(found, at->values) || is_settled(reading, at, found))
+    if (!is_full(reading))
+        pe_config_warn(reading, "%s is not read, and may be about positions",
+                       pe_config_path(member, path, sizeof(path)));
+}
+
+static void object_scan(const struct scan *scan, const struct pe_config_node *object,
+                        const struct pe_config_node *without);
+
+static void inner_scan(const struct scan *scan, const struct pe_config_value *value)
+{
+    if (value->kind == PE_CONFIG_OBJECT)
+        object_scan(scan, value->as.node, NULL);
+    if (value->kind != PE_CONFIG_LIST)
+        return;
+    for (const struct pe_config_item *at = value->as.node->first_item; at; at = at->next)
+        inner_scan(scan, &at->value);
+}
+
+/* Depth is bounded by that of a config. `without`: a member object that is not scanned. */
+static void object_scan(const struct scan *scan, const struct pe_config_node *object,
+                        const struct pe_config_node *without)
+{
+    for (const struct pe_config_member *at = object->first; at; at = at->next) {
+        if ((without && pe_config_object(at) == without) || is_elsewhere(scan->reading, at))
             continue;
-        pe_config_note(reading, found);
-        pe_config_warn(reading, "%s is not read by attention, give scale: %s",
-                       pe_config_path(found, path, sizeof(path)), at->text);
+        if (is_lost(scan, at))
+            lost_warn(scan->reading, at);
+        else
+            inner_scan(scan, &at->value);
     }
-    return pe_config_memory_check(reading, err);
+}
+
+/* From the part about text outwards. */
+void pe_config_unread_warn(struct pe_config_reading *reading)
+{
+    const struct scan scan = {reading, pe_encoding_find(reading->name),
+                              pe_config_layers_of(&reading->scope) != NULL};
+    const struct pe_config_node *object = reading->scope.text, *inner = NULL;
+
+    pe_config_layer_keys_note(reading);
+    for (; object; inner = object, object = object->owner ? object->owner->in : NULL)
+        object_scan(&scan, object, inner);
 }

@@ -2,21 +2,93 @@
 #include "core/config/tree.h"
 
 #include <search.h>
+#include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/fail.h"
 
-/* Takes in the values of a config. Members of an object stand in a balanced tree (tsearch), so that
- * no choice of keys makes finding them slow, and in a list, so that they come out in the order in
- * which they came. */
+/* A config as a tree of values. The members of an object are in a balanced tree (tsearch), so that
+ * lookups stay fast for any choice of keys, and in a list, which keeps the order of the file. */
 
-/* Nanoseconds of a value that is taken in, looked at by the rules and given back, about; and of
- * a list or an object beside that. */
-enum { VALUE_WORK = 150, NODE_WORK = 150 };
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A node of tsearch's, with the overhead of malloc. */
-enum { NAME_COST = 48 };
+/* Pieces hold pointers, integers, doubles and text. */
+enum { ALIGNMENT = 8, CHUNK_MIN = 1 << 10, CHUNK_MAX = 1 << 16 };
+
+struct pe_config_chunk {
+    struct pe_config_chunk *older;
+    size_t size;
+    alignas(ALIGNMENT) char bytes[];
+};
+
+bool pe_config_charge(struct pe_config_memory *memory, size_t bytes)
+{
+    if (!pe_work_reserve(memory->work, bytes))
+        return false;
+    memory->charged += bytes;
+    return true;
+}
+
+/* Each chunk is as large as all before it together, within limits: a small config takes little. */
+static bool chunk_add(struct pe_config_memory *memory, size_t least)
+{
+    const size_t usual = memory->charged < CHUNK_MIN   ? CHUNK_MIN
+                         : memory->charged > CHUNK_MAX ? CHUNK_MAX
+                                                       : memory->charged;
+    const size_t size = least > usual ? least : usual;
+    struct pe_config_chunk *chunk;
+
+    if (size > SIZE_MAX - sizeof(*chunk) || !pe_config_charge(memory, size + sizeof(*chunk)))
+        return false;
+    chunk = malloc(sizeof(*chunk) + size);
+    if (!chunk)
+        return false;
+    chunk->older = memory->chunks;
+    chunk->size = size;
+    memory->chunks = chunk;
+    memory->left = size;
+    return true;
+}
+
+void *pe_config_take(struct pe_config_memory *memory, size_t size)
+{
+    const size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    char *end;
+
+    if (rounded < size || (memory->left < rounded && !chunk_add(memory, rounded)))
+        return NULL;
+    end = memory->chunks->bytes + memory->chunks->size;
+    memory->left -= rounded;
+    return end - memory->left - rounded;
+}
+
+char *pe_config_copy(struct pe_config_memory *memory, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = pe_config_take(memory, size);
+
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void pe_config_memory_free(struct pe_config_memory *memory)
+{
+    for (struct pe_config_chunk *chunk = memory->chunks, *older; chunk; chunk = older) {
+        older = chunk->older;
+        free(chunk);
+    }
+    pe_work_release(memory->work, memory->charged);
+    *memory = (struct pe_config_memory){.work = memory->work};
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* Approximate nanoseconds to add, read and free a value, and more for a list or an object. */
+enum { VALUE_COST = 150, NODE_COST = 150 };
+
+/* Bytes of a tsearch node, with the overhead of malloc. */
+enum { NAME_SIZE = 48 };
 
 static enum pe_status no_memory(struct pe_error *err)
 {
@@ -51,8 +123,8 @@ enum pe_status pe_config_new(struct pe_config **out, struct pe_work *work, struc
     return PE_OK;
 }
 
-/* Members lie in the config's memory. */
-static void member_leave(void *member)
+/* Members are freed with the config's memory. */
+static void member_ignore(void *member)
 {
     (void)member;
 }
@@ -63,7 +135,7 @@ void pe_config_free(struct pe_config *config)
         return;
     for (const struct pe_config_node *node = config->nodes; node; node = node->older)
         if (!node->is_list)
-            tdestroy(node->names, member_leave);
+            tdestroy(node->names, member_ignore);
     pe_config_memory_free(&config->memory);
     free(config);
 }
@@ -75,7 +147,17 @@ struct pe_config_node *pe_config_top(struct pe_config *config)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static enum pe_status twice(const struct pe_config_member *member, struct pe_error *err)
+/* Orders struct pe_config_name. */
+static int names_compare(const void *a, const void *b)
+{
+    const struct pe_config_name *one = a, *other = b;
+    const size_t least = one->size < other->size ? one->size : other->size;
+    const int order = memcmp(one->text, other->text, least);
+
+    return order ? order : (one->size > other->size) - (one->size < other->size);
+}
+
+static enum pe_status duplicate_refuse(const struct pe_config_member *member, struct pe_error *err)
 {
     char where[sizeof(err->where)] = "key:";
     const size_t prefix = strlen(where);
@@ -92,15 +174,15 @@ static enum pe_status member_add(struct pe_config_node *object, const char *key,
     const char *name = pe_config_copy(&config->memory, key);
     struct pe_config_member **found;
 
-    if (!member || !name || !pe_config_charge(&config->memory, NAME_COST))
+    if (!member || !name || !pe_config_charge(&config->memory, NAME_SIZE))
         return no_memory(err);
     *member = (struct pe_config_member){
         .name = {name, strlen(name)}, .value = *value, .in = object, .number = config->members};
-    found = tsearch(member, &object->names, pe_config_names_compare);
+    found = tsearch(member, &object->names, names_compare);
     if (!found)
         return no_memory(err);
     if (*found != member)
-        return twice(*found, err);
+        return duplicate_refuse(*found, err);
     *(object->last ? &object->last->next : &object->first) = member;
     object->last = member;
     object->count++;
@@ -136,7 +218,7 @@ static enum pe_status place_check(const struct pe_config_node *node, const char 
 static enum pe_status add(struct pe_config_node *node, const char *key,
                           const struct pe_config_value *value, struct pe_error *err)
 {
-    if (place_check(node, key, err) || pe_work_spend(node->config->memory.work, VALUE_WORK, err))
+    if (place_check(node, key, err) || pe_work_spend(node->config->memory.work, VALUE_COST, err))
         return err->status;
     return node->is_list ? item_add(node, value, err) : member_add(node, key, value, err);
 }
@@ -184,7 +266,7 @@ static enum pe_status node_add(struct pe_config_node *node, const char *key, boo
     struct pe_config_value value = {.kind = is_list ? PE_CONFIG_LIST : PE_CONFIG_OBJECT};
 
     *out = NULL;
-    if (place_check(node, key, err) || pe_work_spend(node->config->memory.work, NODE_WORK, err))
+    if (place_check(node, key, err) || pe_work_spend(node->config->memory.work, NODE_COST, err))
         return err->status;
     if (node->depth + 1 >= PE_CONFIG_DEPTH_MAX)
         return pe_fail(err, PE_TOO_LARGE, "config", "the config is more than %d levels deep",
@@ -193,7 +275,7 @@ static enum pe_status node_add(struct pe_config_node *node, const char *key, boo
     if (!value.as.node)
         return no_memory(err);
     value.as.node->depth = node->depth + 1;
-    if (add(node, key, &value, err)) /* the config keeps the node, and nothing leads to it */
+    if (add(node, key, &value, err)) /* the node stays in the config's memory, unreachable */
         return err->status;
     *out = value.as.node;
     return PE_OK;
@@ -222,4 +304,126 @@ enum pe_status pe_config_set_numbers(struct pe_config_node *node, const char *ke
         if (pe_config_set_number(list, NULL, values[i], err))
             return err->status;
     return PE_OK;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static const struct pe_config_member *member_find(const struct pe_config_node *object,
+                                                  struct pe_config_name name)
+{
+    struct pe_config_member *const *found =
+        object ? tfind(&name, &object->names, names_compare) : NULL;
+
+    return found ? *found : NULL;
+}
+
+const struct pe_config_member *pe_config_member(const struct pe_config_node *object,
+                                                const char *key)
+{
+    return member_find(object, (struct pe_config_name){key, strlen(key)});
+}
+
+const struct pe_config_member *pe_config_member_at(const struct pe_config_node *object,
+                                                   const char *keys, size_t size)
+{
+    /* A path may come from a config and be arbitrarily long. */
+    for (const char *dot; object && (dot = memchr(keys, '.', size)); keys = dot + 1) {
+        const size_t length = (size_t)(dot - keys);
+        object = pe_config_object(member_find(object, (struct pe_config_name){keys, length}));
+        size -= length + 1;
+    }
+    return member_find(object, (struct pe_config_name){keys, size});
+}
+
+const struct pe_config_node *pe_config_object(const struct pe_config_member *member)
+{
+    return member && member->value.kind == PE_CONFIG_OBJECT ? member->value.as.node : NULL;
+}
+
+const char *pe_config_text(const struct pe_config_member *member)
+{
+    return member && member->value.kind == PE_CONFIG_TEXT ? member->value.as.text : NULL;
+}
+
+bool pe_config_is_number(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_INTEGER || value->kind == PE_CONFIG_NUMBER;
+}
+
+double pe_config_number(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_INTEGER  ? (double)value->as.integer
+           : value->kind == PE_CONFIG_NUMBER ? value->as.number
+                                             : 0;
+}
+
+static bool lists_equal(const struct pe_config_node *a, const struct pe_config_node *b)
+{
+    const struct pe_config_item *other = b->first_item;
+
+    if (a->count != b->count)
+        return false;
+    for (const struct pe_config_item *at = a->first_item; at; at = at->next, other = other->next)
+        if (!pe_config_equal(&at->value, &other->value))
+            return false;
+    return true;
+}
+
+static bool objects_equal(const struct pe_config_node *a, const struct pe_config_node *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (const struct pe_config_member *at = a->first; at; at = at->next) {
+        const struct pe_config_member *other = member_find(b, at->name);
+        if (!other || !pe_config_equal(&at->value, &other->value))
+            return false;
+    }
+    return true;
+}
+
+bool pe_config_equal(const struct pe_config_value *a, const struct pe_config_value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case PE_CONFIG_NULL:
+        return true;
+    case PE_CONFIG_BOOL:
+        return a->as.truth == b->as.truth;
+    case PE_CONFIG_INTEGER:
+        return a->as.integer == b->as.integer;
+    case PE_CONFIG_NUMBER:
+        return a->as.number == b->as.number;
+    case PE_CONFIG_TEXT:
+        return strcmp(a->as.text, b->as.text) == 0;
+    case PE_CONFIG_OBJECT:
+        return objects_equal(a->as.node, b->as.node);
+    case PE_CONFIG_LIST:
+        return lists_equal(a->as.node, b->as.node);
+    }
+    return false;
+}
+
+/* Prints up to size - 1 bytes; returns how many. */
+static size_t path_put(const struct pe_config_member *member, char *out, size_t size)
+{
+    size_t used = 0;
+
+    if (member->shown) {
+        used = (size_t)snprintf(out, size, "%s", member->shown);
+        return used < size ? used : size - 1;
+    }
+    if (member->in->owner) {
+        used = path_put(member->in->owner, out, size);
+        used += (size_t)snprintf(out + used, size - used, ".");
+        used = used < size ? used : size - 1;
+    }
+    used += (size_t)snprintf(out + used, size - used, "%s", member->name.text);
+    return used < size ? used : size - 1;
+}
+
+const char *pe_config_path(const struct pe_config_member *member, char *out, size_t size)
+{
+    path_put(member, out, size);
+    return out;
 }

@@ -25,7 +25,7 @@ WORDS = [
     "core/encodings/rope/rope_types.def",
     "core/config/model_types.def",
     "core/config/keys.def",
-    "core/config/gguf_keys.def",
+    "core/config/gguf.def",
     "api/formats/formats.def",
     "api/codings/codings.def",
     "api/routes/routes.def",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tables of the rules about configs, row by row: each name in them must exist, for a row that
- * names something else is never read, and nothing tells. Then the rules at work. */
+/* The tables of the rules about configs, row by row: each name in them must exist, since a row with
+ * another name would never apply. Then the rules at work. */
 
 #include <stdlib.h>
 
@@ -10,40 +10,41 @@
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
-/* Is a name one of those that quotients are made of? */
+/* Is a name one of the sizes of quotients? */
 static bool is_size(const char *name)
 {
-    static const char *const sides[] = {
-#define CONFIG_RATIO(encoding, param, over, under) over, under,
+    const struct {
+        const char *const *over, *const *under;
+        const char *factor;
+    } ratios[] = {
+#define CONFIG_RATIO(encoding, param, over, under, factor) {over, under, factor},
 #include "core/config/keys.def"
     };
     bool found = false;
 
-    for (size_t i = 0; i < COUNT_OF(sides); i++)
-        found |= strstr(sides[i], name) != NULL;
+    for (size_t i = 0; i < COUNT_OF(ratios); i++)
+        found |= pe_config_lists(ratios[i].over, name) || pe_config_lists(ratios[i].under, name) ||
+                 (ratios[i].factor && !strcmp(ratios[i].factor, name));
     return found;
 }
 
-/* "base=500000" is a parameter of the encoding and a value that it takes. */
-static void default_check(const struct pe_encoding *encoding, char *pair)
+/* A default is a parameter of the encoding and a value that it takes, or a size. */
+static void default_check(const struct pe_encoding *encoding, const struct pe_class_default *row)
 {
-    char *value = strchr(pair, '=');
     struct pe_params params;
     struct pe_error failure = {0};
     int index;
 
-    ck_assert_ptr_nonnull(value);
-    *value++ = '\0';
-    if (strncmp(pair, "mrope", 5) == 0) /* which makes mrope of it */
+    if (strncmp(row->name, "mrope", 5) == 0) /* makes mrope of rope */
         encoding = pe_encoding_find("mrope");
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
-    if (is_size(pair) || strcmp(pair, "whole") == 0) {
-        ck_assert_msg(atoi(value) > 0, "%s", value); /* of a quotient, not of the encoding */
+    if (is_size(row->name)) {
+        ck_assert_msg(atoi(row->value) > 0, "%s", row->value);
         return;
     }
-    index = pe_params_find(&params, pair);
-    ck_assert_msg(index >= 0, "%s", pair);
-    ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &failure), "%s",
+    index = pe_params_find(&params, row->name);
+    ck_assert_msg(index >= 0, "%s", row->name);
+    ck_assert_msg(!pe_params_set_text(&params, (size_t)index, row->value, &failure), "%s",
                   failure.detail);
     pe_params_free(&params);
 }
@@ -53,24 +54,21 @@ TEST(test_model_types)
     size_t rows = 0;
 
     for (const struct pe_config_model *at = pe_config_models; at->model_type; at++, rows++) {
-        const struct pe_encoding *encoding = pe_encoding_find(at->encoding);
-        char defaults[300], *rest = defaults;
-        if (!*at->encoding) {
-            ck_assert_msg(*at->note, "%s is refused without a reason", at->model_type);
+        const struct pe_encoding *encoding;
+        if (!at->encoding) {
+            ck_assert_msg(at->note, "%s is refused without a reason", at->model_type);
             continue;
         }
+        encoding = pe_encoding_find(at->encoding);
         ck_assert_msg(encoding, "%s: %s", at->model_type, at->encoding);
         ck_assert_msg(!at[1].model_type || strcmp(at->model_type, at[1].model_type) < 0,
                       "%s is out of order", at->model_type);
-        ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
-                  !strcmp(at->layout, "interleaved"));
-        ck_assert_msg((encoding->rotary != NULL) == (*at->layout != '\0'), "%s", at->model_type);
-        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || !strcmp(at->sliding, "?") ||
-                  atoi(at->sliding) > 1);
+        ck_assert(!at->layout || !strcmp(at->layout, "half") || !strcmp(at->layout, "interleaved"));
+        ck_assert_msg((encoding->rotary != NULL) == (at->layout != NULL), "%s", at->model_type);
+        ck_assert((at->sliding_base > 1) == (at->sliding == PE_SLIDING_BASE));
         ck_assert_ptr_eq(pe_config_model_find(at->model_type), at);
-        snprintf(defaults, sizeof(defaults), "%s", at->defaults);
-        for (char *pair; *at->defaults && (pair = strsep(&rest, " "));)
-            default_check(encoding, pair);
+        for (const struct pe_class_default *row = at->defaults; row && row->name; row++)
+            default_check(encoding, row);
     }
     printf("%zu model types\n", rows);
 }
@@ -81,9 +79,9 @@ TEST(test_parameters)
     static const struct {
         const char *encoding, *param;
     } keys[] = {
-#define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
-#define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
-#define CONFIG_TIMES(encoding, param, key)         {encoding, param},
+#define CONFIG_KEY(encoding, param, places, keys)          {encoding, param},
+#define CONFIG_RATIO(encoding, param, over, under, factor) {encoding, param},
+#define CONFIG_MULTIPLIER(encoding, param, key)            {encoding, param},
 #include "core/config/keys.def"
     };
 
@@ -103,11 +101,11 @@ TEST(test_parameters)
 TEST(test_encodings)
 {
     static const char *const names[] = {
-#define CONFIG_RULE(key, value, encoding, models)       encoding,
-#define CONFIG_RULE_KNOWN(key, value, encoding, models) encoding,
-#define CONFIG_SIGN(key, encoding)                      encoding,
-#define CONFIG_WITHIN(key, encoding)                    encoding,
-#define CONFIG_WEIGHTS(encoding)                        encoding,
+#define CONFIG_RULE(key, value, encoding, models)         encoding,
+#define CONFIG_RULE_ONLY_OF(key, value, encoding, models) encoding,
+#define CONFIG_INDICATOR(key, encoding)                   encoding,
+#define CONFIG_VARIANT_KEY(key, encoding)                 encoding,
+#define CONFIG_WEIGHTS(encoding)                          encoding,
 #include "core/config/keys.def"
     };
 
