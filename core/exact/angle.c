@@ -23,9 +23,9 @@ struct pe_position pe_position_at(double start, double step, double index)
 
 /* ---- reduction in fixed point --------------------------------------------------------------- */
 
-/* Adds the fraction of |part| * turns to phase, or subtracts it. part is m * 2^-shift with a whole
- * m of 53 bits, so the product is exact in 309 bits; its bits below 2^-192 are cut off. */
-PE_WRAPS("a phase is a turn modulo 1")
+/* Adds the fraction of part * turns to phase. part is ±m * 2^-shift with an integer m of 53 bits,
+ * so the product is exact in 309 bits; its bits below 2^-192 are cut off. */
+PE_WRAPS("a phase is modulo 1 turn")
 static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double part)
 {
     uint64_t product[6] = {0}, bits;
@@ -37,7 +37,7 @@ static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double par
     const unsigned shift = 1075 - exponent;
     const unsigned limb = shift / 64, bit = shift % 64;
 
-    /* Zero, subnormals, and parts so small that the product lies below the last limb. */
+    /* Zero, subnormals, and parts whose product lies below the last limb. */
     if (exponent == 0 || limb > 4)
         return;
     for (int i = 0; i < 4; i++) {
@@ -65,9 +65,9 @@ static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double par
     }
 }
 
-/* Takes the nearest quarter turns off a phase and leaves the magnitude of the rest, at most an
- * eighth of a turn; returns the sign of the rest. */
-PE_WRAPS("a phase is a turn modulo 1")
+/* Subtracts the nearest quarter turns from a phase, leaves the magnitude of the difference, at most
+ * an eighth of a turn, and returns its sign. */
+PE_WRAPS("a phase is modulo 1 turn")
 static int phase_split(uint64_t phase[LIMBS], unsigned *quarters)
 {
     const uint64_t nearest = phase[2] + (UINT64_C(1) << 61);
@@ -94,7 +94,7 @@ static double power_of_two(int exponent)
     return power;
 }
 
-/* A fraction of 192 bits as a double-double: its 106 bits from the first 1 on. */
+/* The first 106 significant bits of a phase as a double-double. */
 static struct pe_exact phase_value(const uint64_t phase[LIMBS])
 {
     int top = LIMBS - 1;
@@ -115,43 +115,43 @@ static struct pe_exact phase_value(const uint64_t phase[LIMBS])
                             power_of_two(scale - 106));
 }
 
-struct pe_wide pe_frequency_set(struct pe_frequency *turn, struct pe_wide w)
+struct pe_wide pe_frequency_set(struct pe_frequency *frequency, struct pe_wide w)
 {
     const struct pe_wide half = pe_wide_div(w, pe_wide_pi(PE_FREQUENCY_BITS));
     const struct pe_wide turns = pe_wide_scale(half, -1);
 
-    pe_wide_to_fixed(turn->turns, LIMBS, &turns);
-    turn->w.hi = pe_wide_double(w);
-    turn->w.lo = pe_wide_double(pe_wide_sub_double(w, turn->w.hi));
+    pe_wide_to_fixed(frequency->turns, LIMBS, &turns);
+    frequency->w.hi = pe_wide_double(w);
+    frequency->w.lo = pe_wide_double(pe_wide_sub_double(w, frequency->w.hi));
     return turns;
 }
 
-bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *turn,
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequency,
                      const struct pe_position *position)
 {
     const struct pe_exact t = {position->part[0], position->part[1]};
-    const double near = turn->w.hi * t.hi;
+    const double near = frequency->w.hi * t.hi;
 
-    if (t.hi == 0 || turn->w.hi == 0) {
+    if (t.hi == 0 || frequency->w.hi == 0) {
         *angle = (struct pe_angle){0, {copysign(0, t.hi), 0}, 0};
         return true;
     }
     if (fabs(near) < 0x1p-900)
         return false;
     if (fabs(near) < 0.5) {
-        /* The third part of t and the roundings come to less than 2^-100 of the product. */
-        const struct pe_exact product = pe_exact_multiply(turn->w, t);
+        /* The third part of t and roundings are below 2^-100 of the product. */
+        const struct pe_exact product = pe_exact_multiply(frequency->w, t);
         *angle = (struct pe_angle){0, product, fabs(near) * 0x1p-100};
         return true;
     }
 
     uint64_t phase[LIMBS] = {0};
     for (int i = 0; i < 3; i++)
-        phase_add(phase, turn->turns, position->part[i]);
+        phase_add(phase, frequency->turns, position->part[i]);
     const int sign = phase_split(phase, &angle->quarters);
     const struct pe_exact rest = pe_exact_multiply(phase_value(phase), PE_TWO_PI);
     angle->rest = sign > 0 ? rest : pe_exact_negate(rest);
-    /* turns, truncated at 2^-192, was multiplied by |t| < 2^53: 2^-139 turns; truncating the three
+    /* turns is truncated at 2^-192 and multiplied by |t| < 2^53: 2^-139 turns; truncating the three
      * products adds 2^-192 each. */
     angle->error = fabs(rest.hi) * 0x1p-100 + 0x1p-135;
     return true;
@@ -159,7 +159,7 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *turn,
 
 /* ---- sine and cosine ------------------------------------------------------------------------ */
 
-/* cos(q * pi/2 + r) and sin likewise, from those of r. */
+/* cos and sin of quarters * pi/2 + r from those of r. */
 static struct pe_cos_sin quarters_apply(struct pe_cos_sin r, unsigned quarters)
 {
     if (quarters & 1)
@@ -197,8 +197,8 @@ struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle)
     return quarters_apply(r, angle->quarters);
 }
 
-/* Taylor's series again, nested so that its coefficients are divisions by whole numbers: the first
- * term left out is below 2^-106, and the roundings of 14 nested steps below 2^-97 of the value. */
+/* Taylor's series, nested so that coefficients are divisions by integers: the first term left out
+ * is below 2^-106, and the roundings of 14 nested steps below 2^-97 of the value. */
 struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle)
 {
     const struct pe_exact x = angle->rest, z = pe_exact_multiply(x, x), one = {1, 0};
@@ -220,19 +220,19 @@ struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle)
 
 /* ---- points of the circle ------------------------------------------------------------------- */
 
-/* pi/2 in three pieces: the first two have 33 bits each, so that a whole number up to 2^20 times
- * one of them is a double. */
+/* pi/2 in three pieces: the first two have 33 bits each, so that an integer up to 2^20 times one of
+ * them is exact. */
 static const double quarter_pieces[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
 
-/* Up to 2^20 quarter turns are taken off by those pieces. */
+/* Angles up to it are reduced by these pieces. */
 #define NEAR 0x1p20
 
-/* One radian as a frequency: 1 / 2 pi in turns. */
+/* w = 1. */
 static const struct pe_frequency radian = {
     {1, 0}, {0x36d8a5664f10e410, 0x7f09d5f47d4d3770, 0x28be60db9391054a, 0}};
 
-/* The first subtraction is exact, for both numbers are multiples of 2^-53 and the difference is
- * below 1; the error of the others is below 2^-98. */
+/* The first subtraction is exact, since both numbers are multiples of 2^-53 and differ by less than
+ * 1; the error of the others is below 2^-98. */
 static struct pe_angle near_reduce(double x)
 {
     const double k = nearbyint(x * M_2_PI);
@@ -286,8 +286,8 @@ struct pe_circle pe_circle_at(double angle)
     return reduced.quarters & 2 ? (struct pe_circle){-turned.cos, -turned.sin} : turned;
 }
 
-/* An angle in the first eighth of a turn: by the slope to 0.004, and corrected twice by the sine of
- * what is left, each time to a sixth of its third power. */
+/* An angle in the first eighth of a turn: from the slope to 0.004, then corrected twice by the sine
+ * of the error, which leaves a sixth of its third power. */
 static double eighth_angle(double cosine, double sine)
 {
     const double slope = sine / cosine, length = sqrt(cosine * cosine + sine * sine);

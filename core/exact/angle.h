@@ -6,17 +6,17 @@
 
 /* The angle t * w of a position and a frequency, reduced to the nearest quarter turn. */
 
-/* A frequency: w itself, and w / 2 pi in turns as a fixed-point number of 64.192 bits (least limb
- * first), truncated. */
+/* A frequency: w, and w / 2 pi in turns as a truncated fixed-point number of 64.192 bits, least
+ * limb first. */
 struct pe_frequency {
     struct pe_exact w;
     uint64_t turns[4];
 };
 
-/* Sets a turn to w < 2^63, a number of PE_FREQUENCY_BITS bits: precise enough for every bit of
- * turns. Returns w / 2 pi. */
+/* Sets a frequency to w < 2^63, of PE_FREQUENCY_BITS bits, which determine every bit of turns.
+ * Returns w / 2 pi. */
 enum { PE_FREQUENCY_BITS = 320 };
-struct pe_wide pe_frequency_set(struct pe_frequency *turn, struct pe_wide w);
+struct pe_wide pe_frequency_set(struct pe_frequency *frequency, struct pe_wide w);
 
 /* 2 pi as a double-double; its error is below 2^-105 of it. */
 #define PE_TWO_PI ((struct pe_exact){0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52})
@@ -29,18 +29,18 @@ struct pe_position {
 /* start + index * step, without rounding. */
 struct pe_position pe_position_at(double start, double step, double index);
 
-/* quarters * pi/2 + rest, |rest| <= pi/4 + 2^-30; `error` bounds the error of the rest. */
+/* quarters * pi/2 + rest, |rest| <= pi/4 + 2^-30; `error` bounds the error of rest. */
 struct pe_angle {
     unsigned quarters;
     struct pe_exact rest;
     double error;
 };
 
-/* Reduces t * w. False: it is below 2^-900, too small for double-doubles, but not 0. */
-bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *turn,
+/* Reduces t * w. False: t * w is not 0 but below 2^-900, too small for double-doubles. */
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequency,
                      const struct pe_position *position);
 
-/* cos and sin of the whole angle with the bounds of their errors. */
+/* cos and sin of quarters * pi/2 + rest, and bounds of their errors. */
 struct pe_cos_sin {
     struct pe_exact cos, sin;
     double cos_error, sin_error;
@@ -53,20 +53,20 @@ struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle);
 
 /* ---- points of the circle ------------------------------------------------------------------- */
 
-/* Points of the circle in doubles, for estimates: unlike those of the C library they are the same
- * bytes on every machine. Exact values come from angle.h. */
+/* Points of the circle in doubles, for estimates: unlike the functions of C libraries they are the
+ * same bytes on every machine. */
 
 struct pe_circle {
     double cos, sin;
 };
 
-/* |angle| < 2^53 radians. Each is within PE_CIRCLE_ULPS of an ulp of the real number; NaN and what
- * is infinite or larger make NaN. */
+/* |angle| < 2^53 radians. Errors are below PE_CIRCLE_ULPS of an ulp. NaN for larger angles and NaN.
+ */
 #define PE_CIRCLE_ULPS 0.9
 struct pe_circle pe_circle_at(double angle);
 
-/* The angle of a point in (-pi, pi], to 2^-50, wherever it lies but in the origin; NaN for one with
- * a part that is not finite, 0 for the origin. */
+/* The angle of a point, in (-pi, pi], to 2^-50, at any distance from the origin; NaN where a
+ * coordinate is not finite, 0 for the origin. */
 double pe_circle_angle(struct pe_circle point);
 
 #endif

@@ -16,9 +16,9 @@ void pe_exact_count_undecided(void)
     atomic_fetch_add(&undecided, 1);
 }
 
-/* A double on the same side of every number of at most 51 bits as hi + lo: truncated towards zero
- * with the last bit set where anything was cut off ("round to odd"), so that a second rounding to a
- * narrower type is as good as one. */
+/* hi + lo rounded to odd: truncated towards zero, with the last bit set where anything was cut off.
+ * It lies on the same side of every number of at most 51 bits, so rounding it to a narrower type is
+ * correct. */
 static double round_to_odd(double hi, double lo)
 {
     uint64_t bits;

@@ -2,10 +2,9 @@
 #ifndef CORE_EXACT_DOUBLE_DOUBLE_H
 #define CORE_EXACT_DOUBLE_DOUBLE_H
 
-/* Arithmetic on unevaluated sums hi + lo with |lo| <= ulp(hi)/2. Plain double operations only, so
- * the result is the same on every machine; relative errors are below 2^-102 an operation (Dekker
- * 1971; Joldes, Muller, Popescu 2017), and nothing may be smaller than 2^-900 or larger than 2^900.
- */
+/* Double-doubles: unevaluated sums hi + lo with |lo| <= ulp(hi)/2. Only plain double operations, so
+ * the results are the same on every machine; relative errors are below 2^-102 an operation (Dekker
+ * 1971; Joldes, Muller, Popescu 2017). Magnitudes must lie between 2^-900 and 2^900. */
 
 struct pe_exact {
     double hi, lo;
@@ -28,7 +27,7 @@ static inline struct pe_exact pe_quick_sum(double a, double b)
     return (struct pe_exact){sum, b - (sum - a)};
 }
 
-/* a * b exactly: Veltkamp's split of each into halves of 26 bits. */
+/* a * b exactly, by Veltkamp's split into halves of 26 bits. */
 static inline struct pe_exact pe_two_product(double a, double b)
 {
     const double split = 0x1p27 + 1;
@@ -56,7 +55,7 @@ static inline struct pe_exact pe_exact_multiply(struct pe_exact a, struct pe_exa
     return pe_quick_sum(product.hi, product.lo + (a.hi * b.lo + a.lo * b.hi));
 }
 
-/* a / n for a small whole n. */
+/* a / n for a small integer n. */
 static inline struct pe_exact pe_exact_divide(struct pe_exact a, double n)
 {
     const double first = a.hi / n;

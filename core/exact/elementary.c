@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-/* ln 2 in three pieces: the first two have 42 bits each, so that a whole number below 2^10 times
- * one of them is a double. */
+/* ln 2 in three pieces: the first two have 42 bits each, so that an integer below 2^10 times one of
+ * them is exact. */
 static const double ln2_pieces[] = {0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87};
 
 /* ---- logarithm ------------------------------------------------------------------------------ */
 
 /* 1 + x = 2^k m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s of s = (m - 1) / (m + 1),
- * which is at most 0.1716; s^2 is below 2^-5. m - 1 is taken before it is rounded. */
+ * which is at most 0.1716; s^2 is below 2^-5. m - 1 is computed before rounding. */
 static int log_reduce(double whole, double *scale)
 {
     int k;
@@ -93,7 +93,7 @@ struct pe_exact pe_exact_log1p(struct pe_exact x)
     double scale;
     const int k = log_reduce(whole.hi, &scale);
     const struct pe_exact m = {whole.hi * scale, whole.lo * scale};
-    /* With k = 0 a small x is kept whole, where m - 1 would have lost its last bits. */
+    /* With k = 0 a small x keeps its last bits, which m - 1 would lose. */
     const struct pe_exact above = k == 0 ? x : pe_exact_add(m, pe_exact_negate(one));
     const struct pe_exact s = pe_exact_over(above, pe_exact_add(m, one));
     const struct pe_exact z = pe_exact_multiply(s, s);

@@ -5,8 +5,7 @@
 #include "core/exact/double_double.h"
 
 /* ln(1 + x) for 2^-400 <= x <= 2^400 and e^x for |x| <= 100, each in doubles and in double-doubles.
- * Plain operations in a fixed order, the same bytes on every machine; the relative errors are below
- * the bounds that are named. */
+ * Plain operations in a fixed order, the same bytes on every machine. Relative errors: */
 
 #define PE_LOG_ERROR       0x1p-48
 #define PE_EXP_ERROR       0x1p-46

@@ -5,13 +5,13 @@
 
 #include "core/exact/wide_internal.h"
 
-/* |x| = whole * 2^exponent, whole < 2^53. */
+/* |x| = mantissa * 2^exponent, mantissa < 2^53. */
 static uint64_t split(double x, int *exponent)
 {
-    const uint64_t whole = (uint64_t)ldexp(frexp(fabs(x), exponent), 53);
+    const uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(x), exponent), 53);
 
     *exponent -= 53;
-    return whole;
+    return mantissa;
 }
 
 void pe_sum_add(struct pe_sum *sum, double a, double b)
@@ -45,7 +45,7 @@ struct pe_wide pe_sum_wide(const struct pe_sum *sum, unsigned bits)
     return x;
 }
 
-/* The product as a whole number that begins with its first bit, beside the limbs of `other`. */
+/* Compares the exact product, shifted so that its highest bit is 1, with the limbs of `other`. */
 int pe_sum_compare(const struct pe_sum *sum, struct pe_wide factor, struct pe_wide other)
 {
     enum { FACTOR = 4, LIMBS = PE_SUM_LIMBS + FACTOR };

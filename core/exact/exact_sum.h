@@ -4,8 +4,8 @@
 
 #include "core/exact/wide.h"
 
-/* Sums of products of doubles without any rounding: an integer times 2^-2304 that holds 2^100 such
- * products, whatever they are. */
+/* Sums of products of doubles without rounding: an integer times 2^-2304 that holds 2^100 products
+ * of any doubles. */
 
 enum { PE_SUM_LIMBS = 70, PE_SUM_LEAST = -2304 };
 
@@ -16,7 +16,7 @@ struct pe_sum {
 /* Adds a * b. Both are finite. */
 void pe_sum_add(struct pe_sum *sum, double a, double b);
 
-/* The sum, cut off towards zero behind so many bits. */
+/* The sum, cut off towards zero to so many bits. */
 struct pe_wide pe_sum_wide(const struct pe_sum *sum, unsigned bits);
 
 /* The sign of sum * factor - other, exactly: sum and factor are positive, factor is of 256 bits at

@@ -24,7 +24,7 @@ float pe_float32_power(float base, float exponent)
     const double ln = base > 1 ? exponent * pe_log1p((double)base - 1) : INFINITY;
     float rounded;
 
-    /* In doubles first: the exponent, below 64, is good to 2^-47 of itself. */
+    /* In doubles first: the exponent is below 64 and good to 2^-47 of itself. */
     if (fabs(ln) < 64) {
         const struct pe_exact near = {pe_exp(ln), 0};
         if (pe_exact_round(near, near.hi * 0x1p-40, PE_F32, &rounded))

@@ -18,7 +18,7 @@ void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64
 
 /* ---- division ------------------------------------------------------------------------------- */
 
-/* floor((2^128 - 1) / d) - 2^64 of a d whose highest bit is 1. */
+/* floor((2^128 - 1) / d) - 2^64; the highest bit of d is 1. */
 static uint64_t reciprocal(uint64_t d)
 {
     return (uint64_t)(((unsigned __int128)~d << 64 | UINT64_MAX) / d);
@@ -26,7 +26,7 @@ static uint64_t reciprocal(uint64_t d)
 
 /* (high, low) / d for high < d: Moeller and Granlund, Improved division by invariant integers,
  * 2011, algorithm 4. */
-PE_WRAPS("the quotient and the rest are taken modulo 2^64, where they are exact")
+PE_WRAPS("the quotient and the remainder are exact modulo 2^64")
 static inline uint64_t divide_two(uint64_t high, uint64_t low, uint64_t d, uint64_t inverse,
                                   uint64_t *rest)
 {
@@ -46,7 +46,7 @@ static inline uint64_t divide_two(uint64_t high, uint64_t low, uint64_t d, uint6
     return q;
 }
 
-/* Knuth's algorithm D: a digit that is guessed from one limb of b is at most 2 too large. */
+/* Knuth's algorithm D: a digit estimated from one limb of b is at most 2 too large. */
 void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, unsigned nb)
 {
     const uint64_t top = b[nb - 1], inverse = reciprocal(top);
@@ -74,7 +74,7 @@ uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d)
     return rest >> bits;
 }
 
-/* ---- made ----------------------------------------------------------------------------------- */
+/* ---- construction --------------------------------------------------------------------------- */
 
 struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negative)
 {
@@ -152,15 +152,15 @@ bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x)
         return false;
     if (down / 64 > n)
         return true;
-    const unsigned room = n + 1 - (unsigned)(down / 64), count = x->count;
-    const unsigned used = room < count ? room : count;
+    const unsigned space = n + 1 - (unsigned)(down / 64), count = x->count;
+    const unsigned used = space < count ? space : count;
     const unsigned bits = (unsigned)(down % 64);
-    uint64_t *to = limbs + (room - used);
+    uint64_t *to = limbs + (space - used);
     const uint64_t *from = x->limb + (count - used);
     lost = pe_limbs_any(x->limb, count - used);
-    if (bits && room > used)
+    if (bits && space > used)
         to[-1] = from[0] << (64 - bits);
-    lost |= pe_limbs_shift_down(to, from, used, bits) && room <= used;
+    lost |= pe_limbs_shift_down(to, from, used, bits) && space <= used;
     return lost;
 }
 
@@ -208,10 +208,11 @@ struct pe_wide pe_wide_cut(struct pe_wide x, unsigned bits)
     return x;
 }
 
-/* ---- whole numbers --------------------------------------------------------------------------- */
+/* ---- floor and ceil ---------------------------------------------------------------------------
+ */
 
-/* x without the bits below 1; says whether there were any. */
-static struct pe_wide whole_part(struct pe_wide x, bool *fraction)
+/* x without the bits below 1; *fraction: were there any? */
+static struct pe_wide integer_part(struct pe_wide x, bool *fraction)
 {
     const int64_t below = 64 * (int64_t)x.count - x.exponent;
 
@@ -232,25 +233,25 @@ static struct pe_wide whole_part(struct pe_wide x, bool *fraction)
     return x;
 }
 
-/* One more where there was a fraction, on this side of 0. A sum that needs more than the precision
- * is cut off: the number was smaller by less than its last bit. */
-static struct pe_wide whole_beyond(struct pe_wide x, bool negative)
+/* The integer towards -infinity (negative) or +infinity. A sum that needs more than the precision
+ * is cut off: x was smaller by less than its last bit. */
+static struct pe_wide integer_towards(struct pe_wide x, bool negative)
 {
     bool fraction;
     const bool away = x.negative == negative;
-    const struct pe_wide whole = whole_part(x, &fraction);
+    const struct pe_wide whole = integer_part(x, &fraction);
 
     return fraction && away ? pe_wide_add_double(whole, negative ? -1 : 1) : whole;
 }
 
 struct pe_wide pe_wide_floor(struct pe_wide x)
 {
-    return whole_beyond(x, true);
+    return integer_towards(x, true);
 }
 
 struct pe_wide pe_wide_ceil(struct pe_wide x)
 {
-    return whole_beyond(x, false);
+    return integer_towards(x, false);
 }
 
 /* ---- addition -------------------------------------------------------------------------------- */
@@ -269,8 +270,8 @@ static int magnitudes_compare(const struct pe_wide *a, const struct pe_wide *b)
     return sign;
 }
 
-/* The limbs of b, shifted down so that they stand under those of a whose exponent is so much
- * larger, in n limbs; returns whether anything was lost. */
+/* The limbs of b, shifted down by the difference of the exponents, in n limbs; returns whether bits
+ * were lost. */
 static bool align(uint64_t *to, unsigned n, const struct pe_wide *b, uint64_t down)
 {
     const uint64_t limbs = down / 64;
@@ -279,18 +280,18 @@ static bool align(uint64_t *to, unsigned n, const struct pe_wide *b, uint64_t do
     memset(to, 0, n * sizeof(*to));
     if (limbs >= n)
         return true;
-    const unsigned room = n - (unsigned)limbs, used = room < count ? room : count;
-    if (bits && room > used)
-        to[room - used - 1] = b->limb[count - used] << (64 - bits);
+    const unsigned space = n - (unsigned)limbs, used = space < count ? space : count;
+    if (bits && space > used)
+        to[space - used - 1] = b->limb[count - used] << (64 - bits);
     const bool lost =
-        pe_limbs_shift_down(to + (room - used), b->limb + (count - used), used, bits) &&
-        room <= used;
+        pe_limbs_shift_down(to + (space - used), b->limb + (count - used), used, bits) &&
+        space <= used;
     return lost || pe_limbs_any(b->limb, count - used);
 }
 
-/* |a| + |b| or |a| - |b|, |a| > |b| > 0, with the sign of a. The smaller one stands under the
- * larger with one limb more; where it loses bits there a difference is made smaller by one, so that
- * it errs towards 0 too, and it does not begin more than one bit below a then. */
+/* |a| + |b| or |a| - |b|, |a| > |b| > 0, with the sign of a, in one limb more. Where b loses bits
+ * there, a difference is made smaller by one so that it errs towards 0 too; it then begins at most
+ * one bit below a. */
 static struct pe_wide combine(const struct pe_wide *a, const struct pe_wide *b, bool subtract)
 {
     const unsigned count = a->count > b->count ? a->count : b->count, n = count + 1;
@@ -353,18 +354,17 @@ int pe_wide_compare(struct pe_wide a, struct pe_wide b)
     return sign_a * magnitudes_compare(&a, &b);
 }
 
-/* ---- beyond finite numbers ------------------------------------------------------------------- */
-
 static unsigned larger_bits(const struct pe_wide *a, const struct pe_wide *b)
 {
     return 64u * (a->count > b->count ? a->count : b->count);
 }
 
-/* Where one of two factors is no finite number other than 0; b_over: b is a divisor. */
-static struct pe_wide special_product(const struct pe_wide *a, const struct pe_wide *b, bool b_over)
+/* The product, or with `is_quotient` the quotient, where an operand is zero, infinite or NaN. */
+static struct pe_wide special_product(const struct pe_wide *a, const struct pe_wide *b,
+                                      bool is_quotient)
 {
-    const enum pe_wide_kind zero = b_over ? PE_WIDE_INFINITE : PE_WIDE_ZERO;
-    const enum pe_wide_kind pole = b_over ? PE_WIDE_ZERO : PE_WIDE_INFINITE;
+    const enum pe_wide_kind zero = is_quotient ? PE_WIDE_INFINITE : PE_WIDE_ZERO;
+    const enum pe_wide_kind pole = is_quotient ? PE_WIDE_ZERO : PE_WIDE_INFINITE;
     enum pe_wide_kind kind = PE_WIDE_ZERO;
 
     if (a->kind == PE_WIDE_NAN || b->kind == PE_WIDE_NAN ||
@@ -393,8 +393,8 @@ struct pe_wide pe_wide_mul(struct pe_wide a, struct pe_wide b)
     return x;
 }
 
-/* a / b lies between 1/2 and 2 without the exponents, so that n limbs behind the point and one
- * before it are enough. */
+/* Without the exponents a / b lies between 1/2 and 2, so n limbs behind the point and one before it
+ * are enough. */
 struct pe_wide pe_wide_div(struct pe_wide a, struct pe_wide b)
 {
     const unsigned n = larger_bits(&a, &b) / 64, whole = n + b.count + 1u;
@@ -413,8 +413,8 @@ struct pe_wide pe_wide_div(struct pe_wide a, struct pe_wide b)
 
 /* ---- square root ----------------------------------------------------------------------------- */
 
-/* 1 / sqrt(x) of x in [1/4, 1): Newton's steps from 52 bits double their number, up to the few that
- * the operations cut off. */
+/* 1 / sqrt(x) of x in [1/4, 1): Newton's steps double the 52 correct bits, but for the few that the
+ * operations cut off. */
 static struct pe_wide inverse_root(const struct pe_wide *x)
 {
     const unsigned bits = pe_wide_precision(x);
@@ -428,8 +428,8 @@ static struct pe_wide inverse_root(const struct pe_wide *x)
     return y;
 }
 
-/* The root as a whole number of n limbs: the largest whose square is not above x, which has 2 n
- * limbs, from one that is too large by a few at most. Says whether a rest is left. */
+/* The largest integer of n limbs whose square is at most x, of 2 n limbs, from one that is at most
+ * a few too large. Returns whether the square is less than x. */
 static bool root_settle(uint64_t *root, const uint64_t *x, unsigned n)
 {
     const uint64_t one[PE_WIDE_LIMBS] = {1};
@@ -452,11 +452,11 @@ struct pe_wide pe_wide_sqrt(struct pe_wide x)
     if (x.kind != PE_WIDE_FINITE || x.negative)
         return pe_wide_marked(pe_wide_special(64 * n, x.negative ? PE_WIDE_NAN : x.kind, false),
                               x.inexact);
-    struct pe_wide part = pe_wide_cut(x, 64 * (n + 1)); /* x without its even exponent */
+    struct pe_wide part = pe_wide_cut(x, 64 * (n + 1)); /* x without an even exponent */
     part.exponent = -(int64_t)odd;
     struct pe_wide root = pe_wide_cut(pe_wide_mul(part, inverse_root(&part)), 64 * n);
 
-    /* One more, so that it is not too small; a root of almost 1/2 or 1 ends up there. */
+    /* Add one so that the root is not too small; one near 1/2 or 1 becomes that number. */
     const bool carry = pe_limbs_add_one(root.limb, n, 1);
     if (carry || root.exponent != 0)
         memset(root.limb, root.exponent < 0 ? 0 : 0xff, n * sizeof(root.limb[0]));
@@ -470,7 +470,7 @@ struct pe_wide pe_wide_sqrt(struct pe_wide x)
     return root;
 }
 
-/* ---- as it is -------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 int pe_wide_sign(struct pe_wide x)
 {
@@ -493,11 +493,11 @@ unsigned pe_wide_length(struct pe_wide x)
     return 64 * (x.count - low) - (unsigned)__builtin_ctzll(x.limb[low]);
 }
 
-/* ---- as a double ----------------------------------------------------------------------------- */
+/* ---- conversion to double -------------------------------------------------------------------- */
 
 enum rounding { NEAREST, INWARD, OUTWARD };
 
-/* |x| in `bits` bits, or in those that a double of its size has. */
+/* |x| in `bits` bits, or in fewer where it is subnormal. */
 static double magnitude(const struct pe_wide *x, unsigned bits, enum rounding rounding)
 {
     const uint64_t top = x->limb[x->count - 1];
@@ -507,13 +507,13 @@ static double magnitude(const struct pe_wide *x, unsigned bits, enum rounding ro
         return rounding == INWARD ? DBL_MAX : INFINITY;
     if (x->exponent < -1074)
         return rounding == OUTWARD ? 0x1p-1074 : 0;
-    const unsigned room = (unsigned)(x->exponent + 1074), keep = room < bits ? room : bits;
-    const uint64_t kept = keep ? top >> (64 - keep) : 0, rest = top << keep;
+    const unsigned most = (unsigned)(x->exponent + 1074), keep = most < bits ? most : bits;
+    const uint64_t mantissa = keep ? top >> (64 - keep) : 0, rest = top << keep;
     const bool half = rest >> 63, behind = (rest & ~((uint64_t)1 << 63)) != 0 || more;
-    const bool up = rounding == NEAREST ? half && (behind || kept & 1)
+    const bool up = rounding == NEAREST ? half && (behind || mantissa & 1)
                                         : rounding == OUTWARD && (rest != 0 || more);
 
-    return ldexp((double)(kept + up), (int)x->exponent - (int)keep);
+    return ldexp((double)(mantissa + up), (int)x->exponent - (int)keep);
 }
 
 static double to_double(const struct pe_wide *x, unsigned bits, enum rounding rounding)
@@ -549,11 +549,10 @@ double pe_wide_double_outward(struct pe_wide x)
     return to_double(&x, 53, OUTWARD);
 }
 
-/* ---- as a number of a dtype -------------------------------------------------------------------
- */
+/* ---- conversion to a dtype ------------------------------------------------------------------- */
 
-/* Types narrower than a double are rounded from a double that is itself cut off, its last bit set
- * where anything was ("round to odd"): the second rounding is as good as one. */
+/* Narrower dtypes are rounded from a double that is itself rounded to odd: cut off, with its last
+ * bit set where anything was lost. Two roundings are then as good as one. */
 void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out)
 {
     double value = to_double(&x, 53, dtype == PE_F64 ? NEAREST : INWARD);
@@ -568,7 +567,7 @@ void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out)
     pe_from_f64(out, dtype, &value, 1);
 }
 
-/* Each end is cut off towards zero and marked, and so written as the end itself would be. */
+/* Each end is cut off towards zero and marked, so that pe_wide_write rounds it correctly. */
 bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out)
 {
     unsigned char other[sizeof(double)];

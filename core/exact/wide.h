@@ -8,25 +8,23 @@
 #include "posenc/dtype.h"
 
 /* Wide numbers: binary floating point of 64 to 1536 bits, for real numbers that doubles do not
- * decide. A number is a value, copied by assignment: nothing is allocated, nothing can fail, and
- * there is no state beside the arguments. Every number has a precision of its own, a multiple of 64
- * bits; an operation works in the larger one of its operands', so that a double or a whole number
- * (64 bits, always exact) goes with any other. Exponents are good for 2^±(2^60).
+ * decide. A number is a value, copied by assignment: no allocation, no failure, no state. Every
+ * number has a precision of its own, a multiple of 64 bits; an operation works in the larger one of
+ * its operands, so that a double or an integer (64 bits, always exact) combines with any other.
+ * Exponents lie within ±2^60.
  *
- * Bounds (docs/internals/exactness.md, "Wide numbers", has their proofs), relative to the result,
- * p being its precision:
- *   cut, add, sub, mul, div, sqrt   below 2^(1-p): the nearest number towards zero
- *   pi, exp, exp2, log, log1p, pow  below 2^(2-p)
- *   sin, cos                        below 2^(2-p) of the result or of 2^-p, the larger; no double
- *                                   comes so near to a multiple of pi/2 that 2^-p would be it
- * of the operands as they stand: what an operand is off by is the caller's to add.
+ * Bounds (proofs: docs/internals/exactness.md, "Wide numbers"), relative to the result of precision
+ * p, for exact operands: cut, add, sub, mul, div, sqrt   below 2^(1-p): the nearest number towards
+ * zero pi, exp, exp2, log, log1p, pow  below 2^(2-p) sin, cos                        below 2^(2-p)
+ * of the result or of 2^-p, the larger; no double comes so near to a multiple of pi/2 that 2^-p
+ * would be it
  *
- * An operation that cut something off, or had an operand that was cut, marks its result as inexact;
- * a number that is not marked is the real number itself. Marks err on the side of inexact. */
+ * An operation that cuts something off, or has an operand that was cut, marks its result as
+ * inexact; an unmarked number is the real number itself. Marks err on the side of inexact. */
 
 enum {
     PE_WIDE_BITS = 1536, /* the largest precision: 1280, and 256 more for what cancels */
-    PE_WIDE_LIMBS = PE_WIDE_BITS / 64 + 2, /* two for the work of functions */
+    PE_WIDE_LIMBS = PE_WIDE_BITS / 64 + 2, /* two for functions */
 };
 
 enum pe_wide_kind { PE_WIDE_ZERO, PE_WIDE_FINITE, PE_WIDE_INFINITE, PE_WIDE_NAN };
@@ -34,23 +32,23 @@ enum pe_wide_kind { PE_WIDE_ZERO, PE_WIDE_FINITE, PE_WIDE_INFINITE, PE_WIDE_NAN 
 /* ±0.limbs * 2^exponent. */
 struct pe_wide {
     int64_t exponent;
-    uint8_t kind; /* enum pe_wide_kind; where it is not finite, exponent and limbs mean nothing */
+    uint8_t kind; /* enum pe_wide_kind; exponent and limbs are undefined unless finite */
     bool negative, inexact;
     uint8_t count;                /* limbs in use: the precision / 64 */
     uint64_t limb[PE_WIDE_LIMBS]; /* least first; the highest bit of the last in use is 1 */
 };
 
-/* ---- made of machine numbers, exactly -------------------------------------------------------- */
+/* ---- from machine numbers, exactly ----------------------------------------------------------- */
 
-/* bits: the precision, a multiple of 64, 64 at least and PE_WIDE_BITS at most. */
+/* bits: the precision, a multiple of 64 from 64 to PE_WIDE_BITS. */
 struct pe_wide pe_wide_of(unsigned bits, double value); /* NaN and infinities too */
 struct pe_wide pe_wide_of_uint(unsigned bits, uint64_t value);
 
-/* ---- read ------------------------------------------------------------------------------------ */
+/* ---- conversion and comparison --------------------------------------------------------------- */
 
-/* x as a double: the nearest; the nearest of so many bits, 1 to 53; the next one towards zero; the
- * next one away from zero. A number that is inexact is taken to be cut off towards zero: what looks
- * like a tie is more than one. */
+/* x as a double: the nearest; the nearest of 1 to 53 bits; the next one towards zero; the next one
+ * away from zero. An inexact number counts as cut off towards zero: an apparent tie lies above it.
+ */
 double pe_wide_double(struct pe_wide x);
 double pe_wide_double_of_bits(struct pe_wide x, unsigned bits);
 double pe_wide_double_inward(struct pe_wide x);
@@ -82,8 +80,8 @@ struct pe_wide pe_wide_ceil(struct pe_wide x);
 /* x in another precision: longer with zeros, or cut off towards zero. `inexact` stays. */
 struct pe_wide pe_wide_cut(struct pe_wide x, unsigned bits);
 
-/* As IEEE 754 does it beyond finite numbers: x / 0 is infinite, 0 / 0 and inf - inf are NaN. There
- * is one zero, which has no sign. */
+/* Special values as in IEEE 754: x / 0 is infinite, 0 / 0 and inf - inf are NaN. Zero has no sign.
+ */
 struct pe_wide pe_wide_add(struct pe_wide a, struct pe_wide b);
 struct pe_wide pe_wide_sub(struct pe_wide a, struct pe_wide b);
 struct pe_wide pe_wide_mul(struct pe_wide a, struct pe_wide b);
@@ -92,16 +90,16 @@ struct pe_wide pe_wide_sqrt(struct pe_wide x); /* NaN below 0 */
 
 struct pe_wide pe_wide_pi(unsigned bits);
 struct pe_wide pe_wide_exp(struct pe_wide x);
-struct pe_wide pe_wide_exp2(struct pe_wide x);  /* exact where x is whole */
+struct pe_wide pe_wide_exp2(struct pe_wide x);  /* exact where x is an integer */
 struct pe_wide pe_wide_log(struct pe_wide x);   /* NaN below 0, -infinity at 0; exact at 1 */
 struct pe_wide pe_wide_log1p(struct pe_wide x); /* log(1 + x) */
-/* x^y, NaN where x < 0. Exact wherever the power is a number of the precision: whole powers, roots
- * of squares, and 1. */
+/* x^y, NaN where x < 0. Exact wherever the power fits the precision: integer powers, roots of
+ * squares, and 1. */
 struct pe_wide pe_wide_pow(struct pe_wide x, struct pe_wide y);
 struct pe_wide pe_wide_sin(struct pe_wide x); /* |x| < 2^128, else NaN; so is cos */
 struct pe_wide pe_wide_cos(struct pe_wide x);
 
-/* ---- with a double or a whole number --------------------------------------------------------- */
+/* ---- with a double or an integer ------------------------------------------------------------- */
 
 static inline struct pe_wide pe_wide_add_double(struct pe_wide a, double b)
 {
@@ -138,13 +136,13 @@ static inline int pe_wide_compare_double(struct pe_wide a, double b)
     return pe_wide_compare(a, pe_wide_of(64, b));
 }
 
-/* ---- written --------------------------------------------------------------------------------- */
+/* ---- rounding to a dtype --------------------------------------------------------------------- */
 
-/* Writes RN(x) in a floating dtype: the only rounding if x is exact, and as good as the only one if
- * x is a real number of which one operation cut something off, at 64 bits or behind. */
+/* Writes RN(x) in a floating dtype. Where x was cut off once, at 64 bits or more, that is RN of the
+ * number before the cut. */
 void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out);
 
-/* Writes RN of a real number within `error` of x, error >= 0; an infinity as it stands. False: the
+/* Writes RN of a real number within `error` of x, error >= 0; an infinity stays one. False: the
  * two ends of the interval round differently, and out is undefined. */
 bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out);
 

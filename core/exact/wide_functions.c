@@ -26,7 +26,7 @@ static unsigned bits_below(uint64_t n)
     return 63 - (unsigned)__builtin_clzll(n);
 }
 
-/* How many terms there are before one is less than the last bit of n limbs. */
+/* The number of terms until one is less than the last bit of n limbs. */
 static unsigned terms_count(const uint64_t *z, unsigned n, enum series series)
 {
     unsigned top = n, zeros = 0, small = 0, k = 0;
@@ -41,8 +41,8 @@ static unsigned terms_count(const uint64_t *z, unsigned n, enum series series)
     return k;
 }
 
-/* Horner's scheme from the last term, T(k - 1) = z / step(k) (1 ± T(k)). Divisions are put off:
- * the sum is `over` times too large, and divided where that would leave 62 bits. */
+/* Horner's scheme from the last term, T(k - 1) = z / step(k) (1 ± T(k)). Divisions are postponed:
+ * the sum is `over` times too large, and is divided before `over` exceeds 62 bits. */
 static inline __attribute__((always_inline)) void series_sum(uint64_t *sum, const uint64_t *z,
                                                              unsigned n, enum series series)
 {
@@ -66,7 +66,8 @@ static inline __attribute__((always_inline)) void series_sum(uint64_t *sum, cons
     memcpy(sum, nested, n * sizeof(nested[0]));
 }
 
-/* The shortest numbers are the usual ones: their loops have constant bounds. */
+/* The sum and z are n limbs behind the point; z < 0.7. The sum is off by less than 2^7 of its last
+ * bit. The loops of the shortest numbers, which are the most frequent, have constant bounds. */
 static void taylor_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum series series)
 {
     if (n == 4)
@@ -80,6 +81,10 @@ static void taylor_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum series
 }
 
 /* ---- exponential ---------------------------------------------------------------------------- */
+
+/* A fraction r of n limbs, 0 <= r < ln 2, is halved a few times, so that Taylor's series is short,
+ * and the sum is doubled and squared as often. n is one limb more than the result has, for the
+ * errors. */
 
 static const uint64_t *ln2_of(unsigned n)
 {
@@ -111,12 +116,12 @@ static struct pe_wide exp_scaled(const uint64_t *r, unsigned n, int64_t k, unsig
     return pe_wide_from_limbs(e, n + 1, k + 64, bits, true);
 }
 
-/* x of n + 1 limbs, the highest one its integer below 2^60, as k ln 2 + r. The quotient that is
- * guessed from 1 / ln 2 in 64 bits is off by 3 at most. */
+/* Reduces x = k ln 2 + r to r and returns k. x has n + 1 limbs, the highest an integer below 2^60.
+ * The quotient estimated from 1 / ln 2 in 64 bits is off by 3 at most. */
 static int64_t take_ln2(uint64_t *x, unsigned n)
 {
     const uint64_t over_ln2 = 0xb8aa3b295c17f0bb; /* 2^63 / ln 2 */
-    const uint64_t *ln2 = ln2_of(n + 1);          /* a limb more, for the factor k */
+    const uint64_t *ln2 = ln2_of(n + 1);          /* one limb more, for the factor k */
     const unsigned __int128 guess = (unsigned __int128)x[n] * over_ln2 +
                                     (uint64_t)((unsigned __int128)x[n - 1] * over_ln2 >> 64);
     uint64_t product[PE_WIDE_WORK + 2] = {0};
@@ -146,6 +151,8 @@ static struct pe_wide exp_special(const struct pe_wide *x)
     return pe_wide_marked(y, x->inexact || x->kind == PE_WIDE_FINITE);
 }
 
+/* e^x in so many bits, computed in n limbs behind the point: to a relative error of 2^(26 - 64n),
+ * and of 2^(1 - bits) where it is cut off. |x| < 2^59. */
 static struct pe_wide exp_in(const struct pe_wide *x, unsigned n, unsigned bits)
 {
     uint64_t r[PE_WIDE_WORK + 1];
@@ -227,8 +234,8 @@ static double log_double(double d)
     return 2 * (s + s * sum);
 }
 
-/* ln m of m in [sqrt(1/2), sqrt(2)): the logarithm y of a double near m, and what is left of m
- * after it was divided by e^y, which is 1 but for 2^-43. */
+/* ln m of m in [sqrt(1/2), sqrt(2)): y + ln(m e^-y) with a double y near ln m, so that m e^-y is 1
+ * but for 2^-43. */
 static struct pe_wide log_part(struct pe_wide m)
 {
     const struct pe_wide d = pe_wide_sub_double(m, 1);
@@ -259,7 +266,7 @@ static struct pe_wide log_finite(struct pe_wide m)
     return pe_wide_add(pe_wide_mul(ln2, whole), m);
 }
 
-/* ln x in so many bits, of an x that has 64 more. */
+/* ln x in so many bits; x has 64 bits more. */
 static struct pe_wide log_of(struct pe_wide x, unsigned bits)
 {
     const bool inexact = x.inexact;
@@ -293,8 +300,8 @@ struct pe_wide pe_wide_log1p(struct pe_wide x)
 
 /* ---- powers --------------------------------------------------------------------------------- */
 
-/* x^m, while nothing is cut off; else marked. */
-static struct pe_wide whole_power(struct pe_wide x, uint64_t m)
+/* x^m where every product is exact; else marked as inexact. */
+static struct pe_wide exact_integer_power(struct pe_wide x, uint64_t m)
 {
     struct pe_wide power = pe_wide_of_uint(pe_wide_precision(&x), 1);
 
@@ -307,7 +314,7 @@ static struct pe_wide whole_power(struct pe_wide x, uint64_t m)
     return pe_wide_marked(power, x.inexact);
 }
 
-/* An odd square is 1 modulo 8, and an even number of zeros may follow. */
+/* The odd part of a square is 1 modulo 8, and its power of two is even. */
 static bool may_be_square(const struct pe_wide *x)
 {
     const unsigned length = pe_wide_length(*x), at = 64u * x->count - length;
@@ -317,9 +324,9 @@ static bool may_be_square(const struct pe_wide *x)
     return (x->exponent - length) % 2 == 0 && ((x->limb[limb] >> bits | more) & 7) == 1;
 }
 
-/* x^y where that is a number of the precision: y = m 2^j with an odd m, below 0 as many square
- * roots as -j. Marked where it is not. A root halves the length of what is not a power of two, so
- * that the roots come to an end soon; the exponent of a power of two has 60 factors 2 at most. */
+/* x^y where that is exact in the precision, else marked as inexact: y = m 2^j with an odd m, and -j
+ * square roots where j < 0. A root halves the length of a number that is no power of two, so the
+ * roots end soon; the exponent of a power of two has at most 60 factors 2. */
 static struct pe_wide exact_power(struct pe_wide x, const struct pe_wide *y)
 {
     const int64_t length = pe_wide_length(*y), j = y->exponent - length;
@@ -331,7 +338,7 @@ static struct pe_wide exact_power(struct pe_wide x, const struct pe_wide *y)
     if (x.inexact)
         return x;
     m.exponent = j < 0 ? length : y->exponent;
-    x = whole_power(x, (uint64_t)pe_wide_double(m));
+    x = exact_integer_power(x, (uint64_t)pe_wide_double(m));
     return y->negative ? pe_wide_div(pe_wide_of(64, 1), x) : x;
 }
 
@@ -359,9 +366,9 @@ struct pe_wide pe_wide_pi(unsigned bits)
     return pe_wide_from_limbs(quarter_pi, CONSTANT_LIMBS, 2, bits, true);
 }
 
-/* |x| = quarter * pi/2 + rest, |rest| <= pi/4, for 1/2 <= |x| < 2^128, in one limb more than x: x
- * times so many limbs of 2 / pi that their end is off by less than 2^(-2p - 128). The lowest bit
- * is set, so that the rest is never 0. */
+/* |x| = quarter * pi/2 + r, |r| <= pi/4, for 1/2 <= |x| < 2^128, in one limb more than x: x is
+ * multiplied by as many limbs of 2 / pi as leave an error below 2^(-2p - 128). The lowest bit is
+ * set, so that r is never 0. */
 static struct pe_wide reduce(const struct pe_wide *x, unsigned *quarter)
 {
     const unsigned count = x->count, e = (unsigned)x->exponent;

@@ -9,7 +9,7 @@
 
 #include "core/exact/wide.h"
 
-/* Before a loop that is to be unrolled where its bounds are constants. */
+/* Unrolls the loop behind it where its bounds are constants. */
 #ifdef __clang__
 #define PE_UNROLLED
 #else
@@ -75,7 +75,7 @@ static inline uint64_t pe_limbs_add_product(uint64_t *r, const uint64_t *a, unsi
     return carry;
 }
 
-/* r -= a * b; returns what is lacking behind the last limb. */
+/* r -= a * b; returns the borrow behind the last limb. */
 static inline uint64_t pe_limbs_sub_product(uint64_t *r, const uint64_t *a, unsigned n, uint64_t b)
 {
     uint64_t borrow = 0;
@@ -89,7 +89,7 @@ static inline uint64_t pe_limbs_sub_product(uint64_t *r, const uint64_t *a, unsi
     return borrow;
 }
 
-/* r = a * 2^bits, bits < 64; returns what is shifted out. */
+/* r = a * 2^bits, bits < 64; returns the bits shifted out. */
 static inline uint64_t pe_limbs_shift_up(uint64_t *r, const uint64_t *a, unsigned n, unsigned bits)
 {
     uint64_t out = 0;
@@ -134,14 +134,12 @@ static inline int pe_limbs_compare(const uint64_t *a, const uint64_t *b, unsigne
     return 0;
 }
 
-/* r = a * b, of na + nb limbs; r is neither of them. */
+/* r = a * b, of na + nb limbs; r is neither a nor b. */
 void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb);
 
-/* r = a * b / 2^(64 n), too small by less than n + 1: products that lie wholly below the last limb
- * are left out. r is neither of them.
- *
- * Row i of the product, a * b[i], is wanted from column n - 1 on. Columns before that come to less
- * than n 2^(64 n), and the limb of column n - 1, which is dropped, to less than 2^(64 n). */
+/* r = a * b / 2^(64 n), too small by less than n + 1: row i of the product, a * b[i], is computed
+ * from column n - 1 on. The columns before come to less than n 2^(64 n), and the dropped limb of
+ * column n - 1 to less than 2^(64 n). r is neither a nor b. */
 static inline __attribute__((always_inline)) void
 pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
 {
@@ -163,11 +161,11 @@ pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsign
     }
 }
 
-/* a of na limbs over b of nb, whose highest bit is 1: na - nb limbs of q, where the highest nb
- * limbs of a are less than b; a is left with the rest. */
+/* q = a / b, of na - nb limbs; a becomes the remainder. The highest bit of b is 1, and the highest
+ * nb limbs of a are less than b. */
 void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, unsigned nb);
 
-/* a = a / d for any d > 0; returns the rest. */
+/* a = a / d, d > 0; returns the remainder. */
 uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d);
 
 /* ---- wide numbers --------------------------------------------------------------------------- */
@@ -175,17 +173,18 @@ uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d);
 /* Exponents beyond this are 0 or infinite. */
 #define PE_WIDE_EXPONENT_MAX ((int64_t)1 << 60)
 
-/* Limbs of a number inside functions: those of the widest, and one more on either side. */
+/* Limbs of a number inside functions: those of the widest, and one more on each side. */
 enum { PE_WIDE_WORK = PE_WIDE_LIMBS + 2 };
 
 struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negative);
 
-/* limbs / 2^(64 n) * 2^exponent, cut off to so many bits; `inexact`: and something more. */
+/* limbs / 2^(64 n) * 2^exponent, cut off to so many bits. `inexact`: the limbs are cut off already.
+ */
 struct pe_wide pe_wide_from_limbs(const uint64_t *limbs, unsigned n, int64_t exponent,
                                   unsigned bits, bool inexact);
 
-/* The integer of |x| < 2^64, behind it n limbs of fraction, cut off: n + 1 limbs, the
- * highest one the integer's. Returns whether anything was cut off. */
+/* |x| < 2^64 as n limbs of fraction, cut off, and a limb of the integer, which is the highest.
+ * Returns whether anything was cut off. */
 bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x);
 
 static inline bool pe_wide_is_finite(const struct pe_wide *x)
@@ -193,7 +192,7 @@ static inline bool pe_wide_is_finite(const struct pe_wide *x)
     return x->kind == PE_WIDE_ZERO || x->kind == PE_WIDE_FINITE;
 }
 
-/* x, marked. */
+/* x, also marked as inexact if `inexact`. */
 static inline struct pe_wide pe_wide_marked(struct pe_wide x, bool inexact)
 {
     x.inexact |= inexact;
