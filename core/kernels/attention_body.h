@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The inner loops of attention for one type. attention_f32.c and attention_f64.c include it, each
- * after defining REAL, LANES and the constants of exp; so it has no include guard.
+/* The inner loops of attention for one type. attention_f32.c and attention_f64.c include it after
+ * defining REAL, LANES and the constants of exp; so it has no include guard.
  *
  * The bytes are the same on every ISA because lanes run over keys or value columns: each sum takes
- * its terms in one order, each product and its addition rounded as FUSED says, which is not left to
- * the compiler. Sums along a row have PARTIALS partial sums whatever the width of a vector. */
+ * its terms in one order, and products and additions are rounded as FUSED defines. Sums along a row
+ * have PARTIALS partial sums, whatever the width of a vector. */
 
 #include "core/kernels/attention.h"
 #include "core/kernels/vec.h"
@@ -13,8 +13,8 @@ enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 
 typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
-/* A register tile has two vectors of a panel, and where registers suffice it has two spans of them,
- * for which a row's elements are broadcast once: an accumulator for each row and vector, the
+/* A register tile takes two vectors of a panel, and two such spans where registers suffice, so that
+ * an element of a row is broadcast once for both. An accumulator for each row and vector, the
  * vectors and one broadcast must fit the registers. */
 enum { LINE_REALS = 64 / sizeof(REAL) }; /* of a line of the cache */
 enum { SPAN = 2 * LANES, SPANS = PE_REGISTERS == 32 ? 2 : 1, TILE = 6 };
@@ -33,7 +33,7 @@ static inline void store(REAL *to, real_vec v)
 
 static inline real_vec splat(REAL x)
 {
-    real_vec v = {0}; // each lane is written below, which gcc does not see under -fsanitize=thread
+    real_vec v = {0}; /* every lane is written below; gcc misses that with -fsanitize=thread */
     for (int lane = 0; lane < LANES; lane++)
         v[lane] = x;
     return v;
@@ -46,7 +46,7 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 
 /* ---- out (+)= a * panels --------------------------------------------------------------------- */
 
-/* Rows of the left operand and where their products go. */
+/* Rows of the left operand, and where their products are written. */
 struct operand {
     REAL *out;
     const REAL *a;
@@ -54,11 +54,9 @@ struct operand {
     int accumulate;
 };
 
-/* SUM_RUN terms are summed from zero on, and their sum is added to those before: the rounding
- * errors of a long sum are then those of a short one. SIZE_MAX: one sum goes on.
- *
- * One tile. `rows` and `spans` are constants wherever this is called: the accumulators are
- * registers. */
+/* One tile. SUM_RUN terms are summed from zero, and their sum is added to those before, so that a
+ * long sum has the rounding errors of a short one; SIZE_MAX: one sum. `rows` and `spans` are
+ * constants wherever this is called, so that the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(const struct operand *in, size_t row0,
                                                        const REAL *const from[],
                                                        size_t panel_stride, const size_t rows,
@@ -106,10 +104,10 @@ __attribute__((always_inline)) static inline void tile(const struct operand *in,
     } while (depth > 0);
 }
 
-/* Asks for what comes next where it is outside the L2 cache, a share of it before each tile: lines
- * of the results of the tile below this one, and rows of the panels that are taken after these. */
-PE_INLINE void ahead_fetch(const struct operand *in, size_t row0, size_t rows,
-                           const REAL *const from[], const struct pe_panels *panels, size_t spans)
+/* Prefetches what lies outside the L2 cache, a share of it before each tile: result lines of the
+ * next tile, and rows of the next panels. */
+PE_INLINE void prefetch_next(const struct operand *in, size_t row0, size_t rows,
+                             const REAL *const from[], const struct pe_panels *panels, size_t spans)
 {
     const size_t begin = row0 * in->depth / in->rows, end = (row0 + rows) * in->depth / in->rows;
     const REAL *out = in->out + (row0 + rows) * in->out_stride;
@@ -131,7 +129,7 @@ PE_INLINE void strip(const struct operand *in, const REAL *const from[],
     size_t row = 0;
 
     for (; in->rows - row >= TILE; row += TILE) {
-        ahead_fetch(in, row, TILE, from, panels, spans);
+        prefetch_next(in, row, TILE, from, panels, spans);
         tile(in, row, from, panels->row_stride, TILE, spans);
     }
     for (; in->rows - row >= 3; row += 3)
@@ -140,7 +138,7 @@ PE_INLINE void strip(const struct operand *in, const REAL *const from[],
         tile(in, row, from, panels->row_stride, 1, spans);
 }
 
-/* Functions of their own, for each has all registers. */
+/* Functions of their own, so that each has all registers. */
 __attribute__((noinline)) static void
 strip_narrow(const struct operand *in, const REAL *const from[], const struct pe_panels *panels)
 {
@@ -183,8 +181,8 @@ void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_str
 #define ZIP_LOW(i)  ((i) / 2 + (i) % 2 * LANES)
 #define ZIP_HIGH(i) (ZIP_LOW(i) + LANES / 2)
 
-/* A square of LANES columns. Each round puts the elements of vectors i and i + LANES / 2 by turns
- * into two that stand side by side; after as many rounds as LANES has bits it is turned. */
+/* A square of LANES columns. Each round interleaves the elements of vectors i and i + LANES / 2
+ * into two adjacent vectors; log2(LANES) rounds transpose the square. */
 static inline void square_transpose(REAL *panel, const REAL *columns, size_t stride)
 {
     enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
@@ -233,8 +231,7 @@ void KERNEL_NAME(transpose)(void *panel, const void *columns, size_t stride, siz
             to[k * WIDTH + i] = from[i * stride + k];
 }
 
-/* An exponent from the one of `least` on, where it stands among the bits, reaches the highest bit
- * with what is added to it here. */
+/* Adding it to exponent bits sets the highest bit where they are at least `least`. */
 static inline BITS to_highest(BITS least)
 {
     return ~((BITS)-1 >> 1) - least;
@@ -307,8 +304,8 @@ static REAL partials_sum(const REAL *in)
 
 /* e^x * unit = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a
  * series of e^r - 1 that begins with r, the power 2^n * unit. n * LN2_HIGH is exact, its low bits
- * being zero. NaN stays NaN; below EXP_MIN, where results would be subnormal, both are without
- * meaning. */
+ * being zero. NaN stays NaN; below EXP_MIN, where results would be subnormal, both are undefined.
+ */
 struct exponential {
     real_vec tail, power;
 };
@@ -328,8 +325,8 @@ static inline struct exponential exp_parts(real_vec x, real_vec unit)
     return (struct exponential){FUSED(p * r, r, r), (real_vec)power};
 }
 
-/* Results that would be subnormal are 0. A power of two rounds nothing, so that floats and doubles
- * are rounded once at the end. */
+/* Subnormal results are 0. Scaling by a power of two is exact, so there is one rounding at the end.
+ */
 static inline real_vec exp_vec(real_vec x, real_vec unit)
 {
     const struct exponential e = exp_parts(x, unit);
@@ -337,8 +334,8 @@ static inline real_vec exp_vec(real_vec x, real_vec unit)
     return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
 
-/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0;
- * and 1 - 2 e / (1 + e) with e = e^(-2 |y|), whose error is small where e is. */
+/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, whose relative error is small near 0; and
+ * 1 - 2 e / (1 + e) with e = e^(-2 |y|), whose error is small where e is. */
 static inline real_vec tanh_vec(real_vec y)
 {
     const bits_vec sign = (bits_vec)splat(-(REAL)0.0);

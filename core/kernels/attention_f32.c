@@ -10,7 +10,7 @@
 
 typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 
-/* a * b + c, rounded once; and a where it is above b, else b. */
+/* FUSED: a * b + c, rounded once. MOST: a if it is above b, else b. */
 #if PE_LANES > 1
 #define FUSED(a, b, c) vec_fused(a, b, c)
 #define MOST(a, b)     vec_most(a, b)
@@ -32,8 +32,7 @@ PE_INLINE real_vec MOST(real_vec a, real_vec b)
 #define LN2_LOW       0x1.7f7d1cp-20f /* ln 2 - LN2_HIGH */
 #define EXP_MIN       -87.0f          /* e^-87 = 1.6e-38 > 2^-126 */
 
-/* Beside 1/6! .. 1/2!: chosen so that the largest error of the whole, in floats as they are here,
- * is the least, 2^-28 of e^r. */
+/* Near 1/6! .. 1/2!, chosen to minimize the largest error in float arithmetic, 2^-28 of e^r. */
 #define EXP_TERMS                                                                                  \
     {                                                                                              \
         0x1.6a53d6p-10f, 0x1.12397ep-7f, 0x1.5558aap-5f, 0x1.555492p-3f, 0x1.fffffcp-2f            \

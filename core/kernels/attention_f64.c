@@ -14,7 +14,7 @@
 
 typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 
-/* Two roundings: doubles are fused by the hardware alone, and not every machine has it. */
+/* Two roundings: only hardware fuses doubles, and not every machine does. */
 #define FUSED(a, b, c) ((a) * (b) + (c))
 #define MOST(a, b)     choose((bits_vec)((a) > (b)), a, b)
 

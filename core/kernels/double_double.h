@@ -2,9 +2,8 @@
 #ifndef CORE_KERNELS_DOUBLE_DOUBLE_H
 #define CORE_KERNELS_DOUBLE_DOUBLE_H
 
-/* Sums of two doubles by the vector, as core/exact/double_double.h has them one by one. Products of
- * two doubles are exact with and without a fused multiply-add, so that every ISA has the same bits.
- * Errors are bounded in core/tables/rows_f64.c. */
+/* Double-doubles as in core/exact/double_double.h, for vectors. Products of two doubles are exact
+ * with and without a fused multiply-add, so that every ISA has the same bits. */
 
 #include "core/kernels/real.h"
 
@@ -35,7 +34,7 @@ PE_INLINE struct dd dd_two_product(real a, real b)
 #if PE_LANES > 1 && defined(PE_HAS_FUSED)
     return (struct dd){product, vec_fused_f64(a, b, -product)};
 #else
-    /* Veltkamp's split of each into halves of 26 bits. */
+    /* Veltkamp's split into halves of 26 bits. */
     const real as = (0x1p27 + 1) * a, bs = (0x1p27 + 1) * b;
     const real ah = as - (as - a), bh = bs - (bs - b);
     const real al = a - ah, bl = b - bh;
@@ -44,7 +43,7 @@ PE_INLINE struct dd dd_two_product(real a, real b)
 #endif
 }
 
-/* a * b, its two parts not yet summed up. */
+/* a * b, not normalized. */
 PE_INLINE struct dd dd_product(struct dd a, struct dd b)
 {
     const struct dd product = dd_two_product(a.hi, b.hi);

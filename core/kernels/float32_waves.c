@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Cosines and sines of angles that are float32, correctly rounded or in doubt. The bounds of all
- * errors are proved in core/tables/rows_float32.c. */
+/* Cosines and sines of float32 angles, correctly rounded or undecided. Error bounds:
+ * docs/internals/exactness.md, "Rows of arithmetic=hf". */
 #include "core/kernels/real.h"
 
-/* pi/2 in two pieces of 27 bits, so that a whole number up to 2^26 times one of them is a double,
- * and what is left of it. */
+/* pi/2 as two pieces of 27 bits, so that an integer up to 2^26 times one of them is exact, and a
+ * double.
+ */
 #define QUARTER_HIGH   0x1.921fb54p+0
 #define QUARTER_MIDDLE 0x1.10b461p-30
 #define QUARTER_LOW    0x1.a62633145c06ep-58
@@ -13,7 +14,7 @@ struct waves {
     real cos, sin;
 };
 
-/* |x| is at most pi/4 and a little. */
+/* |x| is at most 0.7854 + 2^-26. */
 PE_INLINE struct waves near_waves(real x)
 {
     const real z = x * x;
@@ -36,7 +37,7 @@ struct ends {
 
 PE_INLINE struct ends ends_of(real angle)
 {
-    const real nearest = angle * 0x1.45f306dc9c883p-1 + WHOLE, k = nearest - WHOLE;
+    const real nearest = angle * 0x1.45f306dc9c883p-1 + ROUNDER, k = nearest - ROUNDER;
     const real rest = ((angle - k * QUARTER_HIGH) - k * QUARTER_MIDDLE) - k * QUARTER_LOW;
     const struct waves r = near_waves(rest);
     const word quarters = bits_of(nearest), odd = 0 - (quarters & 1);
@@ -49,8 +50,7 @@ PE_INLINE struct ends ends_of(real angle)
         {cos, sin}, {magnitude_of(cos) * 0x1p-42 + least, magnitude_of(sin) * 0x1p-42 + least}};
 }
 
-/* Stores RN(value) and returns a bit for each lane that may round to another number within the
- * error. */
+/* Stores the rounded lower ends and returns a bit for each lane whose ends round differently. */
 #if PE_LANES > 1
 PE_INLINE uint64_t round_to(float *out, real first, real first_error, real second,
                             real second_error)

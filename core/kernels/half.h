@@ -2,7 +2,7 @@
 #ifndef CORE_KERNELS_HALF_H
 #define CORE_KERNELS_HALF_H
 
-/* f16 and bf16, one number at a time: into f32 exactly, from f32 to the nearest, ties to even. */
+/* Conversion of single f16 and bf16: to f32 exactly, from f32 to the nearest, ties to even. */
 
 #include <stdint.h>
 

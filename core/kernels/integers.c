@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole numbers: even ones, and their binary digits. */
+/* Evenly spaced integers, and binary digits of integers. */
 #include "core/kernels/vec.h"
 
 #define ONE_BITS UINT32_C(0x3f800000) /* 1.0f */
@@ -38,7 +38,7 @@ void PE_KERNEL(bits_f32)(float *out, const uint64_t *numbers, size_t rows, const
     for (size_t row = 0; row < rows; row++, out += out_stride) {
         const uint64_t number = numbers[row];
 #if PE_LANES > 1
-        /* The last vector ends with the row; columns that it shares come out the same. */
+        /* The last vector ends with the row; it overlaps the one before, with the same values. */
         for (size_t i = 0; columns >= PE_LANES && i < columns; i += PE_LANES) {
             const size_t at = i + PE_LANES <= columns ? i : columns - PE_LANES;
             bits_vector(out + at, number, low + at, high + at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kernels/vec.h"
 
-/* All kernels of one ISA: core/base/isa.c knows them by this name. */
+/* All kernels of one ISA, for core/base/isa.c. */
 extern const struct pe_kernels PE_KERNEL(kernels);
 
 const struct pe_kernels PE_KERNEL(kernels) = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A slope times the distances of keys. The exact product of the slope's first double has two parts;
- * the second double's product is below an ulp of it, and rounded, so that no more than the sign of
- * the rest counts. Where the slope has a second double, and the rest is so small that its sign is
- * not certain, the number is in doubt. */
+/* A slope times the distances of keys. The exact product with the slope's first double has two
+ * parts; the product with its second double is below an ulp of it and is rounded, so that only the
+ * sign of the remainder is certain. Where the slope has a second double, and the remainder is too
+ * small for its sign to be certain, the element is undecided. */
 #include "core/kernels/double_double.h"
 
-#define REST_LEAST 0x1p-100 /* of the product; the rest is good to 2^-104 of it */
+#define REST_LEAST 0x1p-100 /* of the product; the remainder is good to 2^-104 of it */
 
 #if PE_LANES > 1
 #define BELOW(a, b) ((word)((a) < (b)))
@@ -21,7 +21,7 @@ struct line {
 
 struct value {
     real x;
-    word doubt; /* all ones where there is one */
+    word undecided; /* all ones or 0 */
 };
 
 /* At the distances |first|, |first + 1|, ... */
@@ -49,12 +49,13 @@ void PE_KERNEL(line)(float *out, uint64_t *undecided, const double slope[2], dou
         const struct value w = value_at(&line, first + (double)(i + LANES));
 
         vec_store(out + i, vec_narrow(v.x, w.x));
-        if (__builtin_expect(vec_any((vec_u32)(v.doubt | w.doubt)), 0))
+        if (__builtin_expect(vec_any((vec_u32)(v.undecided | w.undecided)), 0))
             for (size_t k = 0; k < LANES; k++)
-                *undecided |= (v.doubt[k] & 1) << (i + k) | (w.doubt[k] & 1) << (i + LANES + k);
+                *undecided |= (v.undecided[k] & 1) << (i + k) | (w.undecided[k] & 1)
+                                                                    << (i + LANES + k);
 #else
         out[i] = (float)v.x;
-        *undecided |= (v.doubt & 1) << i;
+        *undecided |= (v.undecided & 1) << i;
 #endif
     }
 }

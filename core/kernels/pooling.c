@@ -4,8 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Each column has its own numbers, so lanes run over columns and the bytes are the same on every
- * ISA. */
+/* Lanes run over columns, which are independent, so the bytes are the same on every ISA. */
 
 static inline void mean_one(double *sum, double *count, double *odd, double number)
 {

@@ -2,8 +2,8 @@
 #ifndef CORE_KERNELS_REAL_H
 #define CORE_KERNELS_REAL_H
 
-/* Doubles by the vector, and one by one in the scalar build: kernels written with `real` have one
- * source for both. */
+/* `real` is a vector of doubles, or a double in the scalar build, so that kernels have one source
+ * for both. */
 
 #include "core/kernels/vec.h"
 
@@ -43,7 +43,7 @@ PE_INLINE real real_of(word bits)
     return x;
 }
 
-/* a * b + c where an error is bounded and not told. */
+/* a * b + c where the bits may depend on the ISA within the error bound. */
 PE_INLINE real multiply_add(real a, real b, real c)
 {
 #if PE_LANES > 1
@@ -60,14 +60,14 @@ PE_INLINE real magnitude_of(real x)
     return real_of(bits_of(x) & ~SIGN);
 }
 
-/* ---- turns ---------------------------------------------------------------------------------- */
+/* ---- phases --------------------------------------------------------------------------------- */
 
-/* Added to a number of at most 2^51: the last bits of the sum are the nearest whole number. */
-#define WHOLE 0x1.8p52
+/* Adding it to a number of at most 2^51 leaves the nearest integer in the last bits. */
+#define ROUNDER 0x1.8p52
 
 PE_INLINE real fraction(real x)
 {
-    return x - ((x + WHOLE) - WHOLE);
+    return x - ((x + ROUNDER) - ROUNDER);
 }
 
 struct sum {
@@ -82,7 +82,8 @@ PE_INLINE struct sum sum_add(struct sum a, real x)
     return (struct sum){high, a.low + ((a.high - (high - part)) + (x - part))};
 }
 
-/* The first double of a position, in two halves of 26 bits (Veltkamp) and whole, and the second. */
+/* The first double of a position, in two halves of 26 bits (Veltkamp) and together, and the second.
+ */
 struct position {
     double high, low, both, rest;
 };
@@ -94,8 +95,7 @@ static inline struct position position_split(const double position[2])
     return (struct position){high, t - high, t, position[1]};
 }
 
-/* position * (high + middle + low) in turns. The large products are exact, and whole turns are
- * taken off them at once. */
+/* position * (high + middle + low) in turns, without full turns. The large products are exact. */
 PE_INLINE struct sum turns(struct position t, real high, real middle, real low)
 {
     struct sum sum = {fraction(high * t.high), high - high};

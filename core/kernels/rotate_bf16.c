@@ -25,8 +25,8 @@ PE_INLINE struct two load(const uint16_t *from)
     return (struct two){(vec)(v << 16), (vec)(v & 0xffff0000)};
 }
 
-/* The result in the upper half of each lane. A NaN needs no care: the low half of one that was read
- * as bf16, or made here, is zero. */
+/* The result in the upper half of each lane. NaN needs no special case: the low half of a NaN that
+ * was read as bf16, or computed here, is zero. */
 PE_INLINE vec_u32 rounded(vec x)
 {
     const vec_u32 bits = (vec_u32)x;
@@ -49,7 +49,7 @@ struct NAME(half_factors) {
     struct two cos, sin;
 };
 
-PE_INLINE struct two apart(const float *from)
+PE_INLINE struct two deinterleave(const float *from)
 {
     const vec low = vec_load(from), high = vec_load(from + PE_LANES);
 
@@ -59,7 +59,7 @@ PE_INLINE struct two apart(const float *from)
 
 PE_INLINE struct NAME(half_factors) NAME(half_load)(const float *cos, const float *sin)
 {
-    return (struct NAME(half_factors)){apart(cos), apart(sin)};
+    return (struct NAME(half_factors)){deinterleave(cos), deinterleave(sin)};
 }
 
 PE_INLINE void NAME(half_step)(uint16_t *row, size_t pair, size_t half,
@@ -73,8 +73,7 @@ PE_INLINE void NAME(half_step)(uint16_t *row, size_t pair, size_t half,
           x.odd * f->sin.odd + y.odd * f->cos.odd);
 }
 
-/* A step takes two vectors of pairs. A single vector may be left, for example of 16 pairs at 512
- * bits. */
+/* A step takes two vectors of pairs; one vector may be left, for example 16 pairs at 512 bits. */
 PE_INLINE size_t half_remainder(uint16_t *rows, const float *cos, const float *sin, size_t done,
                                 size_t heads, size_t head_dim, size_t half)
 {

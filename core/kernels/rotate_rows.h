@@ -20,7 +20,7 @@ PE_INLINE void LAYOUT(columns)(ELEMENT *row, const REAL *cos, const REAL *sin, s
     for (size_t i = 0; i < steps; i++)
         factors[i] = LAYOUT(load)(cos + pair + i * STEP, sin + pair + i * STEP);
     for (size_t head = 0; head < heads; head++, row += head_dim) {
-        const uintptr_t ahead = (uintptr_t)(row + 2 * pair) + AHEAD;
+        const uintptr_t ahead = (uintptr_t)(row + 2 * pair) + PREFETCH;
 #pragma GCC unroll 8
         for (size_t at = 0; at < 2 * steps * STEP * sizeof(ELEMENT); at += LINE)
             __builtin_prefetch((const void *)(ahead + at), 1);

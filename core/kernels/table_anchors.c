@@ -6,8 +6,8 @@
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
 
-/* Of (sin(x) / x - 1) / x^2 and of (cos(x) - 1 + x^2 / 2) / x^4 as sums of powers of x^2 that meet
- * them in six places each, up to an eighth of a turn. */
+/* Polynomials in x^2 of (sin(x) / x - 1) / x^2 and (cos(x) - 1 + x^2 / 2) / x^4, which they equal
+ * at six points up to an eighth of a turn. */
 static const double sine_terms[] = {-0x1.5555555555555p-3,  0x1.1111111110bb2p-7,
                                     -0x1.a01a019e83a8fp-13, 0x1.71de3796878acp-19,
                                     -0x1.ae600b0015b56p-26, 0x1.5e0b190675a75p-33};
@@ -35,8 +35,8 @@ PE_INLINE struct cos_sin cos_sin_of(real x)
 
 PE_INLINE struct cos_sin turns_cos_sin(struct sum turns)
 {
-    const real nearest = 4 * turns.high + WHOLE;
-    const real rest = (turns.high - 0.25 * (nearest - WHOLE)) + turns.low;
+    const real nearest = 4 * turns.high + ROUNDER;
+    const real rest = (turns.high - 0.25 * (nearest - ROUNDER)) + turns.low;
     const struct cos_sin r = cos_sin_of(rest * 0x1.921fb54442d18p+2);
     const word quarters = bits_of(nearest), odd = 0 - (quarters & 1);
     const word cos = bits_of(r.cos), sin = bits_of(r.sin), swap = (cos ^ sin) & odd;
@@ -45,7 +45,7 @@ PE_INLINE struct cos_sin turns_cos_sin(struct sum turns)
                             real_of((sin ^ swap) ^ (quarters & 2) << 62)};
 }
 
-/* Turns of a position of at most 26 bits, whose products with high and middle are exact. */
+/* The phase of a position of at most 26 bits, whose products with high and middle are exact. */
 PE_INLINE struct sum short_turns(struct position t, real high, real middle, real low)
 {
     const struct sum whole = {fraction(high * t.both), high - high};
@@ -172,7 +172,7 @@ static const double terms[] = {1,
 /* e^x, |x| < 128. */
 PE_INLINE real exponential(struct dd x)
 {
-    const real nearest = x.hi * 0x1.71547652b82fep+0 + WHOLE, k = nearest - WHOLE;
+    const real nearest = x.hi * 0x1.71547652b82fep+0 + ROUNDER, k = nearest - ROUNDER;
     const real rest = ((x.hi - k * LN2_HIGH) - k * LN2_LOW) + x.lo;
     real sum = rest * terms[13] + terms[12];
 

@@ -13,8 +13,8 @@ PE_INLINE vec_u16 vec_near(vec x)
     return __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16, vec_u16);
 }
 
-/* Half of the last bit is added and the rest cut off, which is wrong in the middle between two
- * numbers alone, where the ends differ. */
+/* Adding half of the last bit and cutting off is wrong only half-way between two numbers, where the
+ * ends differ. */
 PE_INLINE int vec_decide(uint16_t *out, vec x, vec low, vec high)
 {
     vec_store_u16(out, ((vec_u32)x + 0x8000) >> 16);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a table in one dtype, and its kernel. Included before vector_down is defined, with
- *     table_kernel  the kernel
- *     ELEMENT       the type of an element
- *     put           writes one of two ends, and returns the bits in which they differ */
+/* The rows of a table in one dtype, by powers of a step and for listed positions. Included once a
+ * dtype, so it has no include guard, with
+ *     table_kernel, list_kernel  the kernels
+ *     ELEMENT                    the type of an element
+ *     put                        writes one of two ends, and returns the bits in which they differ
+ * vector_down and reals_put are defined behind it. */
 
-enum { TURNS = PE_TABLE_ROWS / PE_TABLE_ROTATION };
+enum { ROTATIONS = PE_TABLE_ROWS / PE_TABLE_ROTATION };
 
-/* ---- one by one: for tables narrower than a vector, and for machines without vectors -------- */
+/* ---- one by one: for tables narrower than a vector, and the scalar build --------------------- */
 
 #if PE_LANES > 1
 enum { NARROW = PE_LANES - 1 };
@@ -19,7 +21,8 @@ struct factors {
 };
 
 /* The factors of a column after another PE_TABLE_ROTATION rows. */
-PE_INLINE struct factors turned(struct factors f, const struct pe_table_rows *in, size_t column)
+PE_INLINE struct factors rotate_factors(struct factors f, const struct pe_table_rows *in,
+                                        size_t column)
 {
     const size_t at = PE_TABLE_ROTATION * in->step_stride + column;
     const double p = in->step_cos[at], q = in->step_sin[at];
@@ -27,7 +30,7 @@ PE_INLINE struct factors turned(struct factors f, const struct pe_table_rows *in
     return (struct factors){f.cos * p + f.sin * q, f.sin * p - f.cos * q};
 }
 
-/* Writes an element; true: its rounding is in doubt. */
+/* Writes an element; returns whether its rounding is undecided. */
 PE_INLINE uint64_t element(ELEMENT *out, const struct pe_table_rows *in, struct factors f,
                            size_t row, size_t column)
 {
@@ -47,7 +50,7 @@ static void narrow_down(ELEMENT *out, const struct pe_table_rows *in,
     for (size_t row = 0; row < in->rows; row++, out += in->out_stride)
         for (size_t column = 0; column < in->columns; column++) {
             if (row > 0 && row % PE_TABLE_ROTATION == 0)
-                f[column] = turned(f[column], in, column);
+                f[column] = rotate_factors(f[column], in, column);
             undecided->rows[row] |= element(out + column, in, f[column], row, column) << column;
         }
 }
@@ -79,34 +82,34 @@ PE_INLINE struct reals reals_difference(struct reals x, struct reals p, struct r
                           vec_multiply_add_f64(x.high, p.high, -(y.high * q.high))};
 }
 
-/* The factors of PE_LANES columns, as they are and after each turn. */
-struct turns {
-    struct reals cos[TURNS], sin[TURNS];
+/* The factors of PE_LANES columns, and those after each rotation. */
+struct rotated {
+    struct reals cos[ROTATIONS], sin[ROTATIONS];
 };
 
-PE_INLINE struct turns turns_of(const struct pe_table_rows *in, size_t column)
+PE_INLINE struct rotated rotated_of(const struct pe_table_rows *in, size_t column)
 {
     const size_t at = PE_TABLE_ROTATION * in->step_stride + column;
-    struct turns f;
+    struct rotated f;
 
     f.cos[0] = reals_load(in->cos + column);
     f.sin[0] = reals_load(in->sin + column);
-    for (size_t i = 1; i < TURNS; i++) {
+    for (size_t i = 1; i < ROTATIONS; i++) {
         f.cos[i] = f.cos[0];
         f.sin[i] = f.sin[0];
     }
-    if (in->rows <= PE_TABLE_ROTATION) /* there may be no such power */
+    if (in->rows <= PE_TABLE_ROTATION) /* the power may be missing */
         return f;
     const struct reals p = reals_load(in->step_cos + at), q = reals_load(in->step_sin + at);
 #pragma GCC unroll 4
-    for (size_t i = 1; i < TURNS; i++) {
+    for (size_t i = 1; i < ROTATIONS; i++) {
         f.cos[i] = reals_sum(f.cos[i - 1], p, f.sin[i - 1], q);
         f.sin[i] = reals_difference(f.sin[i - 1], p, f.cos[i - 1], q);
     }
     return f;
 }
 
-/* Which lanes have a bit that is set. */
+/* A bit for each lane that is not 0. */
 PE_INLINE uint64_t lanes_set(vec_u32 v)
 {
     uint32_t lanes[PE_LANES];
@@ -121,8 +124,8 @@ PE_INLINE uint64_t lanes_set(vec_u32 v)
 /* Writes a vector of doubles rounded. Returns the lanes that are undecided. */
 PE_INLINE uint64_t reals_put(ELEMENT *out, struct reals x, struct reals error);
 
-/* PE_LANES columns from `column` on, down all rows. Those of one power come one after the other, so
- * that it is read once: rows 0, 8, 16, 24, then 1, 9, ... */
+/* PE_LANES columns from `column` on, in all rows. Rows of one power follow each other, so that it
+ * is read once: rows 0, 8, 16, 24, then 1, 9, ... */
 PE_INLINE void vector_down(ELEMENT *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_undecided *undecided, const size_t rows);
 #endif
@@ -133,8 +136,7 @@ void PE_KERNEL(table_kernel)(ELEMENT *out, const struct pe_table_rows *in,
     for (size_t row = 0; row < in->rows; row++)
         undecided->rows[row] = 0;
 #if PE_LANES > 1
-    /* The last vector ends with the row; the columns that it shares with the one before come out
-     * the same. */
+    /* The last vector ends with the row; it overlaps the one before, with the same values. */
     for (size_t column = 0; in->columns > NARROW && column < in->columns; column += PE_LANES) {
         const size_t at = column + PE_LANES < in->columns ? column : in->columns - PE_LANES;
         if (in->rows == PE_TABLE_ROWS)
@@ -168,7 +170,7 @@ PE_INLINE uint64_t list_vector(ELEMENT *out, const struct pe_table_list *in,
     return reals_put(out, value, reals_load(in->errors + place.error + column));
 }
 
-/* A whole row. Returns the columns in doubt. */
+/* A row of all LIST_ROW columns. Returns the undecided columns. */
 PE_INLINE uint64_t list_row(ELEMENT *out, const struct pe_table_list *in,
                             struct pe_list_place place)
 {
@@ -201,9 +203,9 @@ PE_INLINE uint64_t list_row(ELEMENT *out, const struct pe_table_list *in,
 void PE_KERNEL(list_kernel)(ELEMENT *out, const struct pe_table_list *in,
                             struct pe_table_undecided *undecided)
 {
-    const struct pe_table_list list = *in; /* which no store changes */
+    const struct pe_table_list list = *in; /* a copy, which no store can change */
     const uint64_t within = (UINT64_C(1) << list.columns) - 1;
-    ELEMENT whole[LIST_ROW];
+    ELEMENT full_row[LIST_ROW];
 
     if (list.columns == LIST_ROW) {
         for (size_t row = 0; row < list.rows; row++, out += list.out_stride)
@@ -211,8 +213,8 @@ void PE_KERNEL(list_kernel)(ELEMENT *out, const struct pe_table_list *in,
         return;
     }
     for (size_t row = 0; row < list.rows; row++, out += list.out_stride) {
-        undecided->rows[row] = list_row(whole, &list, list.places[row]) & within;
+        undecided->rows[row] = list_row(full_row, &list, list.places[row]) & within;
         for (size_t i = 0; i < list.columns; i++)
-            out[i] = whole[i];
+            out[i] = full_row[i];
     }
 }

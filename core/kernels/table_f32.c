@@ -34,16 +34,16 @@ PE_INLINE uint64_t reals_put(float *out, struct reals x, struct reals error)
 PE_INLINE void vector_down(float *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_undecided *undecided, const size_t rows)
 {
-    const struct pe_table_rows all = *in; /* which no store changes */
+    const struct pe_table_rows all = *in; /* a copy, which no store can change */
     const struct reals error = reals_load(all.error + column);
-    const struct turns f = turns_of(in, column);
+    const struct rotated f = rotated_of(in, column);
 
     for (size_t power = 0; power < PE_TABLE_ROTATION && power < rows; power++) {
         const size_t at = power * all.step_stride + column;
         const struct reals p = reals_load(all.step_cos + at), q = reals_load(all.step_sin + at);
 
 #pragma GCC unroll 4
-        for (size_t i = 0; i < TURNS; i++) {
+        for (size_t i = 0; i < ROTATIONS; i++) {
             const size_t row = i * PE_TABLE_ROTATION + power;
             if (row >= rows)
                 break;

@@ -5,7 +5,8 @@
 
 /* ---- anchors -------------------------------------------------------------------------------- */
 
-/* Taylor's coefficients: (-1)^k / (2k + 1)! and (-1)^k / (2k)!, the first six as sums of two. */
+/* Taylor's coefficients: (-1)^k / (2k + 1)! and (-1)^k / (2k)!, those up to DOUBLE_TERMS as
+ * double-doubles. */
 enum { DOUBLE_TERMS = 6, SINE_TERMS = 12, COSINE_TERMS = 13 };
 
 static const double sine_terms[][2] = {
@@ -45,7 +46,7 @@ struct dd_cos_sin {
     struct dd cos, sin;
 };
 
-/* The sum of terms[k] z^k, 0 <= z < 0.62; the last ones need no second part. */
+/* The sum of terms[k] z^k, 0 <= z < 0.62; doubles are enough for the last terms. */
 PE_INLINE struct dd series(struct dd z, const double (*terms)[2], const int last)
 {
     real tail = z.hi * terms[last][0] + terms[last - 1][0];
@@ -71,7 +72,7 @@ PE_INLINE struct dd_cos_sin dd_cos_sin_of(struct dd x)
                                dd_multiply(x, series(z, sine_terms, SINE_TERMS))};
 }
 
-/* Either of both, by the mask, its sign changed by the other. */
+/* b where mask is set, else a, with the sign bit flipped by `sign`. */
 PE_INLINE struct dd chosen(struct dd a, struct dd b, word mask, word sign)
 {
     return (struct dd){real_of((bits_of(a.hi) ^ ((bits_of(a.hi) ^ bits_of(b.hi)) & mask)) ^ sign),
@@ -80,8 +81,8 @@ PE_INLINE struct dd chosen(struct dd a, struct dd b, word mask, word sign)
 
 PE_INLINE struct dd_cos_sin dd_turns_cos_sin(struct sum turns)
 {
-    const real nearest = 4 * turns.high + WHOLE;
-    const struct dd rest = dd_two_sum(turns.high - 0.25 * (nearest - WHOLE), turns.low);
+    const real nearest = 4 * turns.high + ROUNDER;
+    const struct dd rest = dd_two_sum(turns.high - 0.25 * (nearest - ROUNDER), turns.low);
     const real two_pi[] = {0x1.921fb54442d18p+2 + (rest.hi - rest.hi),
                            0x1.1a62633145c07p-52 + (rest.hi - rest.hi)};
     const struct dd_cos_sin r = dd_cos_sin_of(dd_multiply(rest, (struct dd){two_pi[0], two_pi[1]}));
@@ -152,14 +153,14 @@ struct dd_step {
     struct dd p, q;
 };
 
-/* Row `at` of the powers of the step. */
+/* The power of the step at an offset of its arrays. */
 PE_INLINE struct dd_step step_at(const struct pe_table_rows_f64 *in, size_t at)
 {
     return (struct dd_step){dd_load(in->step_cos[0] + at, in->step_cos[1] + at),
                             dd_load(in->step_sin[0] + at, in->step_sin[1] + at)};
 }
 
-/* A bit for each lane whose two ends round differently; NaN is in doubt too. */
+/* A bit for each lane whose two ends round differently, or are NaN. */
 PE_INLINE uint64_t differing(real low, real high)
 {
 #if PE_LANES > 1
@@ -202,16 +203,17 @@ PE_INLINE void columns_down(double *out, double *rest, const struct pe_table_row
     for (size_t row = 0; row < in->rows; row++) {
         const size_t at = row % PE_TABLE_ROTATION * in->step_stride + column;
         if (row > 0 && row % PE_TABLE_ROTATION == 0) {
-            const struct dd_step turn = step_at(in, PE_TABLE_ROTATION * in->step_stride + column);
-            const struct dd x = dd_products(f.x, turn.p, f.y, turn.q);
-            f.y = dd_products(f.y, turn.p, dd_negate(f.x), turn.q);
+            const struct dd_step rotation =
+                step_at(in, PE_TABLE_ROTATION * in->step_stride + column);
+            const struct dd x = dd_products(f.x, rotation.p, f.y, rotation.q);
+            f.y = dd_products(f.y, rotation.p, dd_negate(f.x), rotation.q);
             f.x = x;
         }
         const struct dd_step step = step_at(in, at);
         const struct dd value = dd_products(f.x, step.p, f.y, step.q);
-        const uint64_t doubt =
+        const uint64_t differ =
             differing(value.hi + (value.lo - f.error), value.hi + (value.lo + f.error)) & mask;
-        undecided->rows[row] |= doubt << column;
+        undecided->rows[row] |= differ << column;
         store_lanes(out + row * in->out_stride + column, value.hi, count);
         if (rest)
             store_lanes(rest + row * in->out_stride + column, value.lo, count);

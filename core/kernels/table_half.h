@@ -1,29 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of 16-bit elements. Included with table_kernel and
+/* Rows of 16-bit elements. Included by table_f16.c and table_bf16.c with
  *     narrow        a float, rounded
- *     vec_decide    the same for a vector and the two ends of its intervals: writes, and returns
- * the lanes whose ends differ
+ *     vec_near      a vector, rounded
+ *     vec_decide    writes a rounded vector, and returns the lanes whose ends differ
  *
- * Rows are made in float32 first, whose error is small beside the spacing of 16 bits, and what that
- * leaves in doubt in doubles.
- *
- * Bound in float32, v = 2^-24. Factors and powers are rounded, their products too, and their sum:
- * 3v of each product and v of the sum, so 4v (|x P| + |y Q|) and what is of higher order. The ends
- * lose v of themselves, |value| <= |x P| + |y Q| <= |x| + |y Q|. 5.03v (|x| + |y Q|) is granted,
- * with the error of the doubles; and 2^-120, for what is too small for normal floats: at most
- * 2^-149 in each factor, times the other one, which is at most 2^16, or nothing is decided in
- * float32.
- *
- * Ends that are doubles are made odd before they become floats: the last of 24 bits is 1 if
- * anything was cut off. Such a float is on the same side of every number of fewer bits as the
- * double, so its rounding to 16 bits is that of the double. Below 2^-126, where floats have fewer
- * bits, it may move by 2^-149; 2^-147 is granted. */
+ * Rows are made in float32 first, and in doubles where float32 leaves elements undecided. Error
+ * bounds: docs/internals/exactness.md, "16-bit elements". */
 
 #include "core/kernels/real.h"
 
 #define ELEMENT uint16_t
 
-/* x as a float, odd. */
+/* x as a float, rounded to odd. */
 PE_INLINE float odd(double x)
 {
     uint64_t bits;
@@ -44,7 +32,7 @@ PE_INLINE uint32_t put(uint16_t *out, double low, double high)
 
 #if PE_LANES > 1
 #define FACTOR_MAX 0x1p16f
-#define GRANTED    0x1.42p-22f /* 5.03v */
+#define GRANTED    0x1.42p-22f /* 5.03 * 2^-24 */
 
 PE_INLINE vec vec_odd(vec_f64 low, vec_f64 high)
 {
@@ -61,7 +49,6 @@ PE_INLINE vec reals_narrow(struct reals x)
     return vec_narrow(x.low, x.high);
 }
 
-/* Writes a vector of doubles. Returns the lanes that are in doubt still. */
 PE_INLINE uint64_t reals_put(uint16_t *out, struct reals x, struct reals error)
 {
     const vec low = vec_odd(x.low - error.low - 0x1p-147, x.high - error.high - 0x1p-147);
@@ -72,10 +59,10 @@ PE_INLINE uint64_t reals_put(uint16_t *out, struct reals x, struct reals error)
     return vec_any_u16(differ) ? lanes_set(__builtin_convertvector(differ, vec_u32)) : 0;
 }
 
-/* A vector of a row in doubles. */
-__attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struct turns *f,
-                                                      const struct pe_table_rows *in, size_t row,
-                                                      size_t column)
+/* A vector of a row in doubles. Returns the lanes that are still undecided. */
+__attribute__((noinline)) static uint64_t doubles_vector(uint16_t *out, const struct rotated *f,
+                                                         const struct pe_table_rows *in, size_t row,
+                                                         size_t column)
 {
     const size_t at = row % PE_TABLE_ROTATION * in->step_stride + column;
     const struct reals error = reals_load(in->error + column);
@@ -86,18 +73,19 @@ __attribute__((noinline)) static uint64_t fine_vector(uint16_t *out, const struc
     return reals_put(out + column, x, error);
 }
 
-/* Factors in float32, and what is granted of each. */
+/* Factors in float32, and the error granted for each. */
 struct thin {
-    vec cos[TURNS], sin[TURNS], of_cos[TURNS], of_sin[TURNS];
+    vec cos[ROTATIONS], sin[ROTATIONS], of_cos[ROTATIONS], of_sin[ROTATIONS];
 };
 
-PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows *in, size_t column)
+PE_INLINE struct thin thin_of(const struct rotated *f, const struct pe_table_rows *in,
+                              size_t column)
 {
     const vec error = reals_narrow(reals_load(in->error + column)) + 0x1p-120f;
     struct thin thin;
 
 #pragma GCC unroll 4
-    for (size_t i = 0; i < TURNS; i++) {
+    for (size_t i = 0; i < ROTATIONS; i++) {
         const vec cos = reals_narrow(f->cos[i]), sin = reals_narrow(f->sin[i]);
         const vec most = vec_most(magnitude(cos), magnitude(sin));
         const vec_u32 far = (vec_u32)(most > FACTOR_MAX);
@@ -114,9 +102,9 @@ PE_INLINE struct thin thin_of(const struct turns *f, const struct pe_table_rows 
 PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t column,
                            struct pe_table_undecided *undecided, const size_t rows)
 {
-    const struct pe_table_rows all = *in; /* which no store changes */
-    const struct turns turns = turns_of(in, column);
-    const struct thin f = thin_of(&turns, in, column);
+    const struct pe_table_rows all = *in; /* a copy, which no store can change */
+    const struct rotated exact = rotated_of(in, column);
+    const struct thin f = thin_of(&exact, in, column);
 
     for (size_t power = 0; power < PE_TABLE_ROTATION && power < rows; power++) {
         const size_t at = power * all.step_stride + column;
@@ -124,7 +112,7 @@ PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t
         const vec q = reals_narrow(reals_load(all.step_sin + at));
 
 #pragma GCC unroll 4
-        for (size_t i = 0; i < TURNS; i++) {
+        for (size_t i = 0; i < ROTATIONS; i++) {
             const size_t row = i * PE_TABLE_ROTATION + power;
             if (row >= rows)
                 break;
@@ -133,7 +121,7 @@ PE_INLINE void vector_down(uint16_t *out, const struct pe_table_rows *in, size_t
             const vec error = vec_multiply_add(f.of_sin[i], magnitude(q), f.of_cos[i]);
 
             if (__builtin_expect(vec_decide(to + column, x, x - error, x + error), 0))
-                undecided->rows[row] |= fine_vector(to, &turns, in, row, column) << column;
+                undecided->rows[row] |= doubles_vector(to, &exact, in, row, column) << column;
         }
     }
 }

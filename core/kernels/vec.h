@@ -2,9 +2,9 @@
 #ifndef CORE_KERNELS_VEC_H
 #define CORE_KERNELS_VEC_H
 
-/* Vectors of PE_LANES floats, or as many bytes of something else, by the compiler's own vector
- * types, so that one source serves every ISA. The scalar build has none. A few operations that an
- * ISA does faster stand in vec/ISA.h, where there is one; it defines PE_HAS_x for each of them. */
+/* Vectors of PE_LANES floats, or as many bytes of another type, by the compiler's own vector types,
+ * so that one source serves every ISA. The scalar build has none. vec/ISA.h, where there is one,
+ * has faster versions of some operations and defines PE_HAS_x for each. */
 
 #include "core/kernels/half.h"
 #include "core/kernels/kernel.h"
@@ -13,11 +13,11 @@
 
 /* ---- a * b + c, rounded once ----------------------------------------------------------------- */
 
-/* Without the instruction it is made of doubles, which hold the product of two floats. Their sum is
- * rounded to a double and that to a float: wrong only if the double stands in the middle between
- * two floats without being the sum, or is so small that floats around it have fewer bits. Then the
- * sum is made odd first: one of the two doubles beside it, the one whose last bit is 1; itself
- * where it is exact. Such a double is never in the middle. */
+/* Without the instruction, doubles hold the exact product of two floats. Rounding the sum to a
+ * double and then to a float is wrong only if the double is half-way between two floats without
+ * being the exact sum, or is so small that floats near it have fewer bits. So the sum is rounded to
+ * odd first: an inexact sum becomes the neighbouring double whose last bit is 1, which is never
+ * half-way. */
 #ifdef __FP_FAST_FMAF
 PE_INLINE float float_fused(float a, float b, float c)
 {
@@ -63,7 +63,7 @@ PE_INLINE float float_fused(float a, float b, float c)
 #elif PE_LANES == 16
 #define PE_LANES_F64 8
 #else
-#error "PE_LIST and PE_LANES_F64 know vectors of 1, 4, 8 and 16 lanes"
+#error "PE_LIST and PE_LANES_F64 are for vectors of 1, 4, 8 and 16 lanes"
 #endif
 
 typedef float vec __attribute__((vector_size(PE_LANES * 4)));
@@ -74,7 +74,7 @@ typedef uint32_t vec_u32 __attribute__((vector_size(PE_LANES * 4)));
 typedef int32_t vec_i32 __attribute__((vector_size(PE_LANES * 4)));
 typedef uint16_t vec_u16 __attribute__((vector_size(PE_LANES * 2)));
 
-/* The Makefile names vec/ISA.h where there is one. */
+/* vec/ISA.h, set by the Makefile where there is one. */
 #ifdef PE_VEC_ISA
 #include PE_VEC_ISA
 #endif
@@ -118,9 +118,9 @@ PE_INLINE void vec_store_u16(uint16_t *to, vec_u32 v)
     __builtin_memcpy(to, &low, sizeof(low));
 }
 
-/* A loop that goes through much memory asks for lines of the cache so many bytes before it needs
- * them. Behind the last it asks in vain, which does no harm. */
-enum { LINE = 64, AHEAD = 8192 };
+/* Loops over much memory prefetch lines of the cache so many bytes ahead; beyond the end of the
+ * memory that is harmless. */
+enum { LINE = 64, PREFETCH = 8192 };
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
@@ -136,7 +136,7 @@ PE_INLINE vec_u32 vec_choose(vec_u32 mask, vec_u32 yes, vec_u32 no)
 }
 
 #ifndef PE_HAS_NARROW
-/* Two vectors of doubles, each rounded. */
+/* Two vectors of doubles, rounded. */
 PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
 {
     const vec_half low = __builtin_convertvector(first, vec_half);
@@ -146,7 +146,7 @@ PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
 }
 #endif
 
-/* Either half of a vector in doubles. */
+/* One half of a vector, as doubles. */
 PE_INLINE vec_f64 vec_widen_low(vec v)
 {
     vec_half half;
@@ -194,7 +194,8 @@ PE_INLINE vec_f64 vec_sum_odd(vec_f64 product, vec_f64 c)
     const vec_f64 sum = product + c, part = sum - product;
     const vec_f64 rest = (product - (sum - part)) + (c - part);
     const vec_u64 inexact = (vec_u64)(rest < 0) | (vec_u64)(rest > 0);
-    const vec_u64 beyond = ((vec_u64)sum ^ (vec_u64)rest) >> 63; /* the sum is the larger one */
+    const vec_u64 beyond =
+        ((vec_u64)sum ^ (vec_u64)rest) >> 63; /* the sum was rounded away from 0 */
 
     return (vec_f64)(((vec_u64)sum - (beyond & inexact)) | (inexact & 1));
 }
@@ -205,7 +206,7 @@ PE_INLINE vec vec_fused(vec a, vec b, vec c)
     const vec_f64 p1 = vec_widen_high(a) * vec_widen_high(b), c1 = vec_widen_high(c);
     const vec_f64 sum0 = p0 + c0, sum1 = p1 + c1;
     const vec near = vec_narrow(sum0, sum1);
-    /* A middle has one bit behind the 24 of a float, the highest of 29. */
+    /* A half-way double has one bit behind the 24 of a float, the highest of 29. */
     const vec_u32 middle =
         (vec_u32)(((vec_u32)sum0 << 3) == 1u << 31) | (vec_u32)(((vec_u32)sum1 << 3) == 1u << 31);
     const vec_u32 small = (vec_u32)(((vec_u32)near & 0x7f800000) == 0);
@@ -216,7 +217,8 @@ PE_INLINE vec vec_fused(vec a, vec b, vec c)
 }
 #endif
 
-/* a * b + c where an error is bounded and not told: fused where an instruction does it. */
+/* a * b + c where the bits may depend on the ISA within the error bound: fused if there is an
+ * instruction. */
 #ifdef PE_HAS_FUSED
 #define vec_multiply_add     vec_fused
 #define vec_multiply_add_f64 vec_fused_f64
@@ -233,7 +235,7 @@ PE_INLINE vec_f64 vec_multiply_add_f64(vec_f64 a, vec_f64 b, vec_f64 c)
 #endif
 
 #ifndef PE_HAS_MOST
-/* a where it is above b, else b, which is NaN never. */
+/* a if it is above b, else b; b is not NaN. */
 PE_INLINE vec vec_most(vec a, vec b)
 {
     return (vec)vec_choose((vec_u32)(a > b), (vec_u32)a, (vec_u32)b);
@@ -286,13 +288,13 @@ PE_INLINE void vec_store_f16(uint16_t *to, vec v)
 #if defined(__FP_FAST_FMAF) || defined(PE_HAS_FUSED)
 #define PE_FUSED_EXTRA 0
 #else
-#define PE_FUSED_EXTRA (PE_LANES > 1 ? 1.1 : 3.0) /* as measured with SSE2 and without */
+#define PE_FUSED_EXTRA (PE_LANES > 1 ? 1.1 : 3.0) /* measured with SSE2 and without */
 #endif
 
-/* As measured with AVX2, SSE2 and without, beside AVX-512; doubles take longer yet. */
+/* Measured with AVX2, SSE2 and without, relative to AVX-512. */
 #define PE_SLOWNESS (PE_LANES > 8 ? 1 : PE_LANES > 4 ? 1.5 : PE_LANES > 1 ? 3.5 : 8)
 
-/* Vector registers, by which register tiles are cut. */
+/* Vector registers, which limit the size of register tiles. */
 #ifndef PE_REGISTERS
 #define PE_REGISTERS 16
 #endif
