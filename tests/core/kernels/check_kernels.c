@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel at every ISA that this machine has, bit for bit against the scalar build.
- *     check_kernels [SEED]         the check
- *     check_kernels --list         the ISAs that this machine has, best first
- *     check_kernels --hash [ISA]   the check of one ISA (none named: of the one in use), and a hash
- *                                  of each kernel's results, which machines must agree on */
+/* Compares every kernel at every ISA of this machine with the scalar build, bit for bit.
+ *     check_kernels [SEED]         the comparison
+ *     check_kernels --list         the ISAs of this machine, best first
+ *     check_kernels --hash [ISA]   the comparison of one ISA (default: the one in use), and a hash
+ * of the results of each kernel, which must be the same everywhere */
 #include "tests/core/kernels/kernel_check.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const struct {
 
 enum { CHECKS = sizeof(checks) / sizeof(checks[0]) };
 
-/* NULL: this build has none of that name. */
+/* NULL: this build has no such ISA. */
 static const struct pe_isa *row_of(const char *name)
 {
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)

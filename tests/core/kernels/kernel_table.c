@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Slots of memory: those of the input, then both results. */
+/* Slots of memory: the input, then both results. */
 enum { COS, SIN, ERROR, STEP_COS, STEP_SIN, WANT, GOT };
 
 static double unit(struct kernel_check *check)
@@ -20,7 +20,7 @@ static double *doubles(struct kernel_check *check, size_t slot, size_t count, si
     return data;
 }
 
-/* w / 2 pi between 1 / 2 pi and 2^-60 as the three parts that it has in frequencies.c. */
+/* w / 2 pi between 1 / 2 pi and 2^-60, in three parts as in frequencies.c. */
 static void phases_fill(struct kernel_check *check, double *high, double *middle, double *low,
                         size_t count)
 {
@@ -34,8 +34,8 @@ static void phases_fill(struct kernel_check *check, double *high, double *middle
     }
 }
 
-/* Where a product and its addition are one instruction, the last bits differ: numbers that are an
- * eighth of the granted error apart become the same. */
+/* Fused multiply-adds change the last bits: numbers that differ by at most an eighth of the granted
+ * error are made equal. */
 static void near_are_same(double *got, const double *want, const double *error, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -237,11 +237,11 @@ void check_table_anchors_f64(struct kernel_check *check)
     }
 }
 
-enum { POWERS = PE_TABLE_ROTATION + 1, FINE_SIZE = POWERS * PE_F64_COLUMNS };
+enum { POWERS = PE_TABLE_ROTATION + 1, F64_SIZE = POWERS * PE_F64_COLUMNS };
 
 /* Numbers and, far below them, their second parts. */
-static void fine_fill(struct kernel_check *check, size_t slot, double parts[2][FINE_SIZE],
-                      size_t count)
+static void double_double_fill(struct kernel_check *check, size_t slot, double parts[2][F64_SIZE],
+                               size_t count)
 {
     const double *high = doubles(check, slot, count, 0);
 
@@ -253,12 +253,12 @@ static void fine_fill(struct kernel_check *check, size_t slot, double parts[2][F
 
 void check_table_steps_f64(struct kernel_check *check)
 {
-    static double cos[2][2][FINE_SIZE], sin[2][2][FINE_SIZE];
+    static double cos[2][2][F64_SIZE], sin[2][2][F64_SIZE];
 
     for (size_t rows = 1; rows <= POWERS; rows++)
         for (size_t count = PE_TABLE_PAD; count <= PE_F64_COLUMNS; count += PE_TABLE_PAD) {
-            fine_fill(check, COS, cos[0], FINE_SIZE);
-            fine_fill(check, SIN, sin[0], FINE_SIZE);
+            double_double_fill(check, COS, cos[0], F64_SIZE);
+            double_double_fill(check, SIN, sin[0], F64_SIZE);
             memcpy(cos[1], cos[0], sizeof(cos[0]));
             memcpy(sin[1], sin[0], sizeof(sin[0]));
             check->scalar->table_steps_f64((double *[]){cos[0][0], cos[0][1]},
@@ -267,16 +267,16 @@ void check_table_steps_f64(struct kernel_check *check)
             check->kernels->table_steps_f64((double *[]){cos[1][0], cos[1][1]},
                                             (double *[]){sin[1][0], sin[1][1]}, PE_F64_COLUMNS,
                                             rows, count);
-            check_same(check, PE_F64, cos[0], cos[1], 2 * FINE_SIZE, "cos rows=%zu count=%zu", rows,
+            check_same(check, PE_F64, cos[0], cos[1], 2 * F64_SIZE, "cos rows=%zu count=%zu", rows,
                        count);
-            check_same(check, PE_F64, sin[0], sin[1], 2 * FINE_SIZE, "sin rows=%zu count=%zu", rows,
+            check_same(check, PE_F64, sin[0], sin[1], 2 * F64_SIZE, "sin rows=%zu count=%zu", rows,
                        count);
         }
 }
 
 void check_table_f64(struct kernel_check *check)
 {
-    static double x[2][FINE_SIZE], y[2][FINE_SIZE], p[2][FINE_SIZE], q[2][FINE_SIZE];
+    static double x[2][F64_SIZE], y[2][F64_SIZE], p[2][F64_SIZE], q[2][F64_SIZE];
     static double error[PE_F64_COLUMNS];
     static struct pe_table_undecided want_undecided, got_undecided;
 
@@ -290,10 +290,10 @@ void check_table_f64(struct kernel_check *check)
             double *want = check_memory(WANT, PE_F64, 2 * count, place);
             double *got = check_memory(GOT, PE_F64, 2 * count, place);
             const bool rest = columns % 3 == 0;
-            fine_fill(check, COS, x, PE_F64_COLUMNS);
-            fine_fill(check, SIN, y, PE_F64_COLUMNS);
-            fine_fill(check, STEP_COS, p, FINE_SIZE);
-            fine_fill(check, STEP_SIN, q, FINE_SIZE);
+            double_double_fill(check, COS, x, PE_F64_COLUMNS);
+            double_double_fill(check, SIN, y, PE_F64_COLUMNS);
+            double_double_fill(check, STEP_COS, p, F64_SIZE);
+            double_double_fill(check, STEP_SIN, q, F64_SIZE);
             for (size_t i = 0; i < PE_F64_COLUMNS; i++)
                 error[i] = ldexp(1, -50 - (int)(check_random(check) % 50));
             memset(want, 0, 2 * count * sizeof(double));
@@ -382,3 +382,85 @@ void check_table_scale(struct kernel_check *check)
         check_same(check, PE_F64, &want, &got, size, "count=%zu", count);
     }
 }
+
+/* ---- listed positions ----------------------------------------------------------------------- */
+
+void check_table_rotations(struct kernel_check *check)
+{
+    for (size_t rows = 1; rows <= 40; rows++) {
+        const size_t size = (rows + 6) * PE_LIST_COLUMNS, place = rows % CHECK_PLACES;
+        double *x[2], *y[2];
+
+        for (size_t i = 0; i < 2; i++) {
+            x[i] = doubles(check, 2 * i, size, place);
+            y[i] = doubles(check, 2 * i + 1, size, place);
+        }
+        memcpy(x[1], x[0], size * sizeof(double));
+        memcpy(y[1], y[0], size * sizeof(double));
+        check->scalar->table_rotations(x[0], y[0], rows);
+        check->kernels->table_rotations(x[1], y[1], rows);
+        check_same(check, PE_F64, x[0], x[1], size, "x rows=%zu", rows);
+        check_same(check, PE_F64, y[0], y[1], size, "y rows=%zu", rows);
+    }
+}
+
+enum { LIST_TABLE = 8 }; /* rows of each */
+
+static void check_list(struct kernel_check *check, enum pe_dtype dtype,
+                       void (*run)(const struct pe_kernels *kernels, void *out,
+                                   const struct pe_table_list *in,
+                                   struct pe_table_undecided *undecided))
+{
+    static struct pe_table_undecided want_undecided, got_undecided;
+    struct pe_list_place places[PE_TABLE_ROWS];
+    const size_t bytes = pe_dtype_info(dtype)->size, table = LIST_TABLE * PE_LIST_COLUMNS;
+
+    for (size_t i = 0; i < 600; i++) {
+        const size_t place = i % CHECK_PLACES, rows = i % (PE_TABLE_ROWS + 1);
+        const size_t columns = i & 1 ? PE_LIST_COLUMNS : 1 + i / 2 % PE_LIST_COLUMNS;
+        double *errors = check_memory(ERROR, PE_F64, table, place);
+        const double *x = doubles(check, COS, 3 * table, place);
+        const double *y = doubles(check, SIN, 3 * table, place);
+        const struct pe_table_list in = {
+            {x, y},         {{x + table, y + table}, {x + 2 * table, y + 2 * table}},
+            errors,         places,
+            rows,           columns,
+            columns + i % 3};
+        const size_t count = rows ? (rows - 1) * in.out_stride + columns : 0;
+        void *want = check_memory(WANT, dtype, count, place);
+        void *got = check_memory(GOT, dtype, count, place);
+
+        for (size_t k = 0; k < table; k++)
+            errors[k] = ldexp(1, -8 - (int)(check_random(check) % 50));
+        for (size_t row = 0; row < rows; row++) {
+            const uint64_t bits = check_random(check);
+            places[row] =
+                (struct pe_list_place){(uint16_t)(bits % LIST_TABLE * PE_LIST_COLUMNS),
+                                       {(uint16_t)((bits >> 8) % LIST_TABLE * PE_LIST_COLUMNS),
+                                        (uint16_t)((bits >> 16) % LIST_TABLE * PE_LIST_COLUMNS)},
+                                       (uint16_t)((bits >> 24) % LIST_TABLE * PE_LIST_COLUMNS)};
+        }
+        memset(want, 0, count * bytes);
+        memset(got, 0, count * bytes);
+        run(check->scalar, want, &in, &want_undecided);
+        run(check->kernels, got, &in, &got_undecided);
+        check_same(check, dtype, want, got, count, "rows=%zu columns=%zu", rows, columns);
+        check_same(check, PE_I64, want_undecided.rows, got_undecided.rows, rows,
+                   "undecided of rows=%zu columns=%zu", rows, columns);
+    }
+}
+
+#define LIST(name, DTYPE)                                                                          \
+    static void run_##name(const struct pe_kernels *kernels, void *out,                            \
+                           const struct pe_table_list *in, struct pe_table_undecided *undecided)   \
+    {                                                                                              \
+        kernels->name(out, in, undecided);                                                         \
+    }                                                                                              \
+    void check_##name(struct kernel_check *check)                                                  \
+    {                                                                                              \
+        check_list(check, DTYPE, run_##name);                                                      \
+    }
+
+LIST(table_list_f32, PE_F32)
+LIST(table_list_f16, PE_F16)
+LIST(table_list_bf16, PE_BF16)
