@@ -2,12 +2,12 @@
 #ifndef API_API_H
 #define API_API_H
 
-/* The whole face of api/ towards server/: HTTP as values, with no socket in sight.
+/* The interface of api/ to server/ and service/: HTTP as values, without sockets.
  *
  *   head ──api_begin──▶ a refusal, or an intake    (by the head alone: before the upload)
  *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
  *          api_finish─▶ a response                 (always; a failure is a response)
- *          api_drain──▶ its bytes                  (the server makes the blocks by itself)
+ *          api_drain──▶ its bytes                  (the server makes the blocks itself)
  *
  * All calls are synchronous and thread-safe; one intake is used by one thread at a time. */
 
@@ -31,24 +31,23 @@ struct api_limits {
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
     uint64_t work_max;          /* of one request, in ns of one core */
-    uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
-    uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
-    /* Of what the server reads before a request is here; told by GET /v1. 0: it has no such limit.
-     */
+    uint64_t memory_budget;     /* bytes that all requests may hold; 0: no limit */
+    uint64_t cache_max;         /* bytes of cached responses and rotations; part of the budget */
+    /* The server's limits of a head, reported by GET /v1. 0: no such limit. */
     uint64_t uri_max, head_max, fields_max;
 };
 
-/* The server, as /metrics and /readyz see it. */
+/* The program around the service, for /metrics and /readyz. */
 struct api_host {
     void *context;
     bool (*ready)(void *context);
     /* Appends Prometheus text to a string that grows by `append`. */
     void (*metrics)(void *context, void (*append)(void *sink, const char *text), void *sink);
-    /* A sentence for whoever runs the service; may be NULL. */
+    /* Logs a sentence; may be NULL. */
     void (*log)(void *context, const char *text);
 };
 
-/* A file of the page for people, as it is and as gzip. */
+/* A file of the explorer, plain and as gzip. */
 struct api_file {
     const char *path; /* below the base path: "/explorer.js" */
     const char *media_type;
@@ -64,16 +63,16 @@ struct api_settings {
     const char *base_path;     /* "" or "/prefix"; links are relative to it */
     const char *cors_origin;   /* "*" or a list of origins separated by commas; NULL: "*",
                                 * except for answers that depend on stored tables, which only pages
-                                * of the service's own origin read */
+                                * of the service's own origin may read */
     const char *allowed_hosts; /* names separated by commas; NULL: any Host */
-    const char *tables;        /* folder of the stored tables; NULL: none are */
-    const char *token_file;    /* of those who may store, one a line; NULL: nobody may */
-    bool anonymous_writes;     /* unless this: everybody may */
-    /* The page for people: its HTML, shown at "/" where Accept prefers that, and behind it at most
-     * API_FILES_MAX files that it asks for. Ends with a path of NULL; not copied. One without bytes
-     * is not there. NULL, or no HTML: what is shown at "/" is a list of paths. */
+    const char *tables;        /* folder of the stored tables; NULL: none */
+    const char *token_file;    /* tokens that may store, one a line; NULL: none */
+    bool anonymous_writes;     /* storing needs no token */
+    /* The explorer: its HTML, shown at "/" if Accept prefers that, then at most API_FILES_MAX files
+     * that it loads. Ends with a path of NULL; not copied. A file without bytes is absent. Without
+     * HTML "/" shows a list of paths. */
     const struct api_file *files;
-    /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
+    /* The flags in force as a JSON object, shown by GET /v1; NULL: none. */
     const char *flags_json;
 };
 
@@ -81,37 +80,36 @@ struct api_settings {
 enum pe_status api_new(struct api **api, const struct api_settings *settings, struct pe_error *err);
 void api_free(struct api *api);
 
-/* Gives the service its threads later than api_new, once; requests that have begun may do without.
- * Thread-safe. */
+/* Sets the pool after api_new, once; requests that have begun may not use it. Thread-safe. */
 void api_pool_set(struct api *api, struct pe_pool *pool);
 
-/* Memory of the service at this moment, in bytes, and counts. */
+/* The service's memory in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_idle, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
 };
 
 struct api_state api_state_read(struct api *api);
 
-/* Counts the bytes of a connection that begins, or ends, in the budget: requests have what
- * connections leave. False: there is no memory for one more, and it must end. Thread-safe. */
+/* Counts the bytes of a connection in the budget when it begins, and when it ends. False: there is
+ * no memory for it, and it has to be closed. Thread-safe. */
 bool api_connection_began(struct api *api, uint64_t bytes);
 void api_connection_ended(struct api *api, uint64_t bytes);
-/* The same of what the server keeps of a request beside its arena: its head, a short reply. */
+/* The same for the server's memory of a request: its head, a short reply. */
 bool api_small_take(struct api *api, uint64_t bytes);
 void api_small_give(struct api *api, uint64_t bytes);
-/* Connections of so many bytes each that the budget has room for. */
+/* The number of connections of `bytes` each that fit the budget. */
 uint64_t api_connections_max(struct api *api, uint64_t bytes);
 
-/* Called about once a second: memory that was kept and not used for a while goes back to the
- * system. */
+/* Gives memory that was not used for a while back to the system. To be called about once a second.
+ */
 void api_trim(struct api *api);
 
-/* Reads the tables that another process has stored or deleted in the folder, and what could not be
+/* Reads tables that another process stored or deleted in the folder, and those that could not be
  * read before. */
 void api_scan(struct api *api);
-/* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
+/* Like api_scan, and reads the token file again; host.log gets its errors. */
 void api_reload(struct api *api);
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -122,79 +120,80 @@ struct api_field {
 
 #define API_LENGTH_UNKNOWN UINT64_MAX /* chunked */
 
-/* Read during the call only, except that api_begin copies what it needs later. */
+/* Used during the call only; api_begin copies what it needs later. */
 struct api_head {
     const char *method;             /* "GET" */
-    const char *path;               /* as on the wire: still percent-encoded, no query */
-    const char *query;              /* behind '?', still encoded; NULL: none */
+    const char *path;               /* as received: percent-encoded, without the query */
+    const char *query;              /* after '?', percent-encoded; NULL: none */
     const struct api_field *fields; /* header fields, names in any case */
     size_t fields_count;
     uint64_t content_length; /* 0: no body; API_LENGTH_UNKNOWN: chunked */
-    uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns: api_finish ends soon after it; 0: none */
+    uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns; api_finish ends soon after it; 0: none */
 };
 
-/* Where a response is made: of a route in routes.def, and of a request by what its head says. */
+/* Where a response is made: by its route in routes.def, and by the head of the request. */
 enum api_cost {
     API_COST_LOOP,  /* on the loop: under about 100 us */
-    API_COST_PLAIN, /* of a route alone: on the loop, but on the pool where it is encoded */
-    API_COST_SIZE,  /* opened on the loop where the body is short, and ended there where nothing is
-                       left to make (api_finish_quickly); else on the pool */
-    API_COST_POOL,  /* on the pool: it can take any time, if only to make its frequencies */
+    API_COST_PLAIN, /* only of routes: on the loop, or on the pool if it is encoded */
+    API_COST_SIZE,  /* opened on the loop if the body is short, and finished there if all is at hand
+                       (api_finish_quickly); else on the pool */
+    API_COST_POOL,  /* on the pool: it can take any time */
 };
 
 struct api_intake;
-struct api_keep;
+struct api_caching;
 struct api_response;
 
-/* NULL and an intake; or a refusal (which should close the connection if a body is on its way). */
+/* NULL and an intake; or a refusal, after which the connection should be closed if it has a body.
+ */
 struct api_response *api_begin(struct api *api, const struct api_head *head,
                                struct api_intake **intake);
 
-/* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
+/* Copies the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
-/* Is memory for the next `size` bytes still being made? They are not to be fed before `wake` is
- * called, once and from any thread. For a loop, which else makes it when it is fed. */
+/* Are the pages for the next `size` bytes still being made on the pool? Then these bytes are to be
+ * fed after `wake` is called, once and from any thread. Without this call api_feed makes the pages,
+ * which would block a loop. */
 bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *context),
                     void *context);
 
-/* The whole body at once, of API_LENGTH_UNKNOWN: the bytes stay where they are, are worked in, and
- * must live until the response is freed. */
+/* Feeds the complete body without a copy, after a head with API_LENGTH_UNKNOWN: the request may
+ * modify the bytes, and they have to live until the response is freed. */
 struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size);
 
-/* Known from the head on. Never API_COST_PLAIN. */
+/* Known after api_begin. Never API_COST_PLAIN. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
-/* For API_COST_SIZE, once all bytes are in: finishes on the loop where that takes under about 100
- * us, the blocks of a buffer included. NULL where it would take longer or nobody knows: api_finish
- * is still to be called, and goes on from where this ended. */
+/* For API_COST_SIZE, after all bytes were fed: finishes on the loop if that takes under about 100
+ * us, the blocks of a buffer included. NULL: it would take longer, or that is unknown; api_finish
+ * continues. */
 struct api_response *api_finish_quickly(struct api_intake *intake);
 
-/* On a worker, whatever the cost: may api_finish_briefly be called? */
+/* On a worker, with any cost: may api_finish_briefly be called? */
 bool api_intake_is_brief(const struct api_intake *intake);
-/* Finishes where the whole response is foretold to take a few milliseconds of CPU, its blocks
- * included. NULL where it would take longer: api_finish is still to be called, and goes on from
- * where this ended. */
+/* Finishes if the response is estimated to take a few milliseconds of CPU, its blocks included.
+ * NULL: it would take longer; api_finish continues. */
 struct api_response *api_finish_briefly(struct api_intake *intake);
 
-/* How long the request waited for api_finish, for its Server-Timing. */
+/* Sets the time that the request waited for api_finish, for Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
 
-/* The body is complete: consumes the intake. Never NULL, even when memory is short. */
+/* Answers a request whose body is complete, and consumes the intake. Never NULL, even if memory is
+ * short. */
 struct api_response *api_finish(struct api_intake *intake);
 
-/* Nobody waits for the answer any more: api_finish, where it is at work on another thread, ends
- * within a tenth of a second with a refusal. Thread-safe, and to be called while api_finish runs
- * and afterwards, until its response is freed. */
+/* Cancels a request: api_finish, if it runs on another thread, ends within 0.1 s with a refusal.
+ * Thread-safe; allowed until the response of api_finish is freed. */
 void api_intake_cancel(struct api_intake *intake);
 
-/* For a request that is not finished: a client that left, a refusal by api_feed. NULL is fine. */
+/* Frees the intake of a request that will not be finished. NULL is allowed. */
 void api_intake_free(struct api_intake *intake);
 
-/* A refusal that the server words itself (framing, deadlines); `head` NULL where none was read. */
+/* A refusal by the server (framing, deadlines); head NULL: none was read. */
 struct api_response *api_refuse(struct api *api, const struct api_head *head, struct pe_error *err);
 
-/* begin, feed and finish in one call, for tests and fuzzing: the whole body is at hand. */
+/* begin, feed and finish in one call, for tests and fuzzing. */
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
                                 size_t size);
 
@@ -203,63 +202,65 @@ struct api_response *api_handle(struct api *api, const struct api_head *head, co
 #define API_SIZE_UNKNOWN UINT64_MAX
 
 enum api_body_kind {
-    API_BYTES, /* `bytes` holds all `size` of them */
-    API_PLAN,  /* `fill` is pure: any block, in any order, on any thread, again if need be */
-    API_JOB,   /* `fill` runs once for each block, side by side; after that the input is gone */
+    API_BYTES, /* `bytes` has all of them */
+    API_PLAN,  /* `fill` is pure: any block, in any order, on any thread, any number of times */
+    API_JOB,   /* `fill` runs once for each block, in any order, on any thread; it uses up its input
+                */
 };
 
-/* A body of blocks on a fixed grid, known before the first of them is made. It begins with the
- * `prefix` (a file header), then the blocks in order. Every block has block_size bytes but the last
- * one, unless size is API_SIZE_UNKNOWN (text): then fill says how long each is. */
+/* A body of blocks on a fixed grid, known before the first of them is made: the `prefix` (a file
+ * header), then the blocks in order. Every block but the last has block_size bytes, unless size is
+ * API_SIZE_UNKNOWN (text): then fill returns the size of each. */
 struct api_body {
     enum api_body_kind kind;
-    uint64_t size;              /* to be sent, prefix included; or API_SIZE_UNKNOWN */
+    uint64_t size;              /* bytes to be sent, prefix included; or API_SIZE_UNKNOWN */
     const unsigned char *bytes; /* API_BYTES */
     const unsigned char *prefix;
     size_t prefix_size;
-    size_t blocks, block_size; /* block_size: room that a block needs, for text too */
-    uint64_t skip;             /* a range: bytes of the whole before the first of `size` */
+    size_t blocks, block_size; /* block_size: the most bytes of a block, for text too */
+    uint64_t skip;             /* of a range: bytes before the first that is sent */
     unsigned char *buffer;     /* block b is made at buffer + b * block_size, all of them before the
                                   first byte is sent; NULL: fill writes to `out` */
-    /* The bytes written, or SIZE_MAX: failed, the connection can only be cut. */
+    /* Returns the bytes written; SIZE_MAX: it failed, and the connection has to be closed. */
     size_t (*fill)(struct api_response *response, size_t block, unsigned char *out);
-    /* Bytes behind the blocks, API_TAIL_MAX at most: asked for once, when every block is made.
-     * NULL: none; never where the size is known. */
+    /* Writes the bytes after the blocks, at most API_TAIL_MAX; called once, after all blocks are
+     * made. NULL: none. Only for a body of unknown size. */
     size_t (*tail)(struct api_response *response, unsigned char *out);
     bool cheap;  /* a block takes under about 100 us: fill it on the loop */
-    void *state; /* of the format whose `fill` it is, or of what encodes its blocks */
+    void *state; /* of fill and tail */
 };
 
 enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
 
 struct api_response {
     int status;
-    const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none fits */
+    const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none */
     const char *request_id;
-    const char *problem;              /* of a failure, its code, for logs: "too-large"; else NULL */
-    const char *operation, *encoding; /* for metrics and logs; "" where there is none */
+    const char *problem;              /* the code of a failure, for logs: "too-large"; else NULL */
+    const char *operation, *encoding; /* for metrics and logs; "": none */
     enum pe_dtype dtype;
-    uint64_t elements; /* computed by the answer, for metrics */
+    uint64_t elements; /* computed for the answer, for metrics */
     bool close;        /* the connection should not be used again */
-    bool head_only;    /* HEAD or 304: headers as they are, size as it would be, no body */
-    struct api_field headers[API_HEADERS_MAX]; /* Content-Length is the server's business */
+    bool head_only;    /* HEAD or 304: headers and size of the body, which is not sent */
+    struct api_field headers[API_HEADERS_MAX]; /* the server adds Content-Length */
     size_t headers_count;
     struct api_body body;
-    struct api_keep *keep;   /* until api_response_made: how to keep a copy */
-    struct api_arena *arena; /* owns everything above */
+    struct api_caching *caching; /* until api_response_made: how to cache a copy; NULL: it is not */
+    struct api_arena *arena;     /* owns everything above */
 };
 
-/* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
+/* Memory for sending a response, counted in the budget and freed with it; NULL: the budget is used
+ * up. */
 unsigned char *api_response_room(struct api_response *response, size_t size);
-/* Counts memory that a library takes for sending it, until it is freed; false: as above. */
+/* Counts memory that a library allocates for sending it, until it is freed; false: as above. */
 bool api_response_count(struct api_response *response, size_t size);
 
-/* All blocks of a body with a buffer are filled: it becomes bytes, and is kept for the next one who
- * asks where `keep` says how. Text that is made in one piece is bytes before it is handed out. */
+/* To be called when all blocks of a body with a buffer are filled: it becomes bytes, and is cached
+ * if `caching` is set. */
 void api_response_made(struct api_response *response);
 
-/* The part of a body that is sent, which a range may cut: the prefix without its first bytes, then
- * the blocks [first, last), the first of them without its first bytes. */
+/* The part of a body that is sent: the prefix without its first bytes, then the blocks [first,
+ * last), the first of them without its first bytes. A range can skip bytes. */
 struct api_extent {
     uint64_t prefix_skip;
     size_t first, last, first_skip;
@@ -267,18 +268,18 @@ struct api_extent {
 
 struct api_extent api_body_extent(const struct api_body *body);
 
-/* The pump, for programs without a socket: makes the body of a response on this thread, one block
- * after the other, and hands each run of bytes to the sink, in order, until the sink returns false.
- * Nothing is handed out for head_only. Once for each response.
+/* Makes the body of a response on this thread, one block after the other, and passes each run of
+ * bytes to the sink, in order, until the sink returns false. Nothing is passed for head_only. Once
+ * for each response.
  *
- * false: the sink had enough, a block failed or was cancelled, or memory is short. */
+ * false: the sink returned false, a block failed or was cancelled, or memory is short. */
 bool api_drain(struct api_response *response,
                bool (*sink)(void *context, const void *bytes, size_t size), void *context);
 
-/* Nobody waits for the rest: blocks that are being filled end soon, and fail. Thread-safe. */
+/* Cancels a response: blocks that are being filled end soon, and fail. Thread-safe. */
 void api_response_cancel(struct api_response *response);
 
-/* Only when no block is being filled any more. */
+/* When no block is being filled. */
 void api_response_free(struct api_response *response);
 
 #endif

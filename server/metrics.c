@@ -292,7 +292,7 @@ static void memory_write(const struct page *page, const struct srv *srv)
               "What open connections take; beyond a sixteenth, of the budget.",
               (double)state.memory_connections);
     one_write(page, "posenc_memory_kept_bytes", "gauge", "Free, kept for the next request.",
-              (double)state.memory_kept);
+              (double)state.memory_idle);
     one_write(page, "posenc_cache_bytes", "gauge", "Answers, rotations and schemes kept.",
               (double)state.cache_size);
     one_write(page, "posenc_cache_hits_total", "counter", "Found among them.",

@@ -20,10 +20,10 @@ struct chunk {
     unsigned char *free, *end;
 };
 
-struct room {
-    struct room *next;
+struct buffer {
+    struct buffer *next;
     unsigned char *bytes;
-    size_t size, room; /* bytes that were asked for, and those that were got */
+    size_t size, capacity; /* bytes requested, and allocated */
 };
 
 struct deferred {
@@ -35,15 +35,15 @@ struct deferred {
 struct api_arena {
     struct api_memory *memory;
     struct pe_work *work;
-    pthread_mutex_t lock;     /* of the next two lines: work is charged by any thread */
-    uint64_t reserved, spent; /* spent <= reserved, but where nothing is counted */
-    uint64_t small;           /* bytes that are counted as small pieces */
+    pthread_mutex_t lock;     /* of the next two lines: any thread charges the work */
+    uint64_t reserved, spent; /* spent <= reserved, if there is a budget */
+    uint64_t small;           /* bytes counted as small pieces */
     bool over_budget, refused, settled;
     bool failed;
-    struct pe_pool *freed_by; /* NULL: the thread that asks frees it */
+    struct pe_pool *freed_by; /* NULL: the calling thread */
     struct pe_job freeing;
     struct chunk *chunks;
-    struct room *rooms;
+    struct buffer *buffers;
     struct deferred *deferred;
 };
 
@@ -61,33 +61,33 @@ struct api_arena *api_arena_new(struct api_memory *memory)
     return NULL;
 }
 
-/* Without a budget buffers are the system allocator's. */
-static unsigned char *bytes_take(struct api_arena *arena, size_t size, size_t *room)
+/* Without a budget buffers come from the system's allocator. */
+static unsigned char *bytes_take(struct api_arena *arena, size_t size, size_t *capacity)
 {
-    return arena->memory ? api_memory_take(arena->memory, size, room)
+    return arena->memory ? api_memory_take(arena->memory, size, capacity)
                          : aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
 }
 
-static void bytes_give(struct api_arena *arena, unsigned char *bytes, size_t room)
+static void bytes_give(struct api_arena *arena, unsigned char *bytes, size_t capacity)
 {
     if (bytes && arena->memory)
-        api_memory_give(arena->memory, bytes, room);
+        api_memory_give(arena->memory, bytes, capacity);
     else
         free(bytes);
 }
 
-static void rooms_give(struct api_arena *arena)
+static void buffers_give(struct api_arena *arena)
 {
-    while (arena->rooms) {
-        struct room *first = arena->rooms;
-        arena->rooms = first->next;
-        bytes_give(arena, first->bytes, first->room);
+    while (arena->buffers) {
+        struct buffer *first = arena->buffers;
+        arena->buffers = first->next;
+        bytes_give(arena, first->bytes, first->capacity);
     }
 }
 
 static void arena_end(struct api_arena *arena)
 {
-    /* A release may defer another one, so the first of the list is looked up each time. */
+    /* A release may defer another one. */
     while (arena->deferred) {
         struct deferred *first = arena->deferred;
         arena->deferred = first->next;
@@ -96,7 +96,7 @@ static void arena_end(struct api_arena *arena)
     pe_work_free(arena->work);
     if (arena->memory)
         api_memory_release(arena->memory, arena->reserved);
-    rooms_give(arena);
+    buffers_give(arena);
     while (arena->chunks) {
         struct chunk *first = arena->chunks;
         arena->chunks = first->next;
@@ -114,7 +114,7 @@ static void nothing_run(struct pe_job *job, size_t block)
     (void)block;
 }
 
-/* A job may be freed once it is done, so it is here that the arena goes. */
+/* The job is part of the arena, and is no longer used once `done` is called. */
 static void freeing_done(struct pe_job *job)
 {
     arena_end((struct api_arena *)((char *)job - offsetof(struct api_arena, freeing)));
@@ -184,7 +184,7 @@ void api_arena_uncount(struct api_arena *arena, uint64_t size)
     pthread_mutex_lock(&arena->lock);
     assert(size <= arena->spent);
     arena->spent -= size;
-    /* Before the settling it is room that the request may need yet. */
+    /* Before api_arena_settle the request may still need it. */
     if (arena->settled && arena->reserved > arena->spent) {
         unused = arena->reserved - arena->spent;
         arena->reserved = arena->spent;
@@ -260,17 +260,17 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
 {
     assert(arena->memory && !arena->settled);
     pe_work_release(arena->work, size);
-    /* Not spent any more, and reserved for the caller from here on. */
+    /* No longer spent; the reservation is the caller's now. */
     pthread_mutex_lock(&arena->lock);
     arena->reserved -= size;
     pthread_mutex_unlock(&arena->lock);
 }
 
-/* ---- rooms ----------------------------------------------------------------------------------- */
+/* ---- buffers -----------------------------------------------------------------------------------
+ */
 
-/* The bytes of a room that are counted: of a short one those that an allocator hands out, which are
- * many more than a tensor of one number has. */
-static size_t room_size(size_t size)
+/* The counted bytes of a buffer: rounded up for a short one, as an allocator does. */
+static size_t buffer_size(size_t size)
 {
     enum { SHORT = 4096 };
 
@@ -279,76 +279,76 @@ static size_t room_size(size_t size)
 
 unsigned char *api_arena_room(struct api_arena *arena, size_t size)
 {
-    struct room *room = api_arena_take(arena, sizeof(*room));
+    struct buffer *buffer = api_arena_take(arena, sizeof(*buffer));
 
-    size = room_size(size);
-    if (!room || !api_arena_count(arena, size))
+    size = buffer_size(size);
+    if (!buffer || !api_arena_count(arena, size))
         return NULL;
-    room->size = size;
-    room->bytes = bytes_take(arena, size, &room->room);
-    if (!room->bytes) {
+    buffer->size = size;
+    buffer->bytes = bytes_take(arena, size, &buffer->capacity);
+    if (!buffer->bytes) {
         api_arena_uncount(arena, size);
         return NULL;
     }
-    room->next = arena->rooms;
-    arena->rooms = room;
-    return room->bytes;
+    buffer->next = arena->buffers;
+    arena->buffers = buffer;
+    return buffer->bytes;
 }
 
-static struct room *room_find(struct api_arena *arena, const unsigned char *bytes)
+static struct buffer *buffer_find(struct api_arena *arena, const unsigned char *bytes)
 {
-    struct room *room = arena->rooms;
+    struct buffer *buffer = arena->buffers;
 
-    while (room && room->bytes != bytes)
-        room = room->next;
-    return room;
+    while (buffer && buffer->bytes != bytes)
+        buffer = buffer->next;
+    return buffer;
 }
 
 void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
 {
-    struct room *room = bytes ? room_find(arena, bytes) : NULL;
+    struct buffer *buffer = bytes ? buffer_find(arena, bytes) : NULL;
 
-    if (!room)
+    if (!buffer)
         return;
-    bytes_give(arena, bytes, room->room);
-    room->bytes = NULL;
-    api_arena_uncount(arena, room->size);
+    bytes_give(arena, bytes, buffer->capacity);
+    buffer->bytes = NULL;
+    api_arena_uncount(arena, buffer->size);
 }
 
 unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
                                      size_t size)
 {
-    struct room *room = room_find(arena, bytes);
-    const size_t before = room->size;
+    struct buffer *buffer = buffer_find(arena, bytes);
+    const size_t before = buffer->size;
     unsigned char *other;
 
-    size = room_size(size);
+    size = buffer_size(size);
     if (size > before && !api_arena_count(arena, size - before))
         return NULL;
     assert(arena->memory);
-    other = api_memory_resize(arena->memory, bytes, used, size, &room->room);
+    other = api_memory_resize(arena->memory, bytes, used, size, &buffer->capacity);
     if (!other) {
         api_arena_uncount(arena, size > before ? size - before : 0);
         return NULL;
     }
     if (size < before)
         api_arena_uncount(arena, before - size);
-    room->size = size;
-    return room->bytes = other;
+    buffer->size = size;
+    return buffer->bytes = other;
 }
 
 size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
 {
-    struct room *room = room_find(arena, bytes);
+    struct buffer *buffer = buffer_find(arena, bytes);
 
-    assert(room && arena->memory);
-    room->bytes = NULL;
+    assert(buffer && arena->memory);
+    buffer->bytes = NULL;
     pthread_mutex_lock(&arena->lock);
-    arena->spent -= room->size;
-    arena->reserved -= room->size;
+    arena->spent -= buffer->size;
+    arena->reserved -= buffer->size;
     pthread_mutex_unlock(&arena->lock);
-    *reserved = room->size;
-    return room->room;
+    *reserved = buffer->size;
+    return buffer->capacity;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -358,19 +358,19 @@ static unsigned char *align(unsigned char *at, size_t alignment)
     return at + ((alignment - ((uintptr_t)at & (alignment - 1))) & (alignment - 1));
 }
 
-/* A chunk of the arena with room for a piece, which is counted. NULL: memory is short. */
+/* Adds a chunk that has space for a piece. NULL: memory is short. */
 static struct chunk *chunk_add(struct api_arena *arena, size_t size)
 {
-    const size_t room = (size > CHUNK_SIZE ? size : CHUNK_SIZE) + ALIGNMENT;
+    const size_t capacity = (size > CHUNK_SIZE ? size : CHUNK_SIZE) + ALIGNMENT;
     struct chunk *chunk = NULL;
 
-    if (api_arena_hold(arena, sizeof(*chunk) + room))
-        chunk = malloc(sizeof(*chunk) + room);
+    if (api_arena_hold(arena, sizeof(*chunk) + capacity))
+        chunk = malloc(sizeof(*chunk) + capacity);
     arena->failed = arena->failed || !chunk;
     if (!chunk)
         return NULL;
     *chunk = (struct chunk){arena->chunks, (unsigned char *)(chunk + 1),
-                            (unsigned char *)(chunk + 1) + room};
+                            (unsigned char *)(chunk + 1) + capacity};
     return arena->chunks = chunk;
 }
 

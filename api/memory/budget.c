@@ -8,27 +8,27 @@
 
 #include "api/base/system.h"
 
-/* Below LARGE the system's allocator is as fast. KEPT_MAX bounds the time of the search for a kept
- * buffer, not the bytes. With AddressSanitizer every buffer is its allocator's, which finds
+/* Below LARGE the system's allocator is as fast. IDLE_MAX bounds the time to search idle buffers,
+ * not their bytes. With AddressSanitizer every buffer comes from its allocator, which finds
  * accesses beyond the end. */
-enum { ALIGNMENT = 64, KEPT_MAX = 64 };
+enum { ALIGNMENT = 64, IDLE_MAX = 64 };
 #ifdef __SANITIZE_ADDRESS__
 #define LARGE SIZE_MAX
 #else
 #define LARGE ((size_t)256 << 10)
 #endif
 
-struct kept {
+struct idle {
     unsigned char *bytes;
-    size_t room;
+    size_t capacity;
     double since_ms;
 };
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, held_max, claimed, small, kept_size, released;
-    struct kept kept[KEPT_MAX]; /* the most recently used one last */
-    size_t kept_count;
+    uint64_t budget, held, held_max, claimed, small, idle_size, released;
+    struct idle idle[IDLE_MAX]; /* the most recently used one last */
+    size_t idle_count;
     bool (*shed)(void *context);
     void *shed_context;
 };
@@ -44,9 +44,9 @@ struct api_memory *api_memory_new(uint64_t budget)
     return memory;
 }
 
-/* The budget without connections and small pieces, of which a sixteenth more than the budget is
- * granted: a few connections do not keep a request out that may have all of it. With the lock held.
- */
+/* The budget of requests. Connections and small pieces may use 1/16 of the budget for free, so that
+ * a few connections do not refuse a request as large as the budget; what exceeds that reduces it.
+ * With the lock held. */
 static uint64_t budget_left(const struct api_memory *memory)
 {
     const uint64_t granted = memory->budget / 16, both = memory->claimed + memory->small;
@@ -62,43 +62,43 @@ static uint64_t free_bytes(const struct api_memory *memory)
     return left > memory->held ? left - memory->held : 0;
 }
 
-/* ---- kept buffers; the lock is held --------------------------------------------------------- */
+/* ---- idle buffers; the lock is held ---------------------------------------------------------- */
 
-static struct kept kept_remove(struct api_memory *memory, size_t index)
+static struct idle idle_remove(struct api_memory *memory, size_t index)
 {
-    const struct kept removed = memory->kept[index];
+    const struct idle removed = memory->idle[index];
 
-    memory->kept_count--;
-    for (size_t i = index; i < memory->kept_count; i++)
-        memory->kept[i] = memory->kept[i + 1];
-    memory->kept_size -= removed.room;
+    memory->idle_count--;
+    for (size_t i = index; i < memory->idle_count; i++)
+        memory->idle[i] = memory->idle[i + 1];
+    memory->idle_size -= removed.capacity;
     return removed;
 }
 
-static void kept_unmap_oldest(struct api_memory *memory)
+static void idle_unmap_oldest(struct api_memory *memory)
 {
-    const struct kept oldest = kept_remove(memory, 0);
+    const struct idle oldest = idle_remove(memory, 0);
 
-    api_pages_unmap(oldest.bytes, oldest.room);
+    api_pages_unmap(oldest.bytes, oldest.capacity);
 }
 
-/* Unmaps until so many bytes are left beside the kept ones. */
-static void kept_make_way(struct api_memory *memory, uint64_t size)
+/* Unmaps idle buffers until `size` bytes are free beside the others. */
+static void idle_make_way(struct api_memory *memory, uint64_t size)
 {
-    while (memory->kept_count > 0 && memory->kept_size + size > free_bytes(memory))
-        kept_unmap_oldest(memory);
+    while (memory->idle_count > 0 && memory->idle_size + size > free_bytes(memory))
+        idle_unmap_oldest(memory);
 }
 
-/* The smallest buffer that fits and wastes a quarter at most; of equal ones the last used, which
- * the CPU's caches may still hold. False: none fits. */
-static bool kept_find(const struct api_memory *memory, size_t room, size_t *index)
+/* The smallest buffer that fits and wastes at most a quarter; of equal ones the last used, which
+ * the CPU's caches may still hold. False: none. */
+static bool idle_find(const struct api_memory *memory, size_t capacity, size_t *index)
 {
     size_t best = SIZE_MAX;
 
-    for (size_t i = 0; i < memory->kept_count; i++)
-        if (memory->kept[i].room >= room && memory->kept[i].room <= best &&
-            memory->kept[i].room - room <= room / 4) {
-            best = memory->kept[i].room;
+    for (size_t i = 0; i < memory->idle_count; i++)
+        if (memory->idle[i].capacity >= capacity && memory->idle[i].capacity <= best &&
+            memory->idle[i].capacity - capacity <= capacity / 4) {
+            best = memory->idle[i].capacity;
             *index = i;
         }
     return best != SIZE_MAX;
@@ -122,7 +122,7 @@ static bool reserve_once(struct api_memory *memory, uint64_t size)
     if (fits) {
         memory->held += size;
         most_note(memory);
-        kept_make_way(memory, 0);
+        idle_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
     return fits;
@@ -146,7 +146,7 @@ static bool claim(struct api_memory *memory, uint64_t *count, uint64_t size)
     if (fits) {
         *count += size;
         most_note(memory);
-        kept_make_way(memory, 0);
+        idle_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
     return fits;
@@ -189,14 +189,14 @@ void api_memory_release(struct api_memory *memory, uint64_t size)
     pthread_mutex_unlock(&memory->lock);
 }
 
-bool api_memory_rests(struct api_memory *memory, uint64_t bytes)
+bool api_memory_is_calm(struct api_memory *memory, uint64_t bytes)
 {
     pthread_mutex_lock(&memory->lock);
-    const bool rests = memory->released >= bytes && memory->held < bytes;
-    if (rests)
+    const bool is_calm = memory->released >= bytes && memory->held < bytes;
+    if (is_calm)
         memory->released = 0;
     pthread_mutex_unlock(&memory->lock);
-    return rests;
+    return is_calm;
 }
 
 bool api_memory_pin(struct api_memory *memory, uint64_t size)
@@ -206,7 +206,7 @@ bool api_memory_pin(struct api_memory *memory, uint64_t size)
     pthread_mutex_lock(&memory->lock);
     memory->held -= size;
     memory->budget -= size;
-    kept_make_way(memory, 0); /* less is granted to connections */
+    idle_make_way(memory, 0); /* less is granted to connections */
     pthread_mutex_unlock(&memory->lock);
     return true;
 }
@@ -232,7 +232,7 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
     state = (struct api_memory_state){.budget = memory->budget,
                                       .held = memory->held,
                                       .held_max = memory->held_max,
-                                      .kept = memory->kept_size,
+                                      .idle = memory->idle_size,
                                       .claimed = memory->claimed,
                                       .small = memory->small,
                                       .left = budget_left(memory)};
@@ -242,95 +242,95 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
-static size_t room_of(size_t size)
+static size_t capacity_of(size_t size)
 {
     const size_t unit = size < LARGE ? ALIGNMENT : size < API_HUGE_PAGE ? LARGE : API_HUGE_PAGE;
 
     return (size + unit - 1) / unit * unit;
 }
 
-unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room)
+unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *capacity)
 {
     unsigned char *bytes = NULL;
     size_t index;
 
     if (size > SIZE_MAX / 2)
         return NULL;
-    *room = room_of(size > 0 ? size : 1);
-    if (*room < LARGE)
-        return aligned_alloc(ALIGNMENT, *room);
+    *capacity = capacity_of(size > 0 ? size : 1);
+    if (*capacity < LARGE)
+        return aligned_alloc(ALIGNMENT, *capacity);
     pthread_mutex_lock(&memory->lock);
-    if (kept_find(memory, *room, &index)) {
-        const struct kept found = kept_remove(memory, index);
+    if (idle_find(memory, *capacity, &index)) {
+        const struct idle found = idle_remove(memory, index);
         bytes = found.bytes;
-        *room = found.room;
+        *capacity = found.capacity;
     }
     pthread_mutex_unlock(&memory->lock);
-    return bytes ? bytes : api_pages_map(*room);
+    return bytes ? bytes : api_pages_map(*capacity);
 }
 
-void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room)
+void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t capacity)
 {
-    if (room < LARGE) {
+    if (capacity < LARGE) {
         free(bytes);
         return;
     }
     pthread_mutex_lock(&memory->lock);
-    if (room <= free_bytes(memory)) {
-        if (memory->kept_count == KEPT_MAX)
-            kept_unmap_oldest(memory);
-        kept_make_way(memory, room);
-        memory->kept[memory->kept_count++] = (struct kept){bytes, room, api_now_ms()};
-        memory->kept_size += room;
+    if (capacity <= free_bytes(memory)) {
+        if (memory->idle_count == IDLE_MAX)
+            idle_unmap_oldest(memory);
+        idle_make_way(memory, capacity);
+        memory->idle[memory->idle_count++] = (struct idle){bytes, capacity, api_now_ms()};
+        memory->idle_size += capacity;
         bytes = NULL;
     }
     pthread_mutex_unlock(&memory->lock);
     if (bytes)
-        api_pages_unmap(bytes, room);
+        api_pages_unmap(bytes, capacity);
 }
 
 unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
-                                 size_t size, size_t *room)
+                                 size_t size, size_t *capacity)
 {
-    const size_t new_room = room_of(size > 0 ? size : 1);
+    const size_t new_capacity = capacity_of(size > 0 ? size : 1);
     unsigned char *other;
 
-    if (*room >= LARGE && new_room >= LARGE && new_room < *room) {
-        api_pages_shorten(bytes, *room, new_room);
-        *room = new_room;
+    if (*capacity >= LARGE && new_capacity >= LARGE && new_capacity < *capacity) {
+        api_pages_shorten(bytes, *capacity, new_capacity);
+        *capacity = new_capacity;
         return bytes;
     }
-    if (new_room <= *room)
+    if (new_capacity <= *capacity)
         return bytes;
-    if (*room >= LARGE) {
-        other = api_pages_lengthen(bytes, *room, new_room);
-        *room = other ? new_room : *room;
+    if (*capacity >= LARGE) {
+        other = api_pages_lengthen(bytes, *capacity, new_capacity);
+        *capacity = other ? new_capacity : *capacity;
         return other;
     }
-    size_t other_room;
-    other = api_memory_take(memory, size, &other_room);
+    size_t other_capacity;
+    other = api_memory_take(memory, size, &other_capacity);
     if (!other)
         return NULL;
     memcpy(other, bytes, used);
-    api_memory_give(memory, bytes, *room);
-    *room = other_room;
+    api_memory_give(memory, bytes, *capacity);
+    *capacity = other_capacity;
     return other;
 }
 
 /* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
 {
-    struct kept idle = {0};
+    struct idle oldest = {0};
 
     do {
-        if (idle.bytes)
-            api_pages_unmap(idle.bytes, idle.room);
-        idle.bytes = NULL;
+        if (oldest.bytes)
+            api_pages_unmap(oldest.bytes, oldest.capacity);
+        oldest.bytes = NULL;
         pthread_mutex_lock(&memory->lock);
-        if (memory->kept_count > 0 && now_ms - memory->kept[0].since_ms > idle_ms)
-            idle = kept_remove(memory, 0);
+        if (memory->idle_count > 0 && now_ms - memory->idle[0].since_ms > idle_ms)
+            oldest = idle_remove(memory, 0);
         pthread_mutex_unlock(&memory->lock);
-    } while (idle.bytes);
+    } while (oldest.bytes);
 }
 
 void api_memory_free(struct api_memory *memory)
@@ -338,8 +338,8 @@ void api_memory_free(struct api_memory *memory)
     if (!memory)
         return;
     api_memory_trim(memory, 1, 0);
-    while (memory->kept_count > 0)
-        kept_unmap_oldest(memory);
+    while (memory->idle_count > 0)
+        idle_unmap_oldest(memory);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
 }

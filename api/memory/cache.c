@@ -9,12 +9,12 @@
 enum { BUCKETS = 1 << 14 };
 _Static_assert(API_CACHE_SECRET_SIZE == crypto_shorthash_KEYBYTES, "SipHash-2-4 takes 16 bytes");
 
-/* The cache is one user of each entry in it. The bytes of an entry stay reserved until its last
- * user is gone: an answer to a slow reader is used long after the cache let it go. */
+/* The cache is one user of each entry. The bytes of an entry stay reserved until its last user
+ * drops it: a response to a slow client is used long after its eviction. */
 struct entry {
     struct api_cached cached; /* first, so that a pointer to it is one to the entry */
     void (*release)(void *value);
-    uint64_t reserved; /* bytes of the budget; all of the entry's where the cache has it */
+    uint64_t reserved; /* bytes of the budget; all of the entry's while it is cached */
     size_t users;
     struct entry *chain;         /* of its bucket */
     struct entry *newer, *older; /* of all, by use */
@@ -47,8 +47,8 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
     return cache;
 }
 
-/* Keys are made of requests, so a client that knew the hash could fill one bucket with thousands of
- * them and slow down everybody's searches. */
+/* Keys are made from requests: a client that knew the hash could fill one bucket and slow down all
+ * searches. */
 uint64_t api_cache_hash(const struct api_cache *cache, struct api_cache_key key)
 {
     unsigned char bytes[crypto_shorthash_BYTES];
@@ -86,7 +86,7 @@ static void order_add(struct api_cache *cache, struct entry *entry)
     cache->newest = entry;
 }
 
-/* Takes the oldest entry out of the cache. Returns it if it has no other user, to be freed. */
+/* Removes the oldest entry. Returns it, to be freed, if it has no other user. */
 static struct entry *oldest_remove(struct api_cache *cache)
 {
     struct entry *entry = cache->oldest;
@@ -160,7 +160,7 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     return api_cache_find_hashed(cache, key, api_cache_hash(cache, key));
 }
 
-/* Its bytes are reserved already. */
+/* Adds an entry whose bytes are reserved. */
 static void entry_add(struct api_cache *cache, struct entry *entry)
 {
     const struct api_cache_key key = {entry->key, entry->key_size};
@@ -178,7 +178,7 @@ static void entry_add(struct api_cache *cache, struct entry *entry)
     pthread_mutex_unlock(&cache->lock);
 }
 
-static bool room_make(struct api_cache *cache, uint64_t size)
+static bool space_make(struct api_cache *cache, uint64_t size)
 {
     if (size > cache->size_max)
         return false;
@@ -192,7 +192,7 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
                                  uint64_t size, uint64_t reserved, void (*release)(void *value))
 {
     const uint64_t own = sizeof(struct entry) + key.size;
-    const uint64_t whole = size < UINT64_MAX - own ? size + own : UINT64_MAX;
+    const uint64_t total = size < UINT64_MAX - own ? size + own : UINT64_MAX;
     struct entry *entry = malloc(own);
 
     if (!entry)
@@ -204,8 +204,8 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
                             .hash = api_cache_hash(cache, key),
                             .key_size = key.size};
     memcpy(entry->key, key.bytes, key.size);
-    if (room_make(cache, whole) && api_memory_reserve(cache->memory, whole - reserved)) {
-        entry->reserved = whole;
+    if (space_make(cache, total) && api_memory_reserve(cache->memory, total - reserved)) {
+        entry->reserved = total;
         entry_add(cache, entry);
     }
     return &entry->cached;
@@ -225,28 +225,29 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
         entry_free(cache, entry);
 }
 
-struct loan {
+struct use {
     struct api_cache *cache;
     struct api_cached *cached;
 };
 
-static void loan_end(void *what)
+static void use_end(void *context)
 {
-    const struct loan *loan = what;
+    const struct use *use = context;
 
-    api_cache_drop(loan->cache, loan->cached);
+    api_cache_drop(use->cache, use->cached);
 }
 
-bool api_cache_lend(struct api_cache *cache, struct api_cached *cached, struct api_arena *arena)
+bool api_cache_drop_with(struct api_cache *cache, struct api_cached *cached,
+                         struct api_arena *arena)
 {
-    struct loan *loan = api_arena_take(arena, sizeof(*loan));
+    struct use *use = api_arena_take(arena, sizeof(*use));
 
-    if (!loan) {
+    if (!use) {
         api_cache_drop(cache, cached);
         return false;
     }
-    *loan = (struct loan){cache, cached};
-    return api_arena_defer(arena, loan_end, loan);
+    *use = (struct use){cache, cached};
+    return api_arena_defer(arena, use_end, use);
 }
 
 struct api_cache_state api_cache_state(struct api_cache *cache)

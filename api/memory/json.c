@@ -9,11 +9,11 @@
 
 /* ---- the heap of an arena -------------------------------------------------------------------- */
 
-/* Rooms double from one to the next, so that a small tree takes little and a large one few rooms.
- * A large piece has a room of its own, which goes back when the piece does. */
-enum { UNIT = 8, ROOM_MIN = 8 << 10, ROOM_MAX = 4 << 20, LARGE = 64 << 10, LARGE_FRONT = 64 };
+/* Buffers double in size, so that a small tree takes little memory and a large one few buffers. A
+ * large piece has a buffer of its own, which is freed with the piece. */
+enum { UNIT = 8, BUFFER_MIN = 8 << 10, BUFFER_MAX = 4 << 20, LARGE = 64 << 10, LARGE_FRONT = 64 };
 
-/* In front of each piece: its size, a multiple of UNIT, or that of its room. */
+/* Before each piece: its size, a multiple of UNIT, or that of its buffer; 0: of the system. */
 struct front {
     uint64_t size;
 };
@@ -23,48 +23,47 @@ static struct front *front_of(void *piece)
     return (struct front *)((unsigned char *)piece - sizeof(struct front));
 }
 
-static unsigned char *room_take(struct api_heap *heap, size_t size)
+static unsigned char *buffer_take(struct api_heap *heap, size_t size)
 {
     const bool is_over =
         heap->most > 0 && (heap->size > heap->most || size > heap->most - heap->size);
-    unsigned char *room = is_over ? NULL : api_arena_room(heap->arena, size);
+    unsigned char *buffer = is_over ? NULL : api_arena_room(heap->arena, size);
 
     heap->is_over = heap->is_over || is_over;
-    heap->size += room ? size : 0;
-    return room;
+    heap->size += buffer ? size : 0;
+    return buffer;
 }
 
 static void *large_take(struct api_heap *heap, size_t size)
 {
-    unsigned char *room = room_take(heap, size + LARGE_FRONT);
+    unsigned char *buffer = buffer_take(heap, size + LARGE_FRONT);
 
-    if (!room)
+    if (!buffer)
         return NULL;
-    front_of(room + LARGE_FRONT)->size = size + LARGE_FRONT;
-    return room + LARGE_FRONT;
+    front_of(buffer + LARGE_FRONT)->size = size + LARGE_FRONT;
+    return buffer + LARGE_FRONT;
 }
 
-/* The class of a size: multiples of UNIT while there are classes; what is longer is not used again.
- */
+/* The class of a size, in units; pieces beyond the last class are not reused. */
 static size_t class_of(uint64_t size)
 {
     return size / UNIT - 1;
 }
 
-static bool room_add(struct api_heap *heap)
+static bool buffer_add(struct api_heap *heap)
 {
-    size_t size = heap->size < ROOM_MIN   ? ROOM_MIN
-                  : heap->size > ROOM_MAX ? ROOM_MAX
-                                          : (size_t)heap->size;
+    size_t size = heap->size < BUFFER_MIN   ? BUFFER_MIN
+                  : heap->size > BUFFER_MAX ? BUFFER_MAX
+                                            : (size_t)heap->size;
     if (heap->most > heap->size && size > heap->most - heap->size &&
         heap->most - heap->size > LARGE)
         size = (size_t)(heap->most - heap->size);
-    heap->at = room_take(heap, size);
+    heap->at = buffer_take(heap, size);
     heap->end = heap->at ? heap->at + size : NULL;
     return heap->at;
 }
 
-/* Of the system's allocator, with size 0 in front of it. */
+/* A piece of the system's allocator. */
 static void *plain_take(size_t size)
 {
     struct front *front = malloc(sizeof(*front) + size);
@@ -75,7 +74,9 @@ static void *plain_take(size_t size)
     return front + 1;
 }
 
-void *api_heap_take(struct api_heap *heap, size_t size)
+/* A piece aligned to 8, not zeroed. heap NULL: of the system's allocator. NULL: no memory, or more
+ * than `most`. */
+static void *heap_take(struct api_heap *heap, size_t size)
 {
     struct front *front;
 
@@ -87,13 +88,13 @@ void *api_heap_take(struct api_heap *heap, size_t size)
     if (size >= LARGE)
         return large_take(heap, size);
     const size_t class = class_of(size);
-    if (class < API_HEAP_CLASSES && heap->given[class]) {
-        void *piece = heap->given[class];
-        heap->given[class] = *(void **)piece;
+    if (class < API_HEAP_CLASSES && heap->freed[class]) {
+        void *piece = heap->freed[class];
+        heap->freed[class] = *(void **)piece;
         return piece;
     }
     while ((size_t)(heap->end - heap->at) < sizeof(*front) + size)
-        if (!room_add(heap))
+        if (!buffer_add(heap))
             return NULL;
     front = (struct front *)heap->at;
     front->size = size;
@@ -101,24 +102,27 @@ void *api_heap_take(struct api_heap *heap, size_t size)
     return front + 1;
 }
 
-void api_heap_give(struct api_heap *heap, void *piece)
+/* Frees a piece, to be reused by its heap. heap NULL: a piece of a heap stays until the arena is
+ * freed. */
+static void heap_give(struct api_heap *heap, void *piece)
 {
     const uint64_t size = front_of(piece)->size;
 
     if (size == 0)
         free(front_of(piece));
     else if (!heap)
-        return; /* it goes with its arena */
+        return;
     else if (size >= LARGE) {
         heap->size -= size;
         api_arena_room_drop(heap->arena, (unsigned char *)piece - LARGE_FRONT);
     } else if (class_of(size) < API_HEAP_CLASSES) {
-        *(void **)piece = heap->given[class_of(size)];
-        heap->given[class_of(size)] = piece;
+        *(void **)piece = heap->freed[class_of(size)];
+        heap->freed[class_of(size)] = piece;
     }
 }
 
-bool api_heap_frees(void *piece)
+/* Is the piece freed with an arena? */
+static bool is_in_heap(void *piece)
 {
     return front_of(piece)->size > 0;
 }
@@ -128,14 +132,14 @@ bool api_heap_frees(void *piece)
 static _Thread_local bool failed;
 static _Thread_local struct api_json_owner *current;
 
-static struct api_heap *heap_of_now(void)
+static struct api_heap *current_heap(void)
 {
     return current && current->heap.arena ? &current->heap : NULL;
 }
 
 static void *take(size_t size)
 {
-    void *piece = api_heap_take(heap_of_now(), size);
+    void *piece = heap_take(current_heap(), size);
 
     if (piece)
         return piece;
@@ -147,7 +151,7 @@ static void *take(size_t size)
 static void give(void *piece)
 {
     if (piece)
-        api_heap_give(heap_of_now(), piece);
+        heap_give(current_heap(), piece);
 }
 
 void api_json_own(struct api_json_owner *owner, struct api_arena *arena)
@@ -183,9 +187,10 @@ bool api_json_memory_failed(void)
     return failed;
 }
 
-void api_json_memory_limit(uint64_t more)
+/* Limits the growth of this thread's heap to `more` bytes; 0: no limit. */
+static void heap_limit(uint64_t more)
 {
-    struct api_heap *heap = heap_of_now();
+    struct api_heap *heap = current_heap();
 
     if (!heap)
         return;
@@ -193,9 +198,10 @@ void api_json_memory_limit(uint64_t more)
     heap->is_over = false;
 }
 
-bool api_json_memory_is_over(void)
+/* Has the limit refused a piece? */
+static bool heap_is_over(void)
 {
-    return heap_of_now() && heap_of_now()->is_over;
+    return current_heap() && current_heap()->is_over;
 }
 
 struct parsing {
@@ -211,11 +217,14 @@ static void parse_run(void *context)
     parsing->json = parsing->parse(parsing->context);
 }
 
-json_t *api_json_memory_try(json_t *(*parse)(void *context), void *context)
+/* Calls parse(context), which a failed allocation aborts, with NULL: jansson 2.14 reads beyond the
+ * end of its text buffer if that could not grow. So parse must hold only pieces of this thread's
+ * heap; without a heap it is not aborted, and must get short texts. */
+static json_t *parse_try(json_t *(*parse)(void *context), void *context)
 {
     struct parsing parsing = {parse, context, NULL};
 
-    if (!heap_of_now())
+    if (!current_heap())
         return parse(context);
     return api_attempt(parse_run, &parsing) ? parsing.json : NULL;
 }
@@ -232,29 +241,28 @@ bool api_json_keep(struct api_arena *arena, json_t *json)
 
 bool api_json_keep_whole(struct api_arena *arena, json_t *json)
 {
-    if ((json_is_object(json) || json_is_array(json)) && api_heap_frees(json))
+    if ((json_is_object(json) || json_is_array(json)) && is_in_heap(json))
         return true;
     return api_json_keep(arena, json);
 }
 
 /* ---- parsing within limits ------------------------------------------------------------------- */
 
-/* Nanoseconds of a value that is read and given back, about. */
-enum { VALUE_WORK = 100 };
+/* Estimated nanoseconds to parse and free a value. */
+enum { VALUE_COST = 100 };
 
-/* The text on its way to jansson, which asks for a kilobyte at a time. */
+/* The text as it is passed to jansson, a kilobyte at a time. */
 struct feeding {
     const struct api_json_text *text;
     const char *at;
     size_t left;
     uint64_t values;
-    bool in_string, escaped, opened; /* opened: by the last character that is no blank */
+    bool in_string, escaped, opened; /* opened: the last non-blank character was a bracket */
     bool has_ended, has_too_many;
     json_error_t *fault;
 };
 
-/* Counts values: each comma stands between two, and each list or object that is not empty has one
- * more than commas. */
+/* Counts values: one for each comma, and one for each list or object that is not empty. */
 static void values_count(struct feeding *feeding, const char *at, size_t size)
 {
     for (const char *end = at + size; at < end; at++) {
@@ -272,8 +280,8 @@ static void values_count(struct feeding *feeding, const char *at, size_t size)
     }
 }
 
-/* jansson takes SIZE_MAX for the end of the text: it then finds a fault, which is not looked at. */
-static size_t feed(void *buffer, size_t room, void *context)
+/* SIZE_MAX ends the text for jansson; the fault that it finds then is ignored. */
+static size_t feed(void *buffer, size_t capacity, void *context)
 {
     struct feeding *feeding = context;
     size_t size;
@@ -283,7 +291,7 @@ static size_t feed(void *buffer, size_t room, void *context)
         feeding->at = feeding->text->next(feeding->text->context, &feeding->left);
     if (feeding->has_ended || !feeding->at)
         return feeding->has_ended ? SIZE_MAX : 0;
-    size = feeding->left < room ? feeding->left : room;
+    size = feeding->left < capacity ? feeding->left : capacity;
     values_count(feeding, feeding->at, size);
     feeding->has_too_many =
         feeding->text->values_max > 0 && feeding->values > feeding->text->values_max;
@@ -304,7 +312,7 @@ static void refuse(const struct feeding *feeding, const char *what, struct pe_er
                 "%s has more than %llu values outside of lists of numbers, the value of "
                 "--json-values-max; send lists of finite numbers alone, or npy or safetensors",
                 what, (unsigned long long)feeding->text->values_max);
-    else if (api_json_memory_is_over())
+    else if (heap_is_over())
         pe_fail(err, PE_TOO_LARGE, "",
                 "%s takes more than %llu MiB outside of lists of numbers; send npy or safetensors",
                 what, (unsigned long long)(API_JSON_TREE_MAX >> 20));
@@ -326,14 +334,14 @@ json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, 
     json_t *json;
 
     api_json_memory_init();
-    api_json_memory_limit(API_JSON_TREE_MAX);
-    json = api_json_memory_try(parse, &feeding);
+    heap_limit(API_JSON_TREE_MAX);
+    json = parse_try(parse, &feeding);
     refuse(&feeding, what, err);
     if (!err->status)
-        pe_work_spend(text->work, feeding.values * VALUE_WORK, err);
+        pe_work_spend(text->work, feeding.values * VALUE_COST, err);
     if (err->status == PE_TOO_LARGE)
-        api_json_memory_reset(); /* no shortage: the limit was meant to refuse */
-    api_json_memory_limit(0);
+        api_json_memory_reset(); /* refused by a limit, not by a shortage */
+    heap_limit(0);
     if (err->status) {
         json_decref(json);
         json = NULL;

@@ -6,9 +6,8 @@
 
 #include "posenc/status.h"
 
-/* Fills `bytes` with random ones of the system, which nobody else can know. Waits where the machine
- * has just been started and has none yet. PE_INTERNAL: the system refuses; there is no weaker
- * source to fall back to. Thread-safe. */
+/* Fills `bytes` from the system's random source, waiting if the machine has just started and has no
+ * entropy yet. PE_INTERNAL: the system refuses; there is no weaker fallback. Thread-safe. */
 enum pe_status api_random(void *bytes, size_t size, struct pe_error *err);
 
 #endif

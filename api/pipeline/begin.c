@@ -15,8 +15,6 @@
 #include "api/store/access.h"
 #include "api/store/store.h"
 
-/* ---- begin ---------------------------------------------------------------------------------- */
-
 static enum pe_status copy_field(struct api_intake *intake, const struct api_head *head,
                                  const char *name, const char **to, struct pe_error *err)
 {
@@ -28,7 +26,7 @@ static enum pe_status copy_field(struct api_intake *intake, const struct api_hea
     return *to ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
-/* A list in all fields of its name, as one (RFC 9110, 5.3). */
+/* Joins the fields of a list (RFC 9110, 5.3). */
 static enum pe_status copy_list(struct api_intake *intake, const struct api_head *head,
                                 const char *name, const char **to, struct pe_error *err)
 {
@@ -78,7 +76,7 @@ static enum pe_status fields_copy(struct api_intake *intake, const struct api_he
     return PE_OK;
 }
 
-/* Against DNS rebinding: a page of some other name that reaches this server has that name here. */
+/* Against DNS rebinding: a page of another name that resolves to this server sends that name. */
 static enum pe_status host_check(const struct api *api, const struct api_head *head,
                                  struct pe_error *err)
 {
@@ -109,8 +107,7 @@ static enum pe_status expectation_check(const struct api_head *head, struct pe_e
                    "only 100-continue can be expected, got '%.60s'", expect);
 }
 
-/* Before the upload: is there a place, and may this client write to it? PE_WRITES_DISABLED,
- * PE_UNAUTHORIZED. */
+/* Before the upload: may this client store tables here? PE_WRITES_DISABLED, PE_UNAUTHORIZED. */
 static enum pe_status write_check(struct api_intake *intake, const struct api_head *head,
                                   struct pe_error *err)
 {
@@ -151,8 +148,8 @@ static enum pe_status query_read(struct api_intake *intake, const struct api_hea
     return PE_OK;
 }
 
-/* The preflight of an answer that is certain to depend on stored tables allows no other origin to
- * read it either. A mistake in the query is no matter here. */
+/* The preflight of a response that depends on stored tables allows no other origin either. Mistakes
+ * in the query are ignored. */
 static void preflight_settle(struct api_intake *intake, const struct api_head *head)
 {
     struct api_request *request = &intake->request;
@@ -177,8 +174,8 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
         return api_body_prepare(intake, head, err);
     if (fields_copy(intake, head, err))
         return err->status;
-    api_kept_find(intake, head);
-    if (intake->kept)
+    api_response_cache_find(intake, head);
+    if (intake->cached_response)
         return PE_OK;
     status = api_route_find(request, head->path, &allow, err);
     if (request->route)
@@ -205,7 +202,7 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
     if (request->route->writes && write_check(intake, head, err))
         return err->status;
     if (!api_type_is_open(request->content_type) &&
-        api_feed_type_check(intake, request->content_type, err))
+        api_body_type_check(intake, request->content_type, err))
         return err->status;
     if (expectation_check(head, err) || api_coding_find(head, &intake->body_coding, err) ||
         api_body_prepare(intake, head, err) || query_read(intake, head, err))
@@ -227,7 +224,7 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
         return api_problem_no_memory();
     if (head_read(intake, head, &err)) {
         refusal = api_intake_fail(intake, &err);
-        /* Without a body on its way there is nothing to stop, and the connection can go on. */
+        /* Without a body the connection can go on. */
         if (head->content_length != 0) {
             refusal->close = true;
             return refusal;
@@ -238,10 +235,14 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     return NULL;
 }
 
+size_t api_text_elements(const char *text)
+{
+    return strstr(text, "..") ? pe_ranges_count(text) : 0;
+}
+
 enum { LIGHT_QUERY = 1 << 10, LIGHT_ARGUMENTS = 64 };
 
-/* Is the query read in next to no time? Many arguments and long lists are not, nor are ranges of
- * many elements, however short their text is. */
+/* Is the query parsed quickly? Many arguments, long lists and ranges of many elements are not. */
 static bool query_is_light(const struct api_request *request)
 {
     size_t size = 0, elements = 0;
@@ -255,8 +256,8 @@ static bool query_is_light(const struct api_request *request)
     return size <= LIGHT_QUERY && elements <= API_LOOP_ELEMENTS;
 }
 
-/* Tables that are stored are looked up in files. */
-static bool is_light(const struct api_request *request)
+/* Does the request need no file? Stored tables are looked up in files. */
+static bool needs_no_file(const struct api_request *request)
 {
     const struct pe_encoding *encoding = request->name ? pe_encoding_find(request->name) : NULL;
 
@@ -267,14 +268,14 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
 {
     const struct api_route *route = intake->request.route;
 
-    if (intake->refusal || intake->kept || !route)
+    if (intake->refusal || intake->cached_response || !route)
         return API_COST_LOOP;
     if (!query_is_light(&intake->request))
         return API_COST_POOL;
     if (route->cost == API_COST_PLAIN)
         return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;
-    /* A body that is still to be decoded is the pool's too. */
-    if (route->cost == API_COST_SIZE && (intake->decoding || !is_light(&intake->request)))
+    /* Bodies are decoded on the pool. */
+    if (route->cost == API_COST_SIZE && (intake->decoding || !needs_no_file(&intake->request)))
         return API_COST_POOL;
     return route->cost;
 }

@@ -17,104 +17,10 @@
 #include "api/routes/handler.h"
 #include "api/routes/limits.h"
 
-/* ---- limits and conditional requests --------------------------------------------------------- */
-
-static enum pe_status format_check(const struct api_request *request,
-                                   const struct api_result *result, struct pe_error *err)
-{
-    return result->kind == API_TENSORS && request->format->check
-               ? request->format->check(result, err)
-               : PE_OK;
-}
-
-/* ---- what the client has -------------------------------------------------------------------- */
-
-static void not_modified(struct api_intake *intake)
-{
-    intake->response->status = 304;
-    intake->response->head_only = true;
-    intake->response->elements = 0;
-    atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
-}
-
-/* Has the client what an ETag names? */
-static bool is_fresh(const struct api_request *request, const char *etag)
-{
-    return etag && api_etag_listed(request->if_none_match, etag);
-}
-
-void api_validate(struct api_intake *intake)
-{
-    if (is_fresh(&intake->request, api_response_field(intake->response, "ETag")))
-        not_modified(intake);
-}
-
-enum pe_status api_report_tag(struct api_intake *intake, struct pe_error *err)
-{
-    const struct api_coding *coding = intake->request.response_coding;
-    struct api_response *response = intake->response;
-    struct api_hash hash;
-    const char *etag;
-
-    api_hash_start(&hash);
-    if (coding)
-        api_hash_coding(&hash, coding);
-    else
-        api_hash_text(&hash, NULL);
-    api_hash_bytes(&hash, response->body.bytes, (size_t)response->body.size);
-    etag = api_hash_etag(&hash, response->arena);
-    if (!etag)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
-    api_response_header(response, "ETag", etag);
-    api_validate(intake);
-    if (response->status == 304)
-        response->body = (struct api_body){0};
-    return PE_OK;
-}
-
-/* ---- all of it ------------------------------------------------------------------------------ */
-
-enum pe_status api_judge(struct api_intake *intake, struct pe_error *err)
-{
-    const struct api_request *request = &intake->request;
-    const struct api_result *result = &intake->result;
-    struct api_response *response = intake->response;
-    struct api_amounts amounts = api_amounts_of(request, result);
-    /* Conditions of other methods are about what they change, and their handlers look at them. */
-    const bool fresh =
-        strcmp(request->route->method, "GET") == 0 && is_fresh(request, result->etag);
-
-    if (amounts.bytes <= UINT64_MAX)
-        api_amounts_send(&amounts, result,
-                         api_range_share(request, result, (uint64_t)amounts.bytes));
-    if (result->operation) {
-        response->operation = result->operation;
-        response->encoding = result->encoding_name ? result->encoding_name : "";
-        response->dtype = result->dtype;
-    }
-    if (api_limits_check(request, result, &amounts, !fresh, err) ||
-        format_check(request, result, err))
-        return err->status;
-    response->head_only = request->head_only;
-    if (fresh)
-        not_modified(intake);
-    /* A report or a text tells its length when it is made, HEAD asks for that. */
-    intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
-    if (!intake->prepares)
-        return PE_OK;
-    intake->work = amounts.work;
-    intake->first_work = api_streams_cheaply(intake) ? amounts.first_work : amounts.work;
-    intake->spent = (double)pe_work_operations(request->work);
-    response->elements = (uint64_t)amounts.elements;
-    if (!api_arena_count(request->arena, result->memory))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the work");
-    return pe_work_spend(request->work, (uint64_t)amounts.rendering, err);
-}
-
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* RFC 9110, 14: one range of bytes. What is not one (several, another unit, a typo) is ignored, as
- * it may be, and the whole answer sent. */
+/* RFC 9110, 14: one range of bytes. Others (several, another unit, a syntax error) are ignored, and
+ * the complete answer is sent. */
 
 struct range {
     uint64_t first, last; /* last included */
@@ -134,8 +40,8 @@ static bool number_read(const char **at, uint64_t *number)
     return true;
 }
 
-/* "bytes=0-99", "bytes=100-", "bytes=-100". False: not a range. first > last or beyond the size: it
- * cannot be satisfied. */
+/* "bytes=0-99", "bytes=100-", "bytes=-100". False: not a range. If first > last or first >= size,
+ * it cannot be satisfied. */
 static bool range_read(const char *text, uint64_t size, struct range *range)
 {
     uint64_t suffix;
@@ -147,7 +53,7 @@ static bool range_read(const char *text, uint64_t size, struct range *range)
         text++;
         if (!number_read(&text, &suffix) || *text)
             return false;
-        /* The last 0 bytes are none. */
+        /* The last 0 bytes cannot be sent. */
         *range = suffix == 0 ? (struct range){size, size}
                              : (struct range){suffix < size ? size - suffix : 0, size - 1};
         return true;
@@ -173,11 +79,13 @@ bool api_has_ranges(const struct api_request *request, const struct api_result *
            strcmp(request->method, "POST") != 0;
 }
 
-double api_range_share(const struct api_request *request, const struct api_result *result,
-                       uint64_t size)
+/* The share of a result's rows that is made: those in the requested range, 0 for HEAD, else 1.
+ * size: bytes of all rows. */
+static double range_share(const struct api_request *request, const struct api_result *result,
+                          uint64_t size)
 {
     struct range range;
-    uint64_t unit = 1; /* rows that are filled together are made whole */
+    uint64_t unit = 1; /* bytes of rows that are filled together */
 
     if (request->head_only)
         return 0;
@@ -187,8 +95,8 @@ double api_range_share(const struct api_request *request, const struct api_resul
         return 1;
     for (size_t i = 0; i < result->outputs_count; i++)
         unit = most_of(unit, api_group_size(result, &result->outputs[i]));
-    const uint64_t whole = (range.last / unit - range.first / unit + 1) * unit;
-    return whole < size ? (double)whole / (double)size : 1;
+    const uint64_t made = (range.last / unit - range.first / unit + 1) * unit;
+    return made < size ? (double)made / (double)size : 1;
 }
 
 enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
@@ -225,10 +133,101 @@ enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
                                     (double)(range.last - range.first + 1));
     body->skip = range.first;
     body->size = range.last - range.first + 1;
-    body->cheap |= intake->result.cheap && intake->first_work <= API_QUICK_WORK;
+    body->cheap |= intake->result.cheap && intake->first_cost <= API_QUICK_COST;
     if (body->kind == API_BYTES) {
         body->bytes += body->skip;
         body->skip = 0;
     }
     return PE_OK;
+}
+
+/* ---- conditional requests -------------------------------------------------------------------- */
+
+static void not_modified(struct api_intake *intake)
+{
+    intake->response->status = 304;
+    intake->response->head_only = true;
+    intake->response->elements = 0;
+    atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
+}
+
+/* Does the client have the representation with this ETag? */
+static bool is_fresh(const struct api_request *request, const char *etag)
+{
+    return etag && api_etag_listed(request->if_none_match, etag);
+}
+
+void api_validate(struct api_intake *intake)
+{
+    if (is_fresh(&intake->request, api_response_field(intake->response, "ETag")))
+        not_modified(intake);
+}
+
+enum pe_status api_report_tag(struct api_intake *intake, struct pe_error *err)
+{
+    const struct api_coding *coding = intake->request.response_coding;
+    struct api_response *response = intake->response;
+    struct api_hash hash;
+    const char *etag;
+
+    api_hash_start(&hash);
+    if (coding)
+        api_hash_coding(&hash, coding);
+    else
+        api_hash_text(&hash, NULL);
+    api_hash_bytes(&hash, response->body.bytes, (size_t)response->body.size);
+    etag = api_hash_etag(&hash, response->arena);
+    if (!etag)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_response_header(response, "ETag", etag);
+    api_validate(intake);
+    if (response->status == 304)
+        response->body = (struct api_body){0};
+    return PE_OK;
+}
+
+/* ---- between the two phases ------------------------------------------------------------------ */
+
+static enum pe_status format_check(const struct api_request *request,
+                                   const struct api_result *result, struct pe_error *err)
+{
+    return result->kind == API_TENSORS && request->format->check
+               ? request->format->check(result, err)
+               : PE_OK;
+}
+
+enum pe_status api_result_check(struct api_intake *intake, struct pe_error *err)
+{
+    const struct api_request *request = &intake->request;
+    const struct api_result *result = &intake->result;
+    struct api_response *response = intake->response;
+    struct api_amounts amounts = api_amounts_of(request, result);
+    /* Conditions of other methods concern what they change; their handlers check them. */
+    const bool fresh =
+        strcmp(request->route->method, "GET") == 0 && is_fresh(request, result->etag);
+
+    if (amounts.bytes <= UINT64_MAX)
+        api_amounts_send(&amounts, result, range_share(request, result, (uint64_t)amounts.bytes));
+    if (result->operation) {
+        response->operation = result->operation;
+        response->encoding = result->encoding_name ? result->encoding_name : "";
+        response->dtype = result->dtype;
+    }
+    if (api_limits_check(request, result, &amounts, !fresh, err) ||
+        format_check(request, result, err))
+        return err->status;
+    response->head_only = request->head_only;
+    if (fresh)
+        not_modified(intake);
+    /* For HEAD, the length of a report is known only when it is made. */
+    intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
+    if (!intake->prepares)
+        return PE_OK;
+    intake->cost = amounts.work;
+    intake->first_cost = api_streams_cheaply(intake) ? amounts.first_work : amounts.work;
+    intake->spent = (double)pe_work_operations(request->work);
+    response->elements = (uint64_t)amounts.elements;
+    if (!api_arena_count(request->arena, result->memory))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the work");
+    return pe_work_spend(request->work, (uint64_t)amounts.rendering, err);
 }

@@ -18,24 +18,24 @@ struct api_extent api_body_extent(const struct api_body *body)
     return extent;
 }
 
-/* A sink, and how many bytes it is still to get. */
+/* A sink, and the number of bytes still to be passed to it. */
 struct pump {
     bool (*sink)(void *context, const void *bytes, size_t size);
     void *context;
     uint64_t left;
 };
 
-/* Without `skip` bytes at the beginning, and without those behind the end of a range. */
+/* Passes bytes on, without the first `skip` and those beyond the range. */
 static bool put(struct pump *pump, const unsigned char *bytes, size_t size, size_t skip)
 {
-    const size_t rest = size - skip;
-    const size_t sent = rest < pump->left ? rest : (size_t)pump->left;
+    const size_t after = size - skip;
+    const size_t sent = after < pump->left ? after : (size_t)pump->left;
 
     pump->left -= sent;
     return sent == 0 || pump->sink(pump->context, bytes + skip, sent);
 }
 
-/* Blocks that lie in one buffer are all made before the first is sent, as over a connection. */
+/* Blocks in one buffer are all made before the first is sent, as in the server. */
 static bool buffer_fill(struct api_response *response)
 {
     const struct api_body *body = &response->body;
@@ -51,21 +51,22 @@ static bool blocks_put(struct pump *pump, struct api_response *response,
                        const struct api_extent *extent)
 {
     const struct api_body *body = &response->body;
-    unsigned char *room = NULL;
+    unsigned char *block_bytes = NULL;
     size_t skip = extent->first_skip;
 
     if (!body->buffer && extent->first < extent->last &&
-        !(room = api_response_room(response, body->block_size)))
+        !(block_bytes = api_response_room(response, body->block_size)))
         return false;
     for (size_t block = extent->first; block < extent->last; block++, skip = 0) {
         const uint64_t begin = (uint64_t)block * body->block_size;
-        const uint64_t whole = body->skip + body->size - body->prefix_size;
+        const uint64_t end = body->skip + body->size - body->prefix_size;
         size_t size = body->block_size;
         if (!body->buffer)
-            size = body->fill(response, block, room);
-        else if (whole - begin < size)
-            size = (size_t)(whole - begin);
-        if (size == SIZE_MAX || !put(pump, body->buffer ? body->buffer + begin : room, size, skip))
+            size = body->fill(response, block, block_bytes);
+        else if (end - begin < size)
+            size = (size_t)(end - begin);
+        if (size == SIZE_MAX ||
+            !put(pump, body->buffer ? body->buffer + begin : block_bytes, size, skip))
             return false;
     }
     return true;

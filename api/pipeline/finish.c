@@ -14,7 +14,7 @@
 #include "api/response/response.h"
 #include "api/routes/handler.h"
 
-/* Finds out what the body, which is whole, is to be read by. */
+/* Finds the reader of the complete body. */
 static enum pe_status reader_choose(struct api_intake *intake, struct pe_error *err)
 {
     intake->request.body = intake->buffer;
@@ -22,7 +22,7 @@ static enum pe_status reader_choose(struct api_intake *intake, struct pe_error *
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
-static enum pe_status body_is_whole(const struct api_intake *intake, struct pe_error *err)
+static enum pe_status body_check_complete(const struct api_intake *intake, struct pe_error *err)
 {
     if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
         return pe_fail(err, PE_MALFORMED, "header:Content-Length",
@@ -36,28 +36,28 @@ static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
-    if (body_is_whole(intake, err))
+    if (body_check_complete(intake, err))
         return err->status;
     if (intake->decoding && api_decode_end(intake, err))
         return err->status;
     if (intake->discards || intake->size == 0)
         return PE_OK;
     if ((!request->reader && reader_choose(intake, err)) ||
-        api_feed_type_check(intake, request->reader->media_type, err))
+        api_body_type_check(intake, request->reader->media_type, err))
         return err->status;
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
         return pe_fail(err, PE_TOO_LARGE, "",
                        "a JSON body has at most %llu bytes, the value of --json-body-max",
                        (unsigned long long)limits->json_body_max);
-    if (api_body_count(intake, err))
+    if (api_body_charge(intake, err))
         return err->status;
     if (request->reader->read(request, err)) {
         api_reader_advise(request, err);
         return err->status;
     }
-    /* Only a body that was recognised by itself, or that says so, can change what the head said of
-     * the format. */
-    return !api_format_told(intake, err) &&
+    /* The format of the head can change only by a body of another type than announced, or one with
+     * a `format`. */
+    return !api_format_of_body(intake, err) &&
                    strcmp(request->reader->media_type, request->content_type) == 0
                ? err->status
                : api_format_choose(intake, err);
@@ -66,12 +66,12 @@ static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
 /* False: memory is short. */
 static bool json_header(struct api_response *response, const char *name, const json_t *json)
 {
-    enum { SIZE_MAX_OF_HEADER = 4096 }; /* all headers share one small block of the HTTP library */
+    enum { VALUE_MAX = 4096 }; /* the HTTP library has one small buffer for all headers */
     struct api_text text = {0};
 
     api_text_json(&text, json, true);
     const bool printed = !text.failed;
-    if (text.size <= SIZE_MAX_OF_HEADER)
+    if (text.size <= VALUE_MAX)
         api_response_header(response, name, api_text_take(&text, response->arena));
     api_text_free(&text);
     return printed;
@@ -125,8 +125,8 @@ static enum pe_status report_make(struct api_intake *intake, struct pe_error *er
     return intake->result.tagged ? api_report_tag(intake, err) : PE_OK;
 }
 
-/* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
- * included; one of anything else has no more than its validator. */
+/* Makes the body of a result. A 304 of tensors has the headers of 200, its length included; others
+ * have only their validator. */
 static enum pe_status body_make(struct api_intake *intake, struct pe_error *err)
 {
     struct api_request *request = &intake->request;
@@ -162,28 +162,29 @@ static enum pe_status response_make(struct api_intake *intake, struct pe_error *
     return body_make(intake, err);
 }
 
-/* Was memory refused, even where nobody has said so? A report may lack a part then. Asked behind
- * each half. */
+/* Was memory refused, even without a failure? Then a report may be incomplete. Checked after each
+ * phase. */
 static bool is_short_of_memory(const struct api_intake *intake)
 {
     return api_json_memory_failed() || api_arena_failed(intake->request.arena);
 }
 
-/* A response that was kept. */
-static struct api_response *response_again(struct api_intake *intake)
+/* The response is in the response cache. */
+static struct api_response *respond_from_cache(struct api_intake *intake)
 {
     struct pe_error err = {0};
 
-    api_kept_use(intake);
+    api_response_cache_respond(intake);
     api_validate(intake);
     return api_range_apply(intake, &err) ? api_intake_fail(intake, &err) : intake->response;
 }
 
-/* Up to here a rotation by cos and sin at hand takes 100 us or so; text takes that long to read. */
+/* A rotation of so many bytes by cached cos and sin takes about 100 us, as does reading so much
+ * text. */
 enum { QUICK_SIZE = 1 << 20, QUICK_TEXT_SIZE = 8 << 10 };
 
-/* Is the body short enough for the loop, by how much text and how many other bytes its reader
- * will read? A body of no known type is not: the pool says so. */
+/* Is the body short enough for the loop, in bytes and in bytes of text? One of unknown type is not:
+ * the pool refuses it. */
 static bool is_short(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
@@ -195,7 +196,7 @@ static bool is_short(struct api_intake *intake)
             request->reader->text_size(request->body, request->body_size) <= QUICK_TEXT_SIZE);
 }
 
-/* ---- two halves ------------------------------------------------------------------------------ */
+/* ---- the two phases -------------------------------------------------------------------------- */
 
 static enum pe_status request_open(struct api_intake *intake, struct pe_error *err)
 {
@@ -203,11 +204,6 @@ static enum pe_status request_open(struct api_intake *intake, struct pe_error *e
 
     request->route->handler->open(request, &intake->result, err);
     return api_mistakes_end(request, err);
-}
-
-size_t api_text_elements(const char *text)
-{
-    return strstr(text, "..") ? pe_ranges_count(text) : 0;
 }
 
 static size_t json_elements(const json_t *json)
@@ -223,7 +219,7 @@ static size_t json_elements(const json_t *json)
     return sum;
 }
 
-/* May a loop open the request, whose body is read and short? The query was looked at before. */
+/* May a loop open the request, whose short body is read? The query was checked before. */
 static bool is_open_light(const struct api_request *request)
 {
     size_t elements = json_elements(request->json);
@@ -233,7 +229,7 @@ static bool is_open_light(const struct api_request *request)
     return elements <= API_LOOP_ELEMENTS;
 }
 
-/* Reads the body: on the loop or on the pool, but once. */
+/* Reads the body, once, on the loop or the pool. */
 static void read_once(struct api_intake *intake, struct pe_error *err)
 {
     const double start = api_now_ms();
@@ -245,28 +241,28 @@ static void read_once(struct api_intake *intake, struct pe_error *err)
     intake->parse_ms = api_now_ms() - start;
 }
 
-/* Opens and judges the result, likewise. */
+/* Opens and checks the result, likewise. */
 static void open_once(struct api_intake *intake, struct pe_error *err)
 {
     const double start = api_now_ms();
 
     if (!err->status && request_open(intake, err) == PE_OK)
-        api_judge(intake, err);
+        api_result_check(intake, err);
     if (is_short_of_memory(intake))
         err->status = PE_OUT_OF_MEMORY;
     intake->opened = true;
     intake->compute_ms = api_now_ms() - start;
 }
 
-static void timing_tell(struct api_intake *intake)
+static void timing_report(struct api_intake *intake)
 {
     if (*intake->request.route->formats)
         api_response_timing(intake->response, intake->waited_ms, intake->parse_ms,
                             intake->compute_ms);
 }
 
-/* Does the work of a result that was judged, and makes the response of it, or of what failed. */
-static struct api_response *second_half(struct api_intake *intake, struct pe_error *err)
+/* The second phase: makes the response of a checked result, or of its failure. */
+static struct api_response *second_phase(struct api_intake *intake, struct pe_error *err)
 {
     struct api_response *response = intake->response;
     const double start = api_now_ms();
@@ -274,7 +270,7 @@ static struct api_response *second_half(struct api_intake *intake, struct pe_err
 
     if (!err->status && response_make(intake, err) == PE_OK &&
         api_range_apply(intake, err) == PE_OK && !intake->request.route->writes)
-        /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
+        /* After a table was stored, the response must not fail by memory or Accept-Encoding. */
         api_encode_begin(&intake->request, response, &encodes, err);
     if (is_short_of_memory(intake))
         err->status = PE_OUT_OF_MEMORY;
@@ -283,13 +279,13 @@ static struct api_response *second_half(struct api_intake *intake, struct pe_err
         return api_intake_fail(intake, err);
     }
     api_intake_origins_settle(intake);
-    api_kept_prepare(intake);
+    api_response_cache_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);
     api_head_cache_put(intake);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
-    timing_tell(intake);
+    timing_report(intake);
     return response;
 }
 
@@ -299,37 +295,36 @@ static struct api_response *respond_by_cached_head(struct api_intake *intake)
     const double start = api_now_ms();
     struct pe_error err = {0};
 
-    if (body_is_whole(intake, &err) || !api_head_cache_respond(intake, &err))
+    if (body_check_complete(intake, &err) || !api_head_cache_respond(intake, &err))
         return api_intake_fail(intake, &err);
     api_arena_settle(intake->request.arena);
     pe_work_deadline(intake->request.work, 0);
     intake->compute_ms = api_now_ms() - start;
-    timing_tell(intake);
+    timing_report(intake);
     return intake->response;
 }
 
-/* With trees of up to so many bytes the arena is freed on the loop, in some 10 us; else on the
- * pool, because the rules of a config may have made a tree of their own. */
+/* An arena with a JSON tree of up to so many bytes is freed on the loop, in some 10 us; else on the
+ * pool. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* How much of a request this thread may do. */
+/* The part of a request that this thread may do. */
 enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
 
-/* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most, a loop stands
- * still for a tenth of one. */
-#define BRIEF_WORK 5e6
+/* Estimated nanoseconds, to a factor of 4: a block of the pool takes at most 20 ms. */
+#define BRIEF_COST 5e6
 
 static bool is_in_share(const struct api_intake *intake, enum share share)
 {
     return share == SHARE_ALL || intake->result.at_hand ||
-           (intake->result.cheap && intake->first_work <= API_QUICK_WORK) ||
-           (share == SHARE_BRIEF && intake->work <= BRIEF_WORK);
+           (intake->result.cheap && intake->first_cost <= API_QUICK_COST) ||
+           (share == SHARE_BRIEF && intake->cost <= BRIEF_COST);
 }
 
-/* Goes as far as this thread may; NULL: the second half is for another. JSON is made in the arena,
- * and so in the budget, where a client posts it. Without a body there is little of it, and probes
- * are answered however short memory is. The deadline is one for the beginning of the response: a
- * reader may take long. */
+/* Does as much as this thread may; NULL: another does the second phase. If the route takes a body,
+ * JSON is allocated in the arena, and so counted; else there is little of it, and probes are
+ * answered even if memory is short. The deadline ends with the beginning of the response: the
+ * client may read slowly. */
 static struct api_response *finish(struct api_intake *intake, enum share share)
 {
     const struct api_request *request = &intake->request;
@@ -344,7 +339,7 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
     if (!intake->opened && (share != SHARE_QUICK || err.status || is_open_light(request)))
         open_once(intake, &err);
     if (intake->opened && (is_in_share(intake, share) || err.status))
-        response = second_half(intake, &err);
+        response = second_phase(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
         api_arena_free_by(request->arena, api_pool(request->api));
@@ -385,10 +380,10 @@ struct api_response *api_finish(struct api_intake *intake)
         return intake->refusal;
     if (intake->cached_head)
         return respond_by_cached_head(intake);
-    return intake->kept ? response_again(intake) : finish(intake, SHARE_ALL);
+    return intake->cached_response ? respond_from_cache(intake) : finish(intake, SHARE_ALL);
 }
 
-/* JSON of so many bytes is read in a few milliseconds. */
+/* JSON of so many bytes is parsed in a few milliseconds. */
 enum { BRIEF_SIZE = 128 << 10 };
 
 bool api_intake_is_brief(const struct api_intake *intake)
@@ -398,8 +393,9 @@ bool api_intake_is_brief(const struct api_intake *intake)
 
 struct api_response *api_finish_briefly(struct api_intake *intake)
 {
-    return intake->refusal || intake->kept || intake->cached_head ? api_finish(intake)
-                                                                  : finish(intake, SHARE_BRIEF);
+    return intake->refusal || intake->cached_response || intake->cached_head
+               ? api_finish(intake)
+               : finish(intake, SHARE_BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

@@ -17,15 +17,10 @@
 enum { CACHED_BODY_MAX = 1 << 20 };
 
 struct cached_head {
-    const struct api_route *route;
-    const char *operation, *encoding;
-    enum pe_dtype dtype;
+    struct api_cached_facts facts;
     uint64_t elements;
-    bool reads_store;
     struct api_rotation_again again;
     uint64_t again_hash; /* of again.key, which is long */
-    struct api_field headers[API_HEADERS_MAX];
-    size_t headers_count;
     char strings[];
 };
 
@@ -75,7 +70,8 @@ static const void *borrow(struct api_intake *intake, struct api_cache_key key, u
     struct api_cache *cache = intake->request.api->cache;
     struct api_cached *cached = api_cache_find_hashed(cache, key, hash);
 
-    return cached && api_cache_lend(cache, cached, intake->request.arena) ? cached->value : NULL;
+    return cached && api_cache_drop_with(cache, cached, intake->request.arena) ? cached->value
+                                                                               : NULL;
 }
 
 bool api_head_cache_find(struct api_intake *intake, const struct api_head *head)
@@ -99,52 +95,34 @@ bool api_head_cache_find(struct api_intake *intake, const struct api_head *head)
     if (!found || !intake->cached_rotation)
         return false;
     intake->cached_head = found;
-    intake->request.route = found->route;
+    intake->request.route = found->facts.route;
     intake->request.content_type = "application/octet-stream";
-    intake->response->route = found->route->pattern;
+    intake->response->route = found->facts.route->pattern;
     return true;
 }
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-static const char *string_add(char **at, const char *text)
-{
-    const char *added = *at;
-
-    *at = stpcpy(*at, text) + 1;
-    return added;
-}
-
 static struct cached_head *cached_head_new(const struct api_intake *intake,
                                            const struct api_rotation_again *again, size_t *size)
 {
     const struct api_response *response = intake->response;
-    const size_t first = intake->common_headers;
-    size_t strings = strlen(response->operation) + strlen(response->encoding) + 2;
+    const size_t first = intake->common_headers, last = response->headers_count;
+    const struct api_cache_key key = {again->key, again->key_size};
     struct cached_head *made;
-    char *at;
+    char *end;
 
-    for (size_t i = first; i < response->headers_count; i++)
-        strings += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
-    *size = sizeof(*made) + strings + again->key_size;
+    *size = sizeof(*made) + api_cached_facts_strings(response, first, last) + again->key_size;
     made = calloc(1, *size);
     if (!made)
         return NULL;
-    at = made->strings;
-    made->route = intake->request.route;
-    made->operation = string_add(&at, response->operation);
-    made->encoding = string_add(&at, response->encoding);
-    made->dtype = response->dtype;
+    made->facts.route = intake->request.route;
+    made->facts.reads_store = intake->request.reads_store;
+    end = api_cached_facts_copy(&made->facts, response, first, last, made->strings);
     made->elements = response->elements;
-    made->reads_store = intake->request.reads_store;
-    for (size_t i = first; i < response->headers_count; i++)
-        made->headers[made->headers_count++] =
-            (struct api_field){string_add(&at, response->headers[i].name),
-                               string_add(&at, response->headers[i].value)};
-    made->again_hash = api_cache_hash(intake->request.api->cache,
-                                      (struct api_cache_key){again->key, again->key_size});
+    made->again_hash = api_cache_hash(intake->request.api->cache, key);
     made->again = *again;
-    made->again.key = memcpy(at, again->key, again->key_size);
+    made->again.key = memcpy(end, again->key, again->key_size);
     return made;
 }
 
@@ -181,16 +159,8 @@ bool api_head_cache_respond(struct api_intake *intake, struct pe_error *err)
     if (pe_rotate(intake->cached_rotation, intake->buffer, &found->again.axes, 0,
                   found->again.tokens, intake->request.work, err))
         return false;
-    intake->request.reads_store = found->reads_store;
-    api_intake_origins_settle(intake);
-    response->status = 200;
-    response->operation = found->operation;
-    response->encoding = found->encoding;
-    response->dtype = found->dtype;
+    api_cached_facts_use(&found->facts, intake);
     response->elements = found->elements;
-    memcpy(response->headers + response->headers_count, found->headers,
-           found->headers_count * sizeof(found->headers[0]));
-    response->headers_count += found->headers_count;
     response->body =
         (struct api_body){.kind = API_BYTES, .size = intake->size, .bytes = intake->buffer};
     return true;

@@ -11,8 +11,8 @@
 #include "api/response/problem.h"
 #include "api/response/response.h"
 
-/* An id of the client's is repeated if it can stand in a header and in a line of a log. */
-static bool id_is_sane(const char *id)
+/* Is a client's id harmless in a header and in a log? */
+static bool id_is_valid(const char *id)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
@@ -21,7 +21,7 @@ static bool id_is_sane(const char *id)
     return length > 0 && length <= 128 && strspn(id, allowed) == length;
 }
 
-/* SplitMix64's finish: neighbouring counts do not look alike. */
+/* SplitMix64: ids of successive requests differ in all digits. */
 API_WRAPS("a generator works modulo 2^64")
 static char *id_mint(struct api *api, struct api_arena *arena)
 {
@@ -37,7 +37,7 @@ static char *id_mint(struct api *api, struct api_arena *arena)
     return text;
 }
 
-/* The id of a request, and headers that every response to it has. False: no memory. */
+/* Sets the id of the request and the headers of every response. False: no memory. */
 static bool response_begin(struct api_response *response, struct api *api,
                            const struct api_head *head, struct api_arena *arena)
 {
@@ -46,7 +46,7 @@ static bool response_begin(struct api_response *response, struct api *api,
     response->arena = arena;
     response->route = response->operation = response->encoding = "";
     response->dtype = PE_F32;
-    response->request_id = id_is_sane(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
+    response->request_id = id_is_valid(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
     if (!response->request_id)
         return false;
     api_response_header(response, "X-Request-Id", response->request_id);
@@ -55,8 +55,8 @@ static bool response_begin(struct api_response *response, struct api *api,
     return true;
 }
 
-/* Requests are judged by what is foretold of them. The work itself, which counts what it does, may
- * take twice as much, so that no answer is cut for an estimate. */
+/* Requests are refused by their estimated cost. The work itself may cost twice as much, so that no
+ * answer is cut off because of an estimate. */
 static uint64_t work_limit(const struct api *api)
 {
     const uint64_t most = api->settings.limits.work_max;
@@ -115,7 +115,7 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error 
     if (err->status != PE_OUT_OF_MEMORY &&
         api_problem_write(intake->request.api, response, intake->request.mistakes, err))
         return response;
-    /* In place: the intake must last as long as its response, for whoever cancels it. */
+    /* In place: the intake has to live as long as its response, for api_intake_cancel. */
     *response = *api_problem_no_memory();
     response->arena = arena;
     return response;
@@ -153,7 +153,7 @@ void api_intake_waited(struct api_intake *intake, double milliseconds)
 /* ---- errors -----------------------------------------------------------------------------------
  */
 
-/* Turns a shortage that no retry can cure into 413. */
+/* A shortage that no retry can cure becomes 413. */
 static void shortage_explain(const struct api_intake *intake, struct pe_error *err)
 {
     if (err->status != PE_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
@@ -165,7 +165,7 @@ static void shortage_explain(const struct api_intake *intake, struct pe_error *e
             (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
-/* A missing length is most often an unquoted &, which ended the shell's command. */
+/* A missing length is most often due to an unquoted '&', which ends the shell's command. */
 static void quotes_advise(const struct api_intake *intake, struct pe_error *err)
 {
     const size_t used = strlen(err->detail);
@@ -176,7 +176,7 @@ static void quotes_advise(const struct api_intake *intake, struct pe_error *err)
                  "; quote the URL, the shell eats what follows &");
 }
 
-/* Work that has ended fails in many places; report one reason: the timeout. */
+/* Cancelled work fails in many places; the reason is the timeout. */
 static void ending_explain(const struct api_intake *intake, struct pe_error *err)
 {
     if (!err->status || !pe_work_ended(intake->request.work))

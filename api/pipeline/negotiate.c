@@ -38,8 +38,8 @@ static enum pe_status nothing_fits(const char *formats, const char *where, const
 
 /* ---- Accept --------------------------------------------------------------------------------- */
 
-/* How exactly a media range of `length` bytes names a type: 3 type/subtype, 2 type/x, 1 any, 0 not
- * at all. */
+/* How exactly a media range of `length` bytes matches a type: 3 type/subtype, 2 type/x, 1 any, 0
+ * not. */
 static int specificity(const char *range, size_t length, const char *type)
 {
     const size_t slash = strcspn(type, "/");
@@ -105,7 +105,7 @@ static const struct api_format *format_named(const char *name)
     return format ? format : &api_format_json; /* gguf is read and never written */
 }
 
-/* JSON, or where the route says "same" the format of the request's media type. */
+/* JSON, or for routes with "same" the format of the request's media type. */
 static const struct api_format *format_default(const struct api_request *request)
 {
     if (strcmp(request->route->formats, "same") != 0)
@@ -137,23 +137,23 @@ enum pe_status api_format_choose(struct api_intake *intake, struct pe_error *err
     return PE_OK;
 }
 
-bool api_format_told(struct api_intake *intake, struct pe_error *err)
+bool api_format_of_body(struct api_intake *intake, struct pe_error *err)
 {
     const struct api_request *request = &intake->request;
-    const char *told = NULL;
+    const char *name = NULL;
 
     if (!request->json && request->metadata_count == 0)
         return false;
-    told = json_string_value(json_object_get(request->json, "format"));
-    if (!told && json_object_get(request->json, "format"))
+    name = json_string_value(json_object_get(request->json, "format"));
+    if (!name && json_object_get(request->json, "format"))
         pe_fail(err, PE_INVALID, "pointer:/format", "format must be the name of one");
-    for (size_t i = 0; !told && i < request->metadata_count; i++)
+    for (size_t i = 0; !name && i < request->metadata_count; i++)
         if (strcmp(request->metadata[i].name, "format") == 0)
-            told = request->metadata[i].value;
-    if (told && intake->format_wanted && strcmp(told, intake->format_wanted) != 0)
+            name = request->metadata[i].value;
+    if (name && intake->format_wanted && strcmp(name, intake->format_wanted) != 0)
         pe_fail(err, PE_CONFLICT, "parameter:format", "format is given twice: %.20s and %.20s",
-                intake->format_wanted, told);
-    else if (told)
-        intake->format_wanted = told;
-    return told != NULL;
+                intake->format_wanted, name);
+    else if (name)
+        intake->format_wanted = name;
+    return name != NULL;
 }

@@ -12,43 +12,86 @@
 #include "api/routes/handler.h"
 #include "api/store/store.h"
 
-/* Three structs: an order to keep a response (api_keep), the kept response, which the cache owns,
- * and the hold that the response it was made of has on it. */
+/* Complete responses of views are cached for the next request with the same path, query and Accept
+ * fields, which is answered without parsing a parameter. Three structs: api_caching, what
+ * api_response_made needs to cache a response; cached_response, which the cache owns; response_use,
+ * by which the response it was made of uses its bytes. */
 
-/* For api_response_made. */
-struct api_keep {
+struct api_caching {
     struct api *api;
     const struct api_route *route;
-    const char *key; /* NULL: not to be kept */
+    const char *key; /* NULL: not to be cached */
     bool reads_store;
     size_t headers_begin, headers_end;
-    unsigned char *bytes; /* a room of the arena, prefix and blocks */
+    unsigned char *bytes; /* prefix and blocks, in the arena */
 };
 
-/* Longer responses are streamed: they would displace too many others, and the first byte should not
- * wait for the last. Text is made by one thread, so it is streamed sooner, and so is what the loop
- * can make while it sends and nobody keeps. */
-enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, UNKEPT_MAX = 256 << 10, TEXT_MAX = 2 << 20 };
+/* Longer responses are streamed: they would evict too many others, and the first byte should not
+ * wait for the last. Text is made by one thread, and so is streamed sooner; so is a body that is
+ * not cached and that the loop can make while it is sent. */
+enum { KEY_MAX = 2048, COMPLETE_MAX = 8 << 20, UNCACHED_MAX = 256 << 10, TEXT_MAX = 2 << 20 };
 
-struct kept_response {
-    const struct api_route *route;
-    const char *operation, *encoding;
-    enum pe_dtype dtype;
-    bool reads_store;
-    struct api_field headers[API_HEADERS_MAX];
-    size_t headers_count;
+struct cached_response {
+    struct api_cached_facts facts;
     struct api_memory *memory;
     unsigned char *bytes;
-    size_t size, room, own; /* own: bytes of all this, strings included */
+    size_t size, capacity, own; /* own: bytes of this struct with its strings */
     char strings[];
 };
 
-static void kept_release(void *what)
+static void cached_release(void *context)
 {
-    struct kept_response *kept = what;
+    struct cached_response *made = context;
 
-    api_memory_give(kept->memory, kept->bytes, kept->room);
-    free(kept);
+    api_memory_give(made->memory, made->bytes, made->capacity);
+    free(made);
+}
+
+/* ---- facts of cached responses --------------------------------------------------------------- */
+
+size_t api_cached_facts_strings(const struct api_response *response, size_t first, size_t last)
+{
+    size_t size = strlen(response->operation) + strlen(response->encoding) + 2;
+
+    for (size_t i = first; i < last; i++)
+        size += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
+    return size;
+}
+
+static const char *string_add(char **at, const char *text)
+{
+    const char *added = *at;
+
+    *at = stpcpy(*at, text) + 1;
+    return added;
+}
+
+char *api_cached_facts_copy(struct api_cached_facts *facts, const struct api_response *response,
+                            size_t first, size_t last, char *strings)
+{
+    facts->operation = string_add(&strings, response->operation);
+    facts->encoding = string_add(&strings, response->encoding);
+    facts->dtype = response->dtype;
+    for (size_t i = first; i < last; i++)
+        facts->headers[facts->headers_count++] =
+            (struct api_field){string_add(&strings, response->headers[i].name),
+                               string_add(&strings, response->headers[i].value)};
+    return strings;
+}
+
+void api_cached_facts_use(const struct api_cached_facts *facts, struct api_intake *intake)
+{
+    struct api_response *response = intake->response;
+
+    intake->request.reads_store = facts->reads_store;
+    api_intake_origins_settle(intake);
+    response->status = 200;
+    response->operation = facts->operation;
+    response->encoding = facts->encoding;
+    response->dtype = facts->dtype;
+    memcpy(response->headers + response->headers_count, facts->headers,
+           facts->headers_count * sizeof(facts->headers[0]));
+    response->headers_count += facts->headers_count;
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
@@ -58,9 +101,9 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Everything that a response of a view depends on, the generation of the store included. CORS and
- * the id of the request are no part of it: they are made for each. No field can hold a line feed,
- * which is therefore between them. */
+/* Prints all that a response of a view depends on, the generation of the store included. CORS and
+ * the id of the request are set for each. No field has a line feed, which therefore separates
+ * them. */
 static size_t key_print(char *key, const struct api_head *head, uint64_t generation)
 {
     enum { PARTS = 4, GENERATION_MAX = 16 };
@@ -77,13 +120,13 @@ static size_t key_print(char *key, const struct api_head *head, uint64_t generat
         size += length;
         key[size++] = i == 0 ? '?' : '\n';
     }
-    for (; generation > 0; generation >>= 4) /* its last digit first */
+    for (; generation > 0; generation >>= 4) /* the last digit first */
         key[size++] = "0123456789abcdef"[generation & 15];
     key[size] = '\0';
     return size;
 }
 
-void api_kept_find(struct api_intake *intake, const struct api_head *head)
+void api_response_cache_find(struct api_intake *intake, const struct api_head *head)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_cache *cache = intake->request.api->cache;
@@ -91,7 +134,7 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
     char key[KEY_MAX];
     size_t size;
 
-    /* Fields that may be refused are judged elsewhere, so these requests go the long way. */
+    /* Requests with fields that can be refused take the usual way. */
     if (intake->request.settings->limits.cache_max == 0 || strcmp(head->method, "GET") != 0 ||
         head->content_length != 0 || !strstr(head->path, "/v1/encodings/") ||
         api_head_field(head, "Expect") || api_head_field(head, "Content-Encoding") ||
@@ -102,38 +145,30 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
         return;
     cached = api_cache_find(cache, (struct api_cache_key){key, size});
     if (!cached) {
-        intake->kept_key = api_arena_copy(arena, key);
+        intake->response_key = api_arena_copy(arena, key);
         return;
     }
-    if (api_cache_lend(cache, cached, arena))
-        intake->kept = cached->value;
+    if (api_cache_drop_with(cache, cached, arena))
+        intake->cached_response = cached->value;
 }
 
-void api_kept_use(struct api_intake *intake)
+void api_response_cache_respond(struct api_intake *intake)
 {
-    const struct kept_response *kept = intake->kept;
+    const struct cached_response *made = intake->cached_response;
     struct api_response *response = intake->response;
 
-    intake->request.reads_store = kept->reads_store;
-    api_intake_origins_settle(intake);
-    response->status = 200;
-    response->route = kept->route->pattern;
-    response->operation = kept->operation;
-    response->encoding = kept->encoding;
-    response->dtype = kept->dtype;
-    memcpy(response->headers + response->headers_count, kept->headers,
-           kept->headers_count * sizeof(kept->headers[0]));
-    response->headers_count += kept->headers_count;
-    response->body = (struct api_body){.kind = API_BYTES, .size = kept->size, .bytes = kept->bytes};
+    api_cached_facts_use(&made->facts, intake);
+    response->route = made->facts.route->pattern;
+    response->body = (struct api_body){.kind = API_BYTES, .size = made->size, .bytes = made->bytes};
     api_response_header(response, "Server-Timing", "cache;desc=hit");
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* Text is as long as it turns out: made in a room of its most, then moved or encoded to one of its
- * own. False: no memory, and the body is as it was. */
+/* Makes a text, whose length is unknown: in a buffer of the largest size, then copied or encoded to
+ * one of its own. False: no memory, and the body is unchanged. */
 static bool text_make(struct api_response *response, const struct api_coding *coding,
-                      struct api_keep *keep)
+                      struct api_caching *caching)
 {
     struct api_body *body = &response->body;
     struct api_arena *arena = response->arena;
@@ -149,27 +184,27 @@ static bool text_make(struct api_response *response, const struct api_coding *co
         size += made != SIZE_MAX ? made : 0;
     }
     if (made != SIZE_MAX)
-        keep->bytes =
+        caching->bytes =
             coding ? api_encode_text(arena, coding, most, &size) : api_arena_room(arena, size);
-    if (keep->bytes && !coding)
-        memcpy(keep->bytes, most, size);
-    if (keep->bytes)
+    if (caching->bytes && !coding)
+        memcpy(caching->bytes, most, size);
+    if (caching->bytes)
         body->size = size;
     api_arena_room_drop(arena, most);
-    return keep->bytes;
+    return caching->bytes;
 }
 
-/* The most bytes that are made before the first of them is sent, where their number is known. */
-static uint64_t whole_max(const struct api_intake *intake, bool cheap)
+/* The most bytes of a body of known size that are made before the first is sent. */
+static uint64_t complete_max(const struct api_intake *intake, bool cheap)
 {
-    return intake->kept_key || !cheap ? WHOLE_MAX : UNKEPT_MAX;
+    return intake->response_key || !cheap ? COMPLETE_MAX : UNCACHED_MAX;
 }
 
 static bool is_moderate(const struct api_intake *intake, const struct api_body *body)
 {
     if (body->size == API_SIZE_UNKNOWN)
         return body->blocks <= TEXT_MAX / body->block_size;
-    return body->size <= whole_max(intake, body->cheap) && !intake->request.range;
+    return body->size <= complete_max(intake, body->cheap) && !intake->request.range;
 }
 
 bool api_streams_cheaply(const struct api_intake *intake)
@@ -181,15 +216,15 @@ bool api_streams_cheaply(const struct api_intake *intake)
     for (size_t i = 0; i < result->outputs_count; i++)
         size += api_output_size(&result->outputs[i]);
     return result->kind == API_TENSORS && request->format->binary &&
-           (request->range || size > whole_max(intake, true)) && api_blocks_are_cheap(result);
+           (request->range || size > complete_max(intake, true)) && api_blocks_are_cheap(result);
 }
 
-void api_kept_prepare(struct api_intake *intake)
+void api_response_cache_prepare(struct api_intake *intake)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
-    struct api_keep *keep;
+    struct api_caching *caching;
 
     if (response->head_only || response->status != 200 || body->kind != API_PLAN)
         return;
@@ -198,121 +233,106 @@ void api_kept_prepare(struct api_intake *intake)
             api_blocks_make_cheap(&intake->result, response);
         return;
     }
-    keep = api_arena_take(arena, sizeof(*keep));
-    if (!keep)
+    caching = api_arena_take(arena, sizeof(*caching));
+    if (!caching)
         return;
-    *keep = (struct api_keep){
+    *caching = (struct api_caching){
         .api = intake->request.api,
         .route = intake->request.route,
-        .key = intake->kept_key,
+        .key = intake->response_key,
         .reads_store = intake->request.reads_store,
         .headers_begin = intake->common_headers,
         .headers_end = response->headers_count,
     };
     if (body->size == API_SIZE_UNKNOWN) {
-        if (!text_make(response, intake->request.response_coding, keep))
+        if (!text_make(response, intake->request.response_coding, caching))
             return;
-        response->keep = keep;
+        response->caching = caching;
         api_response_made(response);
         return;
     }
-    keep->bytes = api_arena_room(arena, (size_t)body->size);
-    if (!keep->bytes)
+    caching->bytes = api_arena_room(arena, (size_t)body->size);
+    if (!caching->bytes)
         return;
     if (body->prefix_size > 0)
-        memcpy(keep->bytes, body->prefix, body->prefix_size);
-    body->buffer = keep->bytes + body->prefix_size;
-    response->keep = keep;
+        memcpy(caching->bytes, body->prefix, body->prefix_size);
+    body->buffer = caching->bytes + body->prefix_size;
+    response->caching = caching;
 }
 
-/* ---- keeping -------------------------------------------------------------------------------- */
+/* ---- storing -------------------------------------------------------------------------------- */
 
-static const char *string_add(char **at, const char *text)
+static struct cached_response *cached_new(const struct api_response *response)
 {
-    const char *added = *at;
+    const struct api_caching *caching = response->caching;
+    const size_t strings =
+        api_cached_facts_strings(response, caching->headers_begin, caching->headers_end);
+    struct cached_response *made = calloc(1, sizeof(*made) + strings);
 
-    *at = stpcpy(*at, text) + 1;
-    return added;
-}
-
-static struct kept_response *kept_new(const struct api_response *response)
-{
-    const struct api_keep *keep = response->keep;
-    size_t strings = strlen(response->operation) + strlen(response->encoding) + 2;
-    struct kept_response *kept;
-    char *at;
-
-    for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
-        strings += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
-    kept = calloc(1, sizeof(*kept) + strings);
-    if (!kept)
+    if (!made)
         return NULL;
-    at = kept->strings;
-    kept->own = sizeof(*kept) + strings;
-    kept->route = keep->route;
-    kept->operation = string_add(&at, response->operation);
-    kept->encoding = string_add(&at, response->encoding);
-    kept->dtype = response->dtype;
-    kept->reads_store = keep->reads_store;
-    for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
-        kept->headers[kept->headers_count++] =
-            (struct api_field){string_add(&at, response->headers[i].name),
-                               string_add(&at, response->headers[i].value)};
-    return kept;
+    made->own = sizeof(*made) + strings;
+    made->facts.route = caching->route;
+    made->facts.reads_store = caching->reads_store;
+    api_cached_facts_copy(&made->facts, response, caching->headers_begin, caching->headers_end,
+                          made->strings);
+    return made;
 }
 
-/* A kept response in use by the one that it was made of; one that could not be kept is its own. */
-struct kept_hold {
+/* The use of a cached response by the one that it was made of; or that response itself, if it could
+ * not be cached. */
+struct response_use {
     struct api_cache *cache;
-    struct api_cached *cached; /* NULL: not kept */
-    struct kept_response *own; /* NULL: the cache's */
-    uint64_t reserved;         /* for `own` */
+    struct api_cached *cached;   /* NULL: not cached */
+    struct cached_response *own; /* NULL: the cache's */
+    uint64_t reserved;           /* for `own` */
 };
 
-static void hold_end(void *what)
+static void use_end(void *context)
 {
-    const struct kept_hold *hold = what;
+    const struct response_use *use = context;
 
-    if (hold->cached)
-        api_cache_drop(hold->cache, hold->cached);
-    if (!hold->own)
+    if (use->cached)
+        api_cache_drop(use->cache, use->cached);
+    if (!use->own)
         return;
-    api_memory_release(hold->own->memory, hold->reserved);
-    kept_release(hold->own);
+    api_memory_release(use->own->memory, use->reserved);
+    cached_release(use->own);
 }
 
-/* The bytes leave the arena last of all: whatever fails, the response has them. */
-static void kept_put(struct api_response *response)
+/* The bytes leave the arena only after all allocations, so that the response keeps them on a
+ * failure. */
+static void cached_put(struct api_response *response)
 {
-    struct api_keep *keep = response->keep;
-    struct api_cache *cache = keep->api->cache;
-    struct kept_hold *hold = api_arena_take(response->arena, sizeof(*hold));
-    struct kept_response *kept;
+    struct api_caching *caching = response->caching;
+    struct api_cache *cache = caching->api->cache;
+    struct response_use *use = api_arena_take(response->arena, sizeof(*use));
+    struct cached_response *made;
 
-    if (!hold || !api_arena_defer(response->arena, hold_end, hold))
+    if (!use || !api_arena_defer(response->arena, use_end, use))
         return;
-    kept = kept_new(response);
-    if (!kept)
+    made = cached_new(response);
+    if (!made)
         return;
-    kept->memory = keep->api->memory;
-    kept->bytes = keep->bytes;
-    kept->size = (size_t)response->body.size;
-    kept->room = api_arena_room_leave(response->arena, keep->bytes, &hold->reserved);
-    hold->cache = cache;
-    hold->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
-                                 kept->own + kept->room, hold->reserved, kept_release);
-    hold->own = hold->cached ? NULL : kept;
+    made->memory = caching->api->memory;
+    made->bytes = caching->bytes;
+    made->size = (size_t)response->body.size;
+    made->capacity = api_arena_room_leave(response->arena, caching->bytes, &use->reserved);
+    use->cache = cache;
+    use->cached = api_cache_put(cache, (struct api_cache_key){caching->key, strlen(caching->key)},
+                                made, made->own + made->capacity, use->reserved, cached_release);
+    use->own = use->cached ? NULL : made;
 }
 
 void api_response_made(struct api_response *response)
 {
-    struct api_keep *keep = response->keep;
+    struct api_caching *caching = response->caching;
 
-    if (!keep)
+    if (!caching)
         return;
     response->body =
-        (struct api_body){.kind = API_BYTES, .size = response->body.size, .bytes = keep->bytes};
-    if (keep->key)
-        kept_put(response);
-    response->keep = NULL;
+        (struct api_body){.kind = API_BYTES, .size = response->body.size, .bytes = caching->bytes};
+    if (caching->key)
+        cached_put(response);
+    response->caching = NULL;
 }

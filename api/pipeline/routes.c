@@ -21,7 +21,7 @@ static const struct api_route routes[] = {
     {0},
 };
 
-/* Files of the page are the host's, and no part of the contract. */
+/* The host's page files, which are not part of the contract. */
 static const struct api_route file_route = {
     .method = "GET",
     .pattern = "/{file}",
@@ -38,7 +38,7 @@ struct path {
     size_t count;
 };
 
-/* The rest of a path behind the base path; NULL: it is outside. */
+/* The path below the base path; NULL: it is outside. */
 static const char *below_base(const char *path, const char *base)
 {
     const size_t length = strlen(base);
@@ -50,7 +50,7 @@ static const char *below_base(const char *path, const char *base)
     return path[length] == '/' ? path + length : NULL;
 }
 
-/* Patterns stand below the base path, which a path that is not there may have or lack. */
+/* The nearest patterns are suggested, with the base path before them. */
 static enum pe_status no_such_path(const struct api_request *request, const char *path,
                                    struct pe_error *err)
 {
@@ -61,17 +61,17 @@ static enum pe_status no_such_path(const struct api_request *request, const char
     for (const struct api_route *route = routes; route->method; route++)
         api_nearest_offer(&nearest, route->pattern, strlen(route->pattern));
     for (size_t i = 0; *base && i < nearest.count; i++) {
-        const char *whole = api_arena_print(request->arena, "%s%s", base, nearest.names[i]);
-        nearest.lengths[i] = whole ? strlen(whole) : 0;
-        nearest.names[i] = whole;
+        const char *full_path = api_arena_print(request->arena, "%s%s", base, nearest.names[i]);
+        nearest.lengths[i] = full_path ? strlen(full_path) : 0;
+        nearest.names[i] = full_path;
     }
     return pe_fail(err, PE_NOT_FOUND, "",
                    "there is nothing at %.80s; GET %s/v1 lists what there is%s", path, base,
                    api_nearest_print(&nearest, text, sizeof(text)));
 }
 
-/* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
- * are names of nothing here; one slash at the end is let pass. */
+/* Splits before it decodes, so that %2F is a character of a name. Empty segments, '.' and '..'
+ * match nothing; one slash at the end is accepted. */
 static enum pe_status path_split(struct path *split, const struct api_request *request,
                                  const char *path, struct pe_error *err)
 {
@@ -89,7 +89,7 @@ static enum pe_status path_split(struct path *split, const struct api_request *r
     rest++;
     for (char *segment; (segment = strsep(&rest, "/"));) {
         if (!*segment && !rest && split->count > 0)
-            return PE_OK; /* a slash at the end names the same */
+            return PE_OK; /* a slash at the end */
         if (api_percent_decode(segment, false, "", err))
             return err->status;
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
@@ -122,7 +122,7 @@ static bool pattern_matches(const char *pattern, const struct path *path,
     return i == path->count;
 }
 
-/* Methods of routes, and as they stand in Allow. */
+/* Methods of routes, and their text in Allow. */
 static const struct {
     const char *name, *text;
 } methods_list[] = {
@@ -166,7 +166,7 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
         return PE_OK;
     if (path_split(&split, request, below ? below : path, err))
         return err->status;
-    /* Methods of other routes are told only where this one has none. */
+    /* Methods of other routes are collected only if this path lacks the method. */
     for (const struct api_route *route = routes; below && route->method && !request->route;
          route++) {
         const char *name = request->name, *view = request->view;

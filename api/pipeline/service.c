@@ -18,7 +18,7 @@
 #include "api/store/access.h"
 #include "api/store/store.h"
 
-/* Counted up whenever the bytes of any answer change while the version does not. */
+/* To be incremented when the bytes of an answer change without the version. */
 #define REPRESENTATION "1"
 
 /* ---- the service ---------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void revision_print(char *out)
     snprintf(out, API_REVISION_SIZE, "%016llx", (unsigned long long)hash.state);
 }
 
-/* The cache never gets more than a quarter of the budget. */
+/* At most a quarter of the budget. */
 static uint64_t cache_size(const struct api_limits *limits)
 {
     const uint64_t most = limits->memory_budget / 4;
@@ -54,19 +54,19 @@ static bool cache_shed(void *cache)
     return api_cache_shed(cache);
 }
 
-/* The budget and the cache, and whatever of the service must be unknown to others. */
+/* Makes the budget, the cache, and the random secrets. */
 static enum pe_status memory_make(struct api *api, struct pe_error *err)
 {
     unsigned char secret[API_CACHE_SECRET_SIZE];
     size_t seed;
 
-    /* sodium_init ends the process where there is no random byte, so one is asked for before. */
+    /* sodium_init aborts the process if there is no random source, so that is checked first. */
     if (api_random(secret, sizeof(secret), err) ||
         api_random(&api->id_seed, sizeof(api->id_seed), err) ||
         api_random(&seed, sizeof(seed), err))
         return err->status;
-    /* Clients choose the names in an object, which jansson hashes. Left alone it would fall back to
-     * the time where its file of random bytes cannot be opened; so would it with a seed of 0. */
+    /* The seed of jansson's hash of member names, which clients choose. By default, and for 0,
+     * jansson falls back to the time if /dev/urandom cannot be opened. */
     json_object_seed(seed | 1);
     if (sodium_init() < 0)
         return pe_fail(err, PE_INTERNAL, "", "libsodium does not start");
@@ -95,7 +95,7 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
     if (api->settings.limits.memory_budget == 0)
         api->settings.limits.memory_budget = UINT64_MAX;
     memory_make(api, err);
-    /* All of them first, so that freeing is the same wherever this fails. */
+    /* All strings are copied first, so that api_free frees copies after any failure. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
     string_keep(&api->settings.allowed_hosts, err);
@@ -146,18 +146,17 @@ void api_pool_set(struct api *api, struct pe_pool *pool)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Longer than a batch job pauses between two requests. Where so much was given back and less is in
- * use, the system's allocator is asked for what it keeps: not while there is traffic, whose threads
- * would wait for it and take the same pages again. */
-enum { KEPT_IDLE_MS = 2000, RELEASED_MIN = 32 << 20 };
+/* IDLE_MS is longer than a batch job pauses between two requests. After RELEASED_MIN bytes were
+ * released and less is in use, the system's allocator gives memory back: not during traffic, whose
+ * threads would wait for it and allocate the same pages again. */
+enum { IDLE_MS = 2000, RELEASED_MIN = 32 << 20 };
 
 struct api_state api_state_read(struct api *api)
 {
     const struct api_memory_state memory = api_memory_state(api->memory);
     const struct api_cache_state cache = api_cache_state(api->cache);
 
-    /* Bytes of the cache are held by no request. The two are read one after the other, and may not
-     * fit together. */
+    /* Bytes of the cache are not held by requests. The two states are not read atomically. */
     const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
 
     const struct api_store_state store = api_store_state(api->store);
@@ -166,7 +165,7 @@ struct api_state api_state_read(struct api *api)
         .memory_budget = memory.budget,
         .memory_held = held,
         .memory_held_max = memory.held_max,
-        .memory_kept = memory.kept,
+        .memory_idle = memory.idle,
         .memory_connections = memory.claimed,
         .cache_size = cache.size,
         .cache_hits = cache.hits,
@@ -205,8 +204,8 @@ uint64_t api_connections_max(struct api *api, uint64_t bytes)
 
 void api_trim(struct api *api)
 {
-    api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
-    if (api_memory_rests(api->memory, RELEASED_MIN))
+    api_memory_trim(api->memory, api_now_ms(), IDLE_MS);
+    if (api_memory_is_calm(api->memory, RELEASED_MIN))
         api_malloc_trim();
 }
 

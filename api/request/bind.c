@@ -7,13 +7,12 @@
 #include "api/base/names.h"
 #include "api/numbers/print.h"
 
-/* The places in which a name is looked up: sets of parameters in order, then names that the handler
- * reads by itself. */
+/* Where a name is looked up: sets of parameters in order, then names that the handler reads. */
 struct binding {
     struct api_request *request;
     struct pe_params **sets;
     size_t sets_count;
-    const char *own;
+    const char *handler_names;
     struct pe_error *err;
 };
 
@@ -35,7 +34,9 @@ bool api_params_keep(struct api_arena *arena, struct pe_params *params)
     return api_arena_defer(arena, params_release, params);
 }
 
-void api_sets_charge(const struct api_request *request, struct pe_params **sets, size_t count)
+/* Charges the lists and texts that a client sends to its request. A set that holds some already is
+ * charged elsewhere, and stays so. */
+static void sets_charge(const struct api_request *request, struct pe_params **sets, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!sets[i]->work && holds_nothing(sets[i]))
@@ -54,32 +55,31 @@ static struct pe_params *set_find(const struct binding *binding, const char *nam
     return NULL;
 }
 
-static bool is_own(const struct binding *binding, const char *name)
+static bool is_handler_name(const struct binding *binding, const char *name)
 {
-    return api_names_have(binding->own, " ", name, strlen(name));
+    return api_names_have(binding->handler_names, " ", name, strlen(name));
 }
 
-/* The pipeline reads these of every request. */
-static bool is_of_all(const char *name)
+/* Parameters of every request, which the pipeline reads. */
+static bool is_common(const char *name)
 {
     return strcmp(name, "format") == 0;
 }
 
-/* The parameter that an unknown name is in other letters, or stands for by spellings.def; NULL: it
- * means nothing here. */
-static const char *name_meant(const struct binding *binding, const char *where, const char *name)
+/* The parameter that an unknown name stands for by its case or by spellings.def; NULL: none. */
+static const char *intended_name(const struct binding *binding, const char *where, const char *name)
 {
     if (api_mistakes_hold(binding->request->mistakes, where))
         return NULL;
-    return api_spelling_find(binding->request, binding->sets, binding->sets_count, binding->own,
-                             name);
+    return api_spelling_find(binding->request, binding->sets, binding->sets_count,
+                             binding->handler_names, name);
 }
 
 static enum pe_status unknown_name(const struct binding *binding, const char *where,
                                    const char *name)
 {
-    return api_unknown_fail(binding->request, binding->sets, binding->sets_count, binding->own,
-                            where, name, binding->err);
+    return api_unknown_fail(binding->request, binding->sets, binding->sets_count,
+                            binding->handler_names, where, name, binding->err);
 }
 
 /* ---- text: the query and metadata ------------------------------------------------------------ */
@@ -88,21 +88,21 @@ static enum pe_status text_bind(const struct binding *binding, struct api_pair *
 {
     char where[sizeof(binding->err->where)];
     struct pe_params *set;
-    const char *meant;
+    const char *intended;
     size_t index;
 
-    if (is_own(binding, pair->name))
+    if (is_handler_name(binding, pair->name))
         return PE_OK;
     set = set_find(binding, pair->name, &index);
     if (set)
         return pe_params_set_text(set, index, pair->value, binding->err);
-    if (is_of_all(pair->name))
+    if (is_common(pair->name))
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", pair->name);
-    meant = name_meant(binding, where, pair->name);
-    if (!meant)
+    intended = intended_name(binding, where, pair->name);
+    if (!intended)
         return unknown_name(binding, where, pair->name);
-    pair->name = meant; /* is known */
+    pair->name = intended; /* a known name */
     return text_bind(binding, pair);
 }
 
@@ -121,8 +121,8 @@ static enum pe_status elements_read(const struct binding *binding, const char *n
     return PE_OK;
 }
 
-/* Of a parameter with one value: its elements are not looked at. */
-static enum pe_status single_refuse(const struct binding *binding, const struct pe_param *param)
+/* Refuses a list for a parameter with one value, without reading its elements. */
+static enum pe_status list_refuse(const struct binding *binding, const struct pe_param *param)
 {
     switch (param->type) {
     case PE_CHOICE:
@@ -145,7 +145,7 @@ static enum pe_status single_refuse(const struct binding *binding, const struct 
     return PE_OK;
 }
 
-/* An array of numbers; or of arrays of one length, where the parameter may be that. */
+/* Binds an array of numbers; or of arrays of one length, if the parameter is nested. */
 static enum pe_status array_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const json_t *array)
 {
@@ -156,7 +156,7 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
     struct api_arena *arena = binding->request->arena;
     double *list = NULL;
 
-    if (single_refuse(binding, &set->list[index]))
+    if (list_refuse(binding, &set->list[index]))
         return binding->err->status;
     if (columns < SIZE_MAX / 16 / rows)
         list = (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list));
@@ -177,12 +177,12 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
     return binding->err->status;
 }
 
-/* A long list, which was read beside the JSON library: json has [] in its place. It lasts as long
- * as the request. */
+/* Binds a long list, which was read without the JSON library: request->json has [] in its place. It
+ * lives as long as the request. */
 static enum pe_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                 const struct pe_tensor *list)
 {
-    if (single_refuse(binding, &set->list[index]))
+    if (list_refuse(binding, &set->list[index]))
         return binding->err->status;
     if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
         return pe_fail(binding->err, PE_INVALID, "", "element 0 of %s is not a number",
@@ -191,8 +191,8 @@ static enum pe_status list_bind(const struct binding *binding, struct pe_params 
                                list->shape[list->rank - 1], binding->err);
 }
 
-/* A number in a string is refused: it is most often a slip that some other reader would not
- * forgive. The text of a list of ranges ("0,7..9") is one, and so is everything in a query. */
+/* Binds a JSON string. A number in a string is refused, as it is most often an error; the text of a
+ * list of ranges ("0,7..9") is accepted. */
 static enum pe_status string_bind(const struct binding *binding, struct pe_params *set,
                                   size_t index, const char *text)
 {
@@ -238,7 +238,7 @@ static enum pe_status value_bind(const struct binding *binding, struct pe_params
     return PE_OK;
 }
 
-/* '~' and '/' of a name are written ~0 and ~1 in a JSON pointer. */
+/* Prints a JSON pointer, with '~' and '/' of the name as ~0 and ~1. */
 static void pointer_print(char *out, size_t size, const char *at, const char *name)
 {
     size_t used = (size_t)snprintf(out, size, "pointer:%s/", at);
@@ -255,16 +255,15 @@ static void pointer_print(char *out, size_t size, const char *at, const char *na
         out[used] = '\0';
 }
 
-/* An object of more members than there are parameters keeps its names: to rename a member takes
- * time in proportion to its lists. */
+/* Members of larger objects are not renamed: renaming one takes time in proportion to the lists. */
 enum { MEMBERS_MAX = 256 };
 
-/* Gives members the names of the parameters that they mean. A member whose right name is there too
- * keeps its own and is refused by it; so does an object. */
+/* Renames members to the parameters that they stand for. An object, and a member whose intended
+ * name exists too, keep their names and are refused. */
 static void members_rename(const struct binding *binding, json_t *object)
 {
     struct api_request *request = binding->request;
-    const char *name, *meant;
+    const char *name, *intended;
     json_t *value;
     size_t index;
     void *next;
@@ -273,13 +272,14 @@ static void members_rename(const struct binding *binding, json_t *object)
         return;
     json_object_foreach_safe(object, next, name, value)
     {
-        if (json_is_object(value) || is_own(binding, name) || set_find(binding, name, &index) ||
-            is_of_all(name) || !(meant = name_meant(binding, "", name)) ||
-            json_object_get(object, meant) || json_object_set(object, meant, value))
+        if (json_is_object(value) || is_handler_name(binding, name) ||
+            set_find(binding, name, &index) || is_common(name) ||
+            !(intended = intended_name(binding, "", name)) || json_object_get(object, intended) ||
+            json_object_set(object, intended, value))
             continue;
         for (size_t i = 0; object == request->json && i < request->lists_count; i++)
             if (strcmp(request->lists[i].name, name) == 0)
-                request->lists[i].name = meant;
+                request->lists[i].name = intended;
         json_object_del(object, name);
     }
 }
@@ -297,19 +297,19 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
         struct pe_params *set;
         size_t index = 0;
 
-        if (is_own(binding, name))
+        if (is_handler_name(binding, name))
             continue;
         set = set_find(binding, name, &index);
-        if (!set && !*at && is_of_all(name))
+        if (!set && !*at && is_common(name))
             continue;
         pointer_print(where, sizeof(where), at, name);
-        /* Looked up for known names alone: there may be many of each. */
+        /* Only for known names: there may be many members and many lists. */
         list = set && !*at ? api_request_list(binding->request, name) : NULL;
         if (set ? !(list ? list_bind(binding, set, index, list)
                          : value_bind(binding, set, index, value))
                 : !unknown_name(binding, where, name))
             continue;
-        /* The core names the parameter; whoever wrote JSON looks for a place in it. */
+        /* The core reports the parameter; in JSON the pointer is more useful. */
         snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
         if (api_mistake_note(binding->request, set ? set->list[index].name : NULL, binding->err))
             return binding->err->status;
@@ -318,65 +318,16 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
 }
 
 enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                               struct pe_params **sets, size_t sets_count, const char *own,
-                               struct pe_error *err)
+                               struct pe_params **sets, size_t sets_count,
+                               const char *handler_names, struct pe_error *err)
 {
-    const struct binding binding = {request, sets, sets_count, own, err};
+    const struct binding binding = {request, sets, sets_count, handler_names, err};
 
-    api_sets_charge(request, sets, sets_count);
+    sets_charge(request, sets, sets_count);
     return object_bind(&binding, object, at);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
-
-static enum pe_status pairs_bind(const struct binding *binding, struct api_pair *pairs,
-                                 size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
-            return binding->err->status;
-    return PE_OK;
-}
-
-/* Required parameters that are absent are missing where neither a body nor a config can hold them.
- */
-static enum pe_status missing_note(const struct binding *binding)
-{
-    struct api_request *request = binding->request;
-
-    if (request->body_size > 0 || request->config)
-        return PE_OK;
-    for (size_t i = 0; i < binding->sets_count; i++)
-        for (size_t j = 0; j < binding->sets[i]->count; j++) {
-            const struct pe_param *param = &binding->sets[i]->list[j];
-            struct pe_params absent;
-            if (!param->required || binding->sets[i]->values[j].present)
-                continue;
-            pe_params_init(&absent, param, 1);
-            pe_params_finish(&absent, binding->err);
-            if (api_mistake_note(request, param->name, binding->err))
-                return binding->err->status;
-        }
-    return PE_OK;
-}
-
-enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                        const char *own, struct pe_error *err)
-{
-    const struct binding binding = {request, sets, sets_count, own, err};
-
-    api_sets_charge(request, sets, sets_count);
-    if (pairs_bind(&binding, request->query, request->query_count) ||
-        (request->json && object_bind(&binding, request->json, "")) ||
-        pairs_bind(&binding, request->metadata, request->metadata_count) ||
-        api_own_check(request, sets, sets_count, own, err) || missing_note(&binding))
-        return err->status;
-    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : PE_OK;
-}
-
 /* ---- parameters that the handler reads itself ------------------------------------------------ */
-
-/* Values that the handler reads by itself. */
 
 static const char *pair_find(const struct api_pair *pairs, size_t count, const char *name)
 {
@@ -444,8 +395,9 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
     return NULL;
 }
 
-/* A name that no set holds must not contradict itself either: its sources agree, or are silent. */
-static enum pe_status own_check(struct api_request *request, const char *name, struct pe_error *err)
+/* Notes a conflict if the sources of a name give different values. */
+static enum pe_status contradiction_note(struct api_request *request, const char *name,
+                                         struct pe_error *err)
 {
     const char *first = api_request_text(request, name);
     const char *others[] = {json_text(request, name),
@@ -467,22 +419,72 @@ static enum pe_status own_check(struct api_request *request, const char *name, s
     return api_mistake_note(request, name, err);
 }
 
-enum pe_status api_own_check(struct api_request *request, struct pe_params **sets,
-                             size_t sets_count, const char *own, struct pe_error *err)
+/* Checks the names that the handler reads, and parameters of type text. */
+static enum pe_status contradictions_note(const struct binding *binding)
 {
+    struct api_request *request = binding->request;
+    const char *at = binding->handler_names;
     char name[64];
 
-    while (own && *own) {
-        const size_t length = strcspn(own, " ");
-        memcpy(name, own, length);
+    while (at && *at) {
+        const size_t length = strcspn(at, " ");
+        memcpy(name, at, length);
         name[length] = '\0';
-        if (length > 0 && own_check(request, name, err))
-            return err->status;
-        own += length + (own[length] != '\0');
+        if (length > 0 && contradiction_note(request, name, binding->err))
+            return binding->err->status;
+        at += length + (at[length] != '\0');
     }
-    for (size_t i = 0; i < sets_count; i++)
-        for (size_t j = 0; j < sets[i]->count; j++)
-            if (sets[i]->list[j].type == PE_TEXT && own_check(request, sets[i]->list[j].name, err))
-                return err->status;
+    for (size_t i = 0; i < binding->sets_count; i++)
+        for (size_t j = 0; j < binding->sets[i]->count; j++) {
+            const struct pe_param *param = &binding->sets[i]->list[j];
+            if (param->type == PE_TEXT && contradiction_note(request, param->name, binding->err))
+                return binding->err->status;
+        }
     return PE_OK;
+}
+
+/* ---- all sources ----------------------------------------------------------------------------- */
+
+static enum pe_status pairs_bind(const struct binding *binding, struct api_pair *pairs,
+                                 size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
+            return binding->err->status;
+    return PE_OK;
+}
+
+/* Notes absent required parameters, if neither a body nor a config can have them. */
+static enum pe_status missing_note(const struct binding *binding)
+{
+    struct api_request *request = binding->request;
+
+    if (request->body_size > 0 || request->config)
+        return PE_OK;
+    for (size_t i = 0; i < binding->sets_count; i++)
+        for (size_t j = 0; j < binding->sets[i]->count; j++) {
+            const struct pe_param *param = &binding->sets[i]->list[j];
+            struct pe_params absent;
+            if (!param->required || binding->sets[i]->values[j].present)
+                continue;
+            pe_params_init(&absent, param, 1);
+            pe_params_finish(&absent, binding->err);
+            if (api_mistake_note(request, param->name, binding->err))
+                return binding->err->status;
+        }
+    return PE_OK;
+}
+
+enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                        const char *handler_names, struct pe_error *err)
+{
+    const struct binding binding = {request, sets, sets_count, handler_names, err};
+
+    sets_charge(request, sets, sets_count);
+    if (pairs_bind(&binding, request->query, request->query_count) ||
+        (request->json && object_bind(&binding, request->json, "")) ||
+        pairs_bind(&binding, request->metadata, request->metadata_count) ||
+        contradictions_note(&binding) || missing_note(&binding))
+        return err->status;
+    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : PE_OK;
 }

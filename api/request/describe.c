@@ -8,8 +8,8 @@
 
 #include "api/base/system.h"
 
-/* Parameters as JSON. A failed allocation leaves something out; whoever runs the handler looks at
- * api_json_memory_failed before anything of it is sent. */
+/* A failed allocation leaves members out; the pipeline checks api_json_memory_failed before
+ * anything is sent. */
 
 static json_t *number_json(double number)
 {
@@ -64,7 +64,7 @@ void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings)
 
 /* ---- JSON Schema ---------------------------------------------------------------------------- */
 
-/* To the core the text of a table is any name; here it says where the table comes from. */
+/* The core's description of `table`, whose text may be any name there, is replaced. */
 static const char *doc_of(const struct pe_param *param)
 {
     if (param->type == PE_TEXT && strcmp(param->name, "table") == 0)
@@ -125,7 +125,7 @@ static void type_describe(json_t *schema, const struct pe_param *param)
         return;
     case PE_RANGES:
     case PE_NUMBERS:
-        /* Ranges have no form in JSON but their text. */
+        /* In JSON ranges can only be written as text. */
         json_object_set_new(schema, "type",
                             param->type == PE_RANGES ? json_pack("[ss]", "array", "string")
                                                      : json_string("array"));

@@ -11,7 +11,7 @@ const char *api_head_field(const struct api_head *head, const char *name)
 {
     for (size_t i = 0; i < head->fields_count; i++) {
         const char *at = head->fields[i].name;
-        /* Most names differ in their first letter, which bit 5 makes large or small. */
+        /* Most names differ in their first letter; bit 5 is its case. */
         if (((*at ^ *name) & ~0x20) == 0 && strcasecmp(at, name) == 0)
             return head->fields[i].value;
     }
@@ -27,7 +27,7 @@ bool api_head_repeats(const struct api_head *head, const char *name)
     return count > 1;
 }
 
-/* The first of these characters outside of quoted strings (RFC 9110, 5.6.4), or the end. */
+/* Finds the first of these characters outside of quoted strings (RFC 9110, 5.6.4), or the end. */
 static const char *unquoted_find(const char *at, const char *characters)
 {
     bool quoted = false;
@@ -49,7 +49,7 @@ bool api_list_next(const char **list, struct api_element *element)
     return *element->begin != '\0';
 }
 
-/* Digit by digit: no locale, no rounding. */
+/* Reads digit by digit, independent of the locale. */
 int api_quality_of(const struct api_element *element)
 {
     const char *at = element->begin + element->name_size, *end = element->end;
@@ -78,7 +78,7 @@ bool api_type_is_json(const char *media_type)
            (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
 }
 
-/* Pages, curl and libraries put these in of themselves. */
+/* Browsers, curl and libraries set these by default. */
 bool api_type_is_open(const char *type)
 {
     static const char open[] = "application/octet-stream,application/x-www-form-urlencoded,"
@@ -124,7 +124,7 @@ enum pe_status api_percent_decode(char *text, bool plus, const char *where, stru
     return PE_OK;
 }
 
-/* Of pairs that are not empty: "a=1&&b=2" has two. */
+/* Counts the pairs that are not empty: "a=1&&b=2" has two. */
 static size_t pairs_count(const char *text)
 {
     size_t count = 0;

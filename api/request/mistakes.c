@@ -14,9 +14,9 @@ bool api_is_mistake(enum pe_status status)
            status == PE_UNSUPPORTED;
 }
 
-/* A parameter whose value was refused is also absent: that it is missing is no second mistake. */
-static bool is_known(const struct api_mistakes *mistakes, const struct pe_error *err,
-                     const char *name)
+/* A parameter with a refused value is absent too, which is not a second mistake. */
+static bool is_listed(const struct api_mistakes *mistakes, const struct pe_error *err,
+                      const char *name)
 {
     for (size_t i = 0; i < mistakes->count; i++) {
         const struct api_mistake *old = &mistakes->list[i];
@@ -29,20 +29,20 @@ static bool is_known(const struct api_mistakes *mistakes, const struct pe_error 
 }
 
 static const struct {
-    const char *name, *meant;
+    const char *name, *intended;
 } spellings[] = {
-#define SPELLING(name, meant) {name, meant},
+#define SPELLING(name, intended) {name, intended},
 #include "api/request/spellings.def"
 #undef SPELLING
 };
 
-/* Iterates over the parameters that a folded name stands for, from *at = 0 on; NULL: no more. */
+/* The next parameter that a folded name stands for, from *at = 0 on; NULL: no more. */
 static const char *spelling_next(const char *fold, size_t *at)
 {
     while (*at < sizeof(spellings) / sizeof(spellings[0])) {
         const size_t place = (*at)++;
         if (strcmp(spellings[place].name, fold) == 0)
-            return spellings[place].meant;
+            return spellings[place].intended;
     }
     return NULL;
 }
@@ -88,7 +88,7 @@ enum pe_status api_mistake_note(struct api_request *request, const char *name, s
     mistakes = list_of(request);
     if (!mistakes)
         return err->status;
-    if (!is_known(mistakes, err, name)) {
+    if (!is_listed(mistakes, err, name)) {
         if (mistakes->count == API_MISTAKES_MAX)
             mistakes->more++;
         else if ((name = api_arena_copy(request->arena, name)))
@@ -117,7 +117,7 @@ enum pe_status api_mistakes_fail(const struct api_mistakes *mistakes, struct pe_
     return pe_fail(err, first->status, first->where, "%s", first->detail);
 }
 
-/* A conflict, or a shape, may follow from a value that was refused before. */
+/* A conflict or a shape may follow from a mistake that was noted before. */
 static bool is_independent(enum pe_status status)
 {
     return status == PE_MISSING || status == PE_UNKNOWN_PARAMETER || status == PE_INVALID ||
@@ -138,11 +138,11 @@ enum pe_status api_mistakes_end(struct api_request *request, struct pe_error *er
 
 /* ---- unknown names --------------------------------------------------------------------------- */
 
-/* Names that are known where an unknown one stands. */
+/* The names known to a handler. */
 struct known {
     struct pe_params **sets;
     size_t sets_count;
-    const char *own;
+    const char *handler_names;
 };
 
 static void list_offer(struct api_nearest *nearest, const char *list, const char *separator)
@@ -162,10 +162,10 @@ static void all_offer(struct api_nearest *nearest, const struct known *known)
             api_nearest_offer(nearest, param->name, strlen(param->name));
             list_offer(nearest, param->aliases, ",");
         }
-    list_offer(nearest, known->own, " ");
+    list_offer(nearest, known->handler_names, " ");
 }
 
-/* A list of words that ends with where the rest is, if it is not whole. */
+/* A list of words; if it is cut, it ends with `rest`. */
 struct words {
     char *out;
     size_t used, size;
@@ -184,7 +184,7 @@ static void word_put(struct words *words, const char *word, size_t length)
                                     (int)length, word);
 }
 
-/* More parameters than these stand behind all others, and may be cut. */
+/* Sets of more parameters are printed last, and may be cut. */
 enum { FEW = 12 };
 
 static void known_print(const struct known *known, char *out, size_t size, const char *rest)
@@ -192,10 +192,10 @@ static void known_print(const struct known *known, char *out, size_t size, const
     static const char begin[] = "; known:";
     struct words words = {out, (size_t)snprintf(out, size, "%s", begin), size, rest, false};
 
-    for (const char *own = known->own; own && *own;) {
-        const size_t length = strcspn(own, " ");
-        word_put(&words, own, length);
-        own += length + (own[length] == ' ');
+    for (const char *at = known->handler_names; at && *at;) {
+        const size_t length = strcspn(at, " ");
+        word_put(&words, at, length);
+        at += length + (at[length] == ' ');
     }
     for (int large = 0; large < 2; large++)
         for (size_t i = 0; i < known->sets_count; i++)
@@ -214,15 +214,15 @@ static bool is_known_name(const struct known *known, const char *name)
     for (size_t i = 0; i < known->sets_count; i++)
         if (pe_params_find(known->sets[i], name) >= 0)
             return true;
-    return api_names_have(known->own, " ", name, strlen(name));
+    return api_names_have(known->handler_names, " ", name, strlen(name));
 }
 
-/* The known name that an unknown one is in other letters, or stands for elsewhere; NULL: none. */
+/* The known name that an unknown one equals but for its case, or stands for; NULL: none. */
 static const char *known_spelling(struct api_request *request, const struct known *known,
                                   const char *name)
 {
     char fold[48];
-    const char *meant;
+    const char *intended;
     size_t size = 0, at = 0;
 
     for (; name[size] && size + 1 < sizeof(fold); size++)
@@ -230,21 +230,21 @@ static const char *known_spelling(struct api_request *request, const struct know
     fold[size] = '\0';
     if (!name[size] && is_known_name(known, fold))
         return api_arena_copy(request->arena, fold);
-    while ((meant = spelling_next(fold, &at)))
-        if (is_known_name(known, meant))
-            return meant;
+    while ((intended = spelling_next(fold, &at)))
+        if (is_known_name(known, intended))
+            return intended;
     return NULL;
 }
 
 const char *api_spelling_find(struct api_request *request, struct pe_params **sets,
-                              size_t sets_count, const char *own, const char *name)
+                              size_t sets_count, const char *handler_names, const char *name)
 {
-    const struct known known = {sets, sets_count, own};
+    const struct known known = {sets, sets_count, handler_names};
 
     return known_spelling(request, &known, name);
 }
 
-/* Is it a list or an object of the body, as a tensor would be? */
+/* Is it a list or an object in the body, as a tensor is? */
 static bool is_bulk(const struct api_request *request, const char *name)
 {
     const json_t *value = json_object_get(request->json, name);
@@ -252,10 +252,10 @@ static bool is_bulk(const struct api_request *request, const char *name)
     return json_is_array(value) || json_is_object(value);
 }
 
-/* Names that mean something elsewhere, and what to ask where another one is known. */
+/* Hints for names of other resources, given if the handler knows the name `beside`. */
 static const struct {
-    const char *name, *beside, *says;
-} strays[] = {
+    const char *name, *beside, *hint;
+} hints[] = {
     {"layout", "duplicate",
      "; cos and sin are alike in every layout, one column a pair (duplicate=true: each row twice, "
      "as half has it); layout belongs to rotation and attention"},
@@ -272,36 +272,36 @@ static const struct {
      "answers tell it, stands under encoding: {\"encoding\": {\"name\": ...}}"},
 };
 
-static const char *stray_find(const struct known *known, const char *name)
+static const char *hint_find(const struct known *known, const char *name)
 {
-    for (size_t i = 0; i < sizeof(strays) / sizeof(strays[0]); i++)
-        if (strcmp(name, strays[i].name) == 0 && is_known_name(known, strays[i].beside))
-            return strays[i].says;
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+        if (strcmp(name, hints[i].name) == 0 && is_known_name(known, hints[i].beside))
+            return hints[i].hint;
     return NULL;
 }
 
 enum pe_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
-                                size_t sets_count, const char *own, const char *where,
+                                size_t sets_count, const char *handler_names, const char *where,
                                 const char *name, struct pe_error *err)
 {
-    const struct known known = {sets, sets_count, own};
+    const struct known known = {sets, sets_count, handler_names};
     struct api_nearest nearest = {.word = name};
-    const char *meant;
+    const char *intended;
     char text[256], rest[80];
 
     if (api_mistakes_hold(request->mistakes, where))
         return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "only counted");
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);
-    meant = known_spelling(request, &known, name);
+    intended = known_spelling(request, &known, name);
     all_offer(&nearest, &known);
-    if (stray_find(&known, name))
-        snprintf(text, sizeof(text), "%s", stray_find(&known, name));
-    else if (is_bulk(request, name) && api_names_have(own, " ", "tensors", 7))
+    if (hint_find(&known, name))
+        snprintf(text, sizeof(text), "%s", hint_find(&known, name));
+    else if (is_bulk(request, name) && api_names_have(handler_names, " ", "tensors", 7))
         snprintf(text, sizeof(text),
                  "; tensors stand in tensors: {\"tensors\": {\"%.40s\": {\"data\": [...]}}}", name);
-    else if (meant)
-        snprintf(text, sizeof(text), "; did you mean '%s'?", meant);
+    else if (intended)
+        snprintf(text, sizeof(text), "; did you mean '%s'?", intended);
     else if (nearest.count > 0)
         api_nearest_print(&nearest, text, sizeof(text));
     else

@@ -54,7 +54,7 @@ static enum pe_status no_memory(struct pe_error *err)
 static enum pe_status loan_use(struct api_request *request, struct api_cached *cached,
                                struct api_rotation *out, struct pe_error *err)
 {
-    if (!api_cache_lend(request->api->cache, cached, request->arena))
+    if (!api_cache_drop_with(request->api->cache, cached, request->arena))
         return no_memory(err);
     out->made = cached->value;
     return PE_OK;

@@ -312,7 +312,7 @@ static int request_measure(struct api *api, const struct api_head *head, const s
         response = api_finish(intake);
     api_drain(response, sink, &connection);
     *took = fmin(*took, now() - begin);
-    *foretold = intake->spent + intake->work;
+    *foretold = intake->spent + intake->cost;
     status = response->status;
     api_response_free(response);
     return status;

@@ -76,9 +76,9 @@ static void counted_check(struct api_memory *memory, const struct counted *count
     ck_assert_uint_eq(state.budget, counted->budget - counted->pinned);
     ck_assert_uint_eq(state.left, left_of(counted));
     ck_assert_uint_ge(state.held_max, state.held);
-    ck_assert_msg(state.kept == 0 || state.held + state.kept <= state.left,
+    ck_assert_msg(state.idle == 0 || state.held + state.idle <= state.left,
                   "%llu held, %llu kept, %llu left", (unsigned long long)state.held,
-                  (unsigned long long)state.kept, (unsigned long long)state.left);
+                  (unsigned long long)state.idle, (unsigned long long)state.left);
 }
 
 /* Adds to one count, or takes from it. */
@@ -139,7 +139,7 @@ TEST(test_counts_of_memory)
             api_memory_give(memory, bytes, room);
         }
         counted_check(memory, &counted);
-        kept += api_memory_state(memory).kept > 0;
+        kept += api_memory_state(memory).idle > 0;
     }
 #ifndef __SANITIZE_ADDRESS__ /* with which nothing is kept */
     ck_assert_uint_gt(kept, 1000);
@@ -160,16 +160,16 @@ TEST(test_memory_is_found_again)
         ck_assert_uint_ge(room, sizes[i]);
         memset(first, 0x5a, sizes[i]);
         api_memory_give(memory, first, room);
-        const bool kept = api_memory_state(memory).kept > 0; /* not what is small */
+        const bool kept = api_memory_state(memory).idle > 0; /* not what is small */
         second = api_memory_take(memory, sizes[i], &again);
         if (kept)
             ck_assert_ptr_eq(first, second);
         ck_assert_uint_eq(room, again);
         api_memory_give(memory, second, again);
     }
-    ck_assert_uint_le(api_memory_state(memory).kept, 64 << 20);
+    ck_assert_uint_le(api_memory_state(memory).idle, 64 << 20);
     api_memory_trim(memory, 1e300, 0);
-    ck_assert_uint_eq(api_memory_state(memory).kept, 0);
+    ck_assert_uint_eq(api_memory_state(memory).idle, 0);
     api_memory_free(memory);
 }
 
@@ -181,7 +181,7 @@ TEST(test_what_is_kept_makes_way)
 
     api_memory_give(memory, bytes, room);
     ck_assert(api_memory_reserve(memory, 4 << 20));
-    ck_assert_uint_le(api_memory_state(memory).kept, 4 << 20);
+    ck_assert_uint_le(api_memory_state(memory).idle, 4 << 20);
     api_memory_release(memory, 4 << 20);
     api_memory_free(memory);
 }
