@@ -20,6 +20,7 @@ const GROUPS = {
 const FIRST_URL = "http://127.0.0.1:8080/v1/encodings/rope/table?dim=128&length=4096";
 const FIRST = [
     "tutorial",
+    "faq",
     "reference",
     "examples",
     "command",

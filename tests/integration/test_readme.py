@@ -19,7 +19,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = re.compile(r"^```(sh|python)\n(.*?)^```\n```text\n(.*?)^```$", re.M | re.S)
 CONSOLE = re.compile(r"^```(console)\n()(.*?)^```$", re.M | re.S)
-NAMES = ("README.md", "docs/examples.md", "docs/command.md", "docs/tutorial.md")
+NAMES = ("README.md", "docs/examples.md", "docs/command.md", "docs/tutorial.md", "docs/faq.md")
 PAGES = {name: (ROOT / name).read_text() for name in NAMES}
 BUILD = ROOT / os.environ.get("BUILD", "build")
 EXAMPLES = [
@@ -51,7 +51,9 @@ def test_examples_are_numbered_and_all_of_them_run(page, least):
     assert len(run) == len(re.findall(r"^```(?:sh|python)$", PAGES[page], re.M)) >= least
 
 
-@pytest.mark.parametrize("page, count", [("README.md", 4), ("docs/tutorial.md", 5)])
+@pytest.mark.parametrize(
+    "page, count", [("README.md", 4), ("docs/tutorial.md", 5), ("docs/faq.md", 6)]
+)
 def test_blocks_of_a_terminal_run(page, count):
     assert len([1 for name, *_ in EXAMPLES if name == page]) == count
 
