@@ -11,10 +11,12 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
 
 /* Draws the picture before its response begins, so that what cannot be drawn is refused. HEAD draws
  * none. */
-static enum pe_status picture_render(struct api_request *request, struct api_result *result,
-                                     struct api_response *response, struct api_canvas *canvas,
-                                     struct pe_error *err)
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
 {
+    struct api_canvas canvas = request->format->picture == API_PIXELS
+                                   ? api_pixel_canvas(request->arena, result->plot->scale)
+                                   : api_svg_canvas(request->arena);
     size_t size;
     char *bytes;
 
@@ -25,25 +27,17 @@ static enum pe_status picture_render(struct api_request *request, struct api_res
                                        .cheap = true};
     if (response->head_only)
         return PE_OK;
-    if (api_plot_draw(request, result, canvas, err)) {
-        api_text_free(&canvas->out);
+    if (api_plot_draw(request, result, &canvas, err)) {
+        api_text_free(&canvas.out);
         return err->status;
     }
-    size = canvas->out.size;
-    bytes = api_text_take(&canvas->out, request->arena);
+    size = canvas.out.size;
+    bytes = api_text_take(&canvas.out, request->arena);
     if (!bytes)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
     response->body.prefix = (unsigned char *)bytes;
     response->body.prefix_size = size;
     return PE_OK;
-}
-
-static enum pe_status svg_render(struct api_request *request, struct api_result *result,
-                                 struct api_response *response, struct pe_error *err)
-{
-    struct api_canvas canvas = api_svg_canvas(request->arena);
-
-    return picture_render(request, result, response, &canvas, err);
 }
 
 const struct api_format api_format_svg = {
@@ -54,16 +48,8 @@ const struct api_format api_format_svg = {
     .work = 25,
     .picture = API_VECTORS,
     .check = api_plot_check,
-    .render = svg_render,
+    .render = render,
 };
-
-static enum pe_status png_render(struct api_request *request, struct api_result *result,
-                                 struct api_response *response, struct pe_error *err)
-{
-    struct api_canvas canvas = api_pixel_canvas(request->arena, result->plot->scale);
-
-    return picture_render(request, result, response, &canvas, err);
-}
 
 const struct api_format api_format_png = {
     .name = "png",
@@ -73,5 +59,5 @@ const struct api_format api_format_png = {
     .packed = true,
     .picture = API_PIXELS,
     .check = api_plot_check,
-    .render = png_render,
+    .render = render,
 };

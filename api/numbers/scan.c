@@ -7,8 +7,8 @@
 #include "api/base/compiler.h"
 #include "api/numbers/decimal.h"
 
-/* api_json_run_read has a fast path for usual numbers, and leaves others, words and errors to
- * api_json_element_read. Both are one file so that compilers can inline across them. */
+/* api_json_run_read has a fast path for usual numbers. Other numbers, words and errors take the
+ * slow path, element_read. */
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -239,8 +239,9 @@ static enum pe_status literal_read(const unsigned char **at, const unsigned char
     return PE_MALFORMED;
 }
 
-enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
-                                     enum pe_dtype dtype, void *out, const char **fault)
+/* Reads one element by all of the grammar, and moves *at behind it. */
+static enum pe_status element_read(const unsigned char **at, const unsigned char *end,
+                                   enum pe_dtype dtype, void *out, const char **fault)
 {
     const char *text = (const char *)*at;
     const unsigned char *number;
@@ -443,7 +444,7 @@ ALWAYS_INLINE enum pe_status run_read(struct api_json_run *run, enum pe_dtype dt
     for (;;) {
         if (end - at < NUMBER_SPAN || !element_quick(&at, dtype, out)) {
             const unsigned char *const begin = at;
-            status = api_json_element_read(&at, end, dtype, out, &run->fault);
+            status = element_read(&at, end, dtype, out, &run->fault);
             slow += (size_t)(at - begin);
             if (status)
                 break;

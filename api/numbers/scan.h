@@ -29,10 +29,6 @@ enum { API_JSON_SLOW_MAX = 1 << 20 };
  * refused. PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE, with `at` at the element. */
 enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype);
 
-/* Reads one element by the slow path, which knows all of the grammar, and moves *at behind it. */
-enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
-                                     enum pe_dtype dtype, void *out, const char **fault);
-
 static inline const unsigned char *api_json_space_skip(const unsigned char *at,
                                                        const unsigned char *end)
 {

@@ -84,26 +84,23 @@ const char *api_label(enum api_language language, enum api_label label)
     return labels[label][language];
 }
 
-static const struct {
-    const char *view;
+static const struct view {
+    const char *name;
     enum api_mark mark;
     struct api_plot_words words;
-} known[] = {
+} views[] = {
 #define PLOT(view, mark, rows, columns, matrices, square)                                          \
     {view, API_##mark, {API_LABEL_##rows, API_LABEL_##columns, API_LABEL_##matrices, square}},
 #include "api/pictures/views.def"
 #undef PLOT
 };
 
-enum { KNOWN = sizeof(known) / sizeof(known[0]) };
-
-static size_t known_find(const char *view)
+static const struct view *view_find(const char *name)
 {
-    size_t i = 0;
-
-    while (i < KNOWN && strcmp(known[i].view, view) != 0)
-        i++;
-    return i;
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+        if (strcmp(views[i].name, name) == 0)
+            return &views[i];
+    return NULL;
 }
 
 bool api_plot_is_pair(const struct pe_output *a, const struct pe_output *b)
@@ -119,8 +116,8 @@ bool api_plot_is_pair(const struct pe_output *a, const struct pe_output *b)
 struct api_plot_words api_plot_words(const struct api_plot *plot, const struct pe_output *output)
 {
     const struct api_plot_words plain = {API_LABEL_ROW, API_LABEL_COLUMN, API_LABEL_ROW, false};
-    const size_t at = known_find(plot->view);
-    struct api_plot_words words = at < KNOWN ? known[at].words : plain;
+    const struct view *view = view_find(plot->view);
+    struct api_plot_words words = view ? view->words : plain;
 
     if (words.columns == API_LABEL_COLUMN &&
         (strncmp(output->name, "cos", 3) == 0 || strncmp(output->name, "sin", 3) == 0))
@@ -130,10 +127,8 @@ struct api_plot_words api_plot_words(const struct api_plot *plot, const struct p
 
 static enum api_mark mark_of(const struct api_plot *plot, const struct pe_output *first)
 {
-    const size_t at = known_find(plot->view);
-    const enum api_mark mark = at < KNOWN        ? known[at].mark
-                               : first->rank > 1 ? API_HEATMAP
-                                                 : API_CURVES;
+    const struct view *view = view_find(plot->view);
+    const enum api_mark mark = view ? view->mark : first->rank > 1 ? API_HEATMAP : API_CURVES;
 
     if (pe_param_given(&plot->params, "plot"))
         return (enum api_mark)pe_param_number(&plot->params, "plot");

@@ -32,7 +32,8 @@ uint64_t api_output_size(const struct pe_output *output)
     return (uint64_t)output->rows * api_output_row_size(output);
 }
 
-double api_element_cost(const struct pe_output *output)
+/* Nanoseconds of an element. */
+static double element_cost(const struct pe_output *output)
 {
     return output->element_work > 0 ? output->element_work : 1;
 }
@@ -43,7 +44,7 @@ double api_element_cost(const struct pe_output *output)
 size_t api_block_size(const struct pe_output *output)
 {
     const double size =
-        BLOCK_COST / api_element_cost(output) * (double)pe_dtype_info(output->dtype)->size;
+        BLOCK_COST / element_cost(output) * (double)pe_dtype_info(output->dtype)->size;
 
     if (size >= API_BLOCK_SIZE || size >= (double)api_output_size(output))
         return API_BLOCK_SIZE;
@@ -239,7 +240,7 @@ static double block_cost(const struct api_result *result)
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const double block =
-            api_element_cost(output) * API_CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
+            element_cost(output) * API_CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
         const double all = pe_output_work(output, output->rows);
         if (api_group_size(result, output) > API_CHEAP_BLOCK)
             return 2 * CHEAP_COST;
@@ -262,7 +263,8 @@ bool api_blocks_are_cheap(const struct api_result *result)
     return cost <= CHEAP_COST;
 }
 
-bool api_blocks_become_cheap(const struct api_result *result)
+/* Are blocks cheap once the once_work is done, and does this not take long? */
+static bool become_cheap(const struct api_result *result)
 {
     double once = 0;
 
@@ -292,7 +294,7 @@ static bool parts_begin(struct api_result *result, size_t output, unsigned char 
 
 void api_blocks_make_cheap(struct api_result *result, struct api_response *response)
 {
-    bool begun = api_blocks_become_cheap(result);
+    bool begun = become_cheap(result);
     unsigned char *buffer;
 
     if (!begun || response->body.cheap)
@@ -320,7 +322,7 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
     size_t unit = 1, least = API_BLOCK_SIZE, most = 1;
     uint64_t largest = 0;
 
-    if (api_blocks_become_cheap(result))
+    if (become_cheap(result))
         least = API_CHEAP_BLOCK;
     for (size_t i = 0; i < result->outputs_count; i++) {
         const size_t group = api_group_size(result, &result->outputs[i]);

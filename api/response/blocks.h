@@ -19,13 +19,10 @@ enum { API_CHEAP_BLOCK = 256 << 10 };
 
 /* Do blocks take so little time that the event loop fills them itself? */
 bool api_blocks_are_cheap(const struct api_result *result);
-/* Do they once their once_work is done, which takes too long for a loop, but not long? */
-bool api_blocks_become_cheap(const struct api_result *result);
-/* Does the once_work of a result and makes its body cheap. Not on a loop. A failure shows when the
- * blocks are filled. */
+/* If the blocks of a result are cheap once its once_work is done, does this, which may take some
+ * milliseconds, and marks the body as cheap. Not on a loop. A failure shows when the blocks are
+ * filled. */
 void api_blocks_make_cheap(struct api_result *result, struct api_response *response);
-/* Nanoseconds of an element: 1 where the output has none. */
-double api_element_cost(const struct pe_output *output);
 /* Nanoseconds of once_work in one block, which may begin several parts. */
 double api_block_once_cost(const struct pe_output *output);
 /* Bytes of a block of an output: fewer than API_BLOCK_SIZE if that would take more than 10 ms, but

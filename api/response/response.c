@@ -17,7 +17,7 @@ void api_response_header(struct api_response *response, const char *name, const 
     response->headers[response->headers_count++] = (struct api_field){name, value};
 }
 
-void api_response_header_drop(struct api_response *response, const char *name)
+static void header_drop(struct api_response *response, const char *name)
 {
     size_t kept = 0;
 
@@ -154,16 +154,16 @@ void api_cors_headers(const struct api *api, struct api_response *response, cons
 
 void api_cors_withhold(struct api_response *response)
 {
-    api_response_header_drop(response, allow_origin);
-    api_response_header_drop(response, timing_allow_origin);
-    api_response_header_drop(response, expose_headers);
+    header_drop(response, allow_origin);
+    header_drop(response, timing_allow_origin);
+    header_drop(response, expose_headers);
 }
 
 void api_cors_drop(struct api_response *response)
 {
-    api_response_header_drop(response, "Vary");
-    api_response_header_drop(response, timing_allow_origin);
-    api_response_header_drop(response, expose_headers);
+    header_drop(response, "Vary");
+    header_drop(response, timing_allow_origin);
+    header_drop(response, expose_headers);
 }
 
 /* Any page may read, but only pages of listed origins may store and delete. */

@@ -9,7 +9,6 @@
 #include "api/api.h"
 
 void api_response_header(struct api_response *response, const char *name, const char *value);
-void api_response_header_drop(struct api_response *response, const char *name);
 /* The value of a header field; NULL: it is not set. */
 const char *api_response_field(const struct api_response *response, const char *name);
 
