@@ -345,7 +345,7 @@ $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECT
 # With any compiler `replay` runs inputs from files; with clang and its libFuzzer each target is a
 # program, built by `make fuzz` in a folder of its own.
 FUZZ_TARGETS := $(shell sed -n 's/^TARGET(\(.*\))$$/\1/p' tests/fuzz/targets.def 2>/dev/null)
-FUZZ_SHARED  := $(patsubst %,$(BUILD)/tests/fuzz/%.o,fuzz request $(FUZZ_TARGETS)) $(API_OBJECTS) \
+FUZZ_SHARED  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c %/replay.c,$(wildcard tests/fuzz/*.c))) $(API_OBJECTS) \
                 $(BUILD)/libposenc.a
 $(BUILD)/tests/fuzz/replay: $(BUILD)/tests/fuzz/replay.o $(FUZZ_SHARED)
 	$(SAY) ld $@

@@ -46,9 +46,9 @@ enum {
     API_SAFETENSORS_HEADER_MAX = 1 << 20, /* bytes */
 };
 
-/* Files that this service wrote name their encoding and its parameters in their metadata, which are
- * parameters of a request. Routes that examine a table without them drop them. Metadata that are
- * not parameters of the encoding remain, and are refused by binding. */
+/* Files of this service name their encoding and its parameters in their metadata, which count as
+ * parameters of the request. Routes that examine a table without regard to them call this. Names
+ * that are not parameters of the encoding remain, and are refused by binding. */
 void api_metadata_drop_encoding(struct api_request *request);
 
 /* Is the encoding named by the metadata alone, and neither by the query nor the JSON body nor a
