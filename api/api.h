@@ -251,7 +251,7 @@ struct api_response {
 
 /* Memory for sending a response, counted in the budget and freed with it; NULL: the budget is used
  * up. */
-unsigned char *api_response_room(struct api_response *response, size_t size);
+unsigned char *api_response_buffer(struct api_response *response, size_t size);
 /* Counts memory that a library allocates for sending it, until it is freed; false: as above. */
 bool api_response_count(struct api_response *response, size_t size);
 

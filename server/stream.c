@@ -332,7 +332,7 @@ bool srv_stream_begin(struct srv_request *request)
     struct api_response *response = request->response;
     const size_t slot_size = (response->body.block_size + 63) / 64 * 64;
     const size_t ring = response->body.cheap ? 1 : SLOTS;
-    unsigned char *memory = api_response_room(response, ring * slot_size + 64);
+    unsigned char *memory = api_response_buffer(response, ring * slot_size + 64);
     struct srv_stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
 
     if (!stream)

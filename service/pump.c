@@ -102,14 +102,14 @@ static bool rooms_take(struct svc_pump *pump)
         pump->batch_max = (blocks + 1) / 2;
     if (pump->batch_max > 0) {
         unsigned char *rooms =
-            api_response_room(pump->response, 2 * pump->batch_max * pump->room + 64);
+            api_response_buffer(pump->response, 2 * pump->batch_max * pump->room + 64);
         for (size_t i = 0; rooms && i < 2; i++)
             pump->batches[i].rooms = rooms + i * pump->batch_max * pump->room;
         if (rooms)
             return true;
         pump->batch_max = 0;
     }
-    pump->alone = api_response_room(pump->response, pump->room);
+    pump->alone = api_response_buffer(pump->response, pump->room);
     return pump->alone;
 }
 

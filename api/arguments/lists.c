@@ -204,7 +204,7 @@ static enum pe_status range_numbers(const struct source *source, const struct pe
     if (range_judge(source, range))
         return source->err->status;
     double *values = pe_size_multiply(range->list_count, sizeof(*values), &size)
-                         ? (double *)(void *)api_arena_room(source->request->arena, size)
+                         ? (double *)(void *)api_arena_buffer(source->request->arena, size)
                          : NULL;
 
     if (values && pe_value_expand(range, values, source->request->work, source->err))

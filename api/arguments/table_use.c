@@ -149,7 +149,7 @@ static enum pe_status lend(struct api_request *request, const char *tensor, cons
         return err->status;
     out->name = tensor;
     out->tensor = table->tensor;
-    out->tensor.data = api_arena_room(request->arena, table->size);
+    out->tensor.data = api_arena_buffer(request->arena, table->size);
     if (!out->tensor.data)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %.64s", name);
     memcpy(out->tensor.data, table->tensor.data, table->size);

@@ -88,7 +88,7 @@ enum pe_status api_tokens_fill(struct api_request *request, const json_t *list, 
 
     if (pe_shape_elements(tensor->tensor.shape, 3, &size) &&
         pe_size_multiply(size + 1, sizeof(*data), &size))
-        data = (float *)(void *)api_arena_room(request->arena, size);
+        data = (float *)(void *)api_arena_buffer(request->arena, size);
     if (!data)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the vectors of %zu tokens", count);
     for (size_t i = 0; i < count; i++)

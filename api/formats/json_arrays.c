@@ -45,7 +45,7 @@ static enum pe_status ragged(struct nest *nest)
 
 void api_json_scratch_drop(struct api_json_scratch *scratch)
 {
-    api_arena_room_drop(scratch->arena, scratch->bytes);
+    api_arena_buffer_drop(scratch->arena, scratch->bytes);
     scratch->bytes = NULL;
     scratch->size = 0;
 }
@@ -69,8 +69,8 @@ static enum pe_status buffer_grow(struct nest *nest)
     unsigned char *bytes = scratch->bytes;
 
     if (scratch->size < used + element_size) {
-        bytes = bytes ? api_arena_room_resize(scratch->arena, bytes, used, size)
-                      : api_arena_room(scratch->arena, size);
+        bytes = bytes ? api_arena_buffer_resize(scratch->arena, bytes, used, size)
+                      : api_arena_buffer(scratch->arena, size);
         if (!bytes)
             return fail(nest, PE_OUT_OF_MEMORY, "no memory for the elements");
         scratch->bytes = bytes;
@@ -90,10 +90,10 @@ static unsigned char *elements_take(struct api_json_scratch *scratch, size_t use
     unsigned char *bytes = scratch->bytes;
 
     if (used < COPIED_MAX) {
-        bytes = api_arena_room(scratch->arena, used > 0 ? used : 1);
+        bytes = api_arena_buffer(scratch->arena, used > 0 ? used : 1);
         return bytes && used > 0 ? memcpy(bytes, scratch->bytes, used) : bytes;
     }
-    bytes = api_arena_room_resize(scratch->arena, bytes, used, used);
+    bytes = api_arena_buffer_resize(scratch->arena, bytes, used, used);
     *scratch = (struct api_json_scratch){.arena = scratch->arena};
     return bytes;
 }
@@ -345,12 +345,12 @@ static enum pe_status span_add(struct scan *scan, const struct api_json_span *sp
     if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t capacity = spans->count ? 2 * spans->count : 1;
         struct api_arena *arena = scan->scratch->arena;
-        struct api_json_span *list = (void *)api_arena_room(arena, capacity * sizeof(*list));
+        struct api_json_span *list = (void *)api_arena_buffer(arena, capacity * sizeof(*list));
         if (!list)
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
         if (spans->count > 0)
             memcpy(list, spans->list, spans->count * sizeof(*list));
-        api_arena_room_drop(arena, (unsigned char *)spans->list);
+        api_arena_buffer_drop(arena, (unsigned char *)spans->list);
         spans->list = list;
     }
     spans->list[spans->count++] = *span;
@@ -437,7 +437,7 @@ static bool list_take(struct scan *scan, struct pe_error *err)
     }
     span.end = array->end;
     if (span.end - span.begin < LIST_SIZE_MIN || array->tensor.rank > 2 || !is_finite(array)) {
-        api_arena_room_drop(arena, array->tensor.data);
+        api_arena_buffer_drop(arena, array->tensor.data);
         return false;
     }
     span.list = api_arena_print(arena, "%.*s", (int)(scan->list_key_end - scan->list_key),

@@ -188,7 +188,7 @@ static enum pe_status data_read(struct source *source, struct api_json_span *spa
     size_t count;
 
     if (!array->tensor.data || array->tensor.dtype != tensor->dtype) {
-        api_arena_room_drop(request->arena, array->tensor.data);
+        api_arena_buffer_drop(request->arena, array->tensor.data);
         status = api_json_array_read(array, request->body, span->begin, span->end, tensor->dtype,
                                      source->scratch);
         if (status)
@@ -271,7 +271,7 @@ static enum pe_status base64_read(struct source *source, const json_t *json,
                  "base64 holds fewer bytes than the %zu that shape and dtype ask", size);
         return fail(source, PE_SHAPE_MISMATCH, text);
     }
-    tensor->data = api_arena_room(source->request->arena, size ? size : 1);
+    tensor->data = api_arena_buffer(source->request->arena, size ? size : 1);
     if (!tensor->data)
         return fail(source, PE_OUT_OF_MEMORY, "no memory for its elements");
     if (api_base64_decode(string, length, tensor->data, size))
@@ -397,7 +397,7 @@ static enum pe_status json_read(struct api_request *request, struct pe_error *er
                             max < SIZE_MAX ? (size_t)max : SIZE_MAX, &scratch, err) == PE_OK)
         envelope_read(request, &source);
     api_json_scratch_drop(&scratch);
-    api_arena_room_drop(request->arena, (unsigned char *)spans.list);
+    api_arena_buffer_drop(request->arena, (unsigned char *)spans.list);
     return err->status;
 }
 

@@ -321,7 +321,7 @@ static enum pe_status data_place(struct api_request *request, const struct range
         tensor->data = data + ranges[i].begin;
         if (ranges[i].begin % pe_dtype_info(tensor->dtype)->size == 0)
             continue;
-        tensor->data = api_arena_room(request->arena, size);
+        tensor->data = api_arena_buffer(request->arena, size);
         if (!tensor->data)
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an unaligned tensor");
         memcpy(tensor->data, data + ranges[i].begin, size);

@@ -277,7 +277,7 @@ static size_t buffer_size(size_t size)
     return size < SHORT ? size / ALIGNMENT * ALIGNMENT + ALIGNMENT : size;
 }
 
-unsigned char *api_arena_room(struct api_arena *arena, size_t size)
+unsigned char *api_arena_buffer(struct api_arena *arena, size_t size)
 {
     struct buffer *buffer = api_arena_take(arena, sizeof(*buffer));
 
@@ -304,7 +304,7 @@ static struct buffer *buffer_find(struct api_arena *arena, const unsigned char *
     return buffer;
 }
 
-void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
+void api_arena_buffer_drop(struct api_arena *arena, unsigned char *bytes)
 {
     struct buffer *buffer = bytes ? buffer_find(arena, bytes) : NULL;
 
@@ -315,8 +315,8 @@ void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
     api_arena_uncount(arena, buffer->size);
 }
 
-unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
-                                     size_t size)
+unsigned char *api_arena_buffer_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
+                                       size_t size)
 {
     struct buffer *buffer = buffer_find(arena, bytes);
     const size_t before = buffer->size;
@@ -337,7 +337,7 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
     return buffer->bytes = other;
 }
 
-size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
+size_t api_arena_buffer_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
 {
     struct buffer *buffer = buffer_find(arena, bytes);
 

@@ -53,16 +53,16 @@ void api_arena_work_leave(struct api_arena *arena, size_t size);
 
 /* A large piece: not zeroed, aligned to 64 bytes, reserved in the budget. NULL: the budget is used
  * up, or the system has no memory. */
-unsigned char *api_arena_room(struct api_arena *arena, size_t size);
+unsigned char *api_arena_buffer(struct api_arena *arena, size_t size);
 /* Frees a buffer before the arena is freed. NULL is allowed. */
-void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes);
+void api_arena_buffer_drop(struct api_arena *arena, unsigned char *bytes);
 /* Resizes a buffer, and may move it; its first `used` bytes are preserved. NULL: as above, and the
  * buffer is unchanged. Only for an arena with a budget. */
-unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
-                                     size_t size);
+unsigned char *api_arena_buffer_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
+                                       size_t size);
 /* Transfers a buffer to the caller, who calls api_memory_give with the returned size, and
  * api_memory_release with *reserved. */
-size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);
+size_t api_arena_buffer_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);
 
 /* A piece, zeroed, aligned to 64 bytes from 64 bytes on and to 16 below. NULL: memory is short. */
 void *api_arena_take(struct api_arena *arena, size_t size);

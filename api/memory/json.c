@@ -27,7 +27,7 @@ static unsigned char *buffer_take(struct api_heap *heap, size_t size)
 {
     const bool is_over =
         heap->most > 0 && (heap->size > heap->most || size > heap->most - heap->size);
-    unsigned char *buffer = is_over ? NULL : api_arena_room(heap->arena, size);
+    unsigned char *buffer = is_over ? NULL : api_arena_buffer(heap->arena, size);
 
     heap->is_over = heap->is_over || is_over;
     heap->size += buffer ? size : 0;
@@ -114,7 +114,7 @@ static void heap_give(struct api_heap *heap, void *piece)
         return;
     else if (size >= LARGE) {
         heap->size -= size;
-        api_arena_room_drop(heap->arena, (unsigned char *)piece - LARGE_FRONT);
+        api_arena_buffer_drop(heap->arena, (unsigned char *)piece - LARGE_FRONT);
     } else if (class_of(size) < API_HEAP_CLASSES) {
         *(void **)piece = heap->freed[class_of(size)];
         heap->freed[class_of(size)] = piece;

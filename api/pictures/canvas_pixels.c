@@ -148,7 +148,7 @@ static void rows_down(const struct resample *image, struct rows *rows, struct su
 static bool resample(struct api_arena *arena, const struct resample *image)
 {
     unsigned char *buffer =
-        api_arena_room(arena, image->width * (sizeof(struct sum) + 2 * sizeof(uint16_t)));
+        api_arena_buffer(arena, image->width * (sizeof(struct sum) + 2 * sizeof(uint16_t)));
     struct sum *sums = (struct sum *)(void *)buffer;
     struct rows rows = {.at = {SIZE_MAX, SIZE_MAX}};
 
@@ -157,7 +157,7 @@ static bool resample(struct api_arena *arena, const struct resample *image)
     rows.row[0] = (uint16_t *)(void *)(sums + image->width);
     rows.row[1] = rows.row[0] + image->width;
     rows_down(image, &rows, sums, api_arena_work(arena));
-    api_arena_room_drop(arena, buffer);
+    api_arena_buffer_drop(arena, buffer);
     return !pe_work_ended(api_arena_work(arena));
 }
 
@@ -181,13 +181,13 @@ static bool sheet_make(struct api_canvas *canvas, int width, int height)
         .width = width,
         .height = height,
         .drawn = true,
-        .rgb = api_arena_room(canvas->arena, pixels * 3),
-        .mask = {.cover = api_arena_room(canvas->arena, pixels),
+        .rgb = api_arena_buffer(canvas->arena, pixels * 3),
+        .mask = {.cover = api_arena_buffer(canvas->arena, pixels),
                  .width = width,
                  .height = height,
                  .left = width,
                  .top = height,
-                 .deltas = (void *)api_arena_room(canvas->arena, deltas)},
+                 .deltas = (void *)api_arena_buffer(canvas->arena, deltas)},
     };
     if (!sheet->rgb || !sheet->mask.cover || !sheet->mask.deltas)
         return false;

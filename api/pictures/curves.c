@@ -296,8 +296,8 @@ static bool curve_put(const struct chart *chart, size_t index)
     const struct curve *curve = &chart->curves[index];
     const enum api_ink ink = (enum api_ink)(API_CURVE + index);
     const size_t most = chart->length; /* a run has at most as many points as values */
-    struct trace trace = {.points =
-                              (void *)api_arena_room(canvas->arena, most * sizeof(*trace.points))};
+    struct trace trace = {
+        .points = (void *)api_arena_buffer(canvas->arena, most * sizeof(*trace.points))};
 
     for (size_t at = 0; trace.points && at < chart->length;) {
         const size_t end = run_end(chart, at);
@@ -310,7 +310,7 @@ static bool curve_put(const struct chart *chart, size_t index)
     for (size_t i = 0; has_dots(chart) && !is_dashed(curve) && i < trace.count; i++)
         if (isfinite(trace.points[i].x))
             canvas->type->disc(canvas, ink, trace.points[i], 2.25, 1);
-    api_arena_room_drop(canvas->arena, (void *)trace.points);
+    api_arena_buffer_drop(canvas->arena, (void *)trace.points);
     return true;
 }
 

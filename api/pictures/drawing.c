@@ -293,7 +293,7 @@ void api_axis_y(struct api_drawing *drawing, const struct api_box *box, const st
 double *api_drawing_memory(struct api_drawing *drawing, size_t count)
 {
     double *numbers =
-        (double *)(void *)api_arena_room(drawing->request->arena, (count + 1) * sizeof(*numbers));
+        (double *)(void *)api_arena_buffer(drawing->request->arena, (count + 1) * sizeof(*numbers));
 
     if (!numbers)
         pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
@@ -308,7 +308,7 @@ double *api_plot_numbers(struct api_drawing *drawing, size_t output, size_t row_
     struct api_arena *arena = drawing->request->arena;
     double *numbers = api_drawing_memory(drawing, count);
     unsigned char *bytes =
-        numbers ? api_arena_room(arena, count * pe_dtype_info(from->dtype)->size + 64) : NULL;
+        numbers ? api_arena_buffer(arena, count * pe_dtype_info(from->dtype)->size + 64) : NULL;
 
     if (numbers && !bytes)
         pe_fail(drawing->err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
@@ -321,7 +321,7 @@ double *api_plot_numbers(struct api_drawing *drawing, size_t output, size_t row_
         return NULL;
     }
     pe_to_f64(numbers, bytes, from->dtype, count);
-    api_arena_room_drop(arena, bytes);
+    api_arena_buffer_drop(arena, bytes);
     return numbers;
 }
 

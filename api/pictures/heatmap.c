@@ -212,14 +212,14 @@ static bool panel_put(struct map *map, const struct panel *panel, const struct a
 {
     struct api_arena *arena = map->drawing->request->arena;
     const size_t cells = map->high * map->wide;
-    unsigned char *pixels = api_arena_room(arena, cells);
+    unsigned char *pixels = api_arena_buffer(arena, cells);
 
     if (!pixels)
         return false;
     for (size_t i = 0; i < cells; i++)
         pixels[i] = api_scale_index(&map->scale, panel->values[i]);
     image_put(map, box, pixels, map->wide, map->high);
-    api_arena_room_drop(arena, pixels);
+    api_arena_buffer_drop(arena, pixels);
     if (map->count > 1)
         panel_name(map, panel, box);
     return true;

@@ -147,8 +147,8 @@ static void compressed_put(struct api_text *png, struct api_arena *arena,
                            const unsigned char *bytes, size_t size)
 {
     const size_t most = api_deflate_max(size), workspace_size = api_deflate_workspace(size);
-    unsigned char *workspace = api_arena_room(arena, workspace_size);
-    unsigned char *out = api_arena_room(arena, most);
+    unsigned char *workspace = api_arena_buffer(arena, workspace_size);
+    unsigned char *out = api_arena_buffer(arena, most);
     const size_t made = workspace && out
                             ? api_deflate(API_DEFLATE_STREAM, bytes, size, out, most, workspace,
                                           workspace_size, api_arena_work(arena))
@@ -158,16 +158,16 @@ static void compressed_put(struct api_text *png, struct api_arena *arena,
     if (made != SIZE_MAX)
         api_text_add(png, out, made);
     if (out)
-        api_arena_room_drop(arena, out);
+        api_arena_buffer_drop(arena, out);
     if (workspace)
-        api_arena_room_drop(arena, workspace);
+        api_arena_buffer_drop(arena, workspace);
 }
 
 static void pixels_put(struct api_text *png, struct api_arena *arena, const struct api_image *image)
 {
     const size_t pixel = image->colours ? 1 : 3, row = image->width * pixel;
     const size_t size = (row + 1) * image->height, begin = chunk_begin(png, "IDAT");
-    unsigned char *bytes = api_arena_room(arena, size + row);
+    unsigned char *bytes = api_arena_buffer(arena, size + row);
     const struct rows rows = {image, pixel, row, bytes ? bytes + size : NULL};
 
     png->failed |= !bytes;
@@ -177,7 +177,7 @@ static void pixels_put(struct api_text *png, struct api_arena *arena, const stru
         row_put(&rows, i, bytes + i * (row + 1));
     if (bytes) {
         compressed_put(png, arena, bytes, size);
-        api_arena_room_drop(arena, bytes);
+        api_arena_buffer_drop(arena, bytes);
     }
     chunk_end(png, begin);
 }
@@ -242,7 +242,7 @@ void api_png_put(struct api_text *png, struct api_arena *arena, const struct api
                  const struct api_png_words *words)
 {
     unsigned char *indices =
-        image->colours ? NULL : api_arena_room(arena, image->width * image->height);
+        image->colours ? NULL : api_arena_buffer(arena, image->width * image->height);
     struct api_image written = *image;
     struct api_colours colours;
 
@@ -261,5 +261,5 @@ void api_png_put(struct api_text *png, struct api_arena *arena, const struct api
     pixels_put(png, arena, &written);
     chunk_end(png, chunk_begin(png, "IEND"));
     if (indices)
-        api_arena_room_drop(arena, indices);
+        api_arena_buffer_drop(arena, indices);
 }

@@ -119,10 +119,10 @@ bool api_fourier_begin(struct api_fourier *fourier, struct api_arena *arena, siz
         .size = size,
         .first = (size + count - 1) / count, /* one cycle in all values */
         .last = size / 2,
-        .window = (double *)(void *)api_arena_room(arena, count * sizeof(double)),
-        .roots = (double *)(void *)api_arena_room(arena, bytes),
-        .wave = (double *)(void *)api_arena_room(arena, 2 * bytes),
-        .shares = (double *)(void *)api_arena_room(arena, bytes),
+        .window = (double *)(void *)api_arena_buffer(arena, count * sizeof(double)),
+        .roots = (double *)(void *)api_arena_buffer(arena, bytes),
+        .wave = (double *)(void *)api_arena_buffer(arena, 2 * bytes),
+        .shares = (double *)(void *)api_arena_buffer(arena, bytes),
     };
     if (!fourier->window || !fourier->roots || !fourier->wave || !fourier->shares)
         return false;

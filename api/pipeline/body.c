@@ -67,12 +67,12 @@ static enum pe_status buffer_grow(struct api_intake *intake, size_t needed, stru
         capacity = (size_t)intake->limit;
     if (reserve(intake, capacity, err))
         return err->status;
-    buffer = api_arena_room(intake->request.arena, capacity);
+    buffer = api_arena_buffer(intake->request.arena, capacity);
     if (!buffer)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->size > 0)
         memcpy(buffer, intake->buffer, intake->size);
-    api_arena_room_drop(intake->request.arena, intake->buffer);
+    api_arena_buffer_drop(intake->request.arena, intake->buffer);
     intake->buffer = buffer;
     intake->capacity = capacity;
     return PE_OK;
@@ -229,13 +229,13 @@ static enum pe_status backlog_grow(struct api_intake *intake, size_t size, struc
     while (capacity / 2 < waiting + size)
         capacity *= 2;
     if (capacity > decoding->backlog_capacity)
-        backlog = api_arena_room(arena, capacity);
+        backlog = api_arena_buffer(arena, capacity);
     if (!backlog)
         return memory_fail(intake, err);
     if (waiting > 0)
         memmove(backlog, decoding->backlog + decoding->backlog_begin, waiting);
     if (backlog != decoding->backlog)
-        api_arena_room_drop(arena, decoding->backlog);
+        api_arena_buffer_drop(arena, decoding->backlog);
     decoding->backlog = backlog;
     decoding->backlog_capacity = capacity;
     decoding->backlog_begin = 0;
@@ -298,7 +298,7 @@ enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err)
     if (!decoding->coding->decode_ended(decoding->decoder))
         return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
                        "the body ended in the middle of its %s", decoding->coding->name);
-    api_arena_room_drop(intake->request.arena, decoding->backlog);
+    api_arena_buffer_drop(intake->request.arena, decoding->backlog);
     decoding->backlog = NULL;
     decoding_release(decoding);
     return PE_OK;
@@ -350,7 +350,7 @@ enum pe_status api_body_prepare(struct api_intake *intake, const struct api_head
     if (reserve(intake, intake->expected, err))
         return err->status;
     intake->capacity = (size_t)intake->expected;
-    intake->buffer = api_arena_room(intake->request.arena, intake->capacity);
+    intake->buffer = api_arena_buffer(intake->request.arena, intake->capacity);
     if (!intake->buffer)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->capacity >= PREFETCH_MIN && api_pool(intake->request.api))

@@ -55,7 +55,7 @@ static bool blocks_put(struct pump *pump, struct api_response *response,
     size_t skip = extent->first_skip;
 
     if (!body->buffer && extent->first < extent->last &&
-        !(block_bytes = api_response_room(response, body->block_size)))
+        !(block_bytes = api_response_buffer(response, body->block_size)))
         return false;
     for (size_t block = extent->first; block < extent->last; block++, skip = 0) {
         const uint64_t begin = (uint64_t)block * body->block_size;

@@ -173,7 +173,7 @@ static bool text_make(struct api_response *response, const struct api_coding *co
     struct api_body *body = &response->body;
     struct api_arena *arena = response->arena;
     unsigned char *most =
-        api_arena_room(arena, body->prefix_size + body->blocks * body->block_size);
+        api_arena_buffer(arena, body->prefix_size + body->blocks * body->block_size);
     size_t size = body->prefix_size, made = 0;
 
     if (!most)
@@ -185,12 +185,12 @@ static bool text_make(struct api_response *response, const struct api_coding *co
     }
     if (made != SIZE_MAX)
         caching->bytes =
-            coding ? api_encode_text(arena, coding, most, &size) : api_arena_room(arena, size);
+            coding ? api_encode_text(arena, coding, most, &size) : api_arena_buffer(arena, size);
     if (caching->bytes && !coding)
         memcpy(caching->bytes, most, size);
     if (caching->bytes)
         body->size = size;
-    api_arena_room_drop(arena, most);
+    api_arena_buffer_drop(arena, most);
     return caching->bytes;
 }
 
@@ -251,7 +251,7 @@ void api_response_cache_prepare(struct api_intake *intake)
         api_response_made(response);
         return;
     }
-    caching->bytes = api_arena_room(arena, (size_t)body->size);
+    caching->bytes = api_arena_buffer(arena, (size_t)body->size);
     if (!caching->bytes)
         return;
     if (body->prefix_size > 0)
@@ -317,7 +317,7 @@ static void cached_put(struct api_response *response)
     made->memory = caching->api->memory;
     made->bytes = caching->bytes;
     made->size = (size_t)response->body.size;
-    made->capacity = api_arena_room_leave(response->arena, caching->bytes, &use->reserved);
+    made->capacity = api_arena_buffer_leave(response->arena, caching->bytes, &use->reserved);
     use->cache = cache;
     use->cached = api_cache_put(cache, (struct api_cache_key){caching->key, strlen(caching->key)},
                                 made, made->own + made->capacity, use->reserved, cached_release);

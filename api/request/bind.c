@@ -159,7 +159,7 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
     if (list_refuse(binding, &set->list[index]))
         return binding->err->status;
     if (columns < SIZE_MAX / 16 / rows)
-        list = (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list));
+        list = (double *)(void *)api_arena_buffer(arena, (rows * columns + 1) * sizeof(*list));
     if (!list)
         return pe_fail(binding->err, PE_OUT_OF_MEMORY, "", "no memory for the elements of %s",
                        name);
@@ -173,7 +173,7 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
     if (!binding->err->status)
         nested ? pe_params_set_rows(set, index, list, rows, columns, binding->err)
                : pe_params_set_list(set, index, list, columns, binding->err);
-    api_arena_room_drop(arena, (unsigned char *)list);
+    api_arena_buffer_drop(arena, (unsigned char *)list);
     return binding->err->status;
 }
 

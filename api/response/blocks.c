@@ -299,10 +299,10 @@ void api_blocks_make_cheap(struct api_result *result, struct api_response *respo
 
     if (!begun || response->body.cheap)
         return;
-    buffer = api_arena_room(response->arena, API_CHEAP_BLOCK);
+    buffer = api_arena_buffer(response->arena, API_CHEAP_BLOCK);
     for (size_t i = 0; begun && i < result->outputs_count; i++)
         begun = buffer && parts_begin(result, i, buffer);
-    api_arena_room_drop(response->arena, buffer);
+    api_arena_buffer_drop(response->arena, buffer);
     response->body.cheap = begun;
 }
 

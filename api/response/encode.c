@@ -55,23 +55,23 @@ unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding 
     const size_t piece_max = coding->piece_max(*size) + API_CODING_ENDS_MAX;
     const size_t workspace = coding->workspace(*size);
     const size_t code_max = round_up(2 * API_CODING_ENDS_MAX + piece_max);
-    unsigned char *most = api_arena_room(arena, code_max + workspace), *exact;
+    unsigned char *most = api_arena_buffer(arena, code_max + workspace), *exact;
     size_t at = most && coding->head ? coding->head(most) : 0;
     const size_t made =
         most ? coding->piece(bytes, *size, most + at, piece_max, most + code_max, workspace)
              : SIZE_MAX;
 
     if (made == SIZE_MAX) {
-        api_arena_room_drop(arena, most);
+        api_arena_buffer_drop(arena, most);
         return NULL;
     }
     at += made;
     if (coding->tail)
         at += coding->tail(most + at, coding->sum(bytes, *size), *size);
-    exact = api_arena_room(arena, at);
+    exact = api_arena_buffer(arena, at);
     if (exact)
         memcpy(exact, most, at);
-    api_arena_room_drop(arena, most);
+    api_arena_buffer_drop(arena, most);
     *size = at;
     return exact;
 }
@@ -171,14 +171,14 @@ static bool prefix_encode(struct encoding *encoding, struct api_body *body)
     const size_t workspace_size = coding->workspace(size);
     struct api_arena *arena = encoding->plain.arena;
     unsigned char *out = api_arena_take(arena, API_CODING_ENDS_MAX + code_max);
-    unsigned char *workspace = out ? api_arena_room(arena, workspace_size) : NULL;
+    unsigned char *workspace = out ? api_arena_buffer(arena, workspace_size) : NULL;
     size_t at, made;
 
     if (!workspace)
         return false;
     at = coding->head ? coding->head(out) : 0;
     made = coding->piece(body->prefix, size, out + at, code_max, workspace, workspace_size);
-    api_arena_room_drop(arena, workspace);
+    api_arena_buffer_drop(arena, workspace);
     if (coding->tail)
         encoding->sum = coding->sum(body->prefix, size);
     encoding->size = size;

@@ -63,9 +63,9 @@ enum pe_status api_respond_json(struct api_response *response, json_t *json, str
     return PE_OK;
 }
 
-unsigned char *api_response_room(struct api_response *response, size_t size)
+unsigned char *api_response_buffer(struct api_response *response, size_t size)
 {
-    return api_arena_room(response->arena, size);
+    return api_arena_buffer(response->arena, size);
 }
 
 bool api_response_count(struct api_response *response, size_t size)

@@ -98,7 +98,7 @@ static enum pe_status room_take(struct api_request *request, struct pe_tensor *t
 
     if (pe_shape_elements(tensor->shape, tensor->rank, &elements))
         tensor->data =
-            api_arena_room(request->arena, elements * pe_dtype_info(tensor->dtype)->size + 1);
+            api_arena_buffer(request->arena, elements * pe_dtype_info(tensor->dtype)->size + 1);
     return tensor->data ? PE_OK
                         : pe_fail(err, PE_OUT_OF_MEMORY, "tensor:x", "no memory for a projection");
 }

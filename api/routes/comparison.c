@@ -153,8 +153,8 @@ static enum pe_status rooms_take(struct comparison_state *state, struct pe_error
     size = state->chunk_rows * columns * pe_dtype_info(state->dtype)->size + 1;
     for (size_t i = 0; i < COMPARISON_STRIPES && took; i++) {
         struct comparison_stripe *stripe = &state->stripes[i];
-        stripe->rows[0] = api_arena_room(state->request->arena, size);
-        stripe->rows[1] = api_arena_room(state->request->arena, size);
+        stripe->rows[0] = api_arena_buffer(state->request->arena, size);
+        stripe->rows[1] = api_arena_buffer(state->request->arena, size);
         took = stripe->rows[0] && stripe->rows[1] &&
                (!per_pair || maxima_take(state, &stripe->by_column, columns));
     }

@@ -80,7 +80,7 @@ enum pe_status api_engine_cache_read(struct api_request *request, enum pe_rotary
     if (cache == PE_CACHE_ONNX || cache == PE_CACHE_GGML)
         return PE_OK;
     for (size_t i = 0; i < 2; i++) {
-        made[i].data = api_arena_room(
+        made[i].data = api_arena_buffer(
             request->arena,
             made[i].shape[0] * made[i].shape[1] * pe_dtype_info(made[i].dtype)->size + 1);
         if (!made[i].data)
@@ -187,8 +187,8 @@ static enum pe_status list_set(struct api_request *request, const struct list_te
     if (tensor->rank != 1 || !pe_dtype_is_float(tensor->dtype))
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "%s must be [pairs], of f64, f32, f16 or bf16", row->tensor);
-    values =
-        (double *)(void *)api_arena_room(request->arena, (tensor->shape[0] + 1) * sizeof(*values));
+    values = (double *)(void *)api_arena_buffer(request->arena,
+                                                (tensor->shape[0] + 1) * sizeof(*values));
     if (!values)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", row->tensor);
     pe_to_f64(values, tensor->data, tensor->dtype, tensor->shape[0]);
@@ -236,7 +236,8 @@ enum pe_status api_factors_open(struct api_request *request, struct api_factors 
     factors->posted = &factors->copy;
     factors->inv_freq = tensor;
     tensor->name = "inv_freq";
-    tensor->tensor.data = api_arena_room(request->arena, tensor->tensor.shape[0] * sizeof(double));
+    tensor->tensor.data =
+        api_arena_buffer(request->arena, tensor->tensor.shape[0] * sizeof(double));
     return tensor->tensor.data ? PE_OK
                                : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", name);
 }

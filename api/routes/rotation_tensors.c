@@ -178,7 +178,7 @@ static enum pe_status entry_widen(struct rotation_state *state, struct rotation_
     if (entry->arithmetic == tensor->dtype)
         return PE_OK;
     if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->arithmetic)->size, &size) ||
-        !(entry->data = api_arena_room(state->request->arena, size)))
+        !(entry->data = api_arena_buffer(state->request->arena, size)))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to convert %.60s",
                        entry->tensor->name);
     if (entry->arithmetic == PE_F64)

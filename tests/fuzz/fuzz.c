@@ -264,7 +264,7 @@ bool fuzz_read(const struct api_reader *reader, struct api_request *request, con
 
     if (size == 0)
         return false;
-    request->body = api_arena_room(request->arena, size);
+    request->body = api_arena_buffer(request->arena, size);
     request->body_size = size;
     FUZZ_CHECK(request->body);
     memcpy(request->body, body, size);

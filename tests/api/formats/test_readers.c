@@ -32,7 +32,7 @@ static struct read reader_run(const struct api_reader *reader, const void *body,
                                         .body_size = size,
                                         .reader = reader};
     read.request.work = api_arena_work_new(read.request.arena, UINT64_MAX, 0);
-    read.request.body = memcpy(api_arena_room(read.request.arena, size), body, size);
+    read.request.body = memcpy(api_arena_buffer(read.request.arena, size), body, size);
     api_json_memory_reset();
     api_json_own(&owner, read.request.arena);
     reader->read(&read.request, &read.err);

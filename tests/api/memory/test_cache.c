@@ -193,21 +193,21 @@ TEST(test_an_arena_counts_what_it_takes)
     unsigned char *a, *b;
 
     ck_assert(api_arena_reserve(arena, 3 << 20));
-    a = api_arena_room(arena, 1 << 20);
-    b = api_arena_room(arena, 2 << 20);
+    a = api_arena_buffer(arena, 1 << 20);
+    b = api_arena_buffer(arena, 2 << 20);
     ck_assert(a && b);
     ck_assert_uint_eq(api_memory_state(memory).held, 3 << 20);
-    ck_assert_ptr_null(api_arena_room(arena, (1 << 20) + 1));
+    ck_assert_ptr_null(api_arena_buffer(arena, (1 << 20) + 1));
     ck_assert(api_arena_over_budget(arena));
     ck_assert_ptr_null(api_arena_take(arena, 2 << 20));
-    api_arena_room_drop(arena, b);
+    api_arena_buffer_drop(arena, b);
     ck_assert_uint_eq(api_memory_state(memory).held, 3 << 20);
     api_arena_settle(arena);
     ck_assert_uint_eq(api_memory_state(memory).held, 1 << 20);
     ck_assert_ptr_nonnull(api_arena_take(arena, 2 << 20));
     ck_assert(!api_arena_count(arena, UINT64_MAX));
     uint64_t reserved;
-    const size_t room = api_arena_room_leave(arena, a, &reserved);
+    const size_t room = api_arena_buffer_leave(arena, a, &reserved);
     ck_assert_uint_eq(reserved, 1 << 20);
     ck_assert_uint_ge(api_memory_state(memory).held, 3 << 20);
     ck_assert_uint_lt(api_memory_state(memory).held, (3 << 20) + 256);
