@@ -79,7 +79,7 @@ def typed(folder, command, environment):
             break
     process.wait(60)
     os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
+    return shown.decode().replace("\r", "")
 
 
 def session(folder, text, environment):
