@@ -7,7 +7,7 @@
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"
 #include "api/routes/handler.h"
-#include "api/routes/rotation_kept.h"
+#include "api/routes/rotation_cache.h"
 #include "api/store/store.h"
 
 /* Every layer of a model sends the same head, which has dtype and shape, with new numbers behind
@@ -19,8 +19,8 @@ enum { CACHED_BODY_MAX = 1 << 20 };
 struct cached_head {
     struct api_cached_facts facts;
     uint64_t elements;
-    struct api_rotation_again again;
-    uint64_t again_hash; /* of again.key, which is long */
+    struct api_rotation_repeat rotation;
+    uint64_t rotation_hash; /* of rotation.key, which is long */
     char strings[];
 };
 
@@ -90,8 +90,8 @@ bool api_head_cache_find(struct api_intake *intake, const struct api_head *head)
         api_key_copy(&key, intake->request.arena, &intake->head_key);
     else
         intake->cached_rotation =
-            borrow(intake, (struct api_cache_key){found->again.key, found->again.key_size},
-                   found->again_hash);
+            borrow(intake, (struct api_cache_key){found->rotation.key, found->rotation.key_size},
+                   found->rotation_hash);
     if (!found || !intake->cached_rotation)
         return false;
     intake->cached_head = found;
@@ -104,15 +104,15 @@ bool api_head_cache_find(struct api_intake *intake, const struct api_head *head)
 /* ---- storing --------------------------------------------------------------------------------- */
 
 static struct cached_head *cached_head_new(const struct api_intake *intake,
-                                           const struct api_rotation_again *again, size_t *size)
+                                           const struct api_rotation_repeat *rotation, size_t *size)
 {
     const struct api_response *response = intake->response;
     const size_t first = intake->common_headers, last = response->headers_count;
-    const struct api_cache_key key = {again->key, again->key_size};
+    const struct api_cache_key key = {rotation->key, rotation->key_size};
     struct cached_head *made;
     char *end;
 
-    *size = sizeof(*made) + api_cached_facts_strings(response, first, last) + again->key_size;
+    *size = sizeof(*made) + api_cached_facts_strings(response, first, last) + rotation->key_size;
     made = calloc(1, *size);
     if (!made)
         return NULL;
@@ -120,9 +120,9 @@ static struct cached_head *cached_head_new(const struct api_intake *intake,
     made->facts.reads_store = intake->request.reads_store;
     end = api_cached_facts_copy(&made->facts, response, first, last, made->strings);
     made->elements = response->elements;
-    made->again_hash = api_cache_hash(intake->request.api->cache, key);
-    made->again = *again;
-    made->again.key = memcpy(end, again->key, again->key_size);
+    made->rotation_hash = api_cache_hash(intake->request.api->cache, key);
+    made->rotation = *rotation;
+    made->rotation.key = memcpy(end, rotation->key, rotation->key_size);
     return made;
 }
 
@@ -130,16 +130,16 @@ void api_head_cache_put(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
     const struct api_body *body = &intake->response->body;
-    struct api_rotation_again again;
+    struct api_rotation_repeat rotation;
     struct api_cached *cached;
     struct cached_head *made;
     size_t size;
 
     if (intake->head_key.size == 0 || intake->response->status != 200 || !body->buffer ||
         body->prefix_size > 0 || body->size != intake->size || !request->route->repeats ||
-        !api_rotation_again(request, &intake->result, &again))
+        !api_rotation_repeat(request, &intake->result, &rotation))
         return;
-    made = cached_head_new(intake, &again, &size);
+    made = cached_head_new(intake, &rotation, &size);
     if (!made)
         return;
     cached = api_cache_put(request->api->cache, intake->head_key, made, size, 0, free);
@@ -156,8 +156,8 @@ bool api_head_cache_respond(struct api_intake *intake, struct pe_error *err)
     const struct cached_head *found = intake->cached_head;
     struct api_response *response = intake->response;
 
-    if (pe_rotate(intake->cached_rotation, intake->buffer, &found->again.axes, 0,
-                  found->again.tokens, intake->request.work, err))
+    if (pe_rotate(intake->cached_rotation, intake->buffer, &found->rotation.axes, 0,
+                  found->rotation.tokens, intake->request.work, err))
         return false;
     api_cached_facts_use(&found->facts, intake);
     response->elements = found->elements;

@@ -1,20 +1,485 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/function.h"
+#include "api/base/names.h"
 #include "api/memory/json.h"
-#include "api/routes/positions_read.h"
+#include "api/routes/handler.h"
+#include "posenc/position_ids.h"
 
-/* Ids of tokens, or, where ids are posted, what is wrong with them. */
+/* POST /v1/positions. Arrays are in the arena. */
+struct positions_args {
+    struct pe_params params;
+    struct pe_ids_spec spec;
+    const int64_t *posted; /* position_ids [posted_axes, rows, count]; NULL: ids are the result */
+    unsigned posted_axes;
+};
 
 enum { IDS, DELTAS, OUTPUTS_MAX, SCALARS = 3 };
 
 struct state {
-    struct api_positions_asked asked;
+    struct positions_args args;
     struct pe_params answer_params;
     int64_t *ids, *deltas;
     struct pe_output outputs[OUTPUTS_MAX];
     struct pe_scalar scalars[SCALARS];
 };
+
+/* ---- reading a request ----------------------------------------------------------------------- */
+
+/* Lists of a request; those before LIST_LENGTHS have an element a token, and one shape. */
+enum list {
+    LIST_KINDS,
+    LIST_INPUT_IDS,
+    LIST_MASK,
+    LIST_LENGTHS,
+    LIST_IMAGES,
+    LIST_VIDEOS,
+    LIST_SECONDS,
+    LIST_BOUNDS,
+    LIST_POSTED,
+    LISTS
+};
+
+/* A request being read. */
+struct reader {
+    struct api_request *request;
+    struct positions_args *args;
+    struct api_numbers lists[LISTS];
+    struct pe_error *err;
+};
+
+#define INTEGER_MAX (0x1p53 - 1)
+
+static const struct pe_param params_list[] = {
+    {.name = "model_type",
+     .type = PE_TEXT,
+     .fallback = "text",
+     .doc = "How the model counts, as its config.json has it: text (one id a token), qwen2_vl, "
+            "qwen3_vl, glm4v ..."},
+    {.name = "length",
+     .type = PE_INTEGER,
+     .unit = "positions",
+     .min = 0,
+     .max = INTEGER_MAX,
+     .doc = "How many tokens, where no list of tokens says it."},
+    {.name = "padding_side",
+     .type = PE_CHOICE,
+     .choices = "left,right",
+     .doc = "Where rows of lengths that differ are padded."},
+    {.name = "chunk_start",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = INTEGER_MAX,
+     .fallback = "0",
+     .doc = "The first token whose id is wanted: as many are in the cache."},
+    {.name = "chunk_length",
+     .type = PE_INTEGER,
+     .unit = "positions",
+     .min = 0,
+     .max = INTEGER_MAX,
+     .doc = "How many ids of a row are wanted; to its end where absent. Behind the last token text "
+            "goes on."},
+    {.name = "continues",
+     .type = PE_CHOICE,
+     .choices = "grid,largest",
+     .fallback = "grid",
+     .doc = "Where text goes on behind a video: behind its height or width (transformers 5), or "
+            "behind its largest id, time included (transformers 4, vLLM)."},
+    {.name = "spatial_merge_size",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 10,
+     .doc = "Rows and columns of patches that are one of tokens; the model's where absent."},
+    {.name = "temporal_merge_size",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 10,
+     .doc = "Frames of a video likewise."},
+    {.name = "tokens_per_second",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 1 << 20,
+     .doc = "Steps of time in a second of a video; 0: a frame is one step."},
+    {.name = "image_token_id",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = INTEGER_MAX,
+     .doc = "Which of input_ids stand for images, where mm_token_type_ids is absent."},
+    {.name = "video_token_id",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = INTEGER_MAX,
+     .doc = "Which of them stand for videos."},
+};
+
+/* Names that models' processors give them. */
+static const char *const list_names[LISTS] = {
+    "mm_token_type_ids", "input_ids",          "attention_mask", "lengths",     "image_grid_thw",
+    "video_grid_thw",    "second_per_grid_ts", "cu_seqlens",     "position_ids"};
+
+static const char own[] = "tensors tensor mm_token_type_ids input_ids attention_mask lengths "
+                          "image_grid_thw video_grid_thw second_per_grid_ts cu_seqlens "
+                          "position_ids";
+
+static const struct api_numbers *posted_list(const struct reader *reader, enum list list)
+{
+    return reader->lists[list].given ? &reader->lists[list] : NULL;
+}
+
+static size_t count_of(const struct api_numbers *numbers)
+{
+    return numbers ? numbers->planes * numbers->rows * numbers->columns : 0;
+}
+
+static const struct pe_value *value_of(const struct reader *reader, const char *name)
+{
+    return pe_param_value(&reader->args->params, name);
+}
+
+static enum pe_status no_memory(const struct reader *reader)
+{
+    return pe_fail(reader->err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static enum pe_status lists_read(struct reader *reader)
+{
+    for (int i = 0; i < LISTS; i++) {
+        struct api_numbers *numbers = &reader->lists[i];
+        if (api_numbers_read(reader->request, list_names[i], numbers, reader->err))
+            return reader->err->status;
+        if (numbers->object)
+            return pe_fail(reader->err, PE_INVALID, numbers->where, "%s is a list of numbers",
+                           list_names[i]);
+        for (size_t at = 0; i != LIST_SECONDS && at < (numbers->given ? count_of(numbers) : 0);
+             at++)
+            if (numbers->values[at] != floor(numbers->values[at]))
+                return pe_fail(reader->err, PE_INVALID, numbers->where,
+                               "%s holds whole numbers, got %.17g", list_names[i],
+                               numbers->values[at]);
+    }
+    return PE_OK;
+}
+
+/* Refuses tensors that no list takes. */
+static enum pe_status tensors_check(const struct reader *reader)
+{
+    for (size_t i = 0; i < reader->request->tensors_count; i++) {
+        const char *name = reader->request->tensors[i].name;
+        bool known = false;
+        for (int list = 0; list < LISTS; list++)
+            known |= strcmp(name, list_names[list]) == 0 ||
+                     (reader->lists[list].tensor && strcmp(name, reader->lists[list].tensor) == 0);
+        if (!known)
+            return pe_fail(reader->err, PE_UNKNOWN_PARAMETER, "parameter:tensors",
+                           "there is no use for a tensor '%.60s'; tensor=NAME names that of an npy "
+                           "file or raw bytes: %s",
+                           name, own + strlen("tensors tensor "));
+    }
+    return PE_OK;
+}
+
+static int64_t *integers_copy(struct reader *reader, const double *values, size_t count)
+{
+    int64_t *copy = api_arena_take(reader->request->arena, (count + 1) * sizeof(*copy));
+
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = (int64_t)values[i];
+    return copy;
+}
+
+static enum pe_status grids_read(struct reader *reader, enum list list, const int64_t **grids,
+                                 size_t *count)
+{
+    const struct api_numbers *numbers = posted_list(reader, list);
+
+    if (!numbers)
+        return PE_OK;
+    if (numbers->columns != 3 || numbers->planes != 1)
+        return pe_fail(reader->err, PE_SHAPE_MISMATCH, numbers->where,
+                       "%s is [count, 3]: time, height and width of each grid", list_names[list]);
+    *count = numbers->rows;
+    *grids = integers_copy(reader, numbers->values, 3 * *count);
+    return *grids ? PE_OK : no_memory(reader);
+}
+
+static enum pe_status vision_read(struct reader *reader)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct api_numbers *seconds = posted_list(reader, LIST_SECONDS);
+    const struct api_numbers *bounds = posted_list(reader, LIST_BOUNDS);
+
+    if (grids_read(reader, LIST_IMAGES, &spec->images, &spec->images_count) ||
+        grids_read(reader, LIST_VIDEOS, &spec->videos, &spec->videos_count))
+        return reader->err->status;
+    if (seconds && count_of(seconds) != spec->videos_count)
+        return pe_fail(reader->err, PE_SHAPE_MISMATCH, seconds->where,
+                       "second_per_grid_ts has %zu numbers, there are %zu videos",
+                       count_of(seconds), spec->videos_count);
+    spec->seconds = seconds ? seconds->values : NULL;
+    if (!bounds)
+        return PE_OK;
+    spec->bounds_count = count_of(bounds);
+    spec->bounds = integers_copy(reader, bounds->values, spec->bounds_count);
+    if (spec->bounds_count < 2)
+        return pe_fail(reader->err, PE_INVALID, bounds->where,
+                       "cu_seqlens is 0, where each sequence ends, and so the number of tokens");
+    return spec->bounds ? PE_OK : no_memory(reader);
+}
+
+/* ---- tokens: how many, their kinds, padding -------------------------------------------------- */
+
+static enum pe_status size_set(struct reader *reader, const char *name, const char *where,
+                               size_t rows, size_t tokens)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+
+    if (spec->rows > 0 && (spec->rows != rows || spec->tokens != tokens))
+        return pe_fail(reader->err, PE_SHAPE_MISMATCH, where,
+                       "%s has %zu rows of %zu tokens, another list has %zu of %zu", name, rows,
+                       tokens, spec->rows, spec->tokens);
+    spec->rows = rows;
+    spec->tokens = tokens;
+    return PE_OK;
+}
+
+static unsigned char *flags_take(struct reader *reader)
+{
+    const struct pe_ids_spec *spec = &reader->args->spec;
+
+    return api_arena_take(reader->request->arena, spec->rows * spec->tokens + 1);
+}
+
+static enum pe_status lengths_read(struct reader *reader, const struct api_numbers *lengths)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct pe_value *side = value_of(reader, "padding_side");
+    const size_t rows = count_of(lengths);
+    const int64_t *values;
+    double most = 0;
+    bool differ = false;
+    unsigned char *mask;
+
+    for (size_t i = 0; i < count_of(lengths); i++) {
+        if (lengths->values[i] < 0)
+            return pe_fail(reader->err, PE_OUT_OF_RANGE, lengths->where, "a length is negative");
+        most = fmax(most, lengths->values[i]);
+        differ |= lengths->values[i] != lengths->values[0];
+    }
+    if (size_set(reader, "lengths", lengths->where, count_of(lengths), (size_t)most) || !differ)
+        return reader->err->status;
+    if (!side->given)
+        return pe_fail(reader->err, PE_MISSING, "parameter:padding_side",
+                       "padding_side is required where lengths differ: left or right");
+    if (spec->kinds || spec->mask)
+        return pe_fail(reader->err, PE_CONFLICT, lengths->where,
+                       "lengths stands for attention_mask; leave one of them out");
+    spec->mask = mask = flags_take(reader);
+    values = integers_copy(reader, lengths->values, rows);
+    if (!mask || !values)
+        return no_memory(reader);
+    return pe_ids_mask_fill(values, rows, spec->tokens, side->number == 0, mask, reader->err);
+}
+
+/* From lists of tokens, else from length, lengths, cu_seqlens or position_ids. */
+static enum pe_status sizes_read(struct reader *reader)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct pe_value *length = value_of(reader, "length");
+    const struct api_numbers *lengths = posted_list(reader, LIST_LENGTHS),
+                             *posted = posted_list(reader, LIST_POSTED);
+
+    for (int i = 0; i < LIST_LENGTHS; i++) {
+        const struct api_numbers *list = posted_list(reader, (enum list)i);
+        if (list &&
+            size_set(reader, list_names[i], list->where, list->planes * list->rows, list->columns))
+            return reader->err->status;
+    }
+    if (length->given && size_set(reader, "length", "parameter:length",
+                                  spec->rows > 0 ? spec->rows : 1, (size_t)length->number))
+        return reader->err->status;
+    if (lengths)
+        return lengths_read(reader, lengths);
+    if (spec->rows == 0 && spec->bounds_count > 0)
+        return size_set(reader, "cu_seqlens", "parameter:cu_seqlens", 1,
+                        (size_t)fmax((double)spec->bounds[spec->bounds_count - 1], 0));
+    if (spec->rows == 0 && posted && !value_of(reader, "chunk_start")->given)
+        return size_set(reader, "position_ids", posted->where, posted->rank == 1 ? 1 : posted->rows,
+                        posted->columns);
+    return spec->rows > 0 ? PE_OK
+                          : pe_fail(reader->err, PE_MISSING, "parameter:length",
+                                    "length is required (or lengths, input_ids, "
+                                    "mm_token_type_ids, attention_mask, cu_seqlens)");
+}
+
+/* Kinds of ids of the vocabulary. */
+static void tokens_kinds_fill(const struct api_numbers *ids, double image, double video,
+                              unsigned char *kinds, size_t count)
+{
+    int64_t tokens[256];
+
+    for (size_t at = 0, step; at < count; at += step) {
+        step = count - at < 256 ? count - at : 256;
+        for (size_t i = 0; i < step; i++)
+            tokens[i] = fabs(ids->values[at + i]) < 0x1p53 ? (int64_t)ids->values[at + i] : -1;
+        pe_ids_kinds_fill(tokens, step, (int64_t)image, (int64_t)video, kinds + at);
+    }
+}
+
+static enum pe_status kinds_read(struct reader *reader)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct api_numbers *given = posted_list(reader, LIST_KINDS),
+                             *ids = posted_list(reader, LIST_INPUT_IDS);
+    const struct pe_value *image = value_of(reader, "image_token_id"),
+                          *video = value_of(reader, "video_token_id");
+    unsigned char *kinds;
+
+    if (!given && (!ids || (!image->given && !video->given)))
+        return spec->images_count + spec->videos_count == 0 || spec->model.axes == 1
+                   ? PE_OK
+                   : pe_fail(reader->err, PE_MISSING, "parameter:mm_token_type_ids",
+                             "mm_token_type_ids says which tokens are of images (1) and videos "
+                             "(2); or input_ids with image_token_id, video_token_id");
+    spec->kinds = kinds = flags_take(reader);
+    if (!kinds)
+        return no_memory(reader);
+    if (!given) {
+        tokens_kinds_fill(ids, image->given ? image->number : -1, video->given ? video->number : -1,
+                          kinds, spec->rows * spec->tokens);
+        return PE_OK;
+    }
+    for (size_t i = 0; i < spec->rows * spec->tokens; i++) {
+        const double value = given->values[i];
+        if (!(value >= 0 && value <= PE_IDS_VIDEO))
+            return pe_fail(reader->err, PE_INVALID, given->where,
+                           "a token is 0 (text), 1 (image) or 2 (video), got %.17g", value);
+        kinds[i] = (unsigned char)value;
+    }
+    return PE_OK;
+}
+
+static enum pe_status mask_read(struct reader *reader)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct api_numbers *given = posted_list(reader, LIST_MASK);
+    unsigned char *mask;
+
+    if (!given)
+        return PE_OK;
+    spec->mask = mask = flags_take(reader);
+    for (size_t i = 0; mask && i < spec->rows * spec->tokens; i++)
+        mask[i] = given->values[i] != 0;
+    return mask ? PE_OK : no_memory(reader);
+}
+
+static enum pe_status tokens_read(struct reader *reader)
+{
+    return sizes_read(reader) || mask_read(reader) || kinds_read(reader) ? reader->err->status
+                                                                         : PE_OK;
+}
+
+/* ---- the model and the chunk ----------------------------------------------------------------- */
+
+static enum pe_status model_unknown(const struct reader *reader, const char *text)
+{
+    char names[400] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; pe_ids_model_at(i) && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
+                                 pe_ids_model_at(i)->name);
+    return pe_fail(reader->err, PE_INVALID, "parameter:model_type",
+                   "positions of '%.40s' are not known; known: %s", text, names);
+}
+
+/* Model names serve as model_type: "Qwen2.5-VL" is qwen2_5_vl. */
+static enum pe_status model_read(struct reader *reader)
+{
+    struct pe_ids_model *model = &reader->args->spec.model;
+    const char *text = value_of(reader, "model_type")->text;
+    const struct {
+        const char *name;
+        unsigned *number;
+    } numbers[] = {{"spatial_merge_size", &model->spatial_merge},
+                   {"temporal_merge_size", &model->temporal_merge},
+                   {"tokens_per_second", &model->tokens_per_second}};
+    char name[48] = "";
+
+    for (size_t i = 0; text[i] && i + 1 < sizeof(name); i++)
+        name[i] = text[i] == '.' ? '_' : api_letter_fold(text[i]);
+    if (pe_ids_model_refused(name))
+        return pe_fail(reader->err, PE_UNSUPPORTED, "parameter:model_type",
+                       "positions of %s are not counted here: %s", name,
+                       pe_ids_model_refused(name));
+    if (!pe_ids_model_find(name))
+        return model_unknown(reader, text);
+    *model = *pe_ids_model_find(name);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (value_of(reader, numbers[i].name)->given)
+            *numbers[i].number = (unsigned)value_of(reader, numbers[i].name)->number;
+    return PE_OK;
+}
+
+static enum pe_status chunk_read(struct reader *reader)
+{
+    struct pe_ids_spec *spec = &reader->args->spec;
+    const struct pe_value *length = value_of(reader, "chunk_length");
+    const struct api_numbers *posted = posted_list(reader, LIST_POSTED);
+
+    spec->start = (size_t)pe_param_number(&reader->args->params, "chunk_start");
+    if (!length->given && !posted && spec->start > spec->tokens)
+        return pe_fail(reader->err, PE_MISSING, "parameter:chunk_length",
+                       "chunk_length is required behind the last of %zu tokens", spec->tokens);
+    spec->count = length->given ? (size_t)length->number
+                  : posted      ? posted->columns
+                                : spec->tokens - spec->start;
+    return PE_OK;
+}
+
+/* [count], [rows, count], [3, count] of one row, [3, rows, count]; or four planes, of which the
+ * first is text's. */
+static enum pe_status posted_read(struct reader *reader)
+{
+    struct positions_args *args = reader->args;
+    const struct api_numbers *posted = posted_list(reader, LIST_POSTED);
+    const struct pe_ids_spec *spec = &args->spec;
+
+    if (!posted)
+        return PE_OK;
+    const bool by_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == 3;
+    const size_t planes = by_axes ? 3 : posted->planes, rows = by_axes ? 1 : posted->rows;
+    const size_t skipped = planes == 4 ? rows * posted->columns : 0;
+    if (rows != spec->rows || posted->columns != spec->count)
+        return pe_fail(reader->err, PE_SHAPE_MISMATCH, posted->where,
+                       "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
+                       posted->columns, spec->rows, spec->count);
+    args->posted_axes = planes == 4 ? 3 : (unsigned)planes;
+    args->posted = integers_copy(reader, posted->values + skipped, count_of(posted) - skipped);
+    return args->posted ? PE_OK : no_memory(reader);
+}
+
+static enum pe_status args_read(struct api_request *request, struct positions_args *args,
+                                struct pe_params *answer_params, struct pe_error *err)
+{
+    struct pe_params *sets[] = {&args->params, answer_params};
+    struct reader reader = {.request = request, .args = args, .err = err};
+
+    args->spec.size = sizeof(args->spec);
+    pe_params_init(&args->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
+    if (!api_params_keep(request->arena, &args->params))
+        return no_memory(&reader);
+    if (api_bind(request, sets, 2, own, err) || pe_params_finish(&args->params, err) ||
+        model_read(&reader) || lists_read(&reader) || tensors_check(&reader) ||
+        vision_read(&reader) || tokens_read(&reader) || chunk_read(&reader) || posted_read(&reader))
+        return err->status;
+    args->spec.by_largest = pe_param_number(&args->params, "continues") == 1;
+    return PE_OK;
+}
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
@@ -29,10 +494,10 @@ static bool positions_rows_fill(struct api_result *result, size_t output, size_t
     return true;
 }
 
-/* Deltas are of a prompt that is one sequence a row. */
+/* Deltas exist for prompts of one sequence a row. */
 static void outputs_set(struct state *state, struct api_result *result)
 {
-    const struct pe_ids_spec *spec = &state->asked.spec;
+    const struct pe_ids_spec *spec = &state->args.spec;
     const bool flat = spec->model.axes == 1;
     const struct pe_scalar scalars[SCALARS] = {
         {.name = "spatial_merge_size", .value = spec->model.spatial_merge},
@@ -68,7 +533,7 @@ static void outputs_set(struct state *state, struct api_result *result)
 static enum pe_status ids_make(struct api_request *request, struct state *state,
                                struct pe_error *err)
 {
-    const struct pe_ids_spec *spec = &state->asked.spec;
+    const struct pe_ids_spec *spec = &state->args.spec;
     const size_t shape[] = {spec->model.axes, spec->rows, spec->count, sizeof(*state->ids)};
     size_t size;
 
@@ -102,12 +567,11 @@ static json_t *text_or_null(const char *text)
 static enum pe_status ids_diagnose(struct api_request *request, struct state *state,
                                    struct api_result *result, struct pe_error *err)
 {
-    const struct api_positions_asked *asked = &state->asked;
+    const struct positions_args *args = &state->args;
     const struct pe_ids_slip_info *slip;
     struct pe_ids_finding finding;
 
-    if (pe_ids_diagnose(&finding, &asked->spec, asked->posted, asked->posted_axes, request->work,
-                        err))
+    if (pe_ids_diagnose(&finding, &args->spec, args->posted, args->posted_axes, request->work, err))
         return err->status;
     slip = finding.slip;
     result->report = json_pack("{ss so so so sI sI so s[]}", "verdict",
@@ -118,7 +582,7 @@ static enum pe_status ids_diagnose(struct api_request *request, struct state *st
                                text_or_null(slip ? slip->explanation : NULL), "fix",
                                text_or_null(slip ? slip->fix : NULL), "compared",
                                (json_int_t)finding.compared, "unequal", (json_int_t)finding.unequal,
-                               "first", first_json(&asked->spec, &finding), "warnings");
+                               "first", first_json(&args->spec, &finding), "warnings");
     return PE_OK;
 }
 
@@ -132,14 +596,14 @@ static enum pe_status positions_open(struct api_request *request, struct api_res
     if (!state)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for positions");
     api_answer_params(request, &state->answer_params);
-    if (api_positions_asked_read(request, &state->asked, &state->answer_params, err) ||
+    if (args_read(request, &state->args, &state->answer_params, err) ||
         api_answer_apply(request, &state->answer_params, result, err))
         return err->status;
     result->operation = result->file_stem = "positions";
     result->dtype = PE_I64;
     result->subject = "the positions";
     result->advice = "ask for fewer tokens";
-    if (!state->asked.posted) {
+    if (!state->args.posted) {
         outputs_set(state, result);
         result->warnings = json_array();
         return api_json_keep(request->arena, result->warnings)
@@ -149,7 +613,7 @@ static enum pe_status positions_open(struct api_request *request, struct api_res
     result->kind = API_REPORT;
     result->file_stem = NULL;
     result->cache_control = "no-store";
-    result->work = pe_ids_diagnosis_work(&state->asked.spec);
+    result->work = pe_ids_diagnosis_work(&state->args.spec);
     return PE_OK;
 }
 
@@ -158,8 +622,8 @@ static enum pe_status positions_prepare(struct api_request *request, struct api_
 {
     struct state *state = result->state;
 
-    return state->asked.posted ? ids_diagnose(request, state, result, err)
-                               : ids_make(request, state, err);
+    return state->args.posted ? ids_diagnose(request, state, result, err)
+                              : ids_make(request, state, err);
 }
 
 const struct api_handler api_handler_positions = {positions_open, positions_prepare};

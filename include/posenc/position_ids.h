@@ -74,6 +74,15 @@ PE_API const struct pe_ids_slip_info *pe_ids_slip_at(size_t index);
 PE_API enum pe_status pe_ids_fill(const struct pe_ids_spec *spec, int64_t *ids, int64_t *deltas,
                                   struct pe_work *work, struct pe_error *err);
 
+/* Writes the kinds of ids of the vocabulary: PE_IDS_IMAGE for image_token, PE_IDS_VIDEO for
+ * video_token, else PE_IDS_TEXT. A token below 0 is none. */
+PE_API void pe_ids_kinds_fill(const int64_t *tokens, size_t count, int64_t image_token,
+                              int64_t video_token, unsigned char *kinds);
+/* Writes the mask [rows, tokens] of rows of lengths[rows] tokens, padded on the left or the right.
+ * PE_OUT_OF_RANGE: a length is negative or above tokens. */
+PE_API enum pe_status pe_ids_mask_fill(const int64_t *lengths, size_t rows, size_t tokens,
+                                       bool left, unsigned char *mask, struct pe_error *err);
+
 /* Holds ids [axes, rows, count] against those of the spec, axes being 1 or those of the model: one
  * id a token stands for three alike. Where they differ, finding->slip is the first slip that
  * explains every one. Fails as pe_ids_fill does; PE_SHAPE_MISMATCH for axes. */

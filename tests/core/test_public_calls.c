@@ -448,6 +448,7 @@ TEST(position_ids_refuse)
         .size = sizeof(text), .model = *pe_ids_model_at(0), .rows = 1, .tokens = 3, .count = 3};
     struct pe_ids_spec wrong[10];
     struct pe_ids_finding finding;
+    unsigned char mask[3];
     int64_t ids[9] = {0};
 
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
@@ -475,6 +476,10 @@ TEST(position_ids_refuse)
         ck_assert_int_eq(pe_ids_diagnose(&finding, &wrong[i], ids, 1, NULL, &again), err.status);
     }
     REFUSED(PE_SHAPE_MISMATCH, pe_ids_diagnose(&finding, &text, ids, 3, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_ids_mask_fill((int64_t[]){-1}, 1, 3, true, mask, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_ids_mask_fill((int64_t[]){4}, 1, 3, true, mask, &err));
+    ACCEPTED(pe_ids_mask_fill(NULL, 0, 3, true, mask, &err));
+    pe_ids_kinds_fill(NULL, 0, -1, -1, NULL);
     ck_assert_ptr_null(pe_ids_model_find("") ?: pe_ids_model_at(SIZE_MAX));
     ck_assert_ptr_null(pe_ids_slip_at(SIZE_MAX));
     ck_assert_ptr_null(pe_ids_model_refused("qwen2_vl"));

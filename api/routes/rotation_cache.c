@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/routes/rotation_kept.h"
+#include "api/routes/rotation_cache.h"
 #include "api/config/scheme_kept.h"
 #include "api/request/request.h"
 
@@ -12,7 +12,7 @@ static void key_make(struct api_key *key, const struct pe_rotation_spec *spec, e
     const size_t axes = positions->axes > 1 ? positions->axes : 1;
 
     key->size = 0;
-    key->overflow = spec->cos != NULL; /* a table that is given is its owner's */
+    key->overflow = spec->cos != NULL; /* a posted table is not cached */
     api_key_scheme(key, spec->scheme);
     for (const int *flag =
              (const int[]){spec->layout, spec->output_layout, spec->is_delta, spec->inverse,
@@ -50,9 +50,9 @@ static enum pe_status no_memory(struct pe_error *err)
     return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
 }
 
-/* The rotation of a loan, which ends with the arena. */
-static enum pe_status loan_use(struct api_request *request, struct api_cached *cached,
-                               struct api_rotation *out, struct pe_error *err)
+/* Borrows a cached rotation until the arena ends. */
+static enum pe_status cached_use(struct api_request *request, struct api_cached *cached,
+                                 struct api_rotation *out, struct pe_error *err)
 {
     if (!api_cache_drop_with(request->api->cache, cached, request->arena))
         return no_memory(err);
@@ -73,7 +73,7 @@ enum pe_status api_rotation_find(struct api_request *request, const struct pe_ro
         return PE_OK;
     cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
     if (cached)
-        return loan_use(request, cached, out, err);
+        return cached_use(request, cached, out, err);
     return api_key_copy(&key, request->arena, &out->key) ? PE_OK : no_memory(err);
 }
 
@@ -88,7 +88,7 @@ enum pe_status api_rotation_make(struct api_request *request, struct pe_scheme *
     /* Another request may have made it while this one waited for the pool. */
     cached = out->key.size > 0 ? api_cache_find(cache, out->key) : NULL;
     if (cached)
-        return loan_use(request, cached, out, err);
+        return cached_use(request, cached, out, err);
     if (!spec->cos && pe_scheme_prepare(scheme, request->work, err))
         return err->status;
     const uint64_t before = pe_work_memory(request->work);
@@ -98,12 +98,12 @@ enum pe_status api_rotation_make(struct api_request *request, struct pe_scheme *
         out->made = rotation;
         return api_arena_defer(request->arena, rotation_release, rotation) ? PE_OK : no_memory(err);
     }
-    /* The cache takes over what the rotation was charged for: it may live longer than the work. */
+    /* The cache takes over the charge: the rotation may outlive the work. */
     const uint64_t size = pe_work_memory(request->work) - before;
     api_arena_work_leave(request->arena, size);
     cached = api_cache_put(cache, out->key, rotation, size, size, rotation_release);
     if (cached)
-        return loan_use(request, cached, out, err);
+        return cached_use(request, cached, out, err);
     api_memory_release(request->api->memory, size);
     rotation_release(rotation);
     return no_memory(err);
