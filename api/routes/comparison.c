@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
+#include "api/routes/comparison.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,8 @@
 #include "api/config/config.h"
 #include "api/formats/formats.h"
 #include "api/request/request.h"
-#include "api/routes/comparison_report.h"
 
-/* The first ones are the grids of tables whose rows are points; no other takes them. */
+/* The first parameters are grids, of tables whose rows are points. */
 enum { GRID_PARAMS = 3 };
 
 static const struct pe_param params_list[] = {
@@ -72,137 +72,353 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "a b tensors dtype tensor";
-static const char own_rotated[] = "a b tensors dtype tensor positions"; /* by api_places */
-
-enum { CHUNK_ELEMENTS = 1 << 14 };
+static const char own_rotated[] = "a b tensors dtype tensor positions"; /* of api_places */
 
 static void state_release(void *what)
 {
     struct comparison_state *state = what;
 
-    pe_tolerance_free(state->tolerance);
-    api_side_free(&state->sides[0]);
-    api_side_free(&state->sides[1]);
+    pe_differences_free(state->differences);
+    for (size_t i = 0; i < 2; i++) {
+        pe_view_free(state->sides[i].view);
+        pe_scheme_free(state->sides[i].scheme);
+        pe_params_free(&state->sides[i].view_params);
+    }
     pe_params_free(&state->params);
 }
 
-/* ---- the work ------------------------------------------------------------------------------- */
+/* ---- sides: names ---------------------------------------------------------------------------- */
 
-static void stripe_run(struct pe_job *job, size_t index)
+static enum pe_status tensor_find(struct api_request *request, struct comparison_side *side,
+                                  const char *name, struct pe_error *err)
 {
-    struct comparison_state *state = (struct comparison_state *)job;
-    struct comparison_stripe *stripe = &state->stripes[index];
-    const struct pe_output *output = &state->sides[0].outputs[state->output];
-    const size_t begin = output->rows * index / COMPARISON_STRIPES,
-                 end = output->rows * (index + 1) / COMPARISON_STRIPES;
+    char where[sizeof(err->where)];
 
-    for (size_t row = begin; row < end; row += state->chunk_rows) {
-        const size_t rows = end - row < state->chunk_rows ? end - row : state->chunk_rows;
-        for (size_t i = 0; i < 2; i++)
-            if (api_side_rows(&state->sides[i], state->output, row, row + rows, state->dtype,
-                              stripe->rows[i], state->request->work, &stripe->err))
-                return;
-        if (pe_compare(&stripe->sum, state->dtype, stripe->rows[0], stripe->rows[1], row, rows,
-                       output->row_elements, &state->by_row, &stripe->by_column,
-                       state->request->work, &stripe->err))
-            return;
-        if (state->tolerance)
-            (state->rotated.source ? comparison_rotated_judge
-                                   : comparison_tolerance_judge)(state, stripe, row, rows);
-    }
+    side->tensor = api_request_tensor(request, name);
+    snprintf(where, sizeof(where), "parameter:%s", side->key);
+    if (!side->tensor)
+        return pe_fail(err, PE_MISSING, where,
+                       "%s names the tensor '%.60s', which is not in the request", side->key, name);
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    if (!pe_dtype_is_float(side->tensor->tensor.dtype))
+        return pe_fail(err, PE_UNSUPPORTED, where,
+                       "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
+                       pe_dtype_info(side->tensor->tensor.dtype)->name);
+    return PE_OK;
 }
 
-/* Joins what the stripes found, in their order. */
-static void stripes_join(struct comparison_state *state)
+static enum pe_status cache_find(struct api_request *request, struct comparison_side *side,
+                                 const char *name, struct pe_error *err)
 {
-    const size_t columns = state->sides[0].outputs[state->output].row_elements;
+    const int cache = api_engine_cache_named(name);
+    char where[sizeof(err->where)];
 
-    for (size_t i = 0; i < COMPARISON_STRIPES; i++) {
-        struct comparison_stripe *stripe = &state->stripes[i];
-        const bool was_first = state->sum.diverges;
-        const size_t row = state->sum.row, column = state->sum.column;
-        pe_comparison_join(&state->sum, &stripe->sum);
-        comparison_tolerance_join(state, stripe);
-        if (state->sum.diverges &&
-            (!was_first || state->sum.row != row || state->sum.column != column))
-            state->first_output = state->output;
-        for (size_t at = 0; state->by_pair.abs && at < columns; at++) {
-            const size_t pair = comparison_pair(state, at);
-            state->by_pair.abs[pair] = fmax(state->by_pair.abs[pair], stripe->by_column.abs[at]);
-            state->by_pair.ulp[pair] = fmax(state->by_pair.ulp[pair], stripe->by_column.ulp[at]);
-        }
-    }
+    snprintf(where, sizeof(where), "parameter:%s", side->key);
+    if (cache < 0)
+        return pe_fail(err, PE_INVALID, where,
+                       "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
+    side->is_cache = true;
+    side->cache = (enum pe_rotary_cache)cache;
+    side->tensor = &side->parts[0];
+    return api_engine_cache_read(request, side->cache, side->parts, err);
 }
 
-static bool maxima_take(struct comparison_state *state, struct pe_maxima *maxima, size_t count)
+/* Is a posted tensor this side, or a part of it? */
+static bool side_has(const struct comparison_side *side, const struct api_tensor *tensor)
 {
-    maxima->abs = api_arena_take(state->request->arena, (count + 1) * sizeof(double));
-    maxima->ulp = api_arena_take(state->request->arena, (count + 1) * sizeof(double));
-    return maxima->abs && maxima->ulp;
+    return side->tensor == tensor ||
+           (side->is_cache && api_engine_cache_holds(side->cache, tensor->name));
 }
 
-static enum pe_status rooms_take(struct comparison_state *state, struct pe_error *err)
+/* Reads the member `key`: "tensor:NAME", "cache:ENGINE", or an encoding. */
+static enum pe_status side_read(struct api_request *request, const char *key,
+                                struct comparison_side *side, struct pe_error *err)
 {
-    const struct pe_output *output = state->sides[0].outputs;
-    const size_t columns = output->row_elements;
-    const bool per_pair = pe_param_number(&state->params, "per_pair") != 0;
-    bool took = true;
-    size_t size;
+    const char *text = api_request_text(request, key);
+    char where[sizeof(err->where)];
 
-    state->chunk_rows = columns < CHUNK_ELEMENTS && columns > 0 ? CHUNK_ELEMENTS / columns : 1;
-    size = state->chunk_rows * columns * pe_dtype_info(state->dtype)->size + 1;
-    for (size_t i = 0; i < COMPARISON_STRIPES && took; i++) {
-        struct comparison_stripe *stripe = &state->stripes[i];
-        stripe->rows[0] = api_arena_buffer(state->request->arena, size);
-        stripe->rows[1] = api_arena_buffer(state->request->arena, size);
-        took = stripe->rows[0] && stripe->rows[1] &&
-               (!per_pair || maxima_take(state, &stripe->by_column, columns));
-    }
-    if (took && per_pair)
-        took = maxima_take(state, &state->by_pair, columns);
-    if (took && (pe_param_number(&state->params, "per_position") != 0 || state->heads.rank > 0))
-        took = maxima_take(state, &state->by_row, output->rows);
-    return took ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
-}
+    static const struct pe_param layouts[] = {
+        {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC}};
 
-static enum pe_status compare(struct comparison_state *state, struct pe_error *err)
-{
-    const double tolerance = pe_param_number(&state->params, "tolerance");
-
-    for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].scheme &&
-            pe_scheme_prepare(state->sides[i].scheme, state->request->work, err))
-            return err->status;
-    if (comparison_tolerance_prepare(state, err) ||
-        (state->rotated.source && comparison_rotated_prepare(state, err)) || rooms_take(state, err))
+    side->key = key;
+    if (text && strncmp(text, "tensor:", 7) == 0)
+        return tensor_find(request, side, text + 7, err);
+    if (text && strncmp(text, "cache:", 6) == 0)
+        return cache_find(request, side, text + 6, err);
+    pe_params_init(&side->layout, layouts, 1);
+    if (api_function_encoding_at(request, key, &side->encoding, &side->params, &side->layout,
+                                 &side->config, err))
         return err->status;
-    state->job = (struct pe_job){
-        .run = stripe_run, .blocks = COMPARISON_STRIPES, .work = state->request->work};
-    for (state->output = 0; state->output < state->sides[0].outputs_count; state->output++) {
-        for (size_t i = 0; i < COMPARISON_STRIPES; i++) {
-            struct comparison_stripe *stripe = &state->stripes[i];
-            const size_t columns = state->sides[0].outputs[state->output].row_elements;
-            stripe->sum =
-                (struct pe_comparison){.size = sizeof(stripe->sum), .tolerance = tolerance};
-            stripe->outside = (struct comparison_outside){0};
-            if (stripe->by_column.abs) {
-                memset(stripe->by_column.abs, 0, columns * sizeof(double));
-                memset(stripe->by_column.ulp, 0, columns * sizeof(double));
-            }
-        }
-        if (!pe_pool_run(api_pool(state->request->api), &state->job))
-            return pe_work_check(state->request->work, err);
-        for (size_t i = 0; i < COMPARISON_STRIPES; i++)
-            if (state->stripes[i].err.status) {
-                *err = state->stripes[i].err;
-                return err->status;
-            }
-        stripes_join(state);
+    if (pe_encoding_view(side->encoding, "table"))
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", key);
+    return pe_fail(err, PE_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
+                   pe_encoding_info(side->encoding)->name);
+}
+
+static const char ending[] = "_rotated";
+
+/* The tensor "q" where this one is "q_rotated"; NULL: there is none. */
+static const struct api_tensor *source_of(struct api_request *request,
+                                          const struct api_tensor *rotated)
+{
+    const size_t size = rotated ? strlen(rotated->name) : 0, end = sizeof(ending) - 1;
+
+    if (size <= end || strcmp(rotated->name + size - end, ending) != 0)
+        return NULL;
+    for (size_t i = 0; i < request->tensors_count; i++)
+        if (strlen(request->tensors[i].name) == size - end &&
+            memcmp(request->tensors[i].name, rotated->name, size - end) == 0)
+            return &request->tensors[i];
+    return NULL;
+}
+
+/* Finds the tensor whose rotation is compared with an encoding: q beside q_rotated. */
+static void source_find(struct comparison_state *state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const struct comparison_side *side = &state->sides[i], *other = &state->sides[1 - i];
+        if (side->tensor || !other->tensor || other->is_cache ||
+            !pe_encoding_has(side->encoding, PE_KIND_ROTARY))
+            continue;
+        state->rotated = i;
+        state->source = source_of(state->request, other->tensor);
+    }
+}
+
+/* ---- sides: shapes --------------------------------------------------------------------------- */
+
+/* Tables of cos and sin; or of ggml's factors, one row. */
+static enum pe_status cache_open(struct comparison_side *side, struct pe_error *err)
+{
+    const struct pe_tensor *cos = &side->parts[0].tensor, *sin = &side->parts[1].tensor;
+    const bool factors = side->cache == PE_CACHE_GGML;
+
+    if (!factors && (cos->shape[0] != sin->shape[0] || cos->shape[1] != sin->shape[1] ||
+                     cos->dtype != sin->dtype))
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:sin",
+                       "cos and sin of a cache have one shape and dtype");
+    side->tables = factors ? 1 : 2;
+    side->rows = factors ? 1 : cos->shape[0];
+    side->columns = cos->shape[cos->rank - 1];
+    for (size_t i = 0; i < side->tables; i++) {
+        side->names[i] = side->parts[i].name;
+        side->tensors[i] = side->parts[i].tensor;
     }
     return PE_OK;
 }
 
-/* ---- what is asked -------------------------------------------------------------------------- */
+/* A table, cos and sin stacked, or (is_rows) a tensor of any rank whose last axis is a row. */
+static enum pe_status tensor_open(struct comparison_side *side, bool is_rows, struct pe_error *err)
+{
+    const struct pe_tensor *tensor = &side->tensor->tensor;
+    const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2 && !is_rows;
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
+    if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
+                       side->tensor->name);
+    if (tensor->rank < 2 || (tensor->rank == 3 && !stacked && !is_rows))
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "a table is [positions, width], cos and sin of one are [2, positions, "
+                       "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
+                       side->tensor->name, tensor->rank);
+    side->tables = stacked ? 2 : 1;
+    side->columns = tensor->shape[tensor->rank - 1];
+    side->rows = 1; /* the reader has checked that the elements can be counted */
+    for (unsigned axis = stacked; axis + 1 < tensor->rank; axis++)
+        side->rows *= tensor->shape[axis];
+    for (size_t i = 0; i < side->tables; i++) {
+        side->names[i] = !stacked ? "table" : i == 0 ? "cos" : "sin";
+        side->tensors[i] = *tensor;
+        if (stacked)
+            side->tensors[i] =
+                (struct pe_tensor){tensor->dtype,
+                                   2,
+                                   {side->rows, side->columns},
+                                   (char *)tensor->data + i * side->rows * side->columns *
+                                                              pe_dtype_info(tensor->dtype)->size};
+    }
+    return PE_OK;
+}
+
+static enum pe_status posted_open(struct comparison_side *side, bool is_rows, struct pe_error *err)
+{
+    if (side->is_cache ? cache_open(side, err) : tensor_open(side, is_rows, err))
+        return err->status;
+    side->operand = (struct pe_operand){
+        .size = sizeof(side->operand), .tensors = side->tensors, .tensors_count = side->tables};
+    return PE_OK;
+}
+
+/* Copies the common parameters that the view has. */
+static enum pe_status params_copy(struct pe_params *view, const struct pe_params *common,
+                                  struct pe_error *err)
+{
+    for (size_t i = 0; i < common->count; i++) {
+        const int index = pe_params_find(view, common->list[i].name);
+        if (index >= 0 && common->values[i].given &&
+            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i], err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+/* Factors are compared with those of the encoding. */
+static enum pe_status factors_infer(struct comparison_side *side, size_t pairs,
+                                    struct pe_error *err)
+{
+    const int cache = pe_params_find(&side->view_params, "cache");
+
+    if (cache < 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:a", "%s has no factors of frequencies",
+                       pe_encoding_info(side->encoding)->name);
+    return pe_params_set_text(&side->view_params, (size_t)cache, "ggml", err) ||
+                   pe_params_infer(&side->params, "dim", 2 * (double)pairs, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* Infers the number of positions and the width from a posted table on the other side. */
+static enum pe_status tensor_infer(struct comparison_side *side,
+                                   const struct comparison_side *other,
+                                   const struct pe_params *common, struct pe_error *err)
+{
+    const bool halves = pe_encoding_has(side->encoding, PE_KIND_ROTARY) &&
+                        pe_param_number(common, "duplicate") == 0;
+    size_t width;
+
+    if (!other->tensor)
+        return PE_OK;
+    width = other->columns;
+    if (other->is_cache && other->cache == PE_CACHE_GGML)
+        return factors_infer(side, width, err);
+    if (!pe_param_given(common, "positions") &&
+        pe_params_infer(&side->view_params, "length", (double)other->rows, err))
+        return err->status;
+    return pe_params_infer(&side->params, "dim", (double)(halves ? 2 * width : width), err);
+}
+
+/* Opens the table of an encoding. */
+static enum pe_status view_open(struct comparison_state *state, struct comparison_side *side,
+                                const struct comparison_side *other, struct pe_error *err)
+{
+    const struct pe_view_type *type = pe_encoding_view(side->encoding, "table");
+    struct api_request *request = state->request;
+    const struct pe_output *output;
+    const struct api_stored_table *stored;
+
+    pe_params_init(&side->view_params, pe_view_info(type)->params,
+                   pe_view_info(type)->params_count);
+    if (params_copy(&side->view_params, &state->params, err) ||
+        tensor_infer(side, other, &state->params, err) ||
+        pe_params_finish(&side->view_params, err) ||
+        api_scheme_open(side->config, side->encoding, &side->params, request->work, &side->scheme,
+                        err) ||
+        api_table_give(request, side->scheme, &stored, err) ||
+        pe_view_new(&side->view, side->scheme, type, &side->view_params, state->dtype,
+                    request->work, err))
+        return err->status;
+    for (; (output = pe_view_output(side->view, side->tables)); side->tables++)
+        side->names[side->tables] = output->name;
+    side->rows = pe_view_output(side->view, 0)->rows;
+    side->columns = pe_view_output(side->view, 0)->row_elements;
+    side->operand = (struct pe_operand){.size = sizeof(side->operand), .view = side->view};
+    return PE_OK;
+}
+
+/* ---- the rotation of a posted tensor --------------------------------------------------------- */
+
+static enum pe_status rotation_check(const struct comparison_state *state, struct pe_error *err)
+{
+    const struct pe_tensor *from = &state->source->tensor,
+                           *to = &state->sides[1 - state->rotated].tensor->tensor;
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%.80s", state->source->name);
+    if (!pe_dtype_is_float(from->dtype))
+        return pe_fail(err, PE_UNSUPPORTED, where, "%.60s must be floating point; got %s",
+                       state->source->name, pe_dtype_info(from->dtype)->name);
+    if (from->rank != to->rank || from->rank < 2 || from->shape[from->rank - 1] == 0 ||
+        memcmp(from->shape, to->shape, from->rank * sizeof(*from->shape)) != 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%.60s and its rotation have one shape, of rank 2 to 6 (axes, of four bhsd "
+                       "if absent)",
+                       state->source->name);
+    return PE_OK;
+}
+
+static enum pe_status rotation_axes(struct comparison_state *state, struct pe_operand *operand,
+                                    struct pe_error *err)
+{
+    const struct pe_params *params = &state->sides[state->rotated].params;
+    const struct pe_tensor *tensor = &state->source->tensor;
+    const struct pe_value *axes = pe_param_value(&state->params, "axes");
+    const char *letters = axes->given ? axes->text : NULL;
+    struct pe_kv_axes kv;
+
+    operand->slabs = 1;
+    if (tensor->rank <= 3)
+        return pe_axes_parse(
+            &operand->axes, letters, tensor,
+            pe_param_given(params, "dim") ? (size_t)pe_param_number(params, "dim") : 0, err);
+    return pe_kv_axes_parse(&kv, letters, tensor, err)
+               ? err->status
+               : pe_kv_axes_slabs(&kv, &operand->axes, &operand->slabs, err);
+}
+
+/* Opens the encoding's side as the source, which it will rotate. */
+static enum pe_status rotation_open(struct comparison_state *state, struct pe_error *err)
+{
+    struct comparison_side *side = &state->sides[state->rotated];
+    const struct pe_value *layout = pe_param_value(&side->layout, "layout");
+    struct pe_operand operand = {0};
+
+    if (rotation_check(state, err))
+        return err->status;
+    if (!layout->present)
+        return pe_fail(err, PE_MISSING, "parameter:layout",
+                       "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
+    if (rotation_axes(state, &operand, err) ||
+        pe_params_infer(&side->params, "dim", (double)operand.axes.head_dim, err) ||
+        api_scheme_open(side->config, side->encoding, &side->params, state->request->work,
+                        &side->scheme, err))
+        return err->status;
+    side->tensor = state->source;
+    if (posted_open(side, true, err))
+        return err->status;
+    state->rotation = (struct pe_rotation_spec){.size = sizeof(state->rotation),
+                                                .scheme = side->scheme,
+                                                .layout = (enum pe_layout)layout->number,
+                                                .output_layout = (enum pe_layout)layout->number};
+    side->operand.rotation = &state->rotation;
+    side->operand.axes = operand.axes;
+    side->operand.slabs = operand.slabs;
+    return PE_OK;
+}
+
+/* Reads the positions, once the scheme says how many coordinates they have. */
+static enum pe_status rotation_places(struct comparison_state *state, struct pe_error *err)
+{
+    const struct comparison_side *side = &state->sides[state->rotated];
+    const char *name = state->source->name;
+    char where[sizeof(err->where)];
+
+    state->places.axes_count = pe_scheme_axes(side->scheme);
+    if (api_places_fit(state->request, &state->places, &side->operand.axes, name,
+                       &state->rotation.positions, err))
+        return err->status;
+    state->rotation.is_key = strcmp(name, "k") == 0;
+    if (!pe_scheme_scales(side->scheme) || state->rotation.is_key || strcmp(name, "q") == 0)
+        return PE_OK;
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    return pe_fail(err, PE_INVALID, where,
+                   "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                   pe_encoding_info(pe_scheme_encoding(side->scheme))->name, name);
+}
+
+/* ---- both sides ------------------------------------------------------------------------------ */
 
 /* The default dtype: the coarser one of the posted tensors; else f32. */
 static enum pe_dtype dtype_default(const struct comparison_state *state)
@@ -214,7 +430,7 @@ static enum pe_dtype dtype_default(const struct comparison_state *state)
     return a ? a->tensor.dtype : b ? b->tensor.dtype : PE_F32;
 }
 
-/* Did a side's view take the parameter, so that it need not be checked again? */
+/* Has a view checked the parameter? */
 static bool is_taken(const struct comparison_state *state, const char *name)
 {
     for (size_t i = 0; i < 2; i++)
@@ -223,12 +439,12 @@ static bool is_taken(const struct comparison_state *state, const char *name)
     return false;
 }
 
-/* Positions that are said must be those of the rows, where no encoding has looked at them. */
+/* Positions that no view has checked must be as many as the rows. */
 static enum pe_status places_match(const struct comparison_state *state, struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     const struct pe_value *length = pe_param_value(&state->params, "length");
-    const size_t rows = state->sides[0].outputs->rows;
+    const size_t rows = state->sides[0].rows;
 
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
@@ -241,30 +457,29 @@ static enum pe_status places_match(const struct comparison_state *state, struct 
 
 static enum pe_status sides_match(const struct comparison_state *state, struct pe_error *err)
 {
-    const struct api_side *a = &state->sides[0], *b = &state->sides[1];
-    const struct pe_output *x = a->outputs, *y = b->outputs;
+    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
 
-    if (a->outputs_count != b->outputs_count)
+    if (a->tables != b->tables)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
                        "a has %zu tables and b has %zu; cos and sin are stacked as [2, n, w], or "
                        "part=cos (or sin) asks for one of them",
-                       a->outputs_count, b->outputs_count);
-    if (x->rows == y->rows && x->row_elements == y->row_elements)
-        return state->rotated.source ? PE_OK : places_match(state, err);
+                       a->tables, b->tables);
+    if (a->rows == b->rows && a->columns == b->columns)
+        return state->source ? PE_OK : places_match(state, err);
     return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
                    "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
-                   x->rows, x->row_elements, y->rows, y->row_elements);
+                   a->rows, a->columns, b->rows, b->columns);
 }
 
-/* A grid that no side has a use for is a mistake. */
+/* A grid that neither side takes is a mistake. */
 static enum pe_status grids_check(const struct comparison_state *state, struct pe_error *err)
 {
-    const struct api_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
 
     for (size_t i = 0; i < GRID_PARAMS; i++) {
         const char *name = params_list[i].name;
         char where[sizeof(err->where)];
-        if (state->rotated.source || !state->params.values[i].given ||
+        if (state->source || !state->params.values[i].given ||
             pe_params_find(&a->view_params, name) >= 0 ||
             pe_params_find(&b->view_params, name) >= 0)
             continue;
@@ -274,12 +489,11 @@ static enum pe_status grids_check(const struct comparison_state *state, struct p
     return PE_OK;
 }
 
-/* The parameters of a rotation's tokens are those of api_places. */
+/* Positions of tokens are parameters of api_places. */
 static enum pe_status params_read(struct comparison_state *state, struct pe_error *err)
 {
-    struct comparison_rotated *rotated = &state->rotated;
-    struct pe_params *sets[] = {&state->params, &state->answer_params, &rotated->places_params};
-    const bool rotates = rotated->source;
+    struct pe_params *sets[] = {&state->params, &state->answer_params, &state->places_params};
+    const bool rotates = state->source;
     size_t first = 0;
 
     while (rotates && strcmp(params_list[first].name, "part") != 0)
@@ -287,13 +501,33 @@ static enum pe_status params_read(struct comparison_state *state, struct pe_erro
     pe_params_init(&state->params, params_list + first,
                    sizeof(params_list) / sizeof(params_list[0]) - first);
     api_answer_params(state->request, &state->answer_params);
-    api_places_params(&rotated->places_params);
-    rotated->places.from_zero = true;
+    api_places_params(&state->places_params);
+    state->places.from_zero = true;
     return api_bind(state->request, sets, rotates ? 3 : 2, rotates ? own_rotated : own, err) ||
                    (rotates &&
-                    api_places_read(state->request, &rotated->places_params, &rotated->places, err))
+                    api_places_read(state->request, &state->places_params, &state->places, err))
                ? err->status
                : PE_OK;
+}
+
+/* Reads the axes of two KV caches, where both sides are tensors of rank 4 or more. */
+static enum pe_status heads_read(struct comparison_state *state, struct pe_error *err)
+{
+    enum { RANK_MIN = 4 };
+    const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
+    const struct pe_value *value = pe_param_value(&state->params, "axes");
+    const bool is_flat = state->source && a->tensor.rank < RANK_MIN;
+    const bool deep_a = a && a->tensor.rank >= RANK_MIN, deep_b = b && b->tensor.rank >= RANK_MIN;
+
+    if (!deep_a && !deep_b && value->given && !is_flat)
+        return pe_fail(err, PE_CONFLICT, "parameter:axes",
+                       "axes are those of two posted tensors of rank 4 to 6; leave them out");
+    if (!deep_a && !deep_b)
+        return PE_OK;
+    if (!deep_a || !deep_b || a->tensor.rank != b->tensor.rank ||
+        memcmp(a->tensor.shape, b->tensor.shape, a->tensor.rank * sizeof(*a->tensor.shape)) != 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b", "a and b have different shapes");
+    return pe_kv_axes_parse(&state->heads, value->given ? value->text : NULL, &a->tensor, err);
 }
 
 static enum pe_status sides_read(struct comparison_state *state, struct pe_error *err)
@@ -301,17 +535,17 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
     struct api_request *request = state->request;
 
     api_metadata_drop_encoding(request);
-    if (api_side_read(request, "a", &state->sides[0], err) ||
-        api_side_read(request, "b", &state->sides[1], err))
+    if (side_read(request, "a", &state->sides[0], err) ||
+        side_read(request, "b", &state->sides[1], err))
         return err->status;
-    comparison_rotated_find(state);
+    source_find(state);
     if (params_read(state, err))
         return err->status;
     for (size_t i = 0; i < request->tensors_count; i++)
-        if (&request->tensors[i] != state->rotated.source &&
-            !api_places_hold(&state->rotated.places, request->tensors[i].name) &&
-            !api_side_holds(&state->sides[0], &request->tensors[i]) &&
-            !api_side_holds(&state->sides[1], &request->tensors[i]) &&
+        if (&request->tensors[i] != state->source &&
+            !api_places_hold(&state->places, request->tensors[i].name) &&
+            !side_has(&state->sides[0], &request->tensors[i]) &&
+            !side_has(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
             return pe_fail(err, PE_CONFLICT, "parameter:tensors",
@@ -321,38 +555,56 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
         pe_params_finish(&state->params, err) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
         return err->status;
-    /* Tensors first: what the other side needs may be read off them. */
+    /* Tensors first: the width and length of the other side may be inferred from them. */
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].tensor && api_side_open(request, &state->sides[i], NULL, NULL, 0, err))
+        if (state->sides[i].tensor && posted_open(&state->sides[i], state->source, err))
             return err->status;
     for (size_t i = 0; i < 2; i++)
-        if (!state->sides[i].tensor && !state->rotated.source &&
-            api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
-                          state->dtype, err))
+        if (!state->sides[i].tensor && !state->source &&
+            view_open(state, &state->sides[i], &state->sides[1 - i], err))
             return err->status;
-    if (state->rotated.source && comparison_rotated_open(state, err))
+    if (state->source && rotation_open(state, err))
         return err->status;
-    return grids_check(state, err) || sides_match(state, err) ||
-                   comparison_heads_read(state, err) ||
-                   (state->rotated.source && comparison_rotated_places(state, err))
+    return grids_check(state, err) || sides_match(state, err) || heads_read(state, err) ||
+                   (state->source && rotation_places(state, err))
                ? err->status
-               : comparison_tolerance_open(state, err);
+               : PE_OK;
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-/* Each element of both sides is made, or read, once; the sides are of one shape. */
-static void cost_tell(const struct comparison_state *state, struct api_result *result)
-{
-    const struct api_side *a = &state->sides[0];
-    const unsigned __int128 elements =
-        (unsigned __int128)a->outputs->rows * a->outputs->row_elements * a->outputs_count;
+enum { INTERVALS_MAX = 1 << 16 };
 
-    result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
-    result->work =
-        pe_comparison_work((double)elements) + (double)elements * comparison_tolerance_work(state);
-    for (size_t i = 0; i < 2; i++)
-        result->work += api_side_work(&state->sides[i]);
+static enum pe_status differences_open(struct comparison_state *state, struct pe_error *err)
+{
+    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct pe_params *params = &state->params;
+    const double path = pe_param_number(params, "tolerance_of");
+    const bool each = pe_param_number(params, "per_element") != 0;
+    const size_t elements = a->tables * a->rows * a->columns;
+    const struct pe_differences_spec spec = {.size = sizeof(spec),
+                                             .a = &a->operand,
+                                             .b = &b->operand,
+                                             .dtype = state->dtype,
+                                             .tolerance = pe_param_number(params, "tolerance"),
+                                             .by_row = pe_param_number(params, "per_position") != 0,
+                                             .by_pair = pe_param_number(params, "per_pair") != 0,
+                                             .axes = state->heads.rank > 0 ? &state->heads : NULL,
+                                             .has_path = path != 0,
+                                             .path = path != 0 ? (enum pe_path)(path - 1) : 0,
+                                             .keeps_intervals = each};
+
+    if (each && !spec.has_path)
+        return pe_fail(err, PE_CONFLICT, "parameter:per_element",
+                       "per_element tells intervals of tolerance_of, which is not given");
+    if (pe_differences_new(&state->differences, &spec, state->request->work, err))
+        return err->status;
+    if (each && elements > INTERVALS_MAX)
+        return pe_fail(err, PE_TOO_LARGE, "parameter:per_element",
+                       "intervals of at most %d elements are told, these are %zu; ask for fewer "
+                       "positions, or part=cos",
+                       INTERVALS_MAX, elements);
+    return PE_OK;
 }
 
 static enum pe_status comparison_open(struct api_request *request, struct api_result *result,
@@ -363,18 +615,21 @@ static enum pe_status comparison_open(struct api_request *request, struct api_re
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
-    if (sides_read(state, err))
+    if (sides_read(state, err) || differences_open(state, err))
         return err->status;
+    const struct comparison_side *a = &state->sides[0];
+    const unsigned __int128 elements = (unsigned __int128)a->rows * a->columns * a->tables;
     result->kind = API_REPORT;
     result->cache_control = "no-store";
     result->operation = "comparison";
-    result->encoding_name = api_side_name(&state->sides[0]);
+    result->encoding_name = a->encoding ? pe_encoding_info(a->encoding)->name : "none";
     result->dtype = state->dtype;
     result->subject = "the comparison";
     for (size_t i = 0; i < 2; i++)
         if (state->sides[i].encoding)
             api_result_widths(result, &state->sides[i].params);
-    cost_tell(state, result);
+    result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
+    result->work = pe_differences_work(state->differences);
     return PE_OK;
 }
 
@@ -383,8 +638,10 @@ static enum pe_status comparison_prepare(struct api_request *request, struct api
 {
     struct comparison_state *state = result->state;
 
-    (void)request;
-    if (compare(state, err))
+    for (size_t i = 0; i < 2; i++)
+        if (state->sides[i].scheme && pe_scheme_prepare(state->sides[i].scheme, request->work, err))
+            return err->status;
+    if (pe_differences_find(state->differences, api_pool(request->api), err))
         return err->status;
     result->report = comparison_report(state);
     return PE_OK;

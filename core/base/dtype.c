@@ -7,7 +7,9 @@
 
 #include "core/base/fail.h"
 #include "core/base/isa.h"
+#include "core/base/wraps.h"
 #include "core/kernels/half.h"
+#include "posenc/comparison.h"
 
 static const struct pe_dtype_info infos[] = {
 #define X(name, text, size, safetensors, npy, aliases) {text, size, safetensors, npy, aliases},
@@ -224,4 +226,48 @@ void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count)
     else
         for (size_t i = 0; i < count; i++)
             out[i] = (float)read_to_f64(in, dtype, i);
+}
+
+/* ---- distances (posenc/comparison.h) --------------------------------------------------------- */
+
+/* The bits of a floating number as a whole number that grows with it. */
+static int64_t ordered(enum pe_dtype dtype, const void *number)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    const uint64_t sign = 1ull << (8 * size - 1);
+    uint64_t bits = 0;
+
+    memcpy(&bits, number, size); /* little-endian */
+    return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
+}
+
+PE_WRAPS("numbers of two signs are apart by less than 2^64")
+double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
+{
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
+
+    const int64_t x = ordered(dtype, a), y = ordered(dtype, b);
+    double values[2];
+
+    pe_to_f64(&values[0], a, dtype, 1);
+    pe_to_f64(&values[1], b, dtype, 1);
+    if (values[0] == values[1] || (isnan(values[0]) && isnan(values[1])))
+        return 0;
+    if (!isfinite(values[0]) || !isfinite(values[1]))
+        return INFINITY;
+    return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
+}
+
+double pe_round_to(double value, enum pe_dtype dtype)
+{
+    uint64_t bits;
+
+    if (dtype == PE_F64)
+        return value;
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
+    pe_from_f64(&bits, dtype, &value, 1);
+    pe_to_f64(&value, &bits, dtype, 1);
+    return value;
 }

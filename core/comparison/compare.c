@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/base/wraps.h"
 #include "posenc/comparison.h"
 
 #include <math.h>
@@ -19,48 +18,6 @@ enum {
 double pe_comparison_work(double elements)
 {
     return elements * COMPARE_WORK;
-}
-
-/* The bits of a floating number as a whole number that grows with it. */
-static int64_t ordered(enum pe_dtype dtype, const void *number)
-{
-    const size_t size = pe_dtype_info(dtype)->size;
-    const uint64_t sign = 1ull << (8 * size - 1);
-    uint64_t bits = 0;
-
-    memcpy(&bits, number, size); /* little-endian */
-    return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
-}
-
-PE_WRAPS("numbers of two signs are apart by less than 2^64")
-double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
-{
-    if (!pe_dtype_is_float(dtype))
-        return NAN;
-
-    const int64_t x = ordered(dtype, a), y = ordered(dtype, b);
-    double values[2];
-
-    pe_to_f64(&values[0], a, dtype, 1);
-    pe_to_f64(&values[1], b, dtype, 1);
-    if (values[0] == values[1] || (isnan(values[0]) && isnan(values[1])))
-        return 0;
-    if (!isfinite(values[0]) || !isfinite(values[1]))
-        return INFINITY;
-    return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
-}
-
-double pe_round_to(double value, enum pe_dtype dtype)
-{
-    uint64_t bits;
-
-    if (dtype == PE_F64)
-        return value;
-    if (!pe_dtype_is_float(dtype))
-        return NAN;
-    pe_from_f64(&bits, dtype, &value, 1);
-    pe_to_f64(&value, &bits, dtype, 1);
-    return value;
 }
 
 static double apart(double a, double b)

@@ -62,6 +62,11 @@ const char *pe_path_name(enum pe_path path)
     return (unsigned)path < PATHS ? paths[path].name : NULL;
 }
 
+enum pe_dtype pe_path_dtype(enum pe_path path)
+{
+    return (unsigned)path < PATHS ? paths[path].dtype : PE_F32;
+}
+
 /* ---- what float32 has ------------------------------------------------------------------------ */
 
 /* The scheme in another arithmetic, prepared; NULL: it has none, as its parameters or its type of

@@ -2,23 +2,27 @@
 #ifndef POSENC_COMPARISON_H
 #define POSENC_COMPARISON_H
 
-#include "posenc/dtype.h"
-#include "posenc/status.h"
+#include "posenc/engine_caches.h"
+#include "posenc/pool.h"
+#include "posenc/rotation.h"
+#include "posenc/tolerance.h"
+#include "posenc/views.h"
 #include "posenc/work.h"
 
-/* Differences of two tables of one floating dtype. Pure functions of their arguments: any thread.
- */
+/* Differences of tables, rotations and caches of one floating dtype: pe_compare of two arrays,
+ * pe_differences of two operands, with the rows and heads where they differ and the values that a
+ * way of computing cannot have made. */
 
 /* Begins as zeros, but for `size` and `tolerance`; the caller's. One thread at a time adds to it.
  */
 struct pe_comparison {
-    size_t size;      /* sizeof(struct pe_comparison), for later versions to tell what is there */
+    size_t size; /* sizeof(struct pe_comparison), which tells later versions the members it has */
     double tolerance; /* values further apart than that diverge */
     uint64_t elements, unequal;
-    double max_abs, max_ulp; /* infinite where one is NaN or infinite and the other is not alike */
+    double max_abs, max_ulp; /* infinite where one is NaN or infinite and the other differs */
     double squares;          /* sum of the squared differences */
     bool diverges;
-    size_t row, column; /* where they first do: the first such row, in it the first column */
+    size_t row, column; /* of the first divergence: its row, and the first column in it */
     double a, b;        /* the two values there */
 };
 
@@ -29,6 +33,61 @@ struct pe_comparison {
 struct pe_maxima {
     double *abs, *ulp;
 };
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+/* One of two operands: the tables of a view, tensors, or a tensor that is rotated. Begins as zeros.
+ * Whatever it points to must outlive the differences. */
+struct pe_operand {
+    size_t size; /* sizeof(struct pe_operand), which tells later versions the members it has */
+    const struct pe_view *view; /* of tables, of the dtype of the comparison; NULL: tensors */
+    /* Tables [.., width], whose other axes are rows: one, or cos and sin of one shape and dtype. */
+    const struct pe_tensor *tensors;
+    size_t tensors_count;
+    /* The one tensor after this rotation, which keeps the layout, in the dtype of the comparison.
+     * It has `slabs` times the elements of `axes`. NULL: tensors as they are. */
+    const struct pe_rotation_spec *rotation;
+    struct pe_axes axes;
+    size_t slabs;
+};
+
+/* Begins as zeros. */
+struct pe_differences_spec {
+    size_t size; /* sizeof(struct pe_differences_spec), which tells later versions the members */
+    const struct pe_operand *a, *b; /* of as many tables, rows and columns */
+    enum pe_dtype dtype;            /* values are rounded to it and compared in it */
+    double tolerance;               /* of pe_comparison */
+    bool by_row, by_pair;           /* find the largest differences of each row, of each pair */
+    const struct pe_kv_axes *axes;  /* of both operands, to find those of each head; NULL: none */
+    /* Count the values of one operand outside of the intervals that `path` leaves around the other
+     * one, a view or a rotation. Computed is a where it is made of tensors only, else b. */
+    bool has_path;
+    enum pe_path path;
+    bool keeps_intervals;
+};
+
+/* Values outside of their interval. This struct is final. */
+struct pe_outside {
+    uint64_t count;
+    double used; /* the largest part of the granted error that the values inside use: of float32's
+                    error, or of a rotation's interval */
+    size_t table, row, column; /* of the first one */
+    double value;
+    struct pe_interval interval;
+};
+
+/* What was found. New members come behind the last one; arrays that were not requested are NULL. */
+struct pe_differences_found {
+    const struct pe_comparison *sum; /* of all tables */
+    size_t table;                    /* of the first divergence */
+    size_t tables, rows, columns, pairs, heads;
+    struct pe_maxima by_row, by_pair, by_head; /* heads are numbered as PE_KV_HEADS */
+    size_t computed;                           /* the operand that lies in intervals: 0 a, 1 b */
+    struct pe_outside outside;
+    const struct pe_interval *intervals; /* [tables][rows][columns]; NAN: no pair's column */
+};
+
+struct pe_differences;
 
 PE_DECLARATIONS_BEGIN
 
@@ -49,6 +108,31 @@ PE_API void pe_comparison_join(struct pe_comparison *sum, const struct pe_compar
 
 /* The root of the mean of the squared differences; 0 of no elements. */
 PE_API double pe_comparison_rms(const struct pe_comparison *sum);
+
+/* Checks the operands and allocates nothing large. PE_INVALID where a `size` is not set, an operand
+ * is none or a view has another dtype; PE_SHAPE_MISMATCH between operands, PE_CONFLICT for a path
+ * between two operands of tensors, PE_UNSUPPORTED for dtypes and rotations, PE_TOO_LARGE,
+ * PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_differences_new(struct pe_differences **differences,
+                                         const struct pe_differences_spec *spec,
+                                         struct pe_work *work, struct pe_error *err);
+/* Nanoseconds of one core, about, that pe_differences_find takes, preparation of schemes included.
+ */
+PE_API double pe_differences_work(const struct pe_differences *differences);
+/* Compares, once, on the pool; pool NULL: on this thread. Schemes are prepared by then: else
+ * PE_INVALID. Errors of pe_view_fill, pe_rotation_new and pe_tolerance_new; PE_TOO_LARGE,
+ * PE_CANCELLED, PE_OUT_OF_MEMORY. The same numbers for any pool. */
+PE_API enum pe_status pe_differences_find(struct pe_differences *differences, struct pe_pool *pool,
+                                          struct pe_error *err);
+PE_API void pe_differences_free(struct pe_differences *differences);
+
+/* After pe_differences_find. Any thread, here and below. */
+PE_API const struct pe_differences_found *
+pe_differences_found(const struct pe_differences *differences);
+/* The position of a row, by a view, a rotation or the axes; NAN: unknown. */
+PE_API double pe_differences_position(const struct pe_differences *differences, size_t row);
+/* The pair of a column, by a view or a rotation; else the column itself. */
+PE_API size_t pe_differences_pair(const struct pe_differences *differences, size_t column);
 
 /* How many numbers of the dtype two of them are apart; +0 and -0 are one, and so are all NaNs.
  * NAN for a dtype that is no float. */

@@ -4,9 +4,9 @@
 
 #include "posenc/schemes.h"
 
-/* Tolerances: the interval in which a cosine or sine, or a rotated element, lies that a named way
- * of computing made, by bounds that docs/internals/exactness.md proves. A value outside has another
- * cause than the rounding of that way. */
+/* Tolerances: the interval of a cosine or sine, or of a rotated element, that a named way of
+ * computing may give, by bounds that docs/internals/exactness.md proves. A value outside has
+ * another cause than the rounding of that way. */
 
 /* The ways. All of them compute frequencies, angles, cos and sin in float32; then cos and sin are
  * rounded to, and rotations computed in: */
@@ -35,6 +35,9 @@ PE_DECLARATIONS_BEGIN
 
 /* "f32-angle", "bf16-cache", "f16-q"; NULL past the last one. */
 PE_API const char *pe_path_name(enum pe_path path);
+
+/* The dtype to which a path rounds cos and sin: PE_F32 for one that is none. */
+PE_API enum pe_dtype pe_path_dtype(enum pe_path path);
 
 /* Of the cosines and sines of a prepared scheme whose rows stand at one number each; its own
  * arithmetic does not matter. The scheme must outlive it. PE_UNSUPPORTED for other schemes and
