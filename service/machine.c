@@ -3,7 +3,7 @@
 
 #if defined(__wasi__)
 
-/* A module has 4 GiB at most, and one thread. */
+/* A module has at most 4 GiB, and one thread. */
 uint64_t svc_machine_memory(void)
 {
     return UINT64_C(2) << 30;
@@ -25,9 +25,8 @@ size_t svc_machine_threads(void)
 
 enum { PATH_SIZE = 4096 };
 
-/* Where the groups of a controller may be mounted; NULL: those of version 2, which has all of them
- * in one tree and no list of controllers in /proc/self/cgroup. Version 1 has such a list; the
- * folder of the CPU's has one name or the other. */
+/* Where control groups may be mounted. Version 2 (controller NULL) has one tree; version 1 one for
+ * each controller, and that of the CPU has one of two names. */
 static const struct {
     const char *folder, *controller;
 } mounts[] = {
@@ -40,7 +39,7 @@ static const struct {
 
 enum { MOUNTS = sizeof(mounts) / sizeof(mounts[0]) };
 
-/* The first number of a file; false: there is none ("max"), or no such file. */
+/* Reads one or two numbers of a file; false: there is none ("max"), or no such file. */
 static bool numbers_read(const char *folder, const char *name, long long *first, long long *second)
 {
     char path[PATH_SIZE + 64];
@@ -56,7 +55,7 @@ static bool numbers_read(const char *folder, const char *name, long long *first,
     return count >= 1;
 }
 
-/* What is limited: a controller, and its limit of one group, 0 where there is none. */
+/* A controller, and its limit of one group, 0 for none. */
 struct resource {
     const char *controller;
     uint64_t (*limit_of)(const char *folder, bool unified);
@@ -89,7 +88,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The length of a group's path without its last part; of the root's, which is empty, -1. */
+/* The length of a group's path without its last part; -1 for the root's, which is empty. */
 static int parent_length(const char *group, int length)
 {
     while (length > 0 && group[length - 1] != '/')
@@ -97,8 +96,8 @@ static int parent_length(const char *group, int length)
     return length - 1;
 }
 
-/* The least limit from a group up to the root. In a container the path is often the host's, and
- * what is mounted begins further down: groups that are not there have no limit. */
+/* The least limit from a group up to the root. In a container the path is often the host's, of
+ * which only a part is mounted: absent groups have no limit. */
 static uint64_t limit_upwards(const struct resource *resource, const char *root, const char *mount,
                               const char *group, bool unified)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* So few blocks are made by the thread that reads them: to hand them out would take longer. */
+/* So few blocks are made by the reading thread: a job would take longer. */
 enum { BLOCKS_FEW = 2 };
 
 /* ---- blocks in one buffer -------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static void buffer_block_run(struct pe_job *job, size_t block)
         atomic_store(&filling->failed, true);
 }
 
-/* All of them are made before the first is handed out. */
+/* Makes all blocks before the first is read. */
 static bool buffer_fill(struct svc_pump *pump)
 {
     struct filling filling = {.job = {.run = buffer_block_run}, .response = pump->response};
@@ -35,7 +35,7 @@ static bool buffer_fill(struct svc_pump *pump)
     return !atomic_load(&filling.failed);
 }
 
-/* ---- blocks ahead of the reader -------------------------------------------------------------- */
+/* ---- blocks made in advance ------------------------------------------------------------------ */
 
 static struct svc_batch *of_job(struct pe_job *job)
 {
@@ -48,7 +48,7 @@ static void batch_block_run(struct pe_job *job, size_t block)
     struct api_response *response = batch->pump->response;
 
     batch->sizes[block] = response->body.fill(response, batch->first + block,
-                                              batch->rooms + block * batch->pump->room);
+                                              batch->buffer + block * batch->pump->block_stride);
 }
 
 static void batch_done(struct pe_job *job)
@@ -74,12 +74,12 @@ static void batch_wait(struct svc_batch *batch)
 
 static void batch_start(struct svc_pump *pump, struct svc_batch *batch)
 {
-    const size_t left = pump->extent.last - pump->ahead;
+    const size_t left = pump->extent.last - pump->next_make;
 
     batch->pump = pump;
-    batch->first = pump->ahead;
+    batch->first = pump->next_make;
     batch->count = left < pump->batch_max ? left : pump->batch_max;
-    pump->ahead += batch->count;
+    pump->next_make += batch->count;
     if (batch->count == 0)
         return;
     memset(batch->sizes, 0xff, sizeof(batch->sizes));
@@ -90,58 +90,58 @@ static void batch_start(struct svc_pump *pump, struct svc_batch *batch)
 }
 
 /* Memory for two batches, or for one block where there is no pool or not as much memory. */
-static bool rooms_take(struct svc_pump *pump)
+static bool buffers_allocate(struct svc_pump *pump)
 {
     const struct api_body *body = &pump->response->body;
     const size_t blocks = pump->extent.last - pump->extent.first;
     const size_t workers = pump->pool ? pe_pool_workers(pump->pool) : 0;
 
-    pump->room = (body->block_size + 63) / 64 * 64;
+    pump->block_stride = (body->block_size + 63) / 64 * 64;
     pump->batch_max = workers < SVC_BATCH_MAX ? workers : SVC_BATCH_MAX;
     if (pump->batch_max > (blocks + 1) / 2)
         pump->batch_max = (blocks + 1) / 2;
     if (pump->batch_max > 0) {
-        unsigned char *rooms =
-            api_response_buffer(pump->response, 2 * pump->batch_max * pump->room + 64);
-        for (size_t i = 0; rooms && i < 2; i++)
-            pump->batches[i].rooms = rooms + i * pump->batch_max * pump->room;
-        if (rooms)
+        unsigned char *buffers =
+            api_response_buffer(pump->response, 2 * pump->batch_max * pump->block_stride + 64);
+        for (size_t i = 0; buffers && i < 2; i++)
+            pump->batches[i].buffer = buffers + i * pump->batch_max * pump->block_stride;
+        if (buffers)
             return true;
         pump->batch_max = 0;
     }
-    pump->alone = api_response_buffer(pump->response, pump->room);
+    pump->alone = api_response_buffer(pump->response, pump->block_stride);
     return pump->alone;
 }
 
 static bool blocks_begin(struct svc_pump *pump)
 {
-    pump->block = pump->ahead = pump->extent.first;
+    pump->block = pump->next_make = pump->extent.first;
     if (pump->response->body.buffer || pump->extent.first == pump->extent.last)
         return true;
-    if (!rooms_take(pump))
+    if (!buffers_allocate(pump))
         return false;
     for (size_t i = 0; pump->batch_max > 0 && i < 2; i++)
         batch_start(pump, &pump->batches[i]);
     return true;
 }
 
-/* The next block from the batch that is read; where that is used up it is begun anew, and the other
- * one has its turn. */
+/* The next block of the current batch. When that is used up, it starts again, and the other one
+ * becomes current. */
 static size_t block_of_batch(struct svc_pump *pump, const unsigned char **bytes)
 {
-    struct svc_batch *batch = &pump->batches[pump->turn];
+    struct svc_batch *batch = &pump->batches[pump->current];
 
     if (pump->block == batch->first + batch->count) {
         batch_start(pump, batch);
-        pump->turn = !pump->turn;
-        batch = &pump->batches[pump->turn];
+        pump->current = !pump->current;
+        batch = &pump->batches[pump->current];
     }
     batch_wait(batch);
-    *bytes = batch->rooms + (pump->block - batch->first) * pump->room;
+    *bytes = batch->buffer + (pump->block - batch->first) * pump->block_stride;
     return batch->sizes[pump->block - batch->first];
 }
 
-/* What is made lies there in one run: a reader who sees it whole need not copy it together. */
+/* All remaining bytes of a buffer as one run. */
 static size_t buffer_rest(struct svc_pump *pump, const unsigned char **bytes)
 {
     const struct api_body *body = &pump->response->body;
@@ -166,7 +166,7 @@ static size_t block_make(struct svc_pump *pump, const unsigned char **bytes)
 
 /* ---- the stages ------------------------------------------------------------------------------ */
 
-/* Each gives a run of bytes, of no length where the stage has none, and says which is next. */
+/* Each stage returns a run of bytes, perhaps an empty one, and sets the next stage. */
 
 static bool body_begin(struct svc_pump *pump, const unsigned char **bytes, size_t *size)
 {
@@ -243,7 +243,7 @@ bool svc_pump_next(struct svc_pump *pump, const unsigned char **bytes, size_t *s
     return true;
 }
 
-/* ---- from the beginning to the end ----------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool is_for_several(const struct api_response *response)
 {

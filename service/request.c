@@ -7,7 +7,7 @@
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* The path and the query of a target, cut in a copy of the caller's. */
+/* Splits a copy of the target into path and query. */
 static struct api_head head_of(const struct pe_request_head *from, char *target,
                                const struct api_field *fields)
 {
@@ -77,7 +77,7 @@ bool pe_request_lend(struct pe_request *request, void *bytes, size_t size)
 {
     if (!request->made)
         request->made = api_lend(request->intake, bytes, size);
-    request->lent = request->made ? NULL : bytes;
+    request->borrowed = request->made ? NULL : bytes;
     return !request->made;
 }
 
@@ -88,7 +88,7 @@ static struct pe_pool *pool_of(void *context)
     return svc_pool(context);
 }
 
-/* Work of a few milliseconds is done here and now; what takes longer has the pool's help. */
+/* Work of a few milliseconds is done without the pool. */
 static struct api_response *work(struct pe_request *request)
 {
     struct api_response *made = NULL;
@@ -103,8 +103,8 @@ static struct api_response *work(struct pe_request *request)
     return made;
 }
 
-/* The fields of both are alike, and those of api/ live as long as its response. */
-_Static_assert(sizeof(struct pe_field) == sizeof(struct api_field), "fields are lent as they are");
+/* Fields of api/ live as long as its response. */
+_Static_assert(sizeof(struct pe_field) == sizeof(struct api_field), "fields are not converted");
 
 const struct pe_response *pe_request_finish(struct pe_request *request)
 {
@@ -123,8 +123,8 @@ const struct pe_response *pe_request_finish(struct pe_request *request)
         .fields_count = made->headers_count,
         .length = made->body.size,
         .has_body = !made->head_only && made->status != 204,
-        .in_place =
-            request->lent && made->body.buffer == request->lent && made->body.prefix_size == 0,
+        .in_place = request->borrowed && made->body.buffer == request->borrowed &&
+                    made->body.prefix_size == 0,
     };
     svc_pump_begin(&request->pump, made, pool_of, request->service);
     return response;
@@ -190,8 +190,7 @@ enum pe_status pe_request_drain(struct pe_request *request,
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* What is cancelled lies in the arena of the intake, which its response keeps: both are freed with
- * the request, so no lock is needed. */
+/* No lock is needed: the work that is cancelled lives as long as the request. */
 void pe_request_cancel(struct pe_request *request)
 {
     atomic_store(&request->cancelled, true);

@@ -11,7 +11,7 @@
  * library; see JANSSON in the Makefile. */
 __attribute__((visibility("hidden"))) FILE *svc_no_stdin;
 
-/* Between two times at which requests look after what is kept and stored. */
+/* The interval in which requests trim memory and scan for tables. */
 enum { TEND_MS = 2000 };
 
 static uint64_t now_ms(void)
@@ -89,7 +89,7 @@ const struct pe_setting_info *pe_service_setting(size_t index)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void log_tell(void *context, const char *text)
+static void log_forward(void *context, const char *text)
 {
     const struct pe_service *service = context;
 
@@ -105,7 +105,7 @@ static enum pe_status api_start(struct pe_service *service, const struct svc_set
 
     svc_settings_give(settings, &to);
     if (service->log)
-        to.host.log = log_tell;
+        to.host.log = log_forward;
     api_new(&service->api, &to, &failed);
     free(flags);
     if (failed.status == PE_OK)

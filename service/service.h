@@ -2,7 +2,7 @@
 #ifndef SERVICE_SERVICE_H
 #define SERVICE_SERVICE_H
 
-/* What the files of the library share. */
+/* Shared by the files of libposenc-service. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,8 +13,8 @@
 
 /* ---- pump.c ---------------------------------------------------------------------------------- */
 
-/* A body as runs of bytes, one after the other. With a pool its blocks are made ahead of the
- * reader, as two batches that take turns: one is made while the other is read. */
+/* A response body as successive runs of bytes. With a pool its blocks are made in advance, in two
+ * batches: one is made while the other is read. */
 
 enum { SVC_BATCH_MAX = 64 };
 
@@ -23,7 +23,7 @@ struct svc_pump;
 struct svc_batch {
     struct pe_job job;
     struct svc_pump *pump;
-    unsigned char *rooms;
+    unsigned char *buffer;
     size_t first, count;
     size_t sizes[SVC_BATCH_MAX]; /* SIZE_MAX: failed */
     bool working;
@@ -32,42 +32,43 @@ struct svc_batch {
 struct svc_pump {
     struct api_response *response;
     struct pe_pool *pool;
-    uint64_t left; /* bytes to be handed out; or API_SIZE_UNKNOWN */
+    uint64_t left; /* bytes still to be read; or API_SIZE_UNKNOWN */
     enum { SVC_BEGIN, SVC_BLOCKS, SVC_TAIL, SVC_END, SVC_FAILED } stage;
     struct api_extent extent;
-    size_t block;           /* the next one to hand out */
-    size_t ahead;           /* the next one to make */
-    size_t room, batch_max; /* bytes of a block; blocks of a batch, 0: none can be made ahead */
-    size_t turn;            /* of the batches: which is read */
+    size_t block;        /* the next one to read */
+    size_t next_make;    /* the next one to make */
+    size_t block_stride; /* bytes from block to block in a buffer */
+    size_t batch_max;    /* blocks of a batch; 0: there are no batches */
+    size_t current;      /* the batch that is read */
     struct svc_batch batches[2];
-    unsigned char *alone; /* room of one block, where there are no batches */
+    unsigned char *alone; /* the buffer of one block, without batches */
     unsigned char tail[API_TAIL_MAX];
     pthread_mutex_t lock;
-    pthread_cond_t done; /* a batch is */
+    pthread_cond_t done; /* a batch is done */
 };
 
-/* `pool_of` is asked for threads where there is something to do for several; it may return NULL.
- * The response stays the caller's. */
+/* pool_of is called if the body has blocks for several threads; it may return NULL. The response
+ * stays the caller's. */
 void svc_pump_begin(struct svc_pump *pump, struct api_response *response,
                     struct pe_pool *(*pool_of)(void *context), void *context);
 
-/* The next run of bytes, which lies there until the next call; *size 0: the end. false: a block
- * failed or was cancelled, or memory is short, and so does every later call. */
+/* The next run of bytes, valid until the next call; *size 0: the end. false: a block failed or was
+ * cancelled, or memory is short, and every later call fails too. */
 bool svc_pump_next(struct svc_pump *pump, const unsigned char **bytes, size_t *size);
 
-/* Waits for blocks that are being made; the response can be freed then. */
+/* Waits for blocks that are being made; afterwards the response can be freed. */
 void svc_pump_end(struct svc_pump *pump);
 
 /* ---- service.c, request.c -------------------------------------------------------------------- */
 
 struct pe_service {
     struct api *api;
-    size_t threads; /* that the pool will have; 1: there is none */
+    size_t threads; /* of the pool; 1: there is no pool */
     uint64_t poll_ms;
     _Atomic uint64_t tended_ms;
     pthread_mutex_t starting; /* of the pool */
     struct pe_pool *pool;
-    bool started; /* or it was tried */
+    bool started; /* the pool was started, or could not be */
     void (*log)(void *context, const char *sentence);
     void *context;
 };
@@ -75,23 +76,23 @@ struct pe_service {
 struct pe_request {
     struct pe_service *service;
     struct api_intake *intake; /* NULL: refused by its head */
-    bool intake_owned;         /* api_finish has not consumed it */
+    bool intake_owned;         /* until api_finish consumes it */
     struct api_response *made; /* NULL: not finished */
-    const void *lent;          /* by pe_request_lend; NULL: nothing was */
+    const void *borrowed;      /* the body of pe_request_lend; NULL: none */
     struct pe_response response;
     struct svc_pump pump;
-    const unsigned char *rest; /* of a run that pe_request_read cut */
+    const unsigned char *rest; /* of a run that pe_request_read did not read completely */
     size_t rest_size;
     atomic_bool cancelled;
 };
 
-/* The pool, started by whoever needs it first; NULL: this thread is to work alone. */
+/* The pool, started by the first call; NULL: there is none. */
 struct pe_pool *svc_pool(struct pe_service *service);
 
-/* Once in two seconds does what pe_service_tend does. */
+/* Calls pe_service_tend at most once in two seconds. */
 void svc_tend_if_due(struct pe_service *service);
 
-/* A failure of api/ in the words of the library. */
+/* Sets an error, unless err has one, and returns its status. */
 enum pe_status svc_fail(struct pe_error *err, enum pe_status status, const char *where,
                         const char *detail);
 

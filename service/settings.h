@@ -2,7 +2,7 @@
 #ifndef SERVICE_SETTINGS_H
 #define SERVICE_SETTINGS_H
 
-/* The settings of the service, for the library and for posencd. */
+/* The settings of the service, for the library and for posencd, and flags of any such list. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,9 @@
 
 #include "api/api.h"
 
-/* Settings as texts: the types of a list such as service/settings.def. */
+/* ---- flags ----------------------------------------------------------------------------------- */
+
+/* Settings as texts. The types of a list such as service/settings.def: */
 
 #define SVC_TYPE_TEXT   const char *
 #define SVC_TYPE_COUNT  uint64_t
@@ -35,20 +37,22 @@ struct svc_flag {
 #define SVC_TAKES_TIME   "a time in seconds, or with ms s m behind it"
 #define SVC_TAKES_SWITCH "true or false"
 
-/* One of the texts above. */
+/* The text above of a type. */
 const char *svc_flag_takes(enum svc_type type);
 
-/* Reads a text into the field of a flag; a TEXT keeps the pointer. false: it is no such value. */
+/* Reads a text into the field of a flag; for TEXT only the pointer is stored. false: invalid. */
 bool svc_flag_set(void *settings, const struct svc_flag *flag, const char *text);
 
 /* Sets each flag to its default. */
 void svc_flags_default(void *settings, const struct svc_flag *flags, size_t count);
 
-/* The value of a flag, as JSON or as a text that svc_flag_set takes. */
+/* Prints the value of a flag, as JSON or as a text that svc_flag_set accepts. */
 void svc_flag_print(const void *settings, const struct svc_flag *flag, bool json, FILE *out);
 
 /* {"port": 8080, ...}; the caller frees it; NULL: out of memory. */
 char *svc_flags_json(const void *settings, const struct svc_flag *flags, size_t count);
+
+/* ---- the settings ---------------------------------------------------------------------------- */
 
 struct svc_settings {
 #define FLAG(field, flag, type, fallback, doc) SVC_TYPE_##type field;
@@ -65,11 +69,11 @@ enum {
 
 extern const struct svc_flag svc_flags[SVC_FLAGS];
 
-/* Puts numbers for what is left to the machine (memory_budget 0), and checks settings that are
- * wrong together or out of range. NULL: they are sound; else a sentence that names flags. */
+/* Sets what depends on the machine (memory_budget 0), and checks ranges and combinations. NULL:
+ * valid; else a sentence that names flags. */
 const char *svc_settings_complete(struct svc_settings *settings);
 
-/* What api_new takes of them; texts are lent. */
+/* Sets the members of api_settings; texts are not copied. */
 void svc_settings_give(const struct svc_settings *settings, struct api_settings *to);
 
 /* Threads of the pool; 0: as many as there are CPUs. */

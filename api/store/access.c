@@ -59,8 +59,8 @@ static bool is_visible(const char *text, size_t length)
     return true;
 }
 
-/* Adds the token of a line, which may have none. The refusal has no character of the line: it may
- * be logged. */
+/* Adds the token of a line, if it has one. The refusal contains no character of the line, because
+ * it is logged. */
 static enum pe_status line_read(struct tokens *tokens, const char *line, size_t length,
                                 const char *file, size_t number, struct pe_error *err)
 {
@@ -128,7 +128,7 @@ enum pe_status api_access_reload(struct api_access *access, struct pe_error *err
     return PE_OK;
 }
 
-/* Compares with every token to its end, so that the time taken tells nothing of them. */
+/* Compares with every token completely, in constant time. */
 static bool is_listed(const struct api_access *access, const digest shown)
 {
     bool any = false;

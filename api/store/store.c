@@ -17,8 +17,8 @@
 #include "api/numbers/text.h"
 #include "api/request/request.h"
 
-/* Names, their versions and the latest table of each in memory; scans, which bring memory up to
- * what is on disk; and changes, which write to the disk first and to memory then. */
+/* Names, their versions and the latest table of each in memory; scans, which update memory from the
+ * disk; and changes, which are written to the disk before memory. */
 
 enum { PAUSE_MS = 500, PAUSE_MAX_MS = 8000, SCAN_TRIES = 3, CHECKED_MAX = 64 };
 
@@ -44,11 +44,11 @@ struct api_store {
     struct api_memory *memory;
     struct api_host host;
     struct api_disk_lock writer;
-    /* Held during a change or a scan, with all its work on disk: the entries are changed by its
-     * holder alone, which may read them without `lock`. */
-    pthread_mutex_t turn;
-    bool strange_reported; /* a version number beyond the largest; guarded by `turn` */
-    pthread_mutex_t lock;  /* guards the members below; held for moments, inside of `turn` */
+    /* Held during a change or a scan, disk access included. Only its holder modifies entries, and
+     * may read them without `lock`. */
+    pthread_mutex_t change_lock;
+    bool strange_reported; /* a version number beyond the largest; guarded by `change_lock` */
+    pthread_mutex_t lock;  /* guards the members below; held briefly, inside of `change_lock` */
     struct entry *entries; /* in the order of names */
     size_t count, capacity;
     bool is_partial;  /* the folder could not be read completely: it may have other names */
@@ -144,7 +144,8 @@ static uint64_t last_of(const uint64_t *versions, size_t count)
     return versions[count - 1];
 }
 
-/* ---- scanning, with `turn` held -------------------------------------------------------------- */
+/* ---- scanning, with `change_lock` held
+ * -------------------------------------------------------------- */
 
 static void report(const struct api_store *store, const char *text)
 {
@@ -152,7 +153,7 @@ static void report(const struct api_store *store, const char *text)
         store->host.log(store->host.context, text);
 }
 
-/* Removes a name that is on disk no longer. */
+/* Removes a name that is no longer on disk. */
 static void name_forget(struct api_store *store, const char *name)
 {
     pthread_mutex_lock(&store->lock);
@@ -160,8 +161,8 @@ static void name_forget(struct api_store *store, const char *name)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Is the latest version in memory the file that was read, and not one that came in its place? The
- * writer may have taken back a version that it could not flush. */
+/* Is the latest version in memory still the file on disk? The writer may have removed a version
+ * that it could not flush, and stored another one. */
 static bool is_same_file(const struct api_store *store, const struct entry *entry)
 {
     struct api_file_id file;
@@ -171,7 +172,7 @@ static bool is_same_file(const struct api_store *store, const struct entry *entr
     return memcmp(&file, &entry->seen, sizeof(file)) == 0;
 }
 
-/* Are these the versions that memory has? again: a damaged one counts as unknown. */
+/* Are these the versions in memory? again: a damaged one counts as unknown. */
 static bool is_known(struct api_store *store, const char *name, const struct api_versions *versions,
                      bool again)
 {
@@ -183,8 +184,8 @@ static bool is_known(struct api_store *store, const char *name, const struct api
     return entry->latest ? is_same_file(store, entry) : !again && !entry->waits;
 }
 
-/* Keeps what memory has of a name, to be read again after a pause: each try for memory that is
- * short makes the cache smaller. Reported once until it was read. */
+/* Leaves a name as it is in memory, to be read again after a pause, since each attempt may evict
+ * from the cache. Reported once. */
 static void wait_begin(struct api_store *store, const char *name, const struct pe_error *err)
 {
     struct entry *entry;
@@ -220,7 +221,7 @@ static void wait_end(struct api_store *store, const char *name)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Takes over versions that were read, and the latest table (NULL: it could not be). */
+/* Takes over versions and the latest table (NULL: it could not be read). */
 static void versions_accept(struct api_store *store, const char *name,
                             struct api_versions *versions, struct api_stored_table *table)
 {
@@ -236,7 +237,7 @@ static void versions_accept(struct api_store *store, const char *name,
     }
 }
 
-/* Where the file of a version was damaged after it had been read, memory keeps the version. */
+/* A version that was damaged on disk after it was read stays in memory. */
 static bool damage_ignore(struct api_store *store, const char *name, uint64_t version)
 {
     struct entry *entry;
@@ -251,8 +252,7 @@ static bool damage_ignore(struct api_store *store, const char *name, uint64_t ve
     return is_in_memory;
 }
 
-/* Reads the latest of these versions, and takes their numbers over. False: it was deleted
- * meanwhile. */
+/* Reads the latest of these versions, and takes them over. False: it was deleted meanwhile. */
 static bool latest_read(struct api_store *store, const char *name, struct api_versions *versions)
 {
     struct pe_error err = {0};
@@ -295,8 +295,8 @@ static void strange_report(struct api_store *store, const char *name)
     report(store, text);
 }
 
-/* Reads what the disk has of a name and memory has not. again: also what was found damaged. False:
- * memory is short, and has no entry of a name that the disk may have. */
+/* Updates a name from the disk. again: also reads a damaged version again. False: memory is short,
+ * and the name has no entry. */
 static bool name_scan(struct api_store *store, const char *name, bool again)
 {
     struct api_versions versions;
@@ -325,8 +325,8 @@ static bool name_scan(struct api_store *store, const char *name, bool again)
     return entry_find(store, name);
 }
 
-/* Scans the names of the folder, but those whose pause is not over (unless `again`). An errno, or 0
- * where all names were listed. */
+/* Scans the names of the folder, except those in a pause (unless `again`). Returns an errno; 0: all
+ * names were listed. */
 static int folder_scan(struct api_store *store, bool again)
 {
     DIR *folder = opendir(store->folder);
@@ -394,11 +394,11 @@ void api_store_scan(struct api_store *store, bool again)
     if (!store->folder)
         return;
     if (again)
-        pthread_mutex_lock(&store->turn);
-    else if (pthread_mutex_trylock(&store->turn) != 0)
+        pthread_mutex_lock(&store->change_lock);
+    else if (pthread_mutex_trylock(&store->change_lock) != 0)
         return; /* a change or another scan is under way, and this thread handles signals too */
     store_scan(store, again);
-    pthread_mutex_unlock(&store->turn);
+    pthread_mutex_unlock(&store->change_lock);
 }
 
 /* ---- the beginning and the end --------------------------------------------------------------- */
@@ -418,7 +418,7 @@ enum pe_status api_store_new(struct api_store **out, const char *folder, bool wr
     store->memory = memory;
     store->host = *host;
     store->writer.file = -1;
-    store->turn = store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    store->change_lock = store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     *out = store;
     if (!folder)
         return PE_OK;
@@ -442,7 +442,7 @@ void api_store_free(struct api_store *store)
     free(store->entries);
     api_disk_unlock(&store->writer);
     free(store->folder);
-    pthread_mutex_destroy(&store->turn);
+    pthread_mutex_destroy(&store->change_lock);
     pthread_mutex_destroy(&store->lock);
     free(store);
 }
@@ -540,8 +540,8 @@ static enum pe_status not_found(struct api_store *store, const char *name, struc
                    api_nearest_print(&nearest, text, sizeof(text)));
 }
 
-/* Why a table is not in memory. */
-static enum pe_status not_here(const struct entry *entry, struct pe_error *err)
+/* Fails because a table is not in memory. */
+static enum pe_status not_in_memory(const struct entry *entry, struct pe_error *err)
 {
     if (entry->waits)
         return pe_fail(err, PE_BUSY, "parameter:table",
@@ -552,8 +552,7 @@ static enum pe_status not_here(const struct entry *entry, struct pe_error *err)
                    last_of(entry->versions, entry->versions_count), entry->name);
 }
 
-/* Hands out a version that is in memory. PE_OK and *table NULL: it is an older one, to be read
- * from disk. */
+/* Returns a version in memory. PE_OK and *table NULL: it is an older one, to be read from disk. */
 static enum pe_status latest_take(struct api_store *store, const char *name, uint64_t version,
                                   const struct api_stored_table **table, struct pe_error *err)
 {
@@ -569,7 +568,7 @@ static enum pe_status latest_take(struct api_store *store, const char *name, uin
                        "%s has no version %" PRIu64 "; the latest is %" PRIu64, name, version,
                        last_of(entry->versions, entry->versions_count));
     if (!is_there || (version == 0 && !entry->latest))
-        return not_here(entry, err);
+        return not_in_memory(entry, err);
     if (entry->latest && (version == 0 || entry->latest->version == version)) {
         *table = entry->latest;
         atomic_fetch_add(&((struct api_stored_table *)*table)->users, 1);
@@ -626,7 +625,7 @@ struct api_store_state api_store_state(struct api_store *store)
 
 /* ---- describing ----------------------------------------------------------------------------- */
 
-/* Where no version is known yet, there is none in it. */
+/* Without "version" if no version is known yet. */
 static json_t *entry_json(const struct entry *entry)
 {
     json_t *versions = json_array();
@@ -683,7 +682,7 @@ enum pe_status api_store_list_json(struct api_store *store, json_t **list, struc
                    "listed; try again");
 }
 
-/* Was memory refused to this request, by a call that does not report it? */
+/* Was memory refused to this request by a call that does not fail? */
 static bool is_short_of_memory(const struct api_request *request)
 {
     return api_json_memory_failed() || api_arena_failed(request->arena);
@@ -727,8 +726,8 @@ const char *api_stored_table_etag(struct api_request *request, const struct api_
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-/* Before a change: does this process hold the lock, and is memory up to what the disk has of the
- * name? needs_latest: the latest version has to be in memory too, unless it is damaged.
+/* Before a change: checks that this process holds the lock, and updates the name from the disk.
+ * needs_latest: the latest version has to be in memory too, unless it is damaged.
  * PE_WRITES_DISABLED, PE_BUSY. */
 static enum pe_status ready_check(struct api_store *store, const char *name, bool needs_latest,
                                   struct pe_error *err)
@@ -745,7 +744,7 @@ static enum pe_status ready_check(struct api_store *store, const char *name, boo
     return pe_fail(err, PE_BUSY, "", "the table %s cannot be read now; try again", name);
 }
 
-/* RFC 9110, 13.1: do If-Match and If-None-Match allow to change the name as it is now? */
+/* RFC 9110, 13.1: do If-Match and If-None-Match allow a change of the name? */
 static enum pe_status condition_check(struct api_store *store, struct api_request *request,
                                       struct pe_error *err)
 {
@@ -772,7 +771,7 @@ static enum pe_status condition_check(struct api_store *store, struct api_reques
     return PE_OK;
 }
 
-/* Stored tables may take half of the budget; the other half is the requests'. */
+/* Stored tables may take half of the budget; the other half is for requests. */
 static enum pe_status budget_check(struct api_store *store, struct api_request *request,
                                    uint64_t size, struct pe_error *err)
 {
@@ -793,7 +792,7 @@ static bool is_same(const struct api_stored_table *a, const struct api_stored_ta
            a->tensor.shape[1] == b->tensor.shape[1] && strcmp(a->sha256, b->sha256) == 0;
 }
 
-/* The versions of a name, with memory for one more. */
+/* Reads the versions of a name, and allocates memory for one more. */
 static enum pe_status versions_read(struct api_store *store, const char *name,
                                     struct api_versions *versions, struct pe_error *err)
 {
@@ -820,8 +819,8 @@ static enum pe_status versions_read(struct api_store *store, const char *name,
     return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
 }
 
-/* Writes a table as the next version of its name, and makes it the latest in memory. Takes it over
- * where that goes well. All memory is taken before the version is on disk. */
+/* Writes a table as the next version of its name, and makes it the latest in memory. On success the
+ * store owns it. All memory is allocated before the version is on disk. */
 static enum pe_status version_add(struct api_store *store, struct api_request *request,
                                   struct api_stored_table *table, struct api_store_answer *answer,
                                   struct pe_error *err)
@@ -871,9 +870,9 @@ enum pe_status api_store_put(struct api_store *store, struct api_request *reques
                              const struct pe_tensor *tensor, struct api_store_answer *answer,
                              struct pe_error *err)
 {
-    pthread_mutex_lock(&store->turn);
+    pthread_mutex_lock(&store->change_lock);
     table_put(store, request, tensor, answer, err);
-    pthread_mutex_unlock(&store->turn);
+    pthread_mutex_unlock(&store->change_lock);
     return err->status;
 }
 
@@ -902,8 +901,8 @@ static enum pe_status name_delete(struct api_store *store, struct api_request *r
 enum pe_status api_store_delete(struct api_store *store, struct api_request *request,
                                 struct pe_error *err)
 {
-    pthread_mutex_lock(&store->turn);
+    pthread_mutex_lock(&store->change_lock);
     name_delete(store, request, err);
-    pthread_mutex_unlock(&store->turn);
+    pthread_mutex_unlock(&store->change_lock);
     return err->status;
 }
