@@ -16,50 +16,48 @@ enum { LENGTH_SIZE = 8 };
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* Metadata are strings: the encoding's name, and its parameters as JSON text. */
+/* Metadata are strings: other values as JSON text, and lists without brackets, as in a query. */
+static bool metadata_add(json_t *metadata, const char *key, const json_t *value)
+{
+    struct api_text text = {0};
+    bool added;
+
+    if (json_is_string(value))
+        api_text_put(&text, json_string_value(value));
+    else
+        api_text_json(&text, value, true);
+    if (json_is_array(value) && text.size > 1) {
+        text.bytes[text.size - 1] = '\0';
+        memmove(text.bytes, text.bytes + 1, text.size - 1);
+    }
+    added = !text.failed && json_object_set_new(metadata, key, json_string(text.bytes)) == 0;
+    api_text_free(&text);
+    return added;
+}
+
+/* NULL: memory is short. */
 static json_t *metadata_make(const struct api_request *request, const struct api_result *result)
 {
     json_t *metadata = json_object();
+    bool done = metadata != NULL;
     const char *name;
     json_t *value;
+    char key[80];
 
-    for (size_t i = 0; metadata && i < request->passed_metadata_count; i++)
+    for (size_t i = 0; done && i < request->passed_metadata_count; i++)
         json_object_set_new(metadata, request->passed_metadata[i].name,
                             json_string(request->passed_metadata[i].value));
-    if (metadata && result->attention) {
-        struct api_text text = {0};
-        api_text_json(&text, result->attention, true);
-        if (text.failed || json_object_set_new(metadata, "attention", json_string(text.bytes))) {
-            json_decref(metadata);
-            metadata = NULL;
-        }
-        api_text_free(&text);
-    }
-    if (!metadata || !result->encoding)
-        return metadata;
+    if (result->attention)
+        done = done && metadata_add(metadata, "attention", result->attention);
     json_object_foreach(result->encoding, name, value)
     {
-        char key[80];
-        struct api_text text = {0};
-
         snprintf(key, sizeof(key), "posenc.%.64s", strcmp(name, "name") == 0 ? "encoding" : name);
-        if (json_is_string(value))
-            api_text_put(&text, json_string_value(value));
-        else
-            api_text_json(&text, value, true);
-        /* A list has no brackets, as in a query. */
-        if (json_is_array(value) && text.size > 1) {
-            text.bytes[text.size - 1] = '\0';
-            memmove(text.bytes, text.bytes + 1, text.size - 1);
-        }
-        if (text.failed || json_object_set_new(metadata, key, json_string(text.bytes))) {
-            api_text_free(&text);
-            json_decref(metadata);
-            return NULL;
-        }
-        api_text_free(&text);
+        done = done && metadata_add(metadata, key, value);
     }
-    return metadata;
+    if (done)
+        return metadata;
+    json_decref(metadata);
+    return NULL;
 }
 
 /* {"dtype": "F32", "shape": [4, 64], "data_offsets": [0, 1024]} */
