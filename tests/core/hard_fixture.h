@@ -3,7 +3,7 @@
 #define TESTS_CORE_HARD_FIXTURE_H
 
 /* Every frequency set of the catalogue, and cos and sin of one of its pairs at one position by MPFR
- * alone. Frequencies of rope's types are their formulas at HARD_BITS, which test_rope_types.c
+ * alone. Frequencies of rope's types are their formulas at HARD_BITS, which test_rope.c
  * compares with others'; all else is a power taken here. */
 
 #include <check.h>

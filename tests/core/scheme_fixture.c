@@ -109,3 +109,75 @@ void refusals_check(const char *encoding, const struct refused *cases, size_t co
         request_refused(&(const struct request){.encoding = encoding, .text = cases[i].text},
                         cases[i].status, cases[i].where);
 }
+
+/* ---- numbers of views ------------------------------------------------------------------------ */
+
+struct viewed viewed_new(const char *encoding, const char *text, const char *name,
+                         const char *view_text, const struct pe_tensor *weights,
+                         enum pe_dtype dtype)
+{
+    const struct request request = {encoding, text, name, view_text, dtype, weights};
+    struct viewed viewed = {.opened = request_open(&request)};
+
+    viewed.output = pe_view_output(viewed.opened.view, 0);
+    viewed.count = viewed.output->rows * viewed.output->row_elements;
+    viewed.data = malloc(viewed.count * 8 + 1);
+    rows_fill(viewed.opened.view, 0, 0, viewed.output->rows, viewed.data);
+    return viewed;
+}
+
+void viewed_free(struct viewed *viewed)
+{
+    free(viewed->data);
+    opened_free(&viewed->opened);
+}
+
+void analysed_free(struct analysed *a)
+{
+    for (size_t i = 0; i < PE_OUTPUTS_MAX; i++)
+        free(a->outputs[i]);
+    opened_free(&a->opened);
+}
+
+struct analysed analysed_new(const char *encoding, const char *text, const char *name,
+                             const char *view_text, enum pe_dtype dtype)
+{
+    const struct request request = {
+        .encoding = encoding, .text = text, .view = name, .view_text = view_text, .dtype = dtype};
+    struct analysed a = {.opened = request_open(&request)};
+    const struct pe_output *output;
+
+    for (size_t i = 0; (output = pe_view_output(a.opened.view, i)); i++) {
+        const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
+        OWNED_MEMORY char *bytes = malloc(output->rows * row_size + 1);
+        for (size_t row = output->rows; row-- > 0;)
+            rows_fill(a.opened.view, i, row, row + 1, bytes + row * row_size);
+        a.counts[i] = output->rows * output->row_elements;
+        a.outputs[i] = malloc((a.counts[i] + 1) * sizeof(double));
+        pe_to_f64(a.outputs[i], bytes, output->dtype, a.counts[i]);
+    }
+    return a;
+}
+
+void expect_analysis_refused(const char *encoding, const char *text, const char *name,
+                             const char *view_text, enum pe_status status, const char *where)
+{
+    request_refused(&(const struct request){.encoding = encoding,
+                                            .text = text,
+                                            .view = name,
+                                            .view_text = view_text,
+                                            .dtype = PE_F32},
+                    status, where);
+}
+
+/* ---- rotations ------------------------------------------------------------------------------- */
+
+struct pe_rotation *rotation_new(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                 struct pe_pool *pool)
+{
+    struct pe_rotation *rotation;
+    struct pe_error err = {0};
+
+    ck_assert_msg(!pe_rotation_new(&rotation, spec, dtype, pool, NULL, &err), "%s", err.detail);
+    return rotation;
+}

@@ -2,8 +2,7 @@
 #ifndef TESTS_CORE_TABLE_FIXTURE_H
 #define TESTS_CORE_TABLE_FIXTURE_H
 
-/* Tables of absolute encodings from the texts of their parameters, their elements against MPFR, and
- * what is refused. */
+/* Tables and biases from the texts of their parameters, compared with MPFR, and their refusals. */
 
 #include <mpfr.h>
 
@@ -46,5 +45,23 @@ void oracle_power(mpfr_ptr out, double base, double numerator, double denominato
 
 /* sin or cos of t * w, w in out. */
 void oracle_wave(mpfr_ptr out, double t, bool is_sin);
+
+/* base^(-2 pair / dim) / factor */
+struct oracle_scheme {
+    double base, factor;
+    size_t dim;
+};
+
+void oracle_frequency(mpfr_ptr out, const struct oracle_scheme *s, size_t pair);
+
+/* ---- biases ---------------------------------------------------------------------------------- */
+
+/* Compares a bias of distances with its formula: near, far, and at both ends of the positions of
+ * queries, in every floating dtype. `text` is its parameters but for heads=1; `want_write` writes
+ * the rounded element of `kernel` at a distance. Returns how many elements were compared. */
+size_t bias_compare(const char *encoding, const char *text, size_t near_keys,
+                    void (*want_write)(const void *kernel, double distance, enum pe_dtype dtype,
+                                       void *out),
+                    const void *kernel);
 
 #endif

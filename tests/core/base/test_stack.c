@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "tests/check_main.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { DEPTH_MAX = 512 << 10 }; /* frames are wider */

@@ -6,7 +6,7 @@
 #include <gmp.h>
 
 #include "tests/check_main.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 static struct viewed row_new(const char *text, long first, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 #include "tests/core/table_fixture.h"
 
 /* Written down again as each source has it:

@@ -4,7 +4,6 @@
 
 #include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
-#include "tests/core/bias_fixture.h"
 #include "tests/core/table_fixture.h"
 
 static const struct kernel {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 #include "core/views/view.h"
 

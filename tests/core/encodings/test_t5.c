@@ -7,7 +7,7 @@
 
 #include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 /* One row of buckets: the query at 0, keys from `first` on. */
 static struct viewed row_new(const char *text, long first, size_t count)

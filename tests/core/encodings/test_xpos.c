@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/correct_rounding.h"
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 #include "tests/core/table_fixture.h"
-#include "tests/core/view_fixture.h"
 
 /* zeta^p by powers of the fraction as the paper has it, (i / (d/2) + gamma) / (1 + gamma) with
  * gamma = 2/5, i counting pairs; the library takes logarithms. */

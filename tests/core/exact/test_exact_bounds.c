@@ -10,7 +10,6 @@
 #include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
 #include "tests/core/scheme_fixture.h"
-#include "tests/core/view_fixture.h"
 #include "tests/core/wide_fixture.h"
 
 #define SURPLUS 1.8

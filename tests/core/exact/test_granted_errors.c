@@ -21,7 +21,7 @@
 #include "core/tables/cosine_sums.h"
 #include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 #include "tests/core/wide_fixture.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "core/tables/frequencies.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 static size_t axes_tokens(const struct pe_axes *a)
 {

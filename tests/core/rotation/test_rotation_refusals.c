@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 /* Under AddressSanitizer too, memory that cannot be had is NULL. */
 const char *__asan_default_options(void);

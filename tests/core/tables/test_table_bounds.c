@@ -14,7 +14,7 @@
 #include "core/tables/table_rows.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_ROTATION };
 

@@ -12,7 +12,7 @@
 #include "core/tables/table_fill.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
-#include "tests/core/rotation_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { ROWS_MAX = 600, PAIRS_MAX = 200, GUARD = 64 };
 

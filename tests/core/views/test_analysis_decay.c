@@ -2,7 +2,7 @@
 #include "core/scheme/scheme.h"
 #include "core/tables/cosine_sums.h"
 #include "tests/check_main.h"
-#include "tests/core/analysis_fixture.h"
+#include "tests/core/table_fixture.h"
 
 /* factor^2 * sum of cos(offset * w), or the mean of the cosines. */
 static void sum_of(mpfr_ptr out, const struct oracle_scheme *s, double attention, double offset,
@@ -43,7 +43,7 @@ static const struct {
 
 enum { RANGES = 4, SUMS = 12 };
 
-/* Every sum is made once in MPFR, and compared in four dtypes. */
+/* Every sum is computed once in MPFR, and compared in four dtypes. */
 static size_t range_check(size_t index, double first, bool mean)
 {
     struct analysed a[PE_BF16 + 1];
@@ -104,7 +104,7 @@ TEST(attention_factor_is_real)
 }
 
 /* A tie, decided to the even one: 257 pairs that are all 1 in bf16. */
-TEST(whole_sums_are_ties)
+TEST(ties_go_to_even)
 {
     struct analysed a = analysed_new("sinusoidal", "dim=514", "decay", "max_offset=0", PE_BF16);
 
@@ -115,7 +115,7 @@ TEST(whole_sums_are_ties)
     analysed_free(&a);
 }
 
-TEST(envelope_is_the_most_farther_on)
+TEST(envelope_bounds_farther_offsets)
 {
     static const int firsts[] = {-200, 0, 37, -300};
     static const int lasts[] = {200, 200, 90, -20};
@@ -139,7 +139,7 @@ TEST(envelope_is_the_most_farther_on)
     ck_assert_uint_gt(rises, 50); /* it oscillates */
 }
 
-/* Where rows are no whole pairs the anchor matters: the product of two rows of the table. */
+/* Without complete pairs the anchor matters: decay is the product of two rows of the table. */
 TEST(products_of_rows)
 {
     static const char *const rows[][2] = {{"all-sin", "dim=9"},
@@ -192,6 +192,40 @@ TEST(biases)
     analysed_free(&a);
 }
 
+/* A sample equals the element of the same offset. Both ends are among them, and 0 if they are dense
+ * around it. */
+TEST(samples_are_some_of_the_elements)
+{
+    static const char *const encodings[][2] = {{"rope", "dim=16"}, {"timestep", "dim=8"},
+                                               {"index", ""},      {"alibi", "heads=2"},
+                                               {"t5", ""},         {"sandwich", "heads=2 dim=8"}};
+
+    for (size_t i = 0; i < 6; i++)
+        for (int dense = 0; dense < 2; dense++) {
+            const char *name = encodings[i][0], *text = encodings[i][1];
+            char view[120];
+            snprintf(view, sizeof(view), "min_offset=-40 max_offset=300 samples=12 %s",
+                     dense ? "sample_spacing=log" : "");
+            struct analysed all =
+                analysed_new(name, text, "decay", "min_offset=-40 max_offset=300", PE_F32);
+            struct analysed some = analysed_new(name, text, "decay", view, PE_F32);
+            const size_t last = pe_view_output(some.opened.view, 2) ? 2 : 1,
+                         count = some.counts[last];
+            size_t zeros = 0;
+            ck_assert_uint_le(count, 12);
+            ck_assert_double_eq(some.outputs[last][0], -40);
+            ck_assert_double_eq(some.outputs[last][count - 1], 300);
+            for (size_t at = 0; at < some.counts[0]; at++) {
+                const size_t offset = (size_t)(some.outputs[last][at % count] + 40);
+                zeros += offset == 40;
+                ck_assert_double_eq(some.outputs[0][at], all.outputs[0][at / count * 341 + offset]);
+            }
+            ck_assert(!dense || zeros == some.counts[0] / count);
+            analysed_free(&all);
+            analysed_free(&some);
+        }
+}
+
 TEST(refusals)
 {
     static const char most[] = "max_offset", anchor[] = "anchor";
@@ -209,7 +243,7 @@ TEST(refusals)
                             PE_OUT_OF_RANGE, anchor);
 }
 
-/* Many at once are each alone, whatever the dtype, where offsets stand and how far. */
+/* Sums computed together equal those computed one by one. */
 TEST(sums_of_many_offsets)
 {
     enum { COUNT = 150 };

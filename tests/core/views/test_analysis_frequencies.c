@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
-#include "tests/core/analysis_fixture.h"
+#include "tests/core/table_fixture.h"
 
 #include "posenc/comparison.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/pool.h"
 #include "tests/check_main.h"
-#include "tests/core/analysis_fixture.h"
+#include "tests/core/table_fixture.h"
 
 /* similarity and uniqueness: products and distances of rows. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/scheme_fixture.h"
 
 TEST(test_tight)
 {

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "tests/check_main.h"
-#include "tests/core/analysis_fixture.h"
+#include "tests/core/table_fixture.h"
 
-/* Views that are pooled, as bytes, or sampled: against the whole view, element by element. */
+/* Pooled views and bytes, compared with the original view element by element. */
 
 static const struct {
     const char *encoding, *text, *view, *view_text;
@@ -65,9 +65,8 @@ static size_t expect_pooled(size_t index, const double *pooled, const double *va
     return at;
 }
 
-/* Every kind of view with matrices, in every floating dtype. Sums of the reference go by columns.
- */
-TEST(pooled_views_are_their_neighbours)
+/* Every sort of view with matrices, in every floating dtype. The reference sums by columns. */
+TEST(a_pooled_value_is_made_of_its_neighbours)
 {
     static const size_t sizes[][2] = {{1, 1}, {2, 3}, {7, 2}};
     static const double ulp[] = {0x1p-44, 0x1p-23, 0x1p-10, 0x1p-7};
@@ -80,8 +79,8 @@ TEST(pooled_views_are_their_neighbours)
                 const size_t rows = sizes[s][0] < cases[i].rows ? sizes[s][0] : cases[i].rows;
                 const size_t columns =
                     sizes[s][1] < cases[i].columns ? sizes[s][1] : cases[i].columns;
-                struct analysed whole = analysed_new(cases[i].encoding, cases[i].text,
-                                                     cases[i].view, cases[i].view_text, dtype);
+                struct analysed original = analysed_new(cases[i].encoding, cases[i].text,
+                                                        cases[i].view, cases[i].view_text, dtype);
                 snprintf(text, sizeof(text), "%s pool=mean rows=%zu columns=%zu",
                          cases[i].view_text, sizes[s][0], sizes[s][1]);
                 struct analysed mean =
@@ -90,13 +89,13 @@ TEST(pooled_views_are_their_neighbours)
                          cases[i].view_text, sizes[s][0], sizes[s][1]);
                 struct analysed both =
                     analysed_new(cases[i].encoding, cases[i].text, cases[i].view, text, dtype);
-                checked += expect_pooled(i, mean.outputs[0], whole.outputs[0], rows, columns, '=',
-                                         ulp[pe_view_output(mean.opened.view, 0)->dtype]);
+                checked += expect_pooled(i, mean.outputs[0], original.outputs[0], rows, columns,
+                                         '=', ulp[pe_view_output(mean.opened.view, 0)->dtype]);
                 checked +=
-                    expect_pooled(i, both.outputs[0], whole.outputs[0], rows, columns, '<', 0);
+                    expect_pooled(i, both.outputs[0], original.outputs[0], rows, columns, '<', 0);
                 checked +=
-                    expect_pooled(i, both.outputs[1], whole.outputs[0], rows, columns, '>', 0);
-                analysed_free(&whole);
+                    expect_pooled(i, both.outputs[1], original.outputs[0], rows, columns, '>', 0);
+                analysed_free(&original);
                 analysed_free(&mean);
                 analysed_free(&both);
             }
@@ -104,70 +103,37 @@ TEST(pooled_views_are_their_neighbours)
 }
 
 /* A byte is within half a step of its value; -Infinity is 0. */
-TEST(bytes_lie_on_their_scale)
+TEST(bytes_are_scaled_values)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pe_scalar scale, offset;
         size_t first = 0;
-        struct analysed whole = analysed_new(cases[i].encoding, cases[i].text, cases[i].view,
-                                             cases[i].view_text, PE_F32);
+        struct analysed original = analysed_new(cases[i].encoding, cases[i].text, cases[i].view,
+                                                cases[i].view_text, PE_F32);
         struct analysed bytes = analysed_new(cases[i].encoding, cases[i].text, cases[i].view,
                                              cases[i].view_text, PE_U8);
         while (pe_view_scalar(bytes.opened.view, first, &scale) && *scale.name != 's')
             first++;
-        if (pe_dtype_is_float(pe_view_output(whole.opened.view, 0)->dtype)) {
+        if (pe_dtype_is_float(pe_view_output(original.opened.view, 0)->dtype)) {
             ck_assert_str_eq(scale.name, "scale");
             ck_assert(pe_view_scalar(bytes.opened.view, first + 1, &offset));
             ck_assert_str_eq(offset.name, "offset");
         }
-        ck_assert_uint_eq(whole.counts[0], bytes.counts[0]);
-        for (size_t at = 0; at < whole.counts[0]; at++)
+        ck_assert_uint_eq(original.counts[0], bytes.counts[0]);
+        for (size_t at = 0; at < original.counts[0]; at++)
             if (pe_view_output(bytes.opened.view, 0)->dtype != PE_U8)
-                ck_assert_double_eq(bytes.outputs[0][at], whole.outputs[0][at]);
-            else if (isinf(whole.outputs[0][at]))
+                ck_assert_double_eq(bytes.outputs[0][at], original.outputs[0][at]);
+            else if (isinf(original.outputs[0][at]))
                 ck_assert_double_eq(bytes.outputs[0][at], 0);
             else
                 ck_assert_double_eq_tol(offset.value + scale.value * bytes.outputs[0][at],
-                                        whole.outputs[0][at], scale.value * (.5 + 1e-9));
-        analysed_free(&whole);
+                                        original.outputs[0][at], scale.value * (.5 + 1e-9));
+        analysed_free(&original);
         analysed_free(&bytes);
     }
 }
 
-/* A sample is the element of the same offset; ends are there, offset 0 is where it is dense. */
-TEST(samples_are_elements_of_the_whole)
-{
-    static const char *const encodings[][2] = {{"rope", "dim=16"}, {"timestep", "dim=8"},
-                                               {"index", ""},      {"alibi", "heads=2"},
-                                               {"t5", ""},         {"sandwich", "heads=2 dim=8"}};
-
-    for (size_t i = 0; i < 6; i++)
-        for (int dense = 0; dense < 2; dense++) {
-            const char *name = encodings[i][0], *text = encodings[i][1];
-            char view[120];
-            snprintf(view, sizeof(view), "min_offset=-40 max_offset=300 samples=12 %s",
-                     dense ? "sample_spacing=log" : "");
-            struct analysed all =
-                analysed_new(name, text, "decay", "min_offset=-40 max_offset=300", PE_F32);
-            struct analysed some = analysed_new(name, text, "decay", view, PE_F32);
-            const size_t last = pe_view_output(some.opened.view, 2) ? 2 : 1,
-                         count = some.counts[last];
-            size_t zeros = 0;
-            ck_assert_uint_le(count, 12);
-            ck_assert_double_eq(some.outputs[last][0], -40);
-            ck_assert_double_eq(some.outputs[last][count - 1], 300);
-            for (size_t at = 0; at < some.counts[0]; at++) {
-                const size_t offset = (size_t)(some.outputs[last][at % count] + 40);
-                zeros += offset == 40;
-                ck_assert_double_eq(some.outputs[0][at], all.outputs[0][at / count * 341 + offset]);
-            }
-            ck_assert(!dense || zeros == some.counts[0] / count);
-            analysed_free(&all);
-            analysed_free(&some);
-        }
-}
-
-TEST(pictures_are_refused)
+TEST(refused)
 {
     expect_analysis_refused("sinusoidal", "dim=8", "table", "length=8 rows=2", PE_CONFLICT,
                             "parameter:rows");
