@@ -4,31 +4,31 @@
 
 #include "posenc/dtype.h"
 
-/* Decimal text to the nearest float, in whole-number arithmetic. A lower bound of the quotient
- * digits / 5^n gives the float below the value; whether the value lies above the middle between
- * that float and the next one is one exact comparison of whole numbers.
+/* Decimal text to the nearest float, in integer arithmetic. A lower bound of the quotient digits /
+ * 5^n gives the float below the value; one exact comparison of integers decides whether the value
+ * lies above the half-way point to the next float.
  *
- * A middle of two f64 has at most 768 significant digits. Of a longer text DIGITS_MAX are read, and
- * a digit 1 stands for all that follows where any of it is not 0: the comparison is the same. */
+ * A half-way point of f64 has at most 768 significant digits. Of a longer text DIGITS_MAX are read,
+ * and a digit 1 replaces the others unless they are all 0: the comparison is the same. */
 
 enum {
     DIGITS_MAX = 770,
     CHUNK_DIGITS = 19, /* decimal digits of a limb */
     CHUNK_FIVES = 27,  /* powers of five of a limb */
-    /* Of the value 0.digits * 10^magnitude: beyond these it is 0 or an infinity in each format. */
+    /* Beyond these, 0.digits * 10^magnitude is 0 or infinite in every format. */
     MAGNITUDE_MIN = -324,
     MAGNITUDE_MAX = 310,
-    /* The numbers that are compared differ by a factor of 4 at most. The larger of the digits, of
-     * 2562 bits, and of 5^(DIGITS_MAX + 1 - MAGNITUDE_MIN) times the middle, of 2543 + 54 bits,
-     * bounds them both. */
+    /* The compared numbers differ by a factor of 4 at most, and are bounded by the larger of the
+     * digits, 2562 bits, and 5^(DIGITS_MAX + 1 - MAGNITUDE_MIN) times the half-way point, 2543 + 54
+     * bits. */
     LIMBS = 42,
 };
 
-#define EXPONENT_MAX (INT64_C(1) << 50) /* no text has as many digits to compensate for it */
+#define EXPONENT_MAX (INT64_C(1) << 50) /* no text has enough digits to compensate for it */
 
-/* ---- whole numbers --------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
-/* Low limbs first; the last one of `count` is not 0. */
+/* Least limb first; the last of `count` limbs is not 0. */
 struct natural {
     size_t count;
     uint64_t limb[LIMBS];
@@ -48,7 +48,7 @@ static void multiply_add(struct natural *number, uint64_t factor, uint64_t adden
         number->limb[number->count++] = carry;
 }
 
-/* 5^0 .. 5^27, all that 64 bits hold. */
+/* 5^0 .. 5^27, the powers that fit 64 bits. */
 static const uint64_t fives[CHUNK_FIVES + 1] = {
     1ull,
     5ull,
@@ -113,7 +113,7 @@ static int compare(const struct natural *a, const struct natural *b)
     return 0;
 }
 
-/* The 64 bits from the top one on. */
+/* The highest 64 bits, from the first 1. */
 static uint64_t leading_bits(const struct natural *number)
 {
     const uint64_t top = number->limb[number->count - 1];
@@ -144,13 +144,13 @@ static const char *digits_end(const char *at, const char *end)
     return at;
 }
 
-/* Significant digits of a number, gathered in a limb before they are added to it. */
+/* Significant digits of a number, gathered in a chunk before they are added to it. */
 struct gathering {
     struct natural *digits;
     uint64_t chunk;
     unsigned chunk_digits;
-    size_t count; /* digits that were taken */
-    bool more;    /* one of those that were not is not 0 */
+    size_t count; /* digits read */
+    bool more;    /* a digit that was left out is not 0 */
 };
 
 static void chunk_add(struct gathering *gathering)
@@ -161,7 +161,7 @@ static void chunk_add(struct gathering *gathering)
     gathering->chunk_digits = 0;
 }
 
-/* Returns how many were left out because DIGITS_MAX are there. */
+/* Returns how many digits were left out beyond DIGITS_MAX. */
 static int64_t digits_add(struct gathering *gathering, const char *at, const char *end)
 {
     while (gathering->count == 0 && at < end && *at == '0')
@@ -176,7 +176,7 @@ static int64_t digits_add(struct gathering *gathering, const char *at, const cha
     return end - at;
 }
 
-/* Moves *at behind e-12, if it stands there. */
+/* Reads an exponent such as e-12 and moves *at behind it; 0: there is none. */
 static int64_t exponent_read(const char **at, const char *end)
 {
     const char *from = *at + 1;
@@ -194,7 +194,7 @@ static int64_t exponent_read(const char **at, const char *end)
     return sign == '-' ? -exponent : exponent;
 }
 
-/* The character behind the number that stands at `at`; NULL: there is none. */
+/* Reads the number at `at` and returns its end; NULL: there is none. */
 static const char *decimal_read(const char *at, const char *end, struct decimal *decimal)
 {
     struct gathering gathering = {.digits = &decimal->digits};
@@ -251,7 +251,9 @@ struct fraction {
     int64_t exponent;
 };
 
-/* bits * 2^(exponent - 63) <= value, less than 2^-60 of it below it; the top bit of bits is set. */
+/* A lower bound bits * 2^(exponent - 63) of the value, within 2^-60 of it; the highest bit of bits
+ * is 1.
+ */
 static uint64_t lower_bound(const struct fraction *fraction, int64_t *exponent)
 {
     const unsigned __int128 n = (unsigned __int128)leading_bits(fraction->n) << 62;
@@ -263,7 +265,7 @@ static uint64_t lower_bound(const struct fraction *fraction, int64_t *exponent)
 }
 
 /* The sign of value - odd * 2^exponent. Changes the fraction. */
-static int middle_compare(struct fraction *fraction, uint64_t odd, int64_t exponent)
+static int halfway_compare(struct fraction *fraction, uint64_t odd, int64_t exponent)
 {
     const int64_t shift = fraction->exponent - exponent;
 
@@ -284,11 +286,11 @@ static uint64_t fraction_round(struct fraction *fraction, struct format to)
     if (keep < -1) /* less than half of the least number */
         return 0;
     const uint64_t below = keep > 0 ? bound >> (64 - keep) : 0;
-    const int side = middle_compare(fraction, 2 * below + 1, exponent + missing - to.precision);
-    const uint64_t kept = below + (side > 0 || (side == 0 && (below & 1)));
-    /* A carry out of the significant bits is right too. */
-    return missing > 0 ? kept
-                       : ((uint64_t)(exponent - to.exponent_min) << (to.precision - 1)) + kept;
+    const int side = halfway_compare(fraction, 2 * below + 1, exponent + missing - to.precision);
+    const uint64_t rounded = below + (side > 0 || (side == 0 && (below & 1)));
+    /* A carry out of the significant bits increments the exponent, as it must. */
+    return missing > 0 ? rounded
+                       : ((uint64_t)(exponent - to.exponent_min) << (to.precision - 1)) + rounded;
 }
 
 /* Changes the decimal. */

@@ -70,7 +70,7 @@ bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
     size_t nonzero = sizeof(double);
     bool empty = false;
 
-    /* A zero does not excuse the other dimensions: strides are made of them. */
+    /* A zero excuses no other dimension: strides are products of them. */
     for (unsigned i = 0; i < rank; i++) {
         empty |= shape[i] == 0;
         if (!pe_size_multiply(nonzero, shape[i] ? shape[i] : 1, &nonzero))

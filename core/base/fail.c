@@ -46,7 +46,7 @@ enum pe_status pe_no_memory(struct pe_error *err, const char *purpose)
     return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", purpose);
 }
 
-/* Larger than any struct will be: a size that was never set is refused before it is read. */
+/* Larger than any struct: a size that was never set is refused before that much is read. */
 enum { STRUCT_SIZE_MAX = 1 << 16 };
 
 enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs, struct pe_error *err)
@@ -64,7 +64,7 @@ enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs, s
                            "a struct has a member set that this version of the library lacks");
     memset(ours, 0, our_size);
     memcpy(ours, theirs, their_size < our_size ? their_size : our_size);
-    memcpy(ours, &our_size, sizeof(our_size)); /* the copy may be read like this again */
+    memcpy(ours, &our_size, sizeof(our_size)); /* the copy is valid input too */
     return PE_OK;
 }
 

@@ -9,7 +9,7 @@
 
 /* ---- features of the processor: the column `usable` of isas.def ------------------------------ */
 
-/* The flags allow nothing that a processor of this machine may lack. */
+/* The flags need no optional feature of the processor. */
 static bool has_all(void)
 {
     return true;
@@ -18,7 +18,7 @@ static bool has_all(void)
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* A bit of ECX, for extensions whose names only newer compilers know. */
+/* A bit of ECX, for extensions that older compilers cannot name. */
 static bool has_bit(unsigned leaf, unsigned bit)
 {
     unsigned a, b, c, d;
@@ -28,7 +28,7 @@ static bool has_bit(unsigned leaf, unsigned bit)
 
 enum { BASIC = 1, F16C = 29, MOVBE = 22, EXTENDED = 0x80000001, LZCNT = 5 };
 
-/* The builtin also asks whether the operating system saves the wider registers. */
+/* The builtin also checks that the operating system saves the wider registers. */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_bit(BASIC, F16C);
@@ -46,8 +46,8 @@ static bool has_avx512(void)
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 
-/* The kernels are compiled for vectors of 32 bytes and wrong at any other length. The length is the
- * thread's, which its children inherit. */
+/* The kernels are compiled for vectors of 32 bytes and wrong at any other length. The length
+ * belongs to the thread, and its children inherit it. */
 static bool has_sve256(void)
 {
     const int length = getauxval(AT_HWCAP) & HWCAP_SVE ? prctl(PR_SVE_GET_VL) : 0;
@@ -69,7 +69,7 @@ const struct pe_isa pe_isas[] = {
     {0},
 };
 
-/* The row that POSENC_ISA names or, where there is none of that name, the first. */
+/* The row that POSENC_ISA names; the first one if there is no such row. */
 static const struct pe_isa *find_limit(const char *name)
 {
     for (const struct pe_isa *isa = pe_isas; name && isa->name; isa++)
@@ -80,7 +80,7 @@ static const struct pe_isa *find_limit(const char *name)
 
 const struct pe_isa *pe_isa(void)
 {
-    /* Threads that come first at the same time all find the same row. */
+    /* Threads that race here all find the same row. */
     static const struct pe_isa *_Atomic chosen;
     const struct pe_isa *isa = atomic_load_explicit(&chosen, memory_order_relaxed);
 

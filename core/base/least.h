@@ -10,8 +10,8 @@ static inline size_t pe_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A whole number from 0 on as a count. Where size_t has 32 bits it may be too large for one: then
- * it is SIZE_MAX, and refused as soon as bytes are counted. */
+/* A non-negative integer as a count. Beyond the range of a 32-bit size_t it becomes SIZE_MAX, which
+ * is refused as soon as bytes are counted. */
 static inline size_t pe_count(double number)
 {
     return number < (double)SIZE_MAX ? (size_t)number : SIZE_MAX;

@@ -4,8 +4,8 @@
 #include "core/base/fail.h"
 #include "core/base/threads.h"
 
-/* How long a waiting thread sleeps before it asks whether its own work has ended. */
-enum { PATIENCE = 5 * 1000 * 1000 };
+/* Nanoseconds between checks of the work of a waiting thread. */
+enum { CHECK_INTERVAL = 5 * 1000 * 1000 };
 
 bool pe_once_init(struct pe_once *once)
 {
@@ -21,7 +21,7 @@ void pe_once_destroy(struct pe_once *once)
     pthread_mutex_destroy(&once->mutex);
 }
 
-enum pe_status pe_once(struct pe_once *once, pe_once_make *make, void *thing, struct pe_work *work,
+enum pe_status pe_once(struct pe_once *once, pe_once_make *make, void *object, struct pe_work *work,
                        struct pe_error *err)
 {
     enum pe_status status = PE_OK;
@@ -30,7 +30,7 @@ enum pe_status pe_once(struct pe_once *once, pe_once_make *make, void *thing, st
         return PE_OK;
     pthread_mutex_lock(&once->mutex);
     while (once->making && !(status = pe_work_check(work, err)))
-        pe_condition_wait_for(&once->ended, &once->mutex, PATIENCE);
+        pe_condition_wait_for(&once->ended, &once->mutex, CHECK_INTERVAL);
     if (status || atomic_load_explicit(&once->made, memory_order_relaxed)) {
         pthread_mutex_unlock(&once->mutex);
         return status;
@@ -38,7 +38,7 @@ enum pe_status pe_once(struct pe_once *once, pe_once_make *make, void *thing, st
     once->making = true;
     pthread_mutex_unlock(&once->mutex);
 
-    status = make(thing, work, err);
+    status = make(object, work, err);
 
     pthread_mutex_lock(&once->mutex);
     once->making = false;

@@ -58,7 +58,7 @@ int pe_params_find(const struct pe_params *params, const char *name)
 {
     const size_t size = strlen(name);
 
-    /* Own names first: who asks from inside has one of those, and lists of aliases are long. */
+    /* Names first: internal callers use them, and lists of aliases are long. */
     for (size_t i = 0; i < params->count; i++)
         if (strcmp(params->list[i].name, name) == 0)
             return (int)i;
@@ -101,8 +101,7 @@ enum pe_status pe_param_number_check(const struct pe_param *param, double number
     if (param->type == PE_INTEGER && number != floor(number))
         return pe_fail(err, PE_INVALID, where, "%s must be a whole number, got %.17g", param->name,
                        number);
-    /* From 2^53 on the number may have been rounded when it was read: its first digits are right.
-     */
+    /* From 2^53 on only the first digits are certain to be those of the input. */
     return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be %s %.17g and at most %.17g, got %.*g",
                    param->name, param->above_min ? "above" : "at least", param->min, param->max,
                    param->max == 0x1p53 - 1 && fabs(number) >= 0x1p53 ? 4 : 17, number);
@@ -165,8 +164,8 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
     return PE_OK;
 }
 
-/* May `count` elements join a list? The first `checked` of them are given; those behind lie between
- * them. */
+/* May `count` elements be appended to a list? The first `checked` of them are in `list`; the others
+ * lie between these. */
 static enum pe_status list_check(const struct pe_params *params, size_t index, const double *list,
                                  size_t checked, size_t count, struct pe_error *err)
 {
@@ -187,11 +186,11 @@ static enum pe_status list_check(const struct pe_params *params, size_t index, c
     return PE_OK;
 }
 
-/* Room for `count` more elements, in memory of the values' own. */
+/* Memory for `count` more elements, owned by the value. */
 static double *list_grow(const struct pe_params *params, const struct pe_value *value, size_t count,
                          struct pe_error *err)
 {
-    const bool is_foreign = value->lent || value->range; /* no memory of the value's own */
+    const bool is_foreign = value->lent || value->range; /* the value owns no memory */
     const size_t taken = ((is_foreign ? value->list_count : 0) + count) * sizeof(double);
     double *joined;
 
@@ -209,8 +208,8 @@ static double *list_grow(const struct pe_params *params, const struct pe_value *
     return joined;
 }
 
-/* As list_check; where the elements are to be written, NULL: they may not be, or memory is short.
- */
+/* As list_check; returns where the elements are to be written. NULL: they are not allowed, or
+ * memory is short. */
 static double *list_extend(struct pe_params *params, size_t index, const double *list,
                            size_t checked, size_t count, struct pe_error *err)
 {
@@ -286,7 +285,7 @@ static enum pe_status rows_check(const struct pe_params *params, size_t index, s
     return PE_OK;
 }
 
-/* The segments of a value and those that are added to it, in memory of its own. */
+/* The segments of a value and the added ones, in new memory. */
 static struct pe_segment *segments_join(const struct pe_params *params, size_t index,
                                         const struct pe_segment *segments, size_t count,
                                         struct pe_error *err)
@@ -385,14 +384,14 @@ enum pe_status pe_params_lend_list(struct pe_params *params, size_t index, const
         return pe_params_set_list(params, index, list, count, err);
     if (list_check(params, index, list, count, count, err))
         return err->status;
-    value->list = (double *)(uintptr_t)list; /* values of their own are written to, these never */
+    value->list = (double *)(uintptr_t)list; /* a borrowed list is never written to */
     value->list_count = count;
     value->rows = rows;
     value->given = value->present = value->lent = true;
     return PE_OK;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all parameters ------------------------------------------------------------------------- */
 
 enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
 {
@@ -448,17 +447,16 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
         return pe_params_set_text(params, index, value->number != 0 ? "true" : "false", err);
     if (param->type != PE_CHOICE)
         return pe_params_set_number(params, index, value->number, err);
-    /* A number that is no index, NaN among them, is no choice either: "". */
+    /* A number that is no index, such as NaN, is the invalid choice "". */
     pe_choice_name(param,
                    value->number >= 0 && value->number < INT_MAX ? (size_t)value->number : SIZE_MAX,
                    choice, sizeof(choice));
     return pe_params_set_text(params, index, choice, err);
 }
 
-/* ---- lists --------------------------------------------------------------------------------------
- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
-/* The segment that has an element of the list. */
+/* The segment of an element of the list. */
 static size_t segment_of(const struct pe_value *value, size_t index)
 {
     size_t low = 0, high = value->segments_count - 1;
@@ -473,7 +471,7 @@ static size_t segment_of(const struct pe_value *value, size_t index)
     return low;
 }
 
-/* What the elements of a segment are above their indices in the list. */
+/* The difference of the elements of a segment and their indices in the list. */
 static double segment_offset(const struct pe_value *value, size_t segment)
 {
     return value->segments[segment].first -
@@ -489,7 +487,7 @@ double pe_value_at(const struct pe_value *value, size_t index)
     return value->range ? value->number + (double)index : value->list[index];
 }
 
-/* Writes the elements from `begin` to `end` of a list that is kept as ranges. */
+/* Writes the elements from `begin` to `end` of a list stored as ranges. */
 static void ranges_expand(const struct pe_value *value, size_t begin, size_t end, double *out)
 {
     size_t segment = value->segments ? segment_of(value, begin) : 0;
@@ -505,7 +503,7 @@ static void ranges_expand(const struct pe_value *value, size_t begin, size_t end
 enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct pe_work *work,
                                struct pe_error *err)
 {
-    enum { BLOCK = 1 << 18 }; /* elements between two looks at the work */
+    enum { BLOCK = 1 << 18 }; /* elements between two checks of the work */
 
     if (!value || (value->list_count > 0 && !out))
         return pe_fail(err, PE_INVALID, "", "pe_value_expand takes a value and memory for it");
@@ -521,7 +519,7 @@ enum pe_status pe_value_expand(const struct pe_value *value, double *out, struct
     return PE_OK;
 }
 
-/* ---- reading them --------------------------------------------------------------------------- */
+/* ---- getters -------------------------------------------------------------------------------- */
 
 const struct pe_value *pe_param_value(const struct pe_params *params, const char *name)
 {

@@ -15,7 +15,7 @@
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-/* Letters that people write for each other in the names of choices. */
+/* Maps letters that are interchangeable in the names of choices to one of them. */
 static char letter_fold(char letter)
 {
     if (letter >= 'A' && letter <= 'Z')
@@ -23,7 +23,7 @@ static char letter_fold(char letter)
     return letter == '-' || letter == ' ' ? '_' : letter;
 }
 
-/* Is `text` one of the spellings of a choice, "half=neox=rotate_half", but for such letters? */
+/* Is `text` one of the spellings of a choice, "half=neox=rotate_half", up to letter_fold? */
 static bool is_spelling(struct pe_name spellings, const char *text)
 {
     const size_t size = strlen(text);
@@ -66,7 +66,7 @@ static enum pe_status boolean_set(struct pe_params *params, size_t index, const 
                          "%s must be true or false, got '%.60s'", text);
 }
 
-/* A number, or the whole numbers of a range: a part of a list. */
+/* A part of a list: a number, or the integers of a range. */
 struct part {
     double first;
     size_t count;
@@ -121,10 +121,9 @@ static enum pe_status part_read(const struct pe_param *param, const char **at, c
     return range_read(param, first, last, part, err);
 }
 
-/* ---- how many numbers a text stands for -------------------------------------------------------
- */
+/* ---- counting the numbers of a text --------------------------------------------------------- */
 
-/* The numbers of one part, which ends before `end`. What will be refused counts as one. */
+/* How many numbers a part has, which ends before `end`. An invalid part counts as one. */
 static size_t part_count(const char *at, const char *end, bool has_ranges)
 {
     double first, last;
@@ -142,8 +141,7 @@ static size_t part_count(const char *at, const char *end, bool has_ranges)
     return (size_t)(last - first) + 1;
 }
 
-/* The numbers of a list up to one of `ends`, a comma among them, that is none; and where that is.
- */
+/* How many numbers a list has, which ends before one of `ends` other than a comma, and its end. */
 static size_t list_count(const char *text, const char *ends, bool has_ranges, const char **end)
 {
     size_t count = 0;
@@ -172,14 +170,13 @@ size_t pe_ranges_count(const char *text)
     return count > PE_PARAM_LIST_MAX ? PE_PARAM_LIST_MAX + 1 : count;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
-/* A list with at least SEGMENTS_LISTED elements for each of its segments, and so many at least, is
- * kept as ranges: what refuses it later has not written it out. */
-enum { SEGMENTS_LISTED = 4096, SEGMENT_ELEMENTS = 8 };
+/* A list of at least SEGMENTS_MIN elements, and SEGMENT_ELEMENTS a segment, is stored as ranges, so
+ * that it is not written out before it may be refused. */
+enum { SEGMENTS_MIN = 4096, SEGMENT_ELEMENTS = 8 };
 
-/* Where the numbers of a text are put: room was made for all, by how many they are. */
+/* Where the numbers of a text are stored. Memory is allocated for their total count. */
 struct list {
     struct pe_params *params;
     size_t index, rows;
@@ -187,10 +184,10 @@ struct list {
     struct pe_segment *segments; /* NULL: written out */
     size_t parts, segments_count;
     size_t count, left;
-    bool was_given; /* elements stand before these */
+    bool was_given; /* the list had elements before */
 };
 
-/* The parts of a text between commas and semicolons, about: no fewer than it has. */
+/* An upper bound of the parts of a text between commas and semicolons. */
 static size_t parts_count(const char *text)
 {
     size_t count = 1;
@@ -200,13 +197,14 @@ static size_t parts_count(const char *text)
     return count;
 }
 
-/* May a list be kept as ranges? What is given already must be none, or be kept so. */
-static bool keeps_ranges(const struct pe_params *params, size_t index, size_t count, size_t parts)
+/* May a list be stored as ranges? A list that is given already must be stored so too. */
+static bool stored_as_ranges(const struct pe_params *params, size_t index, size_t count,
+                             size_t parts)
 {
     const struct pe_value *value = &params->values[index];
 
     return params->list[index].type == PE_RANGES && (!value->given || value->range) &&
-           count >= SEGMENTS_LISTED && count / SEGMENT_ELEMENTS >= parts;
+           count >= SEGMENTS_MIN && count / SEGMENT_ELEMENTS >= parts;
 }
 
 /* rows: as in pe_params_list_extend. */
@@ -222,7 +220,7 @@ static enum pe_status list_begin(struct list *list, struct pe_params *params, si
                           .count = count,
                           .left = count,
                           .was_given = params->values[index].given};
-    if (keeps_ranges(params, index, count, parts))
+    if (stored_as_ranges(params, index, count, parts))
         list->segments = pe_memory_take(params->work, parts, sizeof(*list->segments),
                                         params->list[index].name, err);
     else
@@ -230,7 +228,7 @@ static enum pe_status list_begin(struct list *list, struct pe_params *params, si
     return list->to || list->segments ? PE_OK : err->status;
 }
 
-/* One segment of a flat list is a range. */
+/* A flat list of one segment is a range. */
 static enum pe_status segments_end(struct list *list, struct pe_error *err)
 {
     if (!err->status && list->segments_count == 1 && list->rows == 0)
@@ -243,7 +241,7 @@ static enum pe_status segments_end(struct list *list, struct pe_error *err)
     return err->status;
 }
 
-/* Of a text that was refused nothing is set. */
+/* A refused text sets nothing. */
 static enum pe_status list_end(struct list *list, struct pe_error *err)
 {
     struct pe_value *value = &list->params->values[list->index];
@@ -258,8 +256,8 @@ static enum pe_status list_end(struct list *list, struct pe_error *err)
     return err->status;
 }
 
-/* A part that goes on where the last one ended is of one segment with it. */
-static void segment_put(struct list *list, const struct part *part)
+/* A part that continues the last segment extends it. */
+static void segment_store(struct list *list, const struct part *part)
 {
     struct pe_segment *last =
         list->segments_count > 0 ? &list->segments[list->segments_count - 1] : NULL;
@@ -272,7 +270,7 @@ static void segment_put(struct list *list, const struct part *part)
             (struct pe_segment){part->first, (last ? last->end : 0) + part->count};
 }
 
-static enum pe_status part_put(struct list *list, const struct part *part, struct pe_error *err)
+static enum pe_status part_store(struct list *list, const struct part *part, struct pe_error *err)
 {
     const struct pe_value value = {.range = true, .number = part->first, .list_count = part->count};
 
@@ -281,7 +279,7 @@ static enum pe_status part_put(struct list *list, const struct part *part, struc
                              "%s has more elements than were counted%s", "");
     list->left -= part->count;
     if (list->segments) {
-        segment_put(list, part);
+        segment_store(list, part);
         return PE_OK;
     }
     if (part->is_range) {
@@ -294,8 +292,8 @@ static enum pe_status part_put(struct list *list, const struct part *part, struc
     return PE_OK;
 }
 
-/* Brackets around a list, and blanks in it, are as people print lists: "[0, 1, 2]". */
-static enum pe_status parts_put(struct list *list, const char *text, struct pe_error *err)
+/* Lists may have brackets and blanks: "[0, 1, 2]". */
+static enum pe_status parts_store(struct list *list, const char *text, struct pe_error *err)
 {
     const struct pe_param *param = &list->params->list[list->index];
     const char *at = text + strspn(text, " ");
@@ -310,7 +308,7 @@ static enum pe_status parts_put(struct list *list, const char *text, struct pe_e
         at += strspn(at, " ");
         if (*at && *at != ',' && *at != close)
             return list_refuse(param, text, err);
-        if (part_put(list, &part, err))
+        if (part_store(list, &part, err))
             return err->status;
         if (*at == ',' && at[1] != '\0')
             at += 1 + strspn(at + 1, " ");
@@ -322,7 +320,7 @@ static enum pe_status parts_put(struct list *list, const char *text, struct pe_e
     return PE_OK;
 }
 
-/* Is the text one range, which need not be written out? */
+/* Is the text a single range? */
 static bool range_alone(const struct pe_param *param, const char *text, struct part *part,
                         struct pe_error *err)
 {
@@ -345,11 +343,11 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const cha
     const bool has_ranges = params->list[index].type == PE_RANGES;
     if (list_begin(&list, params, index, 0, list_count(text, ",", has_ranges, &end), text, err))
         return err->status;
-    parts_put(&list, text, err);
+    parts_store(&list, text, err);
     return list_end(&list, err);
 }
 
-/* The numbers of each row of a text with semicolons; SIZE_MAX: rows differ. */
+/* The columns of a text with semicolons between rows; SIZE_MAX: rows differ. */
 static size_t columns_count(const char *text, bool has_ranges, size_t *rows)
 {
     size_t columns = 0;
@@ -387,7 +385,7 @@ static enum pe_status rows_set(struct pe_params *params, size_t index, const cha
     memcpy(copy, text, size);
     if (!list_begin(&list, params, index, rows, rows * columns, text, err)) {
         for (char *row; !err->status && (row = strsep(&rest, ";"));)
-            parts_put(&list, row, err);
+            parts_store(&list, row, err);
         if (!err->status && list.left > 0)
             pe_param_fail(err, PE_SHAPE_MISMATCH, param, "%s must have rows of one length%s", "");
         list_end(&list, err);
@@ -475,7 +473,7 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
     return err->status;
 }
 
-/* ---- and back ------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------- */
 
 /* A doc of one sentence loses its full stop. */
 enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param)

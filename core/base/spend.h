@@ -6,20 +6,19 @@
 
 #include "posenc/work.h"
 
-/* pe_work_spend of nanoseconds that were estimated, any number of them. */
+/* pe_work_spend of estimated nanoseconds, which may be too many for 64 bits. */
 static inline enum pe_status pe_spend(struct pe_work *work, double nanoseconds,
                                       struct pe_error *err)
 {
     return pe_work_spend(work, nanoseconds < 0x1p63 ? (uint64_t)nanoseconds : UINT64_MAX, err);
 }
 
-/* The pace of a loop over many elements, a nanosecond each or so. */
+/* Checks the work once a millisecond in a loop over elements of about a nanosecond each. */
 struct pe_pace {
     struct pe_work *work;
-    size_t elements; /* since the last look at the work */
+    size_t elements; /* since the last check */
 };
 
-/* Looks at the work where enough elements went by since the last look: a millisecond of them. */
 static inline enum pe_status pe_pace(struct pe_pace *pace, size_t elements, struct pe_error *err)
 {
     enum { ELEMENTS = 1 << 20 };

@@ -40,7 +40,7 @@ bool pe_text_number(const char **at, double *number)
     return size > 0;
 }
 
-/* The C locale is a constant of the C library: nothing is allocated, and nothing is to be freed. */
+/* newlocale returns the C locale as a constant of the C library, which is not freed. */
 int pe_text_vprint(char *out, size_t size, const char *format, va_list args)
 {
     const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));

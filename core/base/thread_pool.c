@@ -6,22 +6,21 @@
 
 #include <stdlib.h>
 
-/* Upper bound against typing errors: no machine has as many CPUs. */
+/* Guards against typing errors: no machine has as many CPUs. */
 enum { WORKERS_MAX = 4096 };
 
-/* Bytes of a worker's stack, whatever `ulimit -s` says. No request that the tests record takes over
- * 40 KiB; sanitizers widen frames. */
+/* Bytes of a worker's stack, independent of `ulimit -s`. Recorded requests need at most 40 KiB;
+ * sanitizers widen frames. */
 enum { STACK_SIZE = 1 << 20 };
 
 struct pe_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* a job was queued, or the pool is stopping */
-    pthread_cond_t
-        brief; /* a brief job waits and no worker is free for it, or the pool is stopping */
-    pthread_cond_t ended; /* a job that somebody awaits has ended */
-    struct pe_job *turn;  /* ring of the jobs with blocks to hand out; whose turn it is */
-    size_t brief_count;   /* in the ring */
-    size_t long_count;    /* workers at a block that is not brief */
+    pthread_cond_t work;    /* a job was queued, or the pool is stopping */
+    pthread_cond_t brief;   /* a brief job waits and no worker is free, or the pool is stopping */
+    pthread_cond_t ended;   /* an awaited job has ended */
+    struct pe_job *current; /* the next job in the ring of jobs with blocks to hand out */
+    size_t brief_count;     /* in the ring */
+    size_t long_count;      /* workers at a block that is not brief */
     size_t depth;
     bool stopping;
     size_t workers, threads_count;
@@ -30,17 +29,17 @@ struct pe_pool {
 
 /* ---- the ring; all with the lock held ------------------------------------------------------- */
 
-/* Behind everyone who waits: just before the one whose turn it is. */
+/* At the end of the ring: just before the current job. */
 static void ring_insert(struct pe_pool *pool, struct pe_job *job)
 {
     pool->brief_count += job->brief;
-    if (!pool->turn) {
+    if (!pool->current) {
         job->next = job->previous = job;
-        pool->turn = job;
+        pool->current = job;
         return;
     }
-    job->next = pool->turn;
-    job->previous = pool->turn->previous;
+    job->next = pool->current;
+    job->previous = pool->current->previous;
     job->previous->next = job;
     job->next->previous = job;
 }
@@ -48,8 +47,8 @@ static void ring_insert(struct pe_pool *pool, struct pe_job *job)
 static void ring_remove(struct pe_pool *pool, struct pe_job *job)
 {
     pool->brief_count -= job->brief;
-    if (pool->turn == job)
-        pool->turn = job->next != job ? job->next : NULL;
+    if (pool->current == job)
+        pool->current = job->next != job ? job->next : NULL;
     job->previous->next = job->next;
     job->next->previous = job->previous;
     job->next = job->previous = NULL;
@@ -66,8 +65,8 @@ static size_t block_take(struct pe_pool *pool, struct pe_job *job)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* Called without the lock. A job nobody awaits is its owner's again once `done` runs: it may be
- * freed in there and is not touched afterwards. */
+/* Called without the lock. `done` may free a job that is not awaited, so that it is not touched
+ * afterwards. */
 static void job_end(struct pe_pool *pool, struct pe_job *job)
 {
     const bool awaited = job->awaited;
@@ -104,19 +103,19 @@ static void block_run(struct pe_pool *pool, struct pe_job *job)
     pthread_mutex_lock(&pool->lock);
 }
 
-/* With the lock held. */
+/* With the lock held: does a brief job wait while every worker runs a long block? */
 static bool brief_is_stuck(const struct pe_pool *pool)
 {
     return pool->brief_count > 0 && pool->long_count == pool->workers;
 }
 
 /* Called with the lock held, and returns with it held. */
-static void turn_run(struct pe_pool *pool)
+static void current_run(struct pe_pool *pool)
 {
-    struct pe_job *job = pool->turn;
-    const bool is_long = !job->brief; /* the job may be gone afterwards */
+    struct pe_job *job = pool->current;
+    const bool is_long = !job->brief; /* the job may be freed meanwhile */
 
-    pool->turn = job->next;
+    pool->current = job->next;
     pool->long_count += is_long;
     if (brief_is_stuck(pool))
         pthread_cond_signal(&pool->brief);
@@ -130,8 +129,8 @@ static void *worker_main(void *arg)
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        if (pool->turn) {
-            turn_run(pool);
+        if (pool->current) {
+            current_run(pool);
         } else if (pool->stopping) {
             break;
         } else {
@@ -142,14 +141,14 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Workers run what is queued when the pool stops. */
+/* Ends when the pool stops; workers run the jobs that are queued then. */
 static void *brief_main(void *arg)
 {
     struct pe_pool *pool = arg;
 
     pthread_mutex_lock(&pool->lock);
     while (!pool->stopping) {
-        struct pe_job *job = pool->turn;
+        struct pe_job *job = pool->current;
         if (!brief_is_stuck(pool)) {
             pthread_cond_wait(&pool->brief, &pool->lock);
             continue;
@@ -194,7 +193,7 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job)
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
 {
     pthread_mutex_lock(&pool->lock);
-    /* A job in no ring has no neighbours: it was never submitted, or has no more blocks. */
+    /* A job outside the ring has no neighbours: it was never submitted, or has no more blocks. */
     const size_t withheld = job->previous ? job->blocks - job->next_block : 0;
     if (withheld > 0) {
         ring_remove(pool, job);
@@ -208,8 +207,8 @@ void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
         job_end(pool, job);
 }
 
-/* Nested calls cannot deadlock: the caller hands itself every block that no one has taken, and the
- * rest is being run by threads that do not wait for this one. */
+/* Nested calls cannot deadlock: the caller runs every block that is not taken yet, and the others
+ * are run by threads that do not wait for this one. */
 bool pe_pool_run(struct pe_pool *pool, struct pe_job *job)
 {
     if (!pool) {
@@ -233,9 +232,9 @@ bool pe_pool_run(struct pe_pool *pool, struct pe_job *job)
         block_run(pool, job);
     while (!job->ended)
         pthread_cond_wait(&pool->ended, &pool->lock);
-    const bool whole = !job->cancelled;
+    const bool complete = !job->cancelled;
     pthread_mutex_unlock(&pool->lock);
-    return whole;
+    return complete;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ uint64_t pe_clock(void)
 }
 
 #if defined(__wasi__)
-/* One thread: nobody else can end what it would wait for. */
+/* One thread: waiting would never end. */
 
 size_t pe_cpus(void)
 {
@@ -53,7 +53,7 @@ void pe_condition_wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, ui
 #include <signal.h>
 #include <unistd.h>
 
-/* False where the kernel knows more CPUs than fit in a cpu_set_t. */
+/* False where the kernel supports more CPUs than fit in a cpu_set_t. */
 static bool cpus_read(cpu_set_t *cpus)
 {
     return sched_getaffinity(0, sizeof(*cpus), cpus) == 0;
@@ -76,8 +76,8 @@ bool pe_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *), void
 
     if (pthread_attr_init(&attributes) != 0)
         return false;
-    pthread_attr_setstacksize(&attributes, stack); /* wrong sizes only are refused */
-    /* Signals are for the threads of the program. */
+    pthread_attr_setstacksize(&attributes, stack); /* fails only for invalid sizes */
+    /* Signals are for the threads of the program, not of the library. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const bool started = pthread_create(thread, &attributes, run, argument) == 0;

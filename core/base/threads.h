@@ -2,9 +2,9 @@
 #ifndef CORE_BASE_THREADS_H
 #define CORE_BASE_THREADS_H
 
-/* Threads, CPUs and the clock, in which systems differ: a port of the core changes
- * threads.c alone. Locks are POSIX's everywhere; where there are no threads, ports/ brings a
- * <pthread.h> in which they do nothing. */
+/* Threads, CPUs and the clock, which differ between systems: a port of the core changes only
+ * threads.c. Locks are POSIX locks; for systems without threads ports/ has a <pthread.h> whose
+ * locks do nothing. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,19 +14,19 @@
 /* How many CPUs this process may run on; at least one. */
 size_t pe_cpus(void);
 
-/* Starts a thread with a stack of `stack` bytes, which no signal of the program is delivered to.
- * False: the system gives no more threads, or has none. */
+/* Starts a thread with a stack of `stack` bytes and all signals blocked. False: the system has no
+ * more threads, or none. */
 bool pe_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *), void *argument);
 
-/* Keeps a thread on one of the CPUs that this process may run on, counted from zero and around.
- * A hint: a system that cannot leaves the thread where it is. */
+/* Pins a thread to one of the CPUs of this process, by its index modulo their number. A hint:
+ * ignored where the system cannot. */
 void pe_thread_pin(pthread_t thread, size_t cpu);
 void pe_thread_join(pthread_t thread);
 
-/* Nanoseconds of a clock that never steps back: CLOCK_MONOTONIC. */
+/* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t pe_clock(void);
 
-/* Makes a condition whose waits pe_condition_wait_for bounds by that clock. False: no room. */
+/* Initializes a condition for pe_condition_wait_for, by that clock. False: no resources. */
 bool pe_condition_init(pthread_cond_t *condition);
 void pe_condition_wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t nanoseconds);
 

@@ -17,7 +17,7 @@ struct pe_work {
 enum pe_status pe_work_new(struct pe_work **out, const struct pe_work_limits *limits,
                            struct pe_error *err)
 {
-    /* Not calloc, which leaves aside what this thread has just freed: there is one a request. */
+    /* One a request: unlike calloc, malloc reuses memory that this thread has just freed. */
     struct pe_work *work = malloc(sizeof(*work));
 
     *out = NULL;

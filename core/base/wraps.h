@@ -2,8 +2,8 @@
 #ifndef CORE_BASE_WRAPS_H
 #define CORE_BASE_WRAPS_H
 
-/* Before a function in which unsigned numbers pass their end on purpose, and why they do:
- * `tests/run undefined` reports every other place where one does. */
+/* Marks a function in which unsigned arithmetic wraps on purpose, with the reason. `tests/run
+ * undefined` reports all other wrapping. */
 #ifdef __clang__
 #define PE_WRAPS(why) __attribute__((no_sanitize("unsigned-integer-overflow")))
 #else
