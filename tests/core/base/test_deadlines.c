@@ -7,9 +7,9 @@
 #include "tests/check_main.h"
 #include "tests/core/scheme_fixture.h"
 
-/* Work that would take seconds and more ends soon after its deadline, wherever it is: in what is
- * computed of a scheme, in rows of a view, in sums that take all digits. By the clock of the
- * thread, which stands still where other programs have the processor. */
+/* Work of seconds ends soon after its deadline: while a scheme is prepared, rows of a view are
+ * filled, or sums are computed in wide numbers. Measured by the CPU time of the thread, which
+ * excludes other programs. */
 
 enum { DEADLINE_MS = 20, LATE_MS = 20 };
 
@@ -74,7 +74,7 @@ TEST_LOOP(COUNT_OF(schemes), preparing)
     pe_work_free(work);
 }
 
-/* Views of which one call of fill takes seconds, on schemes that are ready soon. */
+/* Views of which one call of fill takes seconds, on schemes that are prepared fast. */
 static const struct {
     struct request request;
     size_t output, rows;
@@ -137,8 +137,9 @@ TEST(rotations)
     pe_work_free(work);
 }
 
-/* An attention gives back what it was charged for, and so do those who take memory and cannot. */
-TEST(memory_is_given_back)
+/* An attention releases the memory that it was charged for, and a failed allocation is not charged.
+ */
+TEST(memory_is_released)
 {
     OWNED_SCHEME scheme = scheme_new("alibi", "heads=1");
     float data[5 * 8] = {0};
@@ -188,8 +189,8 @@ TEST(attentions)
     pe_work_free(work);
 }
 
-/* Keys of one head are read, normed, turned and packed one after the other, a million of them in a
- * tenth of a second; and so are the distances of DeBERTa's buckets. */
+/* A million keys of one head are read, normalized, rotated and packed in a tenth of a second; so
+ * are the distances of DeBERTa's buckets. */
 static const struct {
     const char *encoding, *params;
     enum pe_attention_norm norm;

@@ -6,7 +6,7 @@
 #include "posenc/dtype.h"
 #include "tests/check_main.h"
 
-/* The value of 16 bits, by the definition of the format and nothing of the library's. */
+/* The value of 16 bits by the definition of the format, independent of the library. */
 static double value_of(uint16_t bits, int fraction, int exponent_max)
 {
     const int exponent = (bits & 0x7fff) >> fraction;
@@ -103,8 +103,8 @@ static uint16_t nearest(double x, enum pe_dtype dtype)
     return bits;
 }
 
-/* Between each number and the next, the largest and infinity included: a tie goes to the even one,
- * the doubles beside the tie to the nearer one. Through f32 both of them would be ties. */
+/* Between each number and the next, infinity included: a tie rounds to even, and the doubles next
+ * to the tie round to the nearer number. Through f32 both would be ties. */
 TEST(one_rounding_from_f64)
 {
     for (size_t h = 0; h < COUNT_OF(halves); h++) {

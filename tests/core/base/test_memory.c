@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each allocation of each public call fails once: PE_OUT_OF_MEMORY, or the call could do without
- * it; nothing leaks, and nothing ends the process. */
+/* Each allocation of each public call fails once: the call returns PE_OUT_OF_MEMORY, or succeeds
+ * without it. Nothing leaks, and nothing ends the process. */
 
 #include <math.h>
 #include <posenc/posenc.h>
@@ -11,7 +11,7 @@
 #include "tests/check_main.h"
 #include "tests/failing.h"
 
-/* Does all of something and frees it. */
+/* Calls functions and frees their results. */
 typedef enum pe_status operation(const void *what, struct pe_error *err);
 
 static unsigned long failed, refused;
@@ -20,7 +20,7 @@ static void every_allocation(const char *name, operation *run, const void *what)
 {
     unsigned long allocations = 1;
 
-    for (int i = 0; i < 2; i++) { /* what is made once in a process is made */
+    for (int i = 0; i < 2; i++) { /* objects that are made once a process exist now */
         struct pe_error err = {0};
         failing_begin(0, false);
         run(what, &err);
@@ -87,7 +87,7 @@ static enum pe_status view_whole(const void *what, struct pe_error *err)
     struct pe_view *view = NULL;
 
     const struct pe_encoding_info *of = pe_encoding_info(viewed->encoding);
-    /* Vectors of shaw's are given by the one who asks, unless they are sines. */
+    /* Vectors of shaw must be given, unless they are sines. */
     const char *more = strcmp(of->name, "shaw") == 0
                            ? "max_relative_position=2 dim=6 vectors=sinusoidal"
                            : of->example;
@@ -117,7 +117,7 @@ TEST(test_views)
     ck_assert_uint_gt(refused, failed / 2);
 }
 
-/* ---- what is done with them ------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 enum { TOKENS = 8, DIM = 8, HEADS = 2 };
 
@@ -248,7 +248,7 @@ TEST(test_functions)
             struct pe_error err = {0};
             const char *name = pe_encoding_info(encoding)->name;
             if (!attention_whole(name,
-                                 &err)) /* some need tensors, or parameters that are not told */
+                                 &err)) /* some need tensors, or parameters that are not given */
                 every_allocation(name, attention_whole, name);
         }
     ck_assert_uint_gt(refused, 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Every parameter of every encoding and view: what it takes, and that whatever it must not take is
- * refused by name. The cases are generated from the descriptions. */
-
+/* Every parameter of every encoding and view accepts its valid values and refuses others by name.
+ * The cases are generated from the descriptions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +135,7 @@ static void check_param(const struct pe_param *param)
         check_list(param);
         break;
     case PE_TEXT:
-        ck_assert_str_eq(param->name, "table"); /* the name of what api/ looks up */
+        ck_assert_str_eq(param->name, "table"); /* the name that api/ looks up */
         break;
     }
 }
@@ -173,7 +172,7 @@ TEST(names_are_unique)
     }
 }
 
-/* What no single value shows: parameters that need, or exclude, each other. */
+/* Parameters that need, or exclude, each other. */
 static const struct {
     const char *encoding, *text, *where;
     enum pe_status status;
@@ -268,8 +267,8 @@ TEST(ranges)
     pe_scheme_free(scheme);
 }
 
-/* A list that is lent stays where it is, in the view too, until another is joined to it. */
-TEST(lent_lists)
+/* A borrowed list is not copied, not by the view either, until another one is appended. */
+TEST(borrowed_lists)
 {
     static const double lent[] = {5, 7, 9};
     struct pe_params params = {0}, other = {0};
@@ -302,8 +301,9 @@ TEST(lent_lists)
     pe_scheme_free(scheme);
 }
 
-/* Memory of a list is charged before it is taken, whatever the text: ranges are counted first, rows
- * of several lengths are refused unwritten, and nothing stays of what was refused. */
+/* The memory of a list is charged before it is allocated, for any text: ranges are counted first,
+ * rows of several lengths are refused before they are written, and refused lists leave nothing
+ * behind. */
 TEST(lists_are_counted_first)
 {
     static const struct {
@@ -382,7 +382,7 @@ TEST(ranges_are_lists)
     pe_params_free(&list);
 }
 
-/* Long ranges are kept as ranges, and have the elements of the list that their parts make. */
+/* Long ranges are stored as ranges, with the elements of the list of their parts. */
 TEST(segments_are_lists)
 {
     enum { MOST = 20000 };
@@ -422,11 +422,11 @@ TEST(segments_are_lists)
     }
 }
 
-/* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
+/* Lists of the largest length, and of one more: in one part, in several, and one by one. */
 TEST(long_lists)
 {
     static const struct {
-        const char *text, *more; /* more: the parameter given once again */
+        const char *text, *more; /* more: the parameter is given twice */
         size_t count;            /* 0: refused */
     } lists[] = {{"0..16777215", NULL, 16777216},   {"0..16777216", NULL, 0},
                  {"0..16777214,1", NULL, 16777216}, {"0..16777214,1,2", NULL, 0},

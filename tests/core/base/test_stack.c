@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of its thread's stack the library takes where it makes tables: a host's threads may have
- * small ones. The stack is painted beforehand, so that the deepest byte that was written is seen.
- */
+/* The stack that the library needs to make tables, since threads of a host may have small stacks.
+ * The stack is painted before, so that the deepest written byte is found. */
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -12,7 +11,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { DEPTH_MAX = 512 << 10 }; /* frames are wider */
 #else
-enum { DEPTH_MAX = 32 << 10 }; /* half of it is the table's, the rest MPFR's and the C library's */
+enum { DEPTH_MAX = 32 << 10 }; /* half for tables, the other half for the C library */
 #endif
 
 enum { STACK_SIZE = 2 << 20, PAINT = 0x5A };
@@ -27,7 +26,7 @@ static void *fill(void *argument)
     return NULL;
 }
 
-/* The bytes of stack that a thread took that made a view's rows, or none. */
+/* The bytes of stack used by a thread that fills rows of a view, or does nothing. */
 static size_t depth_of(struct viewed *viewed)
 {
     unsigned char *stack =

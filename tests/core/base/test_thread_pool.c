@@ -83,7 +83,7 @@ static void expect_complete(struct counted *counted)
         ck_assert_uint_eq(counted->runs[block], 1);
 }
 
-/* A job whose blocks wait until all of them run, or until that takes too long. */
+/* A job whose blocks wait until all of them run, or time out. */
 struct met {
     struct pe_job job;
     atomic_uint here, alone;
@@ -144,7 +144,7 @@ TEST(empty_job)
     free(counted);
 }
 
-/* One worker, a large job first: the small one behind it is done after a few blocks of both. */
+/* One worker and a large job first: the small job behind it is done after a few blocks of both. */
 TEST(small_does_not_wait_for_large)
 {
     struct pe_pool *pool = pool_new(1);
@@ -311,8 +311,8 @@ TEST(one_worker_a_cpu)
     pthread_barrier_destroy(&placed.barrier);
 }
 
-/* Blocks that wait for one another, on workers that have all gone to sleep: a job of several blocks
- * wakes every one of them, and one block more than there are wakes the next when one is free. */
+/* Blocks that wait for each other, on sleeping workers: a job of several blocks wakes all of them,
+ * and a block more than workers runs when one is free. */
 TEST(wakes_as_many_as_it_needs)
 {
     enum { WORKERS = 4, ROUNDS = 20 };
@@ -346,8 +346,8 @@ static void waiting_run(struct pe_job *job, size_t block)
         usleep(1000);
 }
 
-/* Workers whose blocks last until the brief job is done, and as many more such jobs in front of it.
- */
+/* The blocks of all workers last until the brief job is done, and as many more such jobs are queued
+ * before it. */
 TEST(brief_jobs_do_not_wait_for_long_blocks)
 {
     enum { WORKERS = 2, JOBS = 2 * WORKERS };
@@ -383,12 +383,12 @@ TEST(too_many)
 
 struct thing {
     int calls, failures; /* failures: how many of the first calls fail */
-    sem_t *begun, *end;  /* where they are: the making waits for the end, though not for ever */
+    sem_t *begun, *end;  /* if set, thing_make waits for the end, with a timeout */
 };
 
-static enum pe_status thing_make(void *what, struct pe_work *work, struct pe_error *err)
+static enum pe_status thing_make(void *object, struct pe_work *work, struct pe_error *err)
 {
-    struct thing *thing = what;
+    struct thing *thing = object;
     struct timespec until;
 
     (void)work;
@@ -401,7 +401,7 @@ static enum pe_status thing_make(void *what, struct pe_work *work, struct pe_err
     return ++thing->calls > thing->failures ? PE_OK : pe_no_memory(err, "a thing");
 }
 
-/* A making that failed is tried again, one that did not is the last. */
+/* Failed attempts are repeated; the first success is the last call. */
 TEST(failures_are_tried_again)
 {
     struct thing thing = {.failures = 2};
@@ -423,17 +423,16 @@ struct maker {
     enum pe_status status;
 };
 
-static void *maker_main(void *what)
+static void *maker_main(void *argument)
 {
-    struct maker *maker = what;
+    struct maker *maker = argument;
     struct pe_error err = {0};
 
     maker->status = pe_once(&maker->once, thing_make, &maker->thing, NULL, &err);
     return NULL;
 }
 
-/* A thread that waits for another's making stops when its own work has ended; the making goes on.
- */
+/* A waiting thread stops when its own work has ended; the other thread goes on. */
 TEST(a_wait_ends_with_its_work)
 {
     sem_t begun, end;

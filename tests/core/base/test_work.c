@@ -17,7 +17,7 @@ static bool reserve_nothing(void *context, size_t bytes)
     return false;
 }
 
-TEST(work_that_is_not_there)
+TEST(no_work)
 {
     pe_work_cancel(NULL);
     pe_work_deadline(NULL, 1);
@@ -40,7 +40,7 @@ TEST(limits_refuse)
     ck_assert_ptr_null(work);
 }
 
-/* Counts that do not fit in 64 bits are over every limit, and leave the counts as they are. */
+/* Counts beyond 64 bits exceed every limit, and change nothing. */
 TEST(counts_do_not_wrap)
 {
     const struct pe_work_limits limits = {
@@ -61,7 +61,7 @@ TEST(counts_do_not_wrap)
     }
 }
 
-/* A limit is one of the sum, whatever the parts; what does not fit is not counted. */
+/* A limit is for the sum of all parts; a refused part is not counted. */
 TEST(limits_are_of_the_sum)
 {
     const struct pe_work_limits limits = {
@@ -95,9 +95,9 @@ static void tally_release(void *context, size_t bytes)
     *(size_t *)context -= bytes;
 }
 
-/* The owner of the memory is asked for each piece, told of what is given back, and gets the rest
- * with the end of the work. */
-TEST(owners_are_told)
+/* The reserve and release functions are called for each piece, and release gets the remainder when
+ * the work is freed. */
+TEST(reserve_and_release)
 {
     size_t held = 0;
     const struct pe_work_limits limits =
@@ -123,7 +123,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A deadline is to the nanosecond: work goes on before it, and has ended when it is over. */
+/* A deadline is exact to the nanosecond: work goes on before it, and has ended after it. */
 TEST(deadlines_are_exact)
 {
     struct pe_work *work;
@@ -136,7 +136,7 @@ TEST(deadlines_are_exact)
     pe_work_free(work);
 }
 
-/* Lists and text of parameters are charged, and given back when they are freed. */
+/* Lists and text of parameters are charged, and released when they are freed. */
 TEST(parameters_are_charged)
 {
     static const struct pe_param list[] = {{.name = "numbers", .type = PE_RANGES},
@@ -149,7 +149,7 @@ TEST(parameters_are_charged)
     pe_params_init(&params, list, 2);
     params.work = work;
     ACCEPTED(pe_params_set_text(&params, 0, "0..9", &err));
-    ck_assert_uint_eq(pe_work_memory(work), 0); /* one range is kept as its ends */
+    ck_assert_uint_eq(pe_work_memory(work), 0); /* one range is stored as its ends */
     REFUSED(PE_OUT_OF_MEMORY, pe_params_set_text(&params, 0, "10..19", &err));
     pe_params_free(&params);
     pe_params_init(&params, list, 2);
@@ -165,7 +165,7 @@ TEST(parameters_are_charged)
     pe_work_free(work);
 }
 
-/* Work that was cancelled, or whose time is up, ends every call that takes it. */
+/* Calls that take cancelled or late work end. */
 TEST(ended_work_ends_calls)
 {
     struct pe_scheme *rope = public_scheme("rope", "dim=4", true), *scheme;
@@ -230,7 +230,7 @@ TEST(pools_refuse)
 }
 
 struct counting {
-    struct pe_job job; /* first: a pointer to it is one to the whole */
+    struct pe_job job; /* first, so that a pointer to it is one to the struct */
     _Atomic size_t run;
 };
 
@@ -241,8 +241,8 @@ static void third_ends(struct pe_job *job, size_t block)
         pe_work_cancel(job->work);
 }
 
-/* No block is begun once the work of a job has ended, and the job says that it is not whole:
- * without a pool, and with one whose only worker may have begun one more. */
+/* No block begins once the work of a job has ended, and the job is reported as incomplete: without
+ * a pool, and with one whose only worker may have begun one more. */
 TEST(jobs_end_with_their_work)
 {
     struct pe_pool *pool;
@@ -263,8 +263,8 @@ TEST(jobs_end_with_their_work)
 
 /* ---- structs that grow ---------------------------------------------------------------------- */
 
-/* Copies of a user's struct as other versions of the headers have it: longer with zeros behind,
- * longer with a member set, shorter by members that are zero, or without its size. */
+/* Copies of a struct as in other versions of the headers: longer with zeros, longer with a member
+ * set, shorter by members that are zero, or without its size. */
 enum version { NEWER, NEWER_AND_SET, OLDER, UNSET, VERSIONS };
 
 static const enum pe_status expected_of[VERSIONS] = {PE_OK, PE_INVALID, PE_OK, PE_INVALID};
@@ -279,7 +279,7 @@ static void *version_of(const void *spec, size_t size, size_t older, enum versio
     copy[size + 16] = version == NEWER_AND_SET;
     if (version != OLDER)
         return copy;
-    /* Memory that ends with the struct, so that a sanitizer sees a read behind it. */
+    /* Memory that ends with the struct, so that a sanitizer detects reads behind it. */
     return realloc(copy, older);
 }
 
@@ -317,7 +317,8 @@ TEST(specs_grow)
     }
 }
 
-/* The library writes to a comparison, so that no shorter one than the first was is taken. */
+/* The library writes to a comparison, so that a shorter one than in the first version is refused.
+ */
 TEST(comparisons_and_samples_grow)
 {
     const double seen[] = {1, 0.01}, other[] = {1, 0.02};
@@ -342,7 +343,7 @@ TEST(comparisons_and_samples_grow)
     }
 }
 
-/* Samples of a later version lie further apart. */
+/* Samples of a later version are larger. */
 TEST(a_list_of_longer_samples)
 {
     const double wrong[] = {0.3, 0.2}, seen[] = {1, 0.01};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tables against MPFR at 320 bits, computed by other operations than the library's, at random
- * positions; the hard ones are in test_hard_positions.c. */
+/* Tables against MPFR at 320 bits, by other operations than the library's, at random positions; for
+ * hard positions see test_hard_positions.c. */
 
 #include "core/scheme/scheme.h"
 #include "core/tables/table_fill.h"
@@ -139,7 +139,7 @@ TEST(random_others)
     frequencies_clear(w);
 }
 
-/* A position that no double holds: start + i * step is kept whole. */
+/* Positions start + i * step that no double holds are exact. */
 TEST(fractional_steps)
 {
     OWNED_SCHEME scheme = scheme_new("rope", "dim=128 base=10000");
@@ -165,7 +165,7 @@ TEST(fractional_steps)
     frequencies_clear(w);
 }
 
-/* A = 0.1 ln 16 + 1 is multiplied before the one rounding. */
+/* A = 0.1 ln 16 + 1 is multiplied before the only rounding. */
 TEST(attention_factor)
 {
     OWNED_SCHEME scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Logarithm, exponential and the circle against MPFR: no error above the bounds that they name. */
+/* Logarithm, exponential and the circle against MPFR: errors stay below their declared bounds. */
 
 #include "core/exact/angle.h"
 #include "core/exact/elementary.h"
@@ -44,15 +44,15 @@ static void error_note(double *worst, struct pe_exact got, mpfr_srcptr want)
     mpfr_clear(error);
 }
 
-/* The logarithm of the largest error drawn here, as a part of the bound: `kept` is what it was when
- * the bound was proved. A bound that is halved or doubled moves it by 1. */
-static void expect_bound(const char *name, double worst, double bound, double kept)
+/* log2 of the largest measured error relative to the bound; `recorded` is its value when the bound
+ * was proved. Halving or doubling a bound changes it by 1. */
+static void expect_bound(const char *name, double worst, double bound, double recorded)
 {
     const double part = worst - log2(bound);
 
     printf("%s: errors up to 2^%.1f, 2^%.2f of what is granted\n", name, worst, part);
-    ck_assert_msg(part < -1 && fabs(part - kept) < 0.5, "%s: 2^%.2f of what is granted, was 2^%.2f",
-                  name, part, kept);
+    ck_assert_msg(part < -1 && fabs(part - recorded) < 0.5,
+                  "%s: 2^%.2f of what is granted, was 2^%.2f", name, part, recorded);
 }
 
 static void compare(struct worst *worst, struct pe_exact x, bool is_log)
@@ -144,7 +144,7 @@ TEST(powers)
     ck_assert(pe_power(0, 2) == 0);
 }
 
-/* The error in ulps of what is wanted. */
+/* The error in ulps of the real number. */
 static double ulps_of(double got, mpfr_srcptr want)
 {
     const double size = fabs(mpfr_get_d(want, MPFR_RNDZ));
@@ -174,7 +174,7 @@ TEST(circle)
         worst = fmax(worst, circle_compare(draw(-40, 53).hi));
         worst = fmax(worst, circle_compare(-draw(-3, 7).hi));
     }
-    /* Next to quarters of a turn, whose sine or cosine is all but 0, and between them. */
+    /* Next to quarter turns, whose sine or cosine is almost 0, and between them. */
     for (int k = 1; k < ROUNDS; k += k < 1000 ? 1 : k / 16) {
         worst = fmax(worst, circle_compare(k * M_PI_4));
         worst = fmax(worst, circle_compare(nextafter(k * M_PI_4, 0)));

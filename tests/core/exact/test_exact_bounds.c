@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The error bounds that correct rounding stands on, each beside the error that MPFR measures: an
- * error stays below the bound by SURPLUS, and where it was when the bound was proved.
- * Tables have theirs in test_table_bounds.c, logarithm and exponential in test_elementary.c. */
+/* The error bounds that correct rounding relies on, compared with errors measured by MPFR: an error
+ * stays below its bound by SURPLUS, and where it was when the bound was proved. See
+ * test_table_bounds.c for tables, test_elementary.c for logarithm and exponential. */
 
 #include "core/exact/angle.h"
 #include "core/scheme/scheme.h"
@@ -14,7 +14,8 @@
 
 #define SURPLUS 1.8
 
-/* How far the largest part of a bound may move: one that is halved or doubled moves it by 2. */
+/* How much the largest part of a bound may change; halving or doubling the bound changes it by 2.
+ */
 #define SLACK 1.4
 
 enum { BITS = 1400 };
@@ -39,7 +40,7 @@ static struct pe_exact draw_exact(int least, int most)
     return pe_quick_sum(hi, hi * 0x1p-53 * (2 * uniform() - 1));
 }
 
-/* |got - want| / bound; an error of a bound of zero is infinite. */
+/* |got - want| / bound; infinite for an error where the bound is 0. */
 static double part_of(struct pe_exact got, mpfr_srcptr want, double bound)
 {
     double part;
@@ -58,16 +59,16 @@ static double part_of(struct pe_exact got, mpfr_srcptr want, double bound)
     return part;
 }
 
-/* `kept` is the largest part of what is granted that was drawn when the bound was proved. */
-static void expect_bound(const char *name, double worst, double kept)
+/* `recorded` is the largest measured part of the bound when it was proved. */
+static void expect_bound(const char *name, double worst, double recorded)
 {
     printf("%s: at most %.3g of what is granted\n", name, worst);
     ck_assert_msg(worst < 1 / SURPLUS, "%s: %g of what is granted", name, worst);
-    ck_assert_msg(worst < kept * SLACK && worst > kept / SLACK,
-                  "%s: %.4g of what is granted, was %.4g", name, worst, kept);
+    ck_assert_msg(worst < recorded * SLACK && worst > recorded / SLACK,
+                  "%s: %.4g of what is granted, was %.4g", name, worst, recorded);
 }
 
-/* ---- double-doubles: 2^-102 an operation, as double_double.h says ---------------------------- */
+/* ---- double-doubles: 2^-102 an operation (double_double.h) ---------------------------- */
 
 static void exact_set(mpfr_ptr out, struct pe_exact value)
 {
@@ -111,7 +112,7 @@ struct angle_worst {
     double near, far, far_zero, rough, fine; /* far_zero: sums that cancel to below 2^-40 */
 };
 
-/* cos and sin beside MPFR's, of the value where they have an error of it, and of the angle's. */
+/* The larger part of the bounds of cos and sin. */
 static double waves_part(const struct pe_cos_sin *got, mpfr_srcptr cos, mpfr_srcptr sin)
 {
     return fmax(part_of(got->cos, cos, got->cos_error), part_of(got->sin, sin, got->sin_error));
@@ -122,18 +123,18 @@ static void angle_measure(struct angle_worst *worst, mpfr_srcptr w,
 {
     mpfr_t want, cos, sin, part;
     struct pe_angle angle;
-    struct pe_frequency turn;
+    struct pe_frequency frequency;
 
     mpfr_inits2(BITS, want, cos, sin, part, (mpfr_ptr)NULL);
-    pe_frequency_set(&turn, wide_from_mpfr(w, PE_FREQUENCY_BITS));
+    pe_frequency_set(&frequency, wide_from_mpfr(w, PE_FREQUENCY_BITS));
     mpfr_set_zero(want, 1);
     for (int i = 0; i < 3; i++) {
         mpfr_mul_d(part, w, position->part[i], MPFR_RNDN);
         mpfr_add(want, want, part, MPFR_RNDN);
     }
     mpfr_sin_cos(sin, cos, want, MPFR_RNDN);
-    if (pe_angle_reduce(&angle, &turn, position) && angle.error > 0) {
-        const bool far = fabs(turn.w.hi * position->part[0]) >= 0.5;
+    if (pe_angle_reduce(&angle, &frequency, position) && angle.error > 0) {
+        const bool far = fabs(frequency.w.hi * position->part[0]) >= 0.5;
         const struct pe_cos_sin rough = pe_angle_cos_sin(&angle);
         const struct pe_cos_sin fine = pe_angle_cos_sin_exact(&angle);
         mpfr_const_pi(part, MPFR_RNDN);
@@ -153,8 +154,8 @@ static void angle_measure(struct angle_worst *worst, mpfr_srcptr w,
     mpfr_clears(want, cos, sin, part, (mpfr_ptr)NULL);
 }
 
-/* Positions whole, fractional and of three doubles; frequencies from 2^-60 to 2^6; and products
- * about multiples of an eighth of a turn, where the quarter changes. */
+/* Integer and fractional positions and positions of three doubles; frequencies from 2^-60 to 2^6;
+ * and products near multiples of an eighth of a turn, where the quarter changes. */
 TEST(angles)
 {
     struct angle_worst worst = {0};
@@ -192,7 +193,8 @@ TEST(angles)
     expect_bound("cos and sin in double-doubles", worst.fine, 0.324);
 }
 
-/* ---- real numbers: 2^(16 - bits), as exact.h says -------------------------------------------- */
+/* ---- real numbers: 2^(16 - bits) (correct_rounding.h)
+ * -------------------------------------------- */
 
 static double real_part(pe_real *real, const void *context, size_t index, unsigned bits)
 {
@@ -233,7 +235,7 @@ TEST(reals)
 
 /* ---- the fastest frequency ------------------------------------------------------------------- */
 
-/* What `check` says before any frequency is computed; 0 is 1. */
+/* The bound that `check` sets before frequencies are computed; 0 stands for 1. */
 static void fastest_check(const char *encoding, const char *text, bool is_near)
 {
     OWNED_SCHEME scheme = scheme_new(encoding, text);
@@ -269,10 +271,10 @@ TEST(fastest_frequencies)
                   true);
 }
 
-/* ---- angles beyond the last rung ------------------------------------------------------------- */
+/* ---- angles beyond the last precision level -------------------------------------------------- */
 
-/* A cosine so near to 1 that 1280 bits do not tell: its product with a factor halfway between two
- * floats lies below the tie. And a sine beside t w = 9 t / 160, a tie that comes of irrational
+/* A cosine so near to 1 that 1280 bits do not separate them: its product with a factor half-way
+ * between two floats lies below the tie. And a sine next to t w = 9 t / 160, a tie of irrational
  * powers: it lies nearer to 0. */
 TEST(beside_a_tie)
 {
@@ -291,7 +293,7 @@ TEST(beside_a_tie)
 
 /* ---- alibi's product ------------------------------------------------------------------------- */
 
-/* The element of one distance, and what it should be. */
+/* The element of one distance, and its expected value. */
 static void alibi_compare(double most, double distance, size_t *compared)
 {
     char text[100], place[100];
@@ -311,9 +313,9 @@ static void alibi_compare(double most, double distance, size_t *compared)
     ++*compared;
 }
 
-/* Distances d whose product with the slope is as near to halfway between two doubles as one can be:
+/* Distances d whose product with the slope is as near as possible to half-way between two doubles:
  * d is the denominator of a convergent of slope 2^(53 - e), whose numerator is odd, and the product
- * lies in [2^e, 2^(e+1)). Double-doubles leave some undecided, and decide the rest by a hair. */
+ * lies in [2^e, 2^(e+1)). Double-doubles leave some undecided, and barely decide the others. */
 static void alibi_hard(double most, int e, size_t *compared)
 {
     mpfr_t x, whole;

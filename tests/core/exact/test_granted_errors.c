@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The error that each step of correct rounding grants itself, beside the error that it makes.
+/* The error bound of each precision level, compared with the actual error.
  *
- * The linker passes the calls of pe_exact_round, pe_wide_round and pe_wide_write through this
- * program (--wrap in the Makefile). While `climbing` is set every interval is reported as
- * undecided, so that an element takes all its steps, up to the last one, whose 1280 bits (or exact
- * quotient, or root) are the real number for all those before it. The part of a step is its error
- * divided by what it granted.
+ * The linker passes calls of pe_exact_round, pe_wide_round and pe_wide_write through this program
+ * (--wrap in the Makefile). While `climbing` is set every interval is reported as undecided, so
+ * that an element goes through all its levels; the last one, of 1280 bits (or an exact quotient or
+ * root), replaces the real number for those before it. The part of a level is its error divided by
+ * its bound.
  *
- * A seed draws one element of a case. `worst_cases` keeps the seed with the largest part of each
- * step that a search found, and that part. A bound that is made smaller or larger moves it, and a
- * bound below the error moves it above 1: both fail. After a change of the arithmetic itself,
- *     POSENC_SEARCH=10000 build/tests/core/test_granted_errors
- * searches so many seeds, a hundredth of them for sums of many terms, and prints the table. */
-
+ * A seed draws one element of a case. `worst_cases` has the seed with the largest part of each
+ * level that a search found, and that part. Changing a bound changes the part, and a bound below
+ * the error moves it above 1: both fail. After a change of the arithmetic, POSENC_SEARCH=10000
+ * build/tests/core/exact/test_granted_errors searches so many seeds, a hundredth of them for sums
+ * of many terms, and prints the table. */
 #include <mpfr.h>
 
 #include "core/exact/correct_rounding.h"
@@ -27,12 +26,12 @@
 enum {
     STEPS_MAX = 6,
     BITS = PE_WIDE_BITS + 64,
-    SAMPLE = 20, /* seeds that are drawn beside the kept ones */
+    SAMPLE = 20, /* further seeds that are drawn */
     LAST_SEARCH = 1000000,
 };
 
-/* How far the part of a kept case may move: bounds are off by a factor of 2 or more when they are
- * wrong. */
+/* How much the part of a recorded case may change; a wrong bound is off by a factor of 2 or more.
+ */
 #define SLACK 1.25
 
 /* ---- the steps of one element ---------------------------------------------------------------- */
@@ -45,7 +44,7 @@ struct step {
 static struct {
     bool climbing, prepared;
     size_t decided; /* so many calls of pe_exact_round are not recorded, but report a decision */
-    size_t held;    /* so many steps belong to the element after this one */
+    size_t held;    /* so many last levels belong to the next element */
     struct step steps[STEPS_MAX + 1];
     size_t count;
     double parts[STEPS_MAX]; /* the largest of the elements since parts_reset */
@@ -148,8 +147,8 @@ static double uniform(void)
     return (double)(bits_draw() >> 11) * 0x1p-53;
 }
 
-/* A number of a binade of [2^least, 2^most). One draw a statement: the order of those in one is the
- * compiler's. */
+/* A number of a binade of [2^least, 2^most). One draw a statement: the compiler chooses the order
+ * within one. */
 static double draw(int least, int most)
 {
     const double digits = 0.5 + uniform() / 2;
@@ -164,7 +163,7 @@ static size_t below(size_t count)
 
 /* ---- cases: tables --------------------------------------------------------------------------- */
 
-/* Additions err by parts of the number of terms, which counts where there are many. */
+/* The error of additions grows with the number of terms. */
 enum { FEW = 8, MANY = 256 };
 
 static struct pe_scheme *pairs_draw(size_t pairs, const char *more)
@@ -222,8 +221,8 @@ static void scaled_angle(void)
     pair_climb(more, true, below(2) ? PE_AMPLITUDE_FACTOR : PE_AMPLITUDE_INVERSE);
 }
 
-/* In doubles first, as every angle in float32 arithmetic is. Where the cosine is decided the sine
- * is tried, and then the ladder of the cosine comes before that of the sine. */
+/* In doubles first, as for every angle of arithmetic=hf. Where the cosine is decided the sine is
+ * tried, and then the levels of the cosine come before those of the sine. */
 static void float32_climb(bool is_sin)
 {
     OWNED_SCHEME scheme = waves_draw("arithmetic=hf");
@@ -458,7 +457,7 @@ static void hierarchical(void)
     view_climb("hierarchical", text, "table", "length=8", &table, PE_F64);
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- recorded cases -------------------------------------------------------------------------- */
 
 static const struct grant {
     const char *name;
@@ -532,7 +531,7 @@ static void search(const struct grant *grant, uint64_t seeds)
             printf("WORST(%s, %zu, %lu, %.4g)\n", grant->name, i, (unsigned long)at[i], parts[i]);
 }
 
-static void kept_check(const struct worst *worst, const struct grant *grant)
+static void recorded_check(const struct worst *worst, const struct grant *grant)
 {
     seed_measure(grant, worst->seed);
     const double part = chain.parts[worst->step];
@@ -545,7 +544,7 @@ TEST_LOOP(COUNT_OF(cases), grants)
 {
     const struct grant *grant = &cases[_i];
     const char *seeds = getenv("POSENC_SEARCH");
-    size_t kept = 0;
+    size_t recorded = 0;
 
     if (seeds) {
         search(grant, strtoul(seeds, NULL, 10) / (strncmp(grant->name, "many", 4) == 0 ? 100 : 1));
@@ -553,10 +552,10 @@ TEST_LOOP(COUNT_OF(cases), grants)
     }
     for (size_t i = 0; i < COUNT_OF(worst_cases); i++)
         if (strcmp(worst_cases[i].name, grant->name) == 0) {
-            kept_check(&worst_cases[i], grant);
-            kept++;
+            recorded_check(&worst_cases[i], grant);
+            recorded++;
         }
-    ck_assert_uint_gt(kept, 0);
+    ck_assert_uint_gt(recorded, 0);
     for (uint64_t seed = LAST_SEARCH + 1; seed <= LAST_SEARCH + SAMPLE; seed++) {
         seed_measure(grant, seed);
         for (size_t i = 0; i < STEPS_MAX; i++)

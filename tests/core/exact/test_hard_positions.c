@@ -2,13 +2,11 @@
 
 /* The hardest positions of every frequency set of the catalogue, in every dtype, one by one and in
  * rows at every instruction set, against MPFR:
- * - denominators of the continued fraction of w / (pi/2), where t * w comes as near to a multiple
- * of pi/2 as a whole number can, up to 2^53 - 1;
+ * - denominators of the continued fraction of w / (pi/2), where t * w is nearest to a multiple of
+ * pi/2, up to 2^53 - 1;
  * - the largest positions, zeros, tiny and subnormal ones;
- * - positions whose cos or sin is as near to a midpoint of f16, bf16 or f32 as a double can make
- * it.
+ * - positions whose cos or sin is nearest to a half-way point of f16, bf16 or f32.
  */
-
 #include "core/base/isa.h"
 #include "core/scheme/scheme.h"
 #include "tests/check_main.h"
@@ -16,7 +14,7 @@
 
 enum { POSITIONS_MAX = 200, GROUPS_MAX = 2000, PAIRS_MAX = 128, DTYPES = PE_BF16 + 1 };
 
-/* Positions, and the pairs of a set that are asked for them: each STEP-th from `first` on. */
+/* Positions, and the pairs of a set to check at them: each STEP-th from `first` on. */
 struct group {
     const struct frequency_set *set;
     size_t first, step, count;
@@ -24,7 +22,7 @@ struct group {
     double *want; /* of each pair, position, dtype: cos and sin */
 };
 
-/* Made once, before the processes of the instruction sets part. */
+/* Made once, before a process is forked for each instruction set. */
 static struct group groups[GROUPS_MAX];
 static size_t groups_count;
 static unsigned long checked, wrong;
@@ -72,7 +70,7 @@ static void add_edges(struct group *group)
         add(group, edges[i / 5][i % 5]);
 }
 
-/* Angles that take the last step of the ladder, so that they are slow. */
+/* Angles that need the last precision level, and so are slow. */
 static void add_tiny(struct group *group)
 {
     static const double tiny[] = {0x1p-1074, 0x3p-1074, 0x1p-1023, 0x1p-1022, 1e-300, 0x1.8p-1021};
@@ -81,7 +79,7 @@ static void add_tiny(struct group *group)
         add(group, tiny[i]);
 }
 
-/* t with sin(t w) or cos(t w) next to a midpoint, as far out as fractions of t still matter. */
+/* t with sin(t w) or cos(t w) next to a half-way point, as large as fractions of t still matter. */
 static void add_midpoints(struct group *group, mpfr_srcptr w, size_t pair)
 {
     static const int bits[] = {24, 11, 8};
@@ -106,7 +104,7 @@ static void add_midpoints(struct group *group, mpfr_srcptr w, size_t pair)
     mpfr_clears(t, turn, far, (mpfr_ptr)NULL);
 }
 
-/* ---- what the values should be --------------------------------------------------------------- */
+/* ---- expected values ------------------------------------------------------------------------- */
 
 static void want_write(struct group *group, const struct pe_scheme *scheme)
 {
@@ -167,7 +165,7 @@ static void groups_make(void)
         groups_of(&frequency_sets[i]);
 }
 
-/* ---- what they are --------------------------------------------------------------------------- */
+/* ---- actual values --------------------------------------------------------------------------- */
 
 static void compare(double want, const void *got, const struct group *group, enum pe_dtype dtype,
                     size_t i, size_t is_sin)
@@ -183,7 +181,7 @@ static void compare(double want, const void *got, const struct group *group, enu
             group->at[i], found, want);
 }
 
-/* The group's pairs alone; the list must live as long as what is made of it. */
+/* The pairs of the group; the list must outlive the result. */
 static struct pe_frequencies *group_pick(const struct group *group, const struct pe_scheme *scheme,
                                          size_t list[PAIRS_MAX])
 {
@@ -241,7 +239,7 @@ static size_t isas_count(void)
     return count;
 }
 
-/* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
+/* A process for each instruction set, since it is chosen once a process; POSENC_ISA selects one. */
 TEST_LOOP(isas_count(), every_set)
 {
     const char *isa = pe_isas[_i].name, *wanted = getenv("POSENC_ISA");

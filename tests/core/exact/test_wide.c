@@ -30,7 +30,7 @@ TEST_LOOP(COUNT_OF(precisions), functions_keep_their_bounds)
             ck_assert(wide_function_check(function, precisions[_i], &random));
 }
 
-/* ---- beyond finite numbers ------------------------------------------------------------------- */
+/* ---- special values -------------------------------------------------------------------------- */
 
 static const struct {
     struct pe_wide (*one)(struct pe_wide x);
@@ -114,7 +114,7 @@ TEST_LOOP(COUNT_OF(twos), operations_at_the_ends)
     ck_assert(is_same(twos[_i].two(a, b), twos[_i].want));
 }
 
-/* A zero has no sign, wherever it comes from. */
+/* Zero has no sign, whatever its origin. */
 TEST(underflow)
 {
     ck_assert(is_same(pe_wide_sqrt(pe_wide_scale(pe_wide_of(192, -1), INT64_MIN)), 0));
@@ -142,7 +142,7 @@ TEST(exact_results_are_not_marked)
     const struct pe_wide long_sum = pe_wide_add_double(pe_wide_of(192, 1), 0x1p-191);
 
     ck_assert(third.inexact);
-    ck_assert(pe_wide_sub(third, third).inexact); /* it came out as 0: nobody knows that it is */
+    ck_assert(pe_wide_sub(third, third).inexact); /* the result 0 is not known to be exact */
     ck_assert(!long_sum.inexact);
     ck_assert(pe_wide_mul(long_sum, long_sum).inexact);
     ck_assert(!pe_wide_sqrt(pe_wide_of(192, 0x1p-40)).inexact);
@@ -156,7 +156,7 @@ TEST(exact_results_are_not_marked)
 
 /* ---- doubles and dtypes ---------------------------------------------------------------------- */
 
-/* Numbers of all sizes that a double has and a few more, close to where it rounds. */
+/* Numbers of all sizes of doubles and beyond, close to half-way points. */
 static struct pe_wide draw(struct wide_random *random)
 {
     const bool edge = wide_random_bits(random) % 2;
@@ -213,7 +213,7 @@ TEST(every_dtype)
     }
 }
 
-/* A tie and what is about it. */
+/* Intervals around a tie. */
 TEST(intervals)
 {
     const struct pe_wide tie = pe_wide_of(192, 1 + 0x1p-24), small = pe_wide_of(192, 0x1p-170);
@@ -264,7 +264,7 @@ TEST(sums_are_exact)
             mpfr_set_d(term, a, MPFR_RNDN);
             mpfr_mul_d(term, term, b, MPFR_RNDN);
             mpfr_add(want, want, term, MPFR_RNDN);
-            if (k % 3 == 0) { /* nothing but a part of it is left */
+            if (k % 3 == 0) { /* only a part of it remains */
                 pe_sum_add(&sum, -a, b);
                 mpfr_sub(want, want, term, MPFR_RNDN);
             }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bounds that core/tables/rows_doubles.c proves, against values correctly rounded to f64: the
- * errors of the doubles that rows are rounded from, at every ISA. And those of
- * core/tables/rows_f64.c, against wide numbers. */
+/* The error bounds of rows, proved in docs/internals/exactness.md: those of
+ * core/tables/rows_doubles.c against values correctly rounded to f64, at every ISA, and those of
+ * core/tables/rows_f64.c against wide numbers. */
 
 #include <math.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@
 
 enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_ROTATION };
 
-/* What the kernel grants is more than the proof needs by this factor. */
+/* The kernel grants more than the proof needs by this factor. */
 #define SURPLUS 1.8
 
-/* How far the largest part of a bound may move: one that is halved or doubled moves it by 2.
- * Instruction sets that multiply and add at once differ by less. */
+/* How much the largest part of a bound may change; halving or doubling the bound changes it by 2,
+ * fused multiply-adds by less. */
 #define SLACK 1.4
 
 #define SEED 0x853c49e6748fea9bu
@@ -63,7 +63,7 @@ static void block_compute(struct block *b, const struct pe_kernels *kernels,
     kernels->table_anchors(&b->anchors, &at, &phases, PAIRS);
 }
 
-/* |x - exact| as a part of what is granted; exact itself is rounded. */
+/* |x - exact| as a part of the granted error; exact itself is rounded. */
 static double part_of(double x, double exact, double error)
 {
     return fmax(0, fabs(x - exact) - fabs(exact) * 0x1p-53) / error;
@@ -73,23 +73,23 @@ struct worst {
     double cos, sin;
 };
 
-/* The largest part that is drawn here; `kept` is what it was when the proof was written. */
-static void expect_part(const char *name, const char *of, double part, double kept)
+/* The largest measured part; `recorded` is its value when the proof was written. */
+static void expect_part(const char *name, const char *of, double part, double recorded)
 {
     printf("%s: at most %.3g of the error granted to %s\n", name, part, of);
     ck_assert_msg(part < 1 / SURPLUS, "%s, %s: %g of the bound", name, of, part);
-    ck_assert_msg(part < kept * SLACK && part > kept / SLACK, "%s, %s: %.4g of the bound, was %.4g",
-                  name, of, part, kept);
+    ck_assert_msg(part < recorded * SLACK && part > recorded / SLACK,
+                  "%s, %s: %.4g of the bound, was %.4g", name, of, part, recorded);
 }
 
-static void expect_worst(const char *name, const struct worst *worst, const struct worst *kept)
+static void expect_worst(const char *name, const struct worst *worst, const struct worst *recorded)
 {
-    expect_part(name, "cosines", worst->cos, kept->cos);
-    expect_part(name, "sines", worst->sin, kept->sin);
+    expect_part(name, "cosines", worst->cos, recorded->cos);
+    expect_part(name, "sines", worst->sin, recorded->sin);
 }
 
-/* Blocks by the term of the bound that counts most: rows from position 0, whose sines have the
- * reach alone; positions so far that their product with the frequency does; all others. */
+/* Blocks by the largest term of the bound: rows from position 0, whose sines have only the reach;
+ * positions so far that the phase dominates; all others. */
 enum regime { FROM_ZERO, FAR, OTHER, REGIMES };
 static const char *const regime_names[] = {"from 0", "far", "others"};
 
@@ -98,7 +98,7 @@ static enum regime regime_of(double start, double error, double unit_error)
     return start == 0 ? FROM_ZERO : error > 4 * unit_error ? FAR : OTHER;
 }
 
-/* The anchor turned by a power of the step, as the kernels do it. */
+/* The anchor rotated by a power of the step, as in the kernels. */
 static void turn(struct block *b, size_t power)
 {
     for (size_t i = 0; i < PAIRS; i++) {
@@ -139,7 +139,7 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     static const char *const texts[] = {
         "dim=128 base=10000", "dim=128 base=1e6", "dim=128 base=1.001", "dim=128 base=1e30",
         "dim=128 rope_type=yarn factor=16 original_max_position_embeddings=4096"};
-    static const struct worst kept[REGIMES] = {
+    static const struct worst recorded[REGIMES] = {
         [FROM_ZERO] = {0.0120, 0.00596}, [OTHER] = {0.0115, 0.00677}};
     struct worst worst[REGIMES] = {{0, 0}};
     struct block b;
@@ -152,9 +152,9 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
             const enum pe_amplitude amplitude = random_bits() % 3;
             const double far = ldexp(unit() - 0.5, (int)(random_bits() % 54));
             const double start = k % 4 == 0 ? 0 : k % 4 == 1 ? floor(fabs(far)) : far;
-            const double room = (0x1p53 - fabs(start)) / ROWS;
+            const double left = (0x1p53 - fabs(start)) / ROWS;
             const double step = k % 3 == 0   ? 1
-                                : k % 3 == 1 ? room * (2 * unit() - 1)
+                                : k % 3 == 1 ? left * (2 * unit() - 1)
                                              : ldexp(unit() - 0.5, -(int)(random_bits() % 80));
             block_compute(&b, kernels, f, start, step, pe_frequencies_amplitude(f, amplitude));
             block_compare(&b, f, start, step, amplitude, worst);
@@ -163,8 +163,8 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     for (size_t i = 0; i < REGIMES; i++) {
         char label[80];
         snprintf(label, sizeof(label), "%s, %s", name, regime_names[i]);
-        if (i != FAR) /* 2^53 positions are not far enough for these */
-            expect_worst(label, &worst[i], &kept[i]);
+        if (i != FAR) /* these need positions beyond 2^53 */
+            expect_worst(label, &worst[i], &recorded[i]);
     }
 }
 
@@ -179,7 +179,7 @@ TEST(every_isa)
 
 enum { DIGIT_ROWS = 512, DIGIT_STEPS = 9, WIDTH = PE_LIST_COLUMNS };
 
-/* Cosines and negative sines of a digit's values, as core/tables/rows_listed.c makes them. */
+/* Cosines and negative sines of the values of a digit, as in core/tables/rows_listed.c. */
 static struct digit_table {
     double x[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH], y[(DIGIT_ROWS + DIGIT_STEPS) * WIDTH];
 } tables[3];
@@ -203,7 +203,7 @@ static void digit_compute(struct digit_table *table, const struct pe_kernels *ke
     kernels->table_rotations(table->x, table->y, rows);
 }
 
-/* Rows of digits drawn at random, all their turns made in doubles. */
+/* Rows of random digits, with all rotations in doubles. */
 static void digits_compare(const struct pe_frequencies *f, size_t pair, uint64_t first,
                            const unsigned bits[2], enum pe_amplitude amplitude, struct worst *worst)
 {
@@ -266,7 +266,7 @@ TEST(digits_at_every_isa)
             check_digits(isa->kernels, isa->name);
 }
 
-/* ---- sums of two doubles -------------------------------------------------------------------- */
+/* ---- rows of f64 ---------------------------------------------------------------------------- */
 
 enum { COLUMNS = PE_F64_COLUMNS, WIDE_BITS = 192 };
 
@@ -277,7 +277,7 @@ struct fine_block {
     double values[2][2][ROWS * COLUMNS]; /* of cos and sin, both parts */
 };
 
-/* Step 0: an anchor alone, whose rows are all itself. */
+/* Step 0: an anchor alone, which all rows repeat. */
 static void fine_compute(struct fine_block *b, const struct pe_kernels *kernels,
                          const struct pe_frequencies *f, double start, double step,
                          struct pe_exact amplitude)
@@ -318,7 +318,7 @@ static void fine_compute(struct fine_block *b, const struct pe_kernels *kernels,
     }
 }
 
-/* |both parts - amplitude * wave| as a part of what is granted. */
+/* |both parts - amplitude * wave| as a part of the granted error. */
 static double fine_part(const struct fine_block *b, size_t is_sin, size_t row, size_t pair,
                         struct pe_wide real)
 {
@@ -356,10 +356,10 @@ static void fine_compare(const struct fine_block *b, const struct pe_frequencies
 
 static double fine_step(int i, double far)
 {
-    const double room = (PE_F64_REACH - fabs(far)) / ROWS;
+    const double left = (PE_F64_REACH - fabs(far)) / ROWS;
 
     return i % 3 == 0   ? 1
-           : i % 3 == 1 ? room * (2 * unit() - 1)
+           : i % 3 == 1 ? left * (2 * unit() - 1)
                         : ldexp(unit() - 0.5, -(int)(random_bits() % 80));
 }
 
@@ -384,20 +384,20 @@ static void fine_measure(struct worst worst[REGIMES], bool alone)
     }
 }
 
-/* All instruction sets have the same bits (check_kernels); positions up to where the kernels are
- * used, fractional ones, and steps as far as the reach. */
-TEST(sums_of_two)
+/* All instruction sets have the same bits (check_kernels). Positions up to the limit of the
+ * kernels, fractional ones, and steps up to the reach. */
+TEST(rows_of_f64)
 {
-    static const struct worst kept[REGIMES] = {
+    static const struct worst recorded[REGIMES] = {
         [FROM_ZERO] = {0.00295, 0.00362}, [FAR] = {0.0113, 0.0115}, [OTHER] = {0.00585, 0.00476}};
     struct worst worst[REGIMES] = {{0, 0}};
 
     fine_measure(worst, false);
     for (size_t i = 0; i < REGIMES; i++)
-        expect_worst(regime_names[i], &worst[i], &kept[i]);
+        expect_worst(regime_names[i], &worst[i], &recorded[i]);
 }
 
-TEST(sums_of_two_alone)
+TEST(anchors_of_f64)
 {
     struct worst worst[REGIMES] = {{0, 0}};
 
@@ -434,15 +434,15 @@ TEST(scales)
 
 /* ---- 16 bits, made in float32 first ---------------------------------------------------------- */
 
-/* Factors and powers just below what rounds to a float, whose products and sum are rounded up too,
- * so that the float lies above a tie and the sum of doubles below it. The factors are near 1 and
- * 1/2, where half an ulp is the largest part of a float. */
+/* Factors and powers that are rounded up to floats, with products and a sum that are rounded up
+ * too, so that the float lies above a tie and the sum of doubles below it. The factors are near 1
+ * and 1/2, where half an ulp is the largest part of a float. */
 struct near_tie {
     double cos, sin, p, q;
     double part; /* how far the float is beyond the tie, in v = 2^-24 of |x| + |y Q| */
 };
 
-/* A halved grant, 2.5 v, decides those beyond it wrongly. */
+/* Beyond it, a halved grant of 2.5 v decides wrongly. */
 #define TIE_PART_LEAST 2.6
 
 enum { TIES = PE_TABLE_COLUMNS, TIE_TRIES = 20000 };
@@ -452,7 +452,7 @@ static float near_one(void)
     return 1 + (float)(random_bits() % 4096) * 0x1p-23f;
 }
 
-/* Whether products and sums are one instruction or two. */
+/* Are products and sums fused? */
 static bool near_tie_draw(struct near_tie *out, double tie)
 {
     const double off = 0.99 * 0x1p-24;
@@ -519,7 +519,7 @@ TEST(ties_of_16_bits)
 
 /* ---- angles in float32 ----------------------------------------------------------------------- */
 
-/* A cosine or sine in doubles that is so near to a tie of two floats that it has to be in doubt, or
+/* A cosine or sine in doubles that is so near to a tie of two floats that it must be undecided, or
  * almost: 2^-42 of the value is granted. */
 struct waves_doubt {
     float angle;
@@ -528,7 +528,7 @@ struct waves_doubt {
 
 enum { ANGLES = 1 << 21, DOUBTS = 400 };
 
-/* |value - the nearest tie| as a part of what is granted. */
+/* |value - the nearest tie| as a part of the granted error. */
 static double tie_part(double value)
 {
     const float near = (float)value;
@@ -551,7 +551,7 @@ static size_t waves_doubts_find(struct waves_doubt *out)
     return count;
 }
 
-TEST(doubts_of_float32_angles)
+TEST(undecided_float32_angles)
 {
     static struct waves_doubt wanted[DOUBTS];
     PE_ALIGNED float angles[PE_FLOAT32_PAD] = {0}, cos[PE_FLOAT32_PAD], sin[PE_FLOAT32_PAD];

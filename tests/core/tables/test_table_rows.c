@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rows in bulk against the ladder of ladder.c, bit for bit: random schemes, positions, cuts
- * and arrangements, and the places where bounds are at their limits. POSENC_ISA names the ISA. */
-
+/* Many rows at once against single elements of exact_pair.c, bit for bit: random schemes,
+ * positions, divisions into calls and layouts, and the limits of the bounds. POSENC_ISA selects the
+ * ISA. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static struct pe_scheme *random_scheme(void)
     return scheme_new("rope", text);
 }
 
-/* Whole, fractional, late, negative, across zero, falling, hardly moving, and far apart. */
+/* Integer, fractional, large, negative, across zero, decreasing, close together, and far apart. */
 static struct pe_positions random_positions(double *list)
 {
     const double late = ldexp(unit(), (int)(random_bits() % 54));
@@ -69,7 +69,7 @@ static struct pe_positions random_positions(double *list)
     switch (random_bits() % 10) {
     case 0:
         break;
-    case 7: /* without order, near each other, and so many of them the same, or far apart */
+    case 7: /* unordered: near each other with many duplicates, or far apart */
     case 8:
         p.start = late < 0x1p44 && random_bits() % 4 ? floor(late) : 0;
         for (size_t i = 0; i < p.count; i++)
@@ -111,7 +111,7 @@ static struct pe_positions random_positions(double *list)
 
 /* ---- comparison ----------------------------------------------------------------------------- */
 
-/* A table and where it stands in memory, with a margin that must stay as it is. */
+/* A table and its place in memory, with a margin that must not change. */
 struct place {
     struct pe_table table;
     unsigned char *memory;
@@ -180,7 +180,7 @@ static void row_exact(const struct pe_table *table, const struct pe_frequencies 
     }
 }
 
-/* The rows in cuts of random lengths. */
+/* The rows in calls of random lengths. */
 static void rows_in_cuts(const struct pe_table *table, const struct pe_frequencies *f,
                          const struct pe_positions *positions, enum pe_amplitude amplitude,
                          enum pe_dtype dtype)
@@ -252,7 +252,7 @@ TEST(random_tables)
     report("random tables");
 }
 
-/* The tables of every day, long enough that some values are in doubt. */
+/* Common tables, long enough for undecided values. */
 TEST_LOOP(2, long_tables)
 {
     static const char *const schemes[] = {"dim=128 base=10000", "dim=128 base=1000000"};
@@ -267,8 +267,8 @@ TEST_LOOP(2, long_tables)
     report("long tables");
 }
 
-/* Angles in float32: every scheme and position as above, and angles next to quarter turns, which
- * the pair of frequency 1 has as they are. */
+/* Angles in float32: the schemes and positions above, and angles next to quarter turns, which are
+ * the positions of the pair of frequency 1. */
 TEST(float32_tables)
 {
     static const char *const texts[] = {
@@ -293,8 +293,8 @@ TEST(float32_tables)
     report("float32 tables");
 }
 
-/* Angles above 2^53 go the ladder; zeros keep their signs; a wide row. */
-TEST(other_ways)
+/* Angles above 2^53 are made one by one; zeros keep their signs; a wide row. */
+TEST(limits)
 {
     OWNED_SCHEME plain = scheme_new("rope", "dim=26");
     OWNED_SCHEME fast = scheme_new("rope", "dim=26 rope_type=linear factor=0.001");
@@ -323,7 +323,7 @@ TEST(other_ways)
     report("other ways");
 }
 
-/* Two rows of listed positions for a batch: rows begin again after count. */
+/* Listed positions of two batches: rows begin again after count. */
 TEST(batches)
 {
     OWNED_SCHEME scheme = scheme_new("rope", "dim=32");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tables, frequencies and biases against numbers that others published, and the relations that hold
- * between the schemes. */
+/* Tables, frequencies and biases against published numbers, and relations between the schemes. */
 
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +55,7 @@ static void expect_values(double *got, size_t count, const double *want, double 
     free(got);
 }
 
-/* The worked example of many courses: length 4, dim 4, base 100. */
+/* A common textbook example: length 4, dim 4, base 100. */
 TEST(sinusoidal_published)
 {
     static const double want[] = {0,          1,           0,          1,
@@ -105,7 +104,7 @@ TEST(sinusoidal_odd)
     ck_assert(endpoint[4] == 0 && fabs(endpoint[2] - sin(3e-4)) < 1e-12);
 }
 
-/* transformers, tests/utils/test_modeling_rope_utils.py; five digits are printed there. */
+/* transformers, tests/utils/test_modeling_rope_utils.py, to the five digits given there. */
 static const struct {
     const char *text;
     size_t pair;
