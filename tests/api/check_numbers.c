@@ -68,7 +68,7 @@ static void batch_check(uint32_t first)
     static _Thread_local char text[BATCH * 24];
     static _Thread_local uint32_t numbers[BATCH], back[BATCH];
     struct api_json_run run = {
-        .at = (unsigned char *)text, .out = (unsigned char *)back, .room = BATCH};
+        .at = (unsigned char *)text, .out = (unsigned char *)back, .capacity = BATCH};
     char *end;
 
     for (uint32_t i = 0; i < BATCH; i++)
