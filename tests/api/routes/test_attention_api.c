@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* POST /v1/attention: against the formula in double for every kind of position, and its refusals.
- */
+/* POST /v1/attention: against the formula in double for each kind of position; refusals. */
 
 #include <math.h>
 
@@ -182,7 +181,7 @@ TEST(test_refusals)
     cases += asked_check("/v1/attention", refusals, COUNT_OF(refusals));
 }
 
-/* Judged by shapes: 2^20 keys of 2^20 queries never come into being. */
+/* Limits apply to cost and size estimated from shapes. */
 TEST(test_limits)
 {
     struct api_settings settings = settings_make();
@@ -191,11 +190,11 @@ TEST(test_limits)
     OWNED_ANSWER answer =
         call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
 
-    ck_assert_int_eq(answer.status, 413); /* 8 numbers to print, and 8 logits */
+    ck_assert_int_eq(answer.status, 413); /* 8 logits, and 8 numbers to print */
     ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--work-max"));
     answer_free(&answer);
     api_free(api);
-    settings.limits.work_max = 3000; /* the body too is read for it */
+    settings.limits.work_max = 3000; /* parsing of the body included */
     api = api_make(&settings);
     answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
     ck_assert_int_eq(answer.status, 200);
@@ -212,8 +211,7 @@ TEST(test_limits)
     cases += 3;
 }
 
-/* ---- against the formula ----------------------------------------------------------------------
- */
+/* ---- against the formula --------------------------------------------------------------------- */
 
 enum { H = 4, HK = 2, S = 3, N = 5, D = 4, CLIP = 2 };
 
@@ -230,7 +228,7 @@ static void fill_random(double *x, size_t count)
     }
 }
 
-static void turn(double *out, const double *x, double t)
+static void rotate(double *out, const double *x, double t)
 {
     for (int i = 0; i < D / 2; i++) {
         const double angle = t * pow(10000, -2.0 * i / D);
@@ -257,8 +255,8 @@ static void row_make(const struct batch *x, const char *encoding, int head, int 
         memcpy(q, x->q[head][row], sizeof(q));
         memcpy(k, x->k[head / (H / HK)][j], sizeof(k));
         if (strcmp(encoding, "rope") == 0) {
-            turn(q, x->q[head][row], i);
-            turn(k, x->k[head / (H / HK)][j], j);
+            rotate(q, x->q[head][row], i);
+            rotate(k, x->k[head / (H / HK)][j], j);
         }
         scores[j] = 0;
         for (int e = 0; e < D; e++)
@@ -350,7 +348,7 @@ TEST(test_formula)
     ck_assert(worst < 1e-13);
 }
 
-/* JSON says what was resolved: the heads and the clip that the tensors told. */
+/* JSON reports resolved parameters: heads and the clip, inferred from the tensors. */
 TEST(test_resolved)
 {
     OWNED_API api = api_make(NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* POST /v1/rotation: against the definition in double, its inverse, formats, memory. */
+/* POST /v1/rotation: against the definition in double, its inverse, formats, memory; several
+ * tensors, dtypes, caching, positions of several coordinates. Refusals are in
+ * test_rotation_refusals.c. */
 
 #include <math.h>
 
@@ -9,8 +11,9 @@
 
 static unsigned long cases;
 
-/* ---- against the definition -------------------------------------------------------------------
- */
+#define TYPE_JSON "Content-Type: application/json"
+
+/* ---- against the definition ------------------------------------------------------------------ */
 
 enum { BATCH = 2, HEADS = 3, TOKENS = 5, DIM = 8 };
 
@@ -131,7 +134,7 @@ TEST(test_definition)
     ck_assert(worst < 1e-14 * 8);
 }
 
-/* What comes back carries its own parameters: posted again with inverse=true it is undone. */
+/* A response carries its parameters: posted again with inverse=true it is undone. */
 TEST(test_round_trip)
 {
     OWNED_API api = api_make(NULL);
@@ -162,7 +165,7 @@ TEST(test_round_trip)
     cases++;
 }
 
-/* One body as JSON, npy and raw, answered in each format: the same numbers. */
+/* One body as JSON, npy and raw bytes, each answered in every format: the same numbers. */
 TEST(test_formats)
 {
     static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -189,7 +192,8 @@ TEST(test_formats)
             OWNED_ANSWER answer = call_bytes(
                 api, "POST", target, in == 2 ? "Tensor-Dtype: f32\nTensor-Shape: 1,1,2,4" : NULL,
                 bodies[in], sizes[in]);
-            /* Bytes of no type are recognised by how they begin, or by what tells their shape. */
+            /* Bytes without a media type are recognised by their beginning, or by the field
+             * Tensor-Shape. */
             ck_assert_msg(answer.status == 200, "%s: %.300s", target, (char *)answer.body);
             if (out == 0)
                 for (int i = 0; i < 8; i++) {
@@ -207,7 +211,7 @@ TEST(test_formats)
     ck_assert(fabsf(first[0] - (float)(cos(1) - 3 * sin(1))) < 1e-6f);
 }
 
-/* Binary answers leave from the request's own bytes. */
+/* Binary responses are sent from the bytes of the request. */
 TEST(test_in_place)
 {
     struct api *api = api_make(NULL);
@@ -237,7 +241,6 @@ TEST(test_in_place)
     cases++;
     api_response_free(response);
 
-    /* Blocks in any order hold the same as one pass. */
     OWNED_ANSWER answer =
         call_bytes(api, "POST", "/v1/rotation?encoding=rope&axes=bshd&layout=half&start=0",
                    "Content-Type: application/octet-stream\nTensor-Dtype: f32\n"
@@ -260,6 +263,331 @@ TEST(test_in_place)
     ck_assert(worst < 1e-6);
     answer_free(&answer);
     api_free(api);
+}
+
+/* ---- several tensors, dtypes, caching -------------------------------------------------------- */
+
+static struct answer rotate_json(struct api *api, const char *body)
+{
+    struct answer answer = call(api, "POST", "/v1/rotation", TYPE_JSON, body);
+
+    ck_assert_msg(answer.status == 200, "%s: %.300s", body, (char *)answer.body);
+    cases++;
+    return answer;
+}
+
+/* Two bodies with the same result. */
+static void alike(struct api *api, const char *one, const char *other)
+{
+    OWNED_ANSWER a = rotate_json(api, one), b = rotate_json(api, other);
+
+    members_same(&a, "tensors", &b, "tensors");
+}
+
+/* The first number of q. */
+static double first_of(struct api *api, const char *body)
+{
+    OWNED_ANSWER answer = rotate_json(api, body);
+
+    return member_number(&answer, "tensors.q.data.0.0.0.0");
+}
+
+#define HEAD "'encoding':'rope','axes':'bshd','layout':'half'"
+#define YARN                                                                                       \
+    "'encoding':{'name':'rope','rope_type':'yarn','factor':4,"                                     \
+    "'original_max_position_embeddings':64},'axes':'bshd','layout':'half'"
+#define QT "{'shape':[2,2,1,2],'data':[1,2,3,4,5,6,7,8]}"
+
+TEST(test_several_tensors)
+{
+    OWNED_API api = api_make(NULL);
+    /* Numbers of heads and dtypes differ, and numbers of tokens where no position is listed. */
+    OWNED_ANSWER a = rotate_json(
+        api, "{" HEAD ",'start':5,'tensors':{'q':{'shape':[1,2,3,2],'data':[1,2,3,4,5,6,7,8,9,10,"
+             "11,12]},'k':{'shape':[1,2,1,2],'data':[1,2,7,8]},'e':{'shape':[0,2,5,2],'data':[]},"
+             "'l':{'shape':[1,1,1,2],'dtype':'f64','data':[1,2]}}}");
+    members_same(&a, "tensors.q.data.0.0.0", &a, "tensors.k.data.0.0.0");
+    members_same(&a, "tensors.q.data.0.1.0", &a, "tensors.k.data.0.1.0");
+    ck_assert_uint_eq(json_array_size(member(&a, "tensors.e.data")), 0);
+    ck_assert_str_eq(member_text(&a, "tensors.l.dtype"), "f64");
+
+    /* Positions of each batch row, as a list, a tensor by its name, a tensor called positions. */
+    static const char listed[] = "{" HEAD ",'positions':[[0,1],[7,9]],'tensors':{'q':" QT "}}";
+    alike(api, listed,
+          "{" HEAD ",'positions':'tensor:p','tensors':{'q':" QT
+          ",'p':{'dtype':'i64','data':[[0,1],[7,9]]}}}");
+    alike(api, listed,
+          "{" HEAD ",'tensors':{'positions':{'dtype':'u32','data':[[0,1],[7,9]]},'q':" QT "}}");
+
+    /* A delta: for all, for each batch row, for each token. */
+    alike(api, "{" HEAD ",'delta':[[4,4],[4,4]],'tensors':{'q':" QT "}}",
+          "{" HEAD ",'delta':4,'tensors':{'q':" QT "}}");
+    alike(api, "{" HEAD ",'delta':[3,-4],'tensors':{'q':{'shape':[2,1,1,2],'data':[1,2,3,4]}}}",
+          "{" HEAD ",'delta':[[3],[-4]],'tensors':{'q':{'shape':[2,1,1,2],'data':[1,2,3,4]}}}");
+    OWNED_ANSWER flat = call(api, "POST", "/v1/rotation", TYPE_JSON,
+                             "{" HEAD ",'delta':[3,4],'tensors':{'q':" QT "}}");
+    ck_assert_int_eq(flat.status, 422);
+    ck_assert_ptr_nonnull(strstr(member_text(&flat, "detail"), "nest it"));
+
+    /* The attention factor is part of a rotation, unless left out, and no part of a delta. */
+    ck_assert(first_of(api, "{" YARN ",'start':0,'tensors':{'q':" QT "}}") > 1.1);
+    ck_assert(first_of(api, "{" YARN ",'start':0,'apply_attention_factor':false,'tensors':{'q':" QT
+                            "}}") == 1);
+    ck_assert(first_of(api, "{" YARN ",'delta':0,'tensors':{'q':" QT "}}") == 1);
+}
+
+/* A dtype of the response: rotation in the wider one, rounded once. */
+TEST(test_dtype)
+{
+    static const char *const pairs[][2] = {{"f64", "f32"},  {"f16", "f64"}, {"bf16", "f32"},
+                                           {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
+    OWNED_API api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        char body[300];
+        snprintf(body, sizeof(body),
+                 "{" HEAD ",'start':1,'dtype':'%s','tensors':{'q':{'dtype':'%s','shape':[1,1,1,2],'"
+                 "data':[1,2]},'k':{'dtype':'%s','shape':[1,1,1,2],'data':[1,2]}}}",
+                 pairs[i][1], pairs[i][0], pairs[i][1]);
+        OWNED_ANSWER answer = rotate_json(api, body);
+        const double value = member_number(&answer, "tensors.q.data.0.0.0.0");
+        const double exact = cos(1) - 2 * sin(1);
+        ck_assert_str_eq(member_text(&answer, "tensors.q.dtype"), pairs[i][1]);
+        ck_assert_str_eq(member_text(&answer, "tensors.k.dtype"), pairs[i][1]);
+        if (strcmp(pairs[i][1], "f64") == 0)
+            ck_assert(fabs(value - exact) < 1e-15);
+        else if (strcmp(pairs[i][1], "f32") == 0)
+            ck_assert(fabs(value - exact) < 3e-7);
+        else
+            ck_assert(fabs(value - exact) < 8e-3);
+    }
+}
+
+/* Is a body without tensors refused on the event loop, as one with tensors would be rotated there?
+ */
+static bool is_quick(const char *type, const void *body, size_t size)
+{
+    struct api *api = api_make(NULL);
+    struct api_field fields[] = {{"Content-Type", type}};
+    struct api_head head = {.method = "POST",
+                            .path = "/v1/rotation",
+                            .fields = fields,
+                            .fields_count = 1,
+                            .content_length = size};
+    struct api_intake *intake = NULL;
+
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    ck_assert_ptr_null(api_feed(intake, body, size));
+    struct api_response *response = api_finish_quickly(intake);
+    const bool quick = response;
+    if (!response)
+        response = api_finish(intake);
+    ck_assert_int_ge(response->status, 400);
+    api_response_free(response);
+    api_free(api);
+    cases++;
+    return quick;
+}
+
+/* Long text is parsed by a worker, whatever its media type. */
+TEST(test_long_text_is_not_for_the_loop)
+{
+    static const char *const types[] = {"application/json", "application/octet-stream",
+                                        "application/x-www-form-urlencoded", ""};
+    enum { SHORT = 4000, LONG = 40000 };
+    OWNED_MEMORY char *text = malloc(LONG);
+
+    memset(text, ' ', LONG);
+    memcpy(text, "{\"encoding\":\"rope\"", 18);
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        for (int is_long = 0; is_long < 2; is_long++) {
+            const size_t size = is_long ? LONG : SHORT;
+            text[size - 1] = '}';
+            ck_assert(is_quick(types[i], text, size) == !is_long);
+            text[size - 1] = ' ';
+        }
+    for (int is_long = 0; is_long < 2; is_long++) {
+        const uint64_t size = is_long ? LONG - 8 : SHORT;
+        memset(text, ' ', LONG);
+        memcpy(text, &size, sizeof(size));
+        text[8] = '{';
+        text[8 + size - 1] = '}';
+        ck_assert(is_quick("application/x-safetensors", text, LONG) == !is_long);
+        ck_assert(is_quick("", text, LONG) == !is_long);
+    }
+}
+
+/* Keys of cached cos and sin: each of these differs from the first in one thing, and gives the
+ * numbers of a service without a cache. */
+TEST(test_cache_keys)
+{
+    static const char first[] = "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]]";
+    static const char *const others[] = {
+        first,
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,8]]",
+        "'encoding':'rope','layout':'half','positions':[3,1]",
+        "'encoding':'rope','layout':'half','start':3,'step':-2",
+        "'encoding':'rope','layout':'half','start':3,'step':2",
+        "'encoding':'rope','layout':'half','start':4,'step':2",
+        "'encoding':'rope','layout':'half','delta':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','output_layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','inverse':true,'positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','base':500},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]],'dtype':'f64'",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,'original_max_position_embeddings'"
+        ":64},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,'original_max_position_embeddings'"
+        ":64},'layout':'half','positions':[[3,1],[7,9]],'apply_attention_factor':false",
+    };
+    struct api_settings settings = settings_make();
+    settings.limits.memory_budget = 64 << 20;
+    settings.limits.cache_max = 16 << 20;
+    struct api *caching = api_make(&settings), *plain = api_make(NULL);
+
+    for (size_t i = 0; i < 2 * COUNT_OF(others); i++) {
+        char body[500];
+        snprintf(body, sizeof(body),
+                 "{%s,'axes':'bshd','tensors':{'q':{'shape':[2,2,1,4],'data':[1,2,3,4,5,6,7,8,9,8,"
+                 "7,6,5,4,3,2]}}}",
+                 others[i / 2]);
+        struct answer cached = rotate_json(caching, body), made = rotate_json(plain, body);
+        members_same(&cached, "tensors", &made, "tensors");
+        answer_free(&cached);
+        answer_free(&made);
+    }
+    OWNED_ANSWER metrics = call(caching, "GET", "/metrics", NULL, NULL);
+    ck_assert_int_eq(metrics.status, 200);
+    answer_free(&metrics);
+    api_free(caching);
+    api_free(plain);
+}
+
+/* ---- positions of several coordinates -------------------------------------------------------- */
+
+static void refuse(struct api *api, const char *body, const char *code, const char *where)
+{
+    OWNED_ANSWER answer = call(api, "POST", "/v1/rotation", TYPE_JSON, body);
+
+    ck_assert_msg(answer.status == 422, "%s: %d %.400s", body, answer.status, (char *)answer.body);
+    cases++;
+    ck_assert_str_eq(member_text(&answer, "code"), code);
+    const json_t *error = json_array_get(member(&answer, "errors"), 0);
+    const json_t *pointer = json_object_get(error, "pointer");
+    const char *place = json_string_value(pointer ? pointer : json_object_get(error, "parameter"));
+    ck_assert_msg(place && strcmp(place, where) == 0, "%s: at %s", body, place);
+}
+
+#define TENSOR(data) "'tensors':{'q':{'shape':[2,1,2,6],'dtype':'f64','data':[" data "]}}"
+#define MROPE        "'encoding':{'name':'mrope','mrope_section':[1,1,1]}"
+#define Q            TENSOR(ONES "," ONES)
+#define ONES         "1,1,1,1,1,1,1,1,1,1,1,1"
+#define PLACES       "[[0,1],[2,3],[4,5]]"
+#define AXES(rest)   "{'axes':'bhsd','layout':'half'," rest "}"
+#define LISTED       AXES(MROPE ",'positions':" PLACES "," Q)
+
+static void expect_pair(const struct answer *answer, size_t batch, size_t token, size_t pair,
+                        double position)
+{
+    const double angle = position * pow(10000, -(double)pair / 3);
+    char path[64];
+
+    snprintf(path, sizeof(path), "tensors.q.data.%zu.0.%zu.%zu", batch, token, pair);
+    ck_assert(fabs(member_number(answer, path) - (cos(angle) - sin(angle))) < 1e-14);
+    snprintf(path, sizeof(path), "tensors.q.data.%zu.0.%zu.%zu", batch, token, pair + 3);
+    ck_assert(fabs(member_number(answer, path) - (cos(angle) + sin(angle))) < 1e-14);
+}
+
+TEST(test_axes_of_positions)
+{
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER a = rotate_json(api, LISTED);
+    OWNED_ANSWER b =
+        rotate_json(api, AXES(MROPE ",'positions':[[[0,1],[7,7]],[[2,3],[8,8]],[[4,5],[9,9]]]," Q));
+
+    for (size_t i = 0; i < 2 * 2 * 3; i++) {
+        const double place = (double)(2 * (i % 3) + i / 3 % 2);
+        expect_pair(&a, i / 6, i / 3 % 2, i % 3, place);
+        expect_pair(&b, i / 6, i / 3 % 2, i % 3, i < 6 ? place : (double)(7 + i % 3));
+    }
+    /* One row for all batch rows, one each, a tensor; and the same again. */
+    alike(api, LISTED, AXES(MROPE ",'positions':[[[0,1]],[[2,3]],[[4,5]]]," Q));
+    alike(api, LISTED, AXES(MROPE ",'positions':[[[0,1],[0,1]],[[2,3],[2,3]],[[4,5],[4,5]]]," Q));
+    alike(api, LISTED,
+          AXES(MROPE
+               ",'positions':'tensor:p','tensors':{'p':{'dtype':'i64','data':[[[0,1]],[[2,3]],"
+               "[[4,5]]]},'q':{'shape':[2,1,2,6],'dtype':'f64','data':[" ONES "," ONES "]}}"));
+    alike(api, LISTED, LISTED);
+}
+
+TEST(test_axes_relations)
+{
+    static const char text[] = AXES("'encoding':'rope','positions':[4,9]," Q);
+    OWNED_API api = api_make(NULL);
+
+    alike(api, text, AXES(MROPE ",'positions':[[4,9],[4,9],[4,9]]," Q));
+    alike(api, text, AXES(MROPE ",'positions':[4,9]," Q));
+    alike(api, text, AXES(MROPE ",'start':4,'step':5," Q));
+    /* A distance of several coordinates. */
+    alike(api, AXES(MROPE ",'positions':" PLACES "," Q), AXES(MROPE ",'delta':" PLACES "," Q));
+    /* From one order of sections to another at equal coordinates: no change. */
+    OWNED_ANSWER a = rotate_json(
+        api, AXES("'from_encoding':{'name':'mrope','mrope_section':[1,1,1]},'to_encoding':{"
+                  "'name':'mrope','mrope_section':[3,0,0]},'positions':[[2,2],[2,2],[2,2]]," Q));
+    ck_assert(fabs(member_number(&a, "tensors.q.data.0.0.0.0") - 1) < 1e-15);
+}
+
+TEST(test_axes_of_views)
+{
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER a = call(api, "POST", "/v1/encodings/mrope/table", TYPE_JSON,
+                          "{'dim':6,'mrope_section':[1,1,1],'positions':" PLACES "}");
+    struct answer b = call(
+        api, "GET", "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1;2,3;4,5",
+        NULL, NULL);
+
+    members_same(&a, "tensors", &b, "tensors");
+    ck_assert(fabs(member_number(&b, "tensors.cos.data.1.0") - cos(1)) < 1e-7);
+    ck_assert(fabs(member_number(&b, "tensors.cos.data.1.1") - cos(3 * pow(10000, -1.0 / 3))) <
+              1e-7);
+    answer_free(&a);
+    answer_free(&b);
+    /* Six numbers in one row are six positions. */
+    a = call(api, "GET",
+             "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1,2,3,4,5", NULL,
+             NULL);
+    ck_assert_uint_eq(json_array_size(member(&a, "tensors.cos.data")), 6);
+    answer_free(&a);
+    a = call(api, "GET", "/v1/encodings/mrope/frequencies?dim=6&mrope_section=0,2,1", NULL, NULL);
+    ck_assert_int_eq(json_integer_value(member(&a, "tensors.axes.data.0")), 1);
+    ck_assert_int_eq(json_integer_value(member(&a, "tensors.axes.data.2")), 2);
+    cases += 3;
+}
+
+TEST(test_axes_refusals)
+{
+    static const char shape[] = "shape-mismatch", invalid[] = "invalid-parameter";
+    OWNED_API api = api_make(NULL);
+
+    refuse(api, AXES(MROPE ",'positions':[[0,1],[2,3]]," Q), shape, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[0,1],[2,3],[4,5],[6,7]]," Q), shape, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[0],[2],[4]]," Q), shape, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[0,1],[2],[4,5]]," Q), shape, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[0,1],2,[4,5]]," Q), shape, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[0,1],[2,'x'],[4,5]]," Q), invalid, "/positions");
+    refuse(api, AXES(MROPE ",'positions':[[[[0,1]]]]," Q), invalid, "/positions");
+    refuse(
+        api,
+        AXES(MROPE ",'positions':[[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]]]," Q),
+        shape, "/positions");
+    refuse(api, AXES("'encoding':'rope','positions':[[[0,1]],[[2,3]],[[4,5]]]," Q), shape,
+           "/positions");
+    refuse(api,
+           AXES("'from_encoding':'rope','to_encoding':{'name':'mrope','mrope_section':[1,1,1]},'"
+                "positions':" PLACES "," Q),
+           shape, "positions");
+    refuse(api, AXES("'encoding':'mrope','positions':" PLACES "," Q), "missing-parameter",
+           "mrope_section");
 }
 
 CHECK_WAY(.cases = &cases);

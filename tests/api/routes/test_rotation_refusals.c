@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* POST /v1/rotation: what it refuses, and in which words. */
+/* POST /v1/rotation: refusals and their sentences. */
 
 #include "tests/api/harness.h"
 #include "tests/check_main.h"

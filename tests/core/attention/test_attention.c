@@ -20,7 +20,7 @@ TEST(equals_the_formula)
     ck_assert_uint_gt(compared, 100000);
 }
 
-/* A bias is added to the logits: encodings that are nothing else. */
+/* Encodings that are a bias of logits. */
 TEST(equals_the_formula_with_a_bias)
 {
     static const enum position biases[] = {T5, KERPLE_LOG, KERPLE_POWER, SANDWICH};
@@ -37,7 +37,7 @@ TEST(equals_the_formula_with_a_bias)
     }
 }
 
-/* Everything that a model may have beside q, k and v, in many combinations. */
+/* Options of models in many combinations. */
 TEST(equals_the_formula_with_options)
 {
     size_t compared = 0;
@@ -50,7 +50,7 @@ TEST(equals_the_formula_with_options)
     ck_assert_uint_gt(compared, 1000000);
 }
 
-/* Keys enough that blocks have few rows, and that sums go in several steps of depth. */
+/* So many keys that blocks have few rows and products several steps of depth. */
 TEST(many_keys)
 {
     for (unsigned i = 0; i < 6; i++) {
@@ -63,12 +63,7 @@ TEST(many_keys)
     }
 }
 
-/* ---- distance -------------------------------------------------------------------------------- */
-
-/* One query vector at every row, one key vector at every key: rope's scores are constant along
- * diagonals, whatever the first position. */
-/* Keys that are all alike, more of them than a piece of a row has: the first query sees one less.
- */
+/* Equal keys, more of them than a piece of a row has; one is hidden from the first query. */
 TEST(rows_of_several_pieces)
 {
     enum { KEYS = (1 << 20) + 40 };
@@ -94,6 +89,8 @@ TEST(rows_of_several_pieces)
     ck_assert(wrong == 0 && out[0] == 1 && out[1] == 1);
 }
 
+/* One query vector in every row, one key vector for every key: scores of rope are constant along
+ * diagonals. */
 TEST(rope_depends_on_the_distance)
 {
     enum { LENGTH = 40, DIM = 16 };
@@ -119,10 +116,196 @@ TEST(rope_depends_on_the_distance)
     ck_assert(spread < 1e-12 && across > 0.1);
 }
 
-/* ---- odd values ------------------------------------------------------------------------------ */
+/* ---- transformer-xl: ((q + u) k + (q + v) W_r R(i - j)) scale ---------------------------------
+ */
 
-/* What a row may not see does not touch it, not even a NaN times a weight of zero. */
-TEST(nan_touches_only_what_sees_it)
+static struct problem problem_xl(unsigned i)
+{
+    struct problem p = problem_of(i);
+
+    p.position = TRANSFORMER_XL;
+    p.row_dim = i % 3 ? 1 + i * 7 % 300 : 0;
+    p.no_u = i % 5 == 0;
+    p.no_v = i % 7 == 0;
+    return p;
+}
+
+/* Grouped heads, causal or not, queries before, among and behind the keys; with w_r, wider or
+ * narrower than heads, and without. */
+TEST(transformer_xl_equals_the_formula)
+{
+    size_t compared = 0;
+
+    for (unsigned i = 0; i < 90; i++) {
+        const struct problem p = problem_xl(i);
+        compared += attention_compare(&p, NULL);
+    }
+    printf("transformer-xl: %zu elements equal to the formula\n", compared);
+    ck_assert_uint_gt(compared, 100000);
+}
+
+/* One key far before every query, and one query far before every key. */
+TEST(transformer_xl_far_away)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct problem p =
+            PROBLEM(.position = TRANSFORMER_XL, .dtype = PE_F64, .batch = 1, .heads = 1,
+                    .kv_heads = 1, .queries = i ? 1 : 5, .keys = i ? 5 : 1, .head_dim = 4,
+                    .value_dim = 2, .query_start = i ? -100000 : 100000, .scale = NAN,
+                    .output = PE_ATTENTION_SCORES);
+        attention_compare(&p, NULL);
+    }
+}
+
+/* The same bytes for any cut of rows and any number of threads that project distances. */
+TEST(transformer_xl_same_bytes)
+{
+    struct pe_error err = {0};
+    struct pe_pool *pool;
+
+    ck_assert(!pe_pool_new(&pool, 3, false, &err));
+    for (unsigned i = 0; i < 24; i++) {
+        const struct problem p = problem_xl(i);
+        OWNED_INPUTS in = inputs_new(&p);
+        size_t size, other_size;
+        OWNED_MEMORY void *alone = attention_run(&p, &in, NULL, 1000, &size);
+        OWNED_MEMORY void *other = attention_run(&p, &in, pool, 7, &other_size);
+        ck_assert(size == other_size && memcmp(alone, other, size) == 0);
+    }
+    pe_pool_free(pool);
+}
+
+/* ---- relations ------------------------------------------------------------------------------- */
+
+enum { SEED = 20261, CASES = 60, TOKENS_MAX = 9 };
+
+static size_t integer_between(size_t least, size_t most)
+{
+    return least + (size_t)(drand48() * (double)(most - least + 1));
+}
+
+/* Any permutation but the identity and the reversal. */
+static void permutation_draw(size_t *permutation, size_t count)
+{
+    bool forwards, backwards;
+
+    do {
+        forwards = backwards = true;
+        for (size_t i = 0; i < count; i++)
+            permutation[i] = i;
+        for (size_t i = count - 1; i > 0; i--) {
+            const size_t other = integer_between(0, i), moved = permutation[i];
+            permutation[i] = permutation[other];
+            permutation[other] = moved;
+        }
+        for (size_t i = 0; i < count; i++) {
+            forwards = forwards && permutation[i] == i;
+            backwards = backwards && permutation[i] == count - 1 - i;
+        }
+    } while (forwards || backwards);
+}
+
+/* Moves row i of each head to permutation[i]. */
+static void rows_permute(struct pe_tensor *to, const struct pe_tensor *from,
+                         const size_t *permutation)
+{
+    const size_t rows = from->shape[2], width = from->shape[3];
+
+    for (size_t head = 0; head < from->shape[0] * from->shape[1]; head++)
+        for (size_t row = 0; row < rows; row++)
+            memcpy((double *)to->data + (head * rows + permutation[row]) * width,
+                   (double *)from->data + (head * rows + row) * width, width * sizeof(double));
+}
+
+/* The largest difference between outputs and those of permuted tokens, in their former order. */
+static double order_difference(enum position position, unsigned seed, bool reversed)
+{
+    const size_t tokens = integer_between(3, TOKENS_MAX), dim = 2 * integer_between(1, 8);
+    const struct problem p =
+        PROBLEM(.position = position, .dtype = PE_F64, .batch = 1, .heads = integer_between(1, 3),
+                .kv_heads = 1, .queries = tokens, .keys = tokens, .head_dim = dim, .value_dim = dim,
+                .clip = TOKENS_MAX, .query_start = NAN, .scale = NAN, .output = PE_ATTENTION_OUTPUT,
+                .seed = seed);
+    struct inputs in = inputs_new(&p), permuted = inputs_new(&p);
+    size_t permutation[TOKENS_MAX], size;
+    double worst = 0;
+
+    if (!reversed)
+        permutation_draw(permutation, tokens);
+    for (size_t i = 0; reversed && i < tokens; i++)
+        permutation[i] = tokens - 1 - i;
+    rows_permute(&permuted.q, &in.q, permutation);
+    rows_permute(&permuted.k, &in.k, permutation);
+    rows_permute(&permuted.v, &in.v, permutation);
+    double *a = attention_run(&p, &in, NULL, 100, &size);
+    double *b = attention_run(&p, &permuted, NULL, 100, &size);
+    for (size_t row = 0; row < p.heads * tokens; row++)
+        for (size_t c = 0; c < dim; c++) {
+            const size_t moved = row / tokens * tokens + permutation[row % tokens];
+            worst = fmax(worst, fabs(a[row * dim + c] - b[moved * dim + c]));
+        }
+    free(a);
+    free(b);
+    inputs_free(&in);
+    inputs_free(&permuted);
+    return worst;
+}
+
+/* Without positions, permuting the tokens permutes the output and nothing else; with any scheme it
+ * changes more. */
+TEST(order)
+{
+    static const enum position schemes[] = {ROPE, ALIBI,      SHAW,         SHAW_BACKWARDS,
+                                            T5,   KERPLE_LOG, KERPLE_POWER, SANDWICH};
+    double unordered = 0, mirrored = 0, least = INFINITY;
+    size_t checked = 0;
+
+    srand48(SEED);
+    for (unsigned i = 0; i < CASES; i++) {
+        unordered = fmax(unordered, fmax(order_difference(NOWHERE, i, false),
+                                         order_difference(NOWHERE, i, true)));
+        /* ALiBi's -slope |i - j| is the same from both ends. */
+        mirrored = fmax(mirrored, order_difference(ALIBI, i, true));
+        least = fmin(least, fmin(order_difference(ROPE, i, true), order_difference(SHAW, i, true)));
+        for (size_t k = 0; k < COUNT_OF(schemes); k++, checked++)
+            least = fmin(least, order_difference(schemes[k], i, false));
+    }
+    printf(
+        "relation: blind to order without position, seed %d: at most %.3g without, at least %.3g "
+        "with one of 8 schemes, %zu cases\n",
+        SEED, unordered, least, checked);
+    ck_assert_double_lt(unordered, 1e-13);
+    ck_assert_double_lt(mirrored, 1e-13);
+    ck_assert_double_gt(least, 1e-6);
+    ck_assert_uint_eq(checked, CASES * 8);
+}
+
+/* q . aK[clip(j - i)] at every query and key, in both directions, and likewise of values. */
+TEST(relative_vectors_are_gathered)
+{
+    size_t checked = 0;
+
+    srand48(SEED);
+    for (unsigned i = 0; i < CASES; i++) {
+        const size_t heads = integer_between(1, 3);
+        const struct problem p =
+            PROBLEM(.position = i % 2 ? SHAW : SHAW_BACKWARDS, .dtype = (enum pe_dtype)(i / 2 % 4),
+                    .batch = integer_between(1, 2), .heads = heads, .kv_heads = heads,
+                    .queries = integer_between(1, 20), .keys = integer_between(1, 30),
+                    .head_dim = 2 * integer_between(1, 9), .value_dim = integer_between(1, 17),
+                    .clip = integer_between(1, 12), .causal = i % 3 == 0, .no_rel_v = i % 5 == 0,
+                    .query_start = i % 4 ? NAN : (double)integer_between(0, 25), .scale = NAN,
+                    .output = i % 3 ? PE_ATTENTION_SCORES : PE_ATTENTION_OUTPUT, .seed = i);
+        checked += attention_compare(&p, NULL);
+    }
+    printf("relation: skewed relative = naive gather, seed %d, %zu elements\n", SEED, checked);
+    ck_assert_uint_gt(checked, 100 * CASES);
+}
+
+/* ---- NaN, infinity, nothing ------------------------------------------------------------------ */
+
+/* Values of hidden keys have no effect, not even NaN times a weight of 0. */
+TEST(hidden_nan_has_no_effect)
 {
     for (unsigned i = 0; i < 4; i++) {
         struct problem p =
@@ -151,7 +334,7 @@ TEST(nan_touches_only_what_sees_it)
     }
 }
 
-TEST(masked_whole)
+TEST(rows_without_visible_keys)
 {
     for (int output = 0; output < 3; output++) {
         const struct problem p =
@@ -163,7 +346,7 @@ TEST(masked_whole)
         const uint16_t *out = attention_run(&p, &in, NULL, 4, &size);
         ck_assert_uint_eq(size, 2 * 6 * 5 * 2);
         for (size_t head = 0; head < 2; head++)
-            for (size_t i = 0; i < 15; i++) /* rows at -3, -2, -1 see nothing */
+            for (size_t i = 0; i < 15; i++) /* rows at -3, -2, -1 have no visible key */
                 ck_assert_uint_eq(out[head * 30 + i], output == 0 ? 0xfc00 : 0);
         ck_assert_uint_ne(out[15], output == 0 ? 0xfc00 : 0);
         free((void *)out);

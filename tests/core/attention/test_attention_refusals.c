@@ -136,3 +136,65 @@ TEST(refused_before_any_work)
     ck_assert_str_eq(err.where, "parameter:encoding");
     pe_scheme_free(scheme);
 }
+
+static void expect_made(const struct pe_attention_spec *spec)
+{
+    struct pe_attention *attention;
+    struct pe_error err = {0};
+
+    ck_assert_msg(!pe_attention_new(&attention, spec, NULL, NULL, &err), "%s", err.detail);
+    pe_attention_free(attention);
+}
+
+TEST(transformer_xl_refused)
+{
+    const struct problem p =
+        PROBLEM(.position = TRANSFORMER_XL, .dtype = PE_F32, .batch = 1, .heads = 2, .kv_heads = 2,
+                .queries = 3, .keys = 3, .head_dim = 4, .value_dim = 6, .row_dim = 10,
+                .query_start = NAN, .scale = NAN);
+    OWNED_INPUTS in = inputs_new(&p);
+    struct pe_scheme *scheme = scheme_new("transformer-xl", "dim=10"), *past, *narrow, *computed;
+    const struct pe_attention_spec good = spec_of(&p, &in, scheme);
+    struct pe_attention_spec spec = good;
+
+    expect_made(&spec);
+    spec.w_r.rank = 0;
+    expect_refused(&spec, "", PE_MISSING, "tensor:w_r", "");
+    spec = good;
+    spec.w_r.shape[1] = 9;
+    expect_refused(&spec, "", PE_SHAPE_MISMATCH, "tensor:w_r", "");
+    spec = good;
+    spec.pos_bias_u.shape[0] = 1;
+    expect_refused(&spec, "", PE_SHAPE_MISMATCH, "tensor:pos_bias_u", "");
+    spec = good;
+    spec.pos_bias_v.dtype = PE_F16;
+    expect_refused(&spec, "", PE_INVALID, "tensor:pos_bias_v", "");
+    spec = good;
+    spec.query_start = -0x1p53 + 1;
+    expect_refused(&spec, "", PE_OUT_OF_RANGE, "parameter:query_start", "");
+    spec = good;
+    spec.rel_k = spec.w_r;
+    expect_refused(&spec, "", PE_CONFLICT, "tensor:rel_k", "");
+    spec = good;
+    spec.scheme = NULL;
+    expect_refused(&spec, "", PE_CONFLICT, "tensor:w_r", "");
+    spec = good;
+    spec.scheme = past = scheme_new("transformer-xl", "dim=10 direction=past");
+    expect_refused(&spec, "", PE_CONFLICT, "parameter:direction", "");
+    spec.causal = true;
+    expect_made(&spec);
+    spec =
+        SIZED(pe_attention_spec, .q = in.q, .k = in.k, .v = in.v, .scale = NAN, .query_start = NAN);
+    spec.scheme = narrow = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
+    expect_refused(&spec, "", PE_SHAPE_MISMATCH, "tensor:q", "");
+    spec.scheme = computed = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
+    expect_made(&spec);
+    spec.output = PE_ATTENTION_OUTPUT;
+    expect_refused(&spec, "", PE_SHAPE_MISMATCH, "tensor:v", "");
+    spec.rel_v = in.w_r;
+    expect_refused(&spec, "", PE_CONFLICT, "tensor:rel_v", "");
+    pe_scheme_free(computed);
+    pe_scheme_free(narrow);
+    pe_scheme_free(past);
+    pe_scheme_free(scheme);
+}
