@@ -9,7 +9,7 @@
 #include "api/memory/json.h"
 #include "api/request/parameters.h"
 
-/* Finds the config.json of a request, and has it read. */
+/* Finds the config.json of a request, makes a tree of it, and reads it. */
 
 const struct pe_param api_config_list[] = {
     {.name = "config",
@@ -26,7 +26,7 @@ const struct pe_param api_config_list[] = {
 
 const size_t api_config_count = sizeof(api_config_list) / sizeof(api_config_list[0]);
 
-/* ---- where it stands ------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static bool has_any(const json_t *json, const char *const *keys)
 {
@@ -36,7 +36,7 @@ static bool has_any(const json_t *json, const char *const *keys)
     return false;
 }
 
-/* Is an object a config of whichever publisher? By keys that are a parameter of no operation, nor
+/* Is an object a config, of any publisher? By keys that are no parameter of any operation, nor
  * another spelling of one. */
 static bool is_config(const json_t *json)
 {
@@ -45,13 +45,10 @@ static bool is_config(const json_t *json)
                                                "_class_name", "text_config", NULL});
 }
 
-/* The same where nothing but a config is posted: keys that elsewhere are spellings of parameters
- * count too. */
+/* The same where only a config can be posted: spellings of parameters of operations count too. */
 static bool is_bare_config(const json_t *json)
 {
-    static const char *const around[] = {"config", "encoding", "tensors", NULL};
-
-    return !has_any(json, around) &&
+    return !has_any(json, (const char *const[]){"config", "encoding", "tensors", NULL}) &&
            has_any(json, (const char *const[]){"model_config", "rope_theta", "rope_scaling",
                                                "rope_parameters", "n_heads", "n_head", "n_embd",
                                                "d_model", "num_attention_heads",
@@ -76,19 +73,19 @@ static json_t *text_parse(struct api_request *request, const char *text, struct 
     return json;
 }
 
-/* Is the body the head of a GGUF file, which is a config and nothing else? */
+/* Is the body the head of a GGUF file? */
 static bool is_gguf(const struct api_request *request)
 {
     return request->reader == &api_reader_gguf;
 }
 
-/* *json stays NULL where there is no config in JSON. */
+/* Finds the config in JSON, in the body or in a parameter; *json stays NULL where there is none. */
 static enum pe_status source_find(struct api_request *request, bool is_about_config, json_t **json,
                                   const char **pointer, struct pe_error *err)
 {
     json_t *inner = json_object_get(request->json, "config");
     const char *text = api_request_text(request, "config");
-    const bool whole =
+    const bool is_body =
         request->tensors_count == 0 &&
         (is_config(request->json) || (is_about_config && !text && is_bare_config(request->json)));
 
@@ -97,12 +94,12 @@ static enum pe_status source_find(struct api_request *request, bool is_about_con
     if (inner && !json_is_object(inner) && !json_is_string(inner))
         return pe_fail(err, PE_INVALID, "pointer:/config",
                        "config must be an object, or the text of one");
-    if ((text && json_is_object(inner)) || (whole && (text || inner)))
+    if ((text && json_is_object(inner)) || (is_body && (text || inner)))
         return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
-    if (whole || json_is_object(inner)) {
-        *json = whole ? request->json : inner;
-        *pointer = whole ? "" : "/config";
-        if (whole)
+    if (is_body || json_is_object(inner)) {
+        *json = is_body ? request->json : inner;
+        *pointer = is_body ? "" : "/config";
+        if (is_body)
             request->json = NULL; /* the arena owns it */
         return PE_OK;
     }
@@ -111,7 +108,67 @@ static enum pe_status source_find(struct api_request *request, bool is_about_con
     return PE_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- JSON to values -------------------------------------------------------------------------- */
+
+/* Adds a value; key NULL: to a list. jansson bounds the depth. */
+static enum pe_status value_add(struct pe_config_node *node, const char *key, json_t *value,
+                                struct pe_error *err);
+
+static enum pe_status list_add(struct pe_config_node *list, const json_t *json,
+                               struct pe_error *err)
+{
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(json, i, value)
+    {
+        if (value_add(list, NULL, value, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status object_add(struct pe_config_node *object, json_t *json, struct pe_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(json, key, value)
+    {
+        if (value_add(object, key, value, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status value_add(struct pe_config_node *node, const char *key, json_t *value,
+                                struct pe_error *err)
+{
+    struct pe_config_node *inner;
+
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return pe_config_set_object(node, key, &inner, err) ? err->status
+                                                            : object_add(inner, value, err);
+    case JSON_ARRAY:
+        return pe_config_set_list(node, key, &inner, err) ? err->status
+                                                          : list_add(inner, value, err);
+    case JSON_STRING:
+        return pe_config_set_text(node, key, json_string_value(value), err);
+    case JSON_INTEGER:
+        return pe_config_set_integer(node, key, json_integer_value(value), err);
+    case JSON_REAL:
+        return pe_config_set_number(node, key, json_real_value(value), err);
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return pe_config_set_bool(node, key, json_is_true(value), err);
+    case JSON_NULL:
+        break;
+    }
+    return pe_config_set_null(node, key, err);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
 {
@@ -126,14 +183,14 @@ static enum pe_status strict_read(struct api_request *request, bool *strict, str
                    text);
 }
 
-/* The default of strict, which may be given everywhere. */
+/* The default of strict, which is accepted without a config. */
 static bool is_false(const char *text)
 {
     return strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
 }
 
-/* Without a config its companions mean nothing. */
-static enum pe_status alone_check(const struct api_request *request, struct pe_error *err)
+/* Refuses the parameters of a config where there is none. */
+static enum pe_status companions_refuse(const struct api_request *request, struct pe_error *err)
 {
     char where[sizeof(err->where)];
     const char *text;
@@ -162,25 +219,25 @@ static void reading_release(void *reading)
     pe_config_reading_free(reading);
 }
 
-enum pe_status api_config_read(struct api_request *request, struct api_config *config,
-                               const char *layer_type, bool strict, struct pe_error *err)
+static enum pe_status config_read(struct api_request *request, struct api_config *config,
+                                  const char *layer_type, bool strict, struct pe_error *err)
 {
     config->strict = strict;
     if (pe_config_read(&config->reading, config->values, layer_type, strict, err))
-        return api_config_failed(config, err);
+        return api_config_fail(config, err);
     if (!api_arena_defer(request->arena, reading_release, config->reading))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     config->name = pe_config_encoding(config->reading);
-    api_config_tell(config);
+    api_config_warnings_take(config);
     return PE_OK;
 }
 
-/* Takes in the values: of a GGUF file where json is NULL. */
-static enum pe_status values_feed(struct api_request *request, struct api_config *config,
-                                  json_t *json, struct pe_error *err)
+/* json NULL: the values of a GGUF file, which is the body. */
+static enum pe_status values_add(struct api_request *request, struct api_config *config,
+                                 json_t *json, struct pe_error *err)
 {
     if (json)
-        return api_config_feed(pe_config_top(config->values), json, err);
+        return object_add(pe_config_top(config->values), json, err);
     if (pe_config_set_gguf(config->values, request->body, request->body_size, err) == PE_INVALID) {
         const struct pe_error inner = *err;
         *err = (struct pe_error){0};
@@ -189,8 +246,9 @@ static enum pe_status values_feed(struct api_request *request, struct api_config
     return err->status;
 }
 
-enum pe_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
-                               struct api_config **out, struct pe_error *err)
+/* A config without a reading. */
+static enum pe_status config_make(struct api_request *request, json_t *json, const char *pointer,
+                                  struct api_config **out, struct pe_error *err)
 {
     struct api_config *config = api_arena_take(request->arena, sizeof(*config));
 
@@ -204,12 +262,13 @@ enum pe_status api_config_make(struct api_request *request, json_t *json, const 
     if (!api_arena_defer(request->arena, values_release, config->values))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
     *out = config;
-    return values_feed(request, config, json, err);
+    return values_add(request, config, json, err);
 }
 
-enum pe_status api_config_find(struct api_request *request, bool is_about_config,
-                               struct api_config **out, const char **layer_type, bool *strict,
-                               struct pe_error *err)
+/* Makes the config of a request, and reads its parameters; *out stays NULL where there is none. */
+static enum pe_status config_find(struct api_request *request, bool is_about_config,
+                                  struct api_config **out, const char **layer_type, bool *strict,
+                                  struct pe_error *err)
 {
     const char *pointer;
     json_t *json;
@@ -218,13 +277,13 @@ enum pe_status api_config_find(struct api_request *request, bool is_about_config
     if (source_find(request, is_about_config, &json, &pointer, err))
         return err->status;
     if (!json && !is_gguf(request))
-        return alone_check(request, err);
+        return companions_refuse(request, err);
     if (json && is_gguf(request))
         return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
     if (strict_read(request, strict, err) ||
         api_request_scalar(request, "layer_type", layer_type, err))
         return err->status;
-    return api_config_make(request, json, pointer, out, err);
+    return config_make(request, json, pointer, out, err);
 }
 
 enum pe_status api_config_open(struct api_request *request, struct pe_error *err)
@@ -233,13 +292,100 @@ enum pe_status api_config_open(struct api_request *request, struct pe_error *err
     const char *layer_type;
     bool strict;
 
-    if (api_config_find(request, false, &config, &layer_type, &strict, err))
+    if (config_find(request, false, &config, &layer_type, &strict, err))
         return err->status;
-    if (config && api_config_read(request, config, layer_type, strict, err))
+    if (config && config_read(request, config, layer_type, strict, err))
         return err->status;
     request->config = config;
     return PE_OK;
 }
+
+static void kinds_release(void *kinds)
+{
+    pe_config_kinds_free(kinds);
+}
+
+enum pe_status api_config_kinds_find(struct api_request *request, struct api_config *config,
+                                     struct pe_error *err)
+{
+    if (pe_config_kinds_new(&config->kinds, config->values, err))
+        return api_config_fail(config, err);
+    return api_arena_defer(request->arena, kinds_release, config->kinds)
+               ? PE_OK
+               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+}
+
+/* The type of layers to read where none is given; NULL: all have the same positions. */
+static const char *usual_type(const struct api_config *config)
+{
+    const struct pe_config_kind *usual =
+        pe_config_kind(config->kinds, pe_config_kinds_usual(config->kinds));
+
+    return pe_config_layer_type(config->values, 0) ? usual->layer_type : NULL;
+}
+
+/* Finds the kinds of layers, and reads the config for the usual one. */
+static enum pe_status full_read(struct api_request *request, struct api_config *config, bool strict,
+                                struct pe_error *err)
+{
+    const char *usual;
+
+    if (api_config_kinds_find(request, config, err))
+        return err->status;
+    usual = usual_type(config);
+    if (config_read(request, config, usual, strict, err))
+        return err->status;
+    if (pe_config_layer_type(config->values, 1))
+        json_array_append_new(
+            config->warnings,
+            json_sprintf("the layers of this config differ: `encoding` is that of %s, `layers` has "
+                         "all of them; functions take layer_type",
+                         usual));
+    return PE_OK;
+}
+
+enum pe_status api_config_open_full(struct api_request *request, struct pe_error *err)
+{
+    struct api_config *config;
+    const char *layer_type;
+    bool strict;
+
+    if (config_find(request, true, &config, &layer_type, &strict, err))
+        return err->status;
+    if (config && (layer_type ? config_read(request, config, layer_type, strict, err)
+                              : full_read(request, config, strict, err)))
+        return err->status;
+    request->config = config;
+    return PE_OK;
+}
+
+enum pe_status api_config_of_layer(struct api_request *request, const struct api_config *config,
+                                   const char *layer_type, struct api_config **out,
+                                   struct pe_error *err)
+{
+    struct api_config *other = api_arena_take(request->arena, sizeof(*other));
+
+    if (!other)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    *other = (struct api_config){.top = config->top,
+                                 .pointer = config->pointer,
+                                 .values = config->values,
+                                 .warnings = json_array()};
+    if (!api_json_keep(request->arena, other->warnings))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    *out = other;
+    return config_read(request, other, layer_type, config->strict, err);
+}
+
+enum pe_status api_config_of_part(struct api_request *request, json_t *part,
+                                  struct api_config **out, struct pe_error *err)
+{
+    return config_make(request, part, NULL, out, err) || full_read(request, *out, false, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* ---- a config inside of the body ------------------------------------------------------------- */
 
 static enum pe_status member_fail(struct pe_error *err, const char *key, const char *inner,
                                   const char *detail)
@@ -257,22 +403,22 @@ enum pe_status api_config_open_at(struct api_request *request, const char *key,
            *inner = json_object_get(member, "config");
     const json_t *layer = json_object_get(member, "layer_type");
     const json_t *strict = json_object_get(member, "strict");
-    const bool whole = is_config(member) && !json_object_get(member, "name");
+    const bool is_itself = is_config(member) && !json_object_get(member, "name");
     const char *pointer;
 
     *config = NULL;
-    if (!inner && !whole)
+    if (!inner && !is_itself)
         return PE_OK;
-    if (!whole && !json_is_object(inner))
+    if (!is_itself && !json_is_object(inner))
         return member_fail(err, key, "config", "config must be an object");
-    if (!whole && layer && !json_is_string(layer))
+    if (!is_itself && layer && !json_is_string(layer))
         return member_fail(err, key, "layer_type", "layer_type must be text");
-    if (!whole && strict && !json_is_boolean(strict))
+    if (!is_itself && strict && !json_is_boolean(strict))
         return member_fail(err, key, "strict", "strict must be true or false");
-    pointer = api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key);
-    return api_config_make(request, whole ? member : inner, pointer, config, err) ||
-                   api_config_read(request, *config, whole ? NULL : json_string_value(layer),
-                                   !whole && json_is_true(strict), err)
+    pointer = api_arena_print(request->arena, is_itself ? "/%s" : "/%s/config", key);
+    return config_make(request, is_itself ? member : inner, pointer, config, err) ||
+                   config_read(request, *config, is_itself ? NULL : json_string_value(layer),
+                               !is_itself && json_is_true(strict), err)
                ? err->status
                : PE_OK;
 }
@@ -308,8 +454,8 @@ enum pe_status api_config_fill(struct api_config *config, const struct pe_encodi
     if (encoding_check(config, encoding, err))
         return err->status;
     if (pe_config_fill(config->reading, params, err))
-        return api_config_failed(config, err);
-    api_config_tell(config);
+        return api_config_fail(config, err);
+    api_config_warnings_take(config);
     return PE_OK;
 }
 
@@ -322,8 +468,8 @@ enum pe_status api_scheme_open(struct api_config *config, const struct pe_encodi
     if (encoding_check(config, encoding, err))
         return err->status;
     if (pe_config_scheme(scheme, config->reading, params, err))
-        return api_config_failed(config, err);
-    api_config_tell(config);
+        return api_config_fail(config, err);
+    api_config_warnings_take(config);
     return PE_OK;
 }
 

@@ -275,3 +275,40 @@ size_t api_cache_longest_chain(struct api_cache *cache)
     pthread_mutex_unlock(&cache->lock);
     return longest;
 }
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+void api_key_add(struct api_key *key, const void *bytes, size_t size)
+{
+    if (key->overflow || size > API_KEY_MAX - key->size) {
+        key->overflow = true;
+        return;
+    }
+    if (size > 0)
+        memcpy(key->bytes + key->size, bytes, size);
+    key->size += size;
+}
+
+void api_key_number(struct api_key *key, double number)
+{
+    api_key_add(key, &number, sizeof(number));
+}
+
+void api_key_list(struct api_key *key, const double *list, size_t count)
+{
+    api_key_number(key, (double)count);
+    api_key_add(key, list, count < API_KEY_MAX ? count * sizeof(*list) : SIZE_MAX);
+}
+
+bool api_key_copy(const struct api_key *key, struct api_arena *arena, struct api_cache_key *copy)
+{
+    void *bytes;
+
+    *copy = (struct api_cache_key){0};
+    if (key->overflow)
+        return true;
+    bytes = api_arena_take(arena, key->size);
+    if (bytes)
+        *copy = (struct api_cache_key){memcpy(bytes, key->bytes, key->size), key->size};
+    return bytes;
+}

@@ -28,6 +28,22 @@ struct api_cached {
     void *value;
 };
 
+/* Makes a key of everything that a value depends on, byte for byte, so that two requests never
+ * share a value by a colliding hash. A key that overflows is not used. */
+enum { API_KEY_MAX = 2048 };
+
+struct api_key {
+    size_t size;
+    bool overflow;
+    unsigned char bytes[API_KEY_MAX];
+};
+
+void api_key_add(struct api_key *key, const void *bytes, size_t size);
+void api_key_number(struct api_key *key, double number);
+void api_key_list(struct api_key *key, const double *list, size_t count);
+/* A copy in the arena; size 0 where the key overflowed. False: out of memory. */
+bool api_key_copy(const struct api_key *key, struct api_arena *arena, struct api_cache_key *copy);
+
 /* The hash of keys depends on this secret, so that clients cannot make keys that share a bucket. */
 enum { API_CACHE_SECRET_SIZE = 16 };
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config/scheme_kept.h"
 #include "api/memory/cache.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"

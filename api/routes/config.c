@@ -36,8 +36,8 @@ static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *
     if (layout)
         json_object_set_new(encoding, "layout", json_string(layout));
     return json_pack("{so so so sO so}", "encoding", encoding, "provenance",
-                     api_config_provenance(config), "unused", api_config_unused(config), "warnings",
-                     config->warnings, "links", links);
+                     api_config_provenance_json(config), "unused", api_config_unused_json(config),
+                     "warnings", config->warnings, "links", links);
 }
 
 /* Of an encoding that came without a config: what was posted, and what is the default of the rest.
@@ -184,7 +184,7 @@ static enum pe_status config_open(struct api_request *request, struct api_result
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
     result->kind = API_REPORT;
     result->cache_control = "no-store";
-    if (api_config_open_whole(request, err))
+    if (api_config_open_full(request, err))
         return err->status;
     if (!request->config && api_encoding_is_posted(request))
         return own_open(request, state, err);

@@ -36,7 +36,7 @@ static void encoding_put(const struct api_config *config, json_t *encoding, json
     if (layout)
         json_object_set_new(encoding, "layout", json_string(layout));
     json_object_set_new(row, "encoding", encoding);
-    json_object_set_new(row, "provenance", api_config_provenance(config));
+    json_object_set_new(row, "provenance", api_config_provenance_json(config));
     json_object_set_new(row, "links", links);
 }
 
@@ -207,7 +207,7 @@ static enum pe_status kind_put(struct api_request *request, const struct pe_conf
         return PE_OK;
     }
     if (kind_read(request, kind, params, &config, answer, row, err) ||
-        api_config_traits_told(config, kind, width_of(answer, row), &traits, err))
+        api_config_traits_json(config, kind, width_of(answer, row), &traits, err))
         return err->status;
     json_object_set_new(row, "attention", traits);
     pe_config_read_by(request->config->reading, config->reading);
@@ -329,15 +329,15 @@ enum pe_status api_config_whole_put(struct api_request *request, const struct pe
     struct api_config *config = request->config;
     const struct pe_config_kind kind = {
         .layer_type = pe_config_layer_meant(config->reading), .attends = true, .turns = true};
-    json_t *traits, *towers, *readers = api_config_readers(config);
+    json_t *traits, *towers, *readers = api_config_readers_json(config);
 
     if (readers)
         json_object_set_new(answer, "readers", readers);
     if (!config->kinds) {
-        if (api_config_traits_told(config, &kind, width_of(answer, answer), &traits, err))
+        if (api_config_traits_json(config, &kind, width_of(answer, answer), &traits, err))
             return err->status;
         json_object_set_new(answer, "attention", traits);
-        json_object_set_new(answer, "unused", api_config_unused(config));
+        json_object_set_new(answer, "unused", api_config_unused_json(config));
         return PE_OK;
     }
     towers = json_array();
@@ -349,6 +349,6 @@ enum pe_status api_config_whole_put(struct api_request *request, const struct pe
     if (json_array_size(towers) > 0)
         json_object_set(answer, "towers", towers);
     json_decref(towers);
-    json_object_set_new(answer, "unused", api_config_unused(config));
+    json_object_set_new(answer, "unused", api_config_unused_json(config));
     return PE_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/routes/rotation_cache.h"
-#include "api/config/scheme_kept.h"
+#include "api/config/scheme_cache.h"
 #include "api/request/request.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "api/codings/coding.h"
 #include "api/codings/deflate.h"
 #include "api/config/config.h"
-#include "api/config/scheme_kept.h"
+#include "api/config/scheme_cache.h"
 #include "api/formats/formats.h"
 #include "api/request/parameters.h"
 #include "api/routes/handler.h"
@@ -27,7 +27,7 @@ struct view_state {
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
-    struct api_scheme_keep keep;
+    struct api_scheme_caching caching;
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
     struct api_plot plot;
@@ -313,7 +313,7 @@ static enum pe_status scheme_open(struct view_state *state, struct api_request *
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, err)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
         (!weights && !state->table &&
-         api_scheme_find(request, &state->scheme, &state->keep, err)) ||
+         api_scheme_cache_find(request, &state->scheme, &state->caching, err)) ||
         ranges_judge(state, request, err) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
@@ -435,7 +435,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->pure = result->first_leads = true;
     result->cheap = !state->table;
     result->memory = pe_view_memory(state->view);
-    result->work = (state->keep.found ? 0 : pe_scheme_work(state->scheme)) +
+    result->work = (state->caching.found ? 0 : pe_scheme_work(state->scheme)) +
                    (is_picture(request) ? api_plot_cost(&state->plot) : 0);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
@@ -470,7 +470,7 @@ static enum pe_status view_prepare(struct api_request *request, struct api_resul
     struct view_state *state = result->state;
     size_t *count = &result->scalars_count;
 
-    if (api_scheme_prepare(request, state->scheme, &state->keep, err))
+    if (api_scheme_prepare(request, state->scheme, &state->caching, err))
         return err->status;
     while (*count < PE_OUTPUTS_MAX && pe_view_scalar(state->view, *count, &state->scalars[*count]))
         (*count)++;

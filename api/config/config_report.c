@@ -1,88 +1,117 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/config/config.h"
 #include "api/memory/json.h"
+#include "api/response/etag.h"
 
-/* Configs as a whole: their kinds of layers, their parts, and what attention does. */
+/* Turns the results of a reading into parts of an answer. */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- errors and warnings --------------------------------------------------------------------- */
 
-static void kinds_release(void *kinds)
+/* "pointer:/encoding/config/rope_scaling/factor", cut where `where` ends. */
+static void pointer_print(char *where, size_t size, const char *pointer, const char *path)
 {
-    pe_config_kinds_free(kinds);
+    size_t used = (size_t)snprintf(where, size, "pointer:%.64s/", pointer);
+
+    for (; *path && used + 1 < size; path++)
+        where[used++] = *path == '.' ? '/' : *path;
+    where[used] = '\0';
 }
 
-/* The type that has to be named for the layers that are meant where none is; NULL: none has. */
-static const char *usual_type(const struct api_config *config)
+enum pe_status api_config_fail(const struct api_config *config, struct pe_error *err)
 {
-    const struct pe_config_kind *usual =
-        pe_config_kind(config->kinds, pe_config_kinds_usual(config->kinds));
+    static const char key[] = "key:";
+    char path[sizeof(err->where)];
+    const bool at_key = strncmp(err->where, key, sizeof(key) - 1) == 0;
 
-    return pe_config_layer_type(config->values, 0) ? usual->layer_type : NULL;
+    memcpy(path, err->where, sizeof(path));
+    if (at_key && config->pointer)
+        pointer_print(err->where, sizeof(err->where), config->pointer, path + sizeof(key) - 1);
+    else if (at_key || strcmp(path, "config") == 0)
+        snprintf(err->where, sizeof(err->where), "parameter:config");
+    return err->status;
 }
 
-static enum pe_status whole_read(struct api_request *request, struct api_config *config,
-                                 bool strict, struct pe_error *err)
+void api_config_warnings_take(struct api_config *config)
 {
-    const char *meant;
+    const char *text;
 
-    if (pe_config_kinds_new(&config->kinds, config->values, err))
-        return api_config_failed(config, err);
-    if (!api_arena_defer(request->arena, kinds_release, config->kinds))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
-    meant = usual_type(config);
-    if (api_config_read(request, config, meant, strict, err))
-        return err->status;
-    if (pe_config_layer_type(config->values, 1))
-        json_array_append_new(
-            config->warnings,
-            json_sprintf("the layers of this config differ: `encoding` is that of %s, `layers` has "
-                         "all of them; functions take layer_type",
-                         meant));
+    for (; (text = pe_config_warning(config->reading, config->warnings_taken));
+         config->warnings_taken++)
+        json_array_append_new(config->warnings, json_string(text));
+}
+
+/* ---- sources and sizes ----------------------------------------------------------------------- */
+
+static const char *source_text(const struct pe_config_source *source)
+{
+    switch (source->from) {
+    case PE_CONFIG_GIVEN:
+        return "request";
+    case PE_CONFIG_MODEL:
+        return "model_type";
+    case PE_CONFIG_DEFAULT:
+        return "default";
+    case PE_CONFIG_KEY:
+    case PE_CONFIG_DERIVED:
+        break;
+    }
+    return source->key;
+}
+
+static void source_put(json_t *provenance, const struct pe_config_source *source)
+{
+    json_object_set_new(provenance, source->param, json_string(source_text(source)));
+}
+
+json_t *api_config_provenance_json(const struct api_config *config)
+{
+    json_t *provenance = json_object();
+    const struct pe_config_source *source;
+
+    for (size_t i = 0; (source = pe_config_source(config->reading, i)); i++)
+        source_put(provenance, source);
+    if ((source = pe_config_layout_source(config->reading)))
+        source_put(provenance, source);
+    return provenance;
+}
+
+static void path_put(void *list, const char *path)
+{
+    json_array_append_new(list, json_string(path));
+}
+
+json_t *api_config_unused_json(const struct api_config *config)
+{
+    json_t *list = json_array();
+
+    pe_config_unused(config->reading, path_put, list);
+    return list;
+}
+
+enum pe_status api_config_weights(struct api_config *config, json_t *encoding, struct pe_error *err)
+{
+    int64_t size;
+
+    for (const char *const *name = (const char *const[]){"length", "dim", NULL}; *name; name++) {
+        if (pe_config_size(config->reading, *name, &size, err))
+            return api_config_fail(config, err);
+        json_object_set_new(encoding, *name, json_integer(size));
+    }
+    api_config_warnings_take(config);
     return PE_OK;
 }
 
-enum pe_status api_config_open_whole(struct api_request *request, struct pe_error *err)
+void api_config_hash(const struct api_config *config, struct api_hash *hash)
 {
-    struct api_config *config;
-    const char *layer_type;
-    bool strict;
+    const json_t *warning;
+    size_t i;
 
-    if (api_config_find(request, true, &config, &layer_type, &strict, err))
-        return err->status;
-    if (config && (layer_type ? api_config_read(request, config, layer_type, strict, err)
-                              : whole_read(request, config, strict, err)))
-        return err->status;
-    request->config = config;
-    return PE_OK;
-}
-
-enum pe_status api_config_of_layer(struct api_request *request, const struct api_config *config,
-                                   const char *layer_type, struct api_config **out,
-                                   struct pe_error *err)
-{
-    struct api_config *other = api_arena_take(request->arena, sizeof(*other));
-
-    if (!other)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
-    *other = (struct api_config){.top = config->top,
-                                 .pointer = config->pointer,
-                                 .values = config->values,
-                                 .warnings = json_array()};
-    if (!api_json_keep(request->arena, other->warnings))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
-    *out = other;
-    return api_config_read(request, other, layer_type, config->strict, err);
-}
-
-enum pe_status api_config_of_part(struct api_request *request, json_t *part,
-                                  struct api_config **out, struct pe_error *err)
-{
-    return api_config_make(request, part, NULL, out, err) || whole_read(request, *out, false, err)
-               ? err->status
-               : PE_OK;
+    json_array_foreach(config->warnings, i, warning)
+        api_hash_text(hash, json_string_value(warning));
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -108,7 +137,7 @@ static void scale_put(json_t *object, const struct pe_attention_traits *traits, 
         json_object_set_new(object, "scales_bias", json_true());
 }
 
-static void sight_put(json_t *object, const struct pe_attention_traits *traits)
+static void limits_put(json_t *object, const struct pe_attention_traits *traits)
 {
     json_object_set_new(object, "causal", json_boolean(traits->causal));
     if (traits->softcap > 0)
@@ -130,19 +159,19 @@ static void norm_put(json_t *object, const struct pe_qk_norm *norm)
 {
     static const char *const kinds[] = {"none", "rms", "layer"};
     static const char *const weights[] = {"none", "weight", "1 + weight"};
-    json_t *told;
+    json_t *qk_norm;
 
     if (!norm->kind)
         return;
-    told = json_pack("{ss ss ss ss}", "kind", kinds[norm->kind], "weight", weights[norm->weight],
-                     "rotation", norm->after ? "before" : "after", "over",
-                     norm->whole ? "all heads" : "each head");
+    qk_norm = json_pack("{ss ss ss ss}", "kind", kinds[norm->kind], "weight", weights[norm->weight],
+                        "rotation", norm->after ? "before" : "after", "over",
+                        norm->whole ? "all heads" : "each head");
     if (norm->eps > 0)
-        json_object_set_new(told, "eps", json_real(norm->eps));
-    json_object_set_new(object, "qk_norm", told);
+        json_object_set_new(qk_norm, "eps", json_real(norm->eps));
+    json_object_set_new(object, "qk_norm", qk_norm);
 }
 
-enum pe_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
+enum pe_status api_config_traits_json(struct api_config *config, const struct pe_config_kind *kind,
                                       double dim, json_t **out, struct pe_error *err)
 {
     struct pe_attention_traits traits = {.size = sizeof(traits)};
@@ -150,11 +179,11 @@ enum pe_status api_config_traits_told(struct api_config *config, const struct pe
     json_t *provenance;
 
     if (pe_config_kind_traits(config->reading, kind, &traits, err))
-        return api_config_failed(config, err);
+        return api_config_fail(config, err);
     *out = json_object();
     provenance = json_object();
     scale_put(*out, &traits, dim);
-    sight_put(*out, &traits);
+    limits_put(*out, &traits);
     norm_put(*out, &traits.qk_norm);
     for (size_t i = 0; (source = pe_config_trait_source(config->reading, i)); i++)
         json_object_set_new(provenance, source->param,
@@ -162,13 +191,11 @@ enum pe_status api_config_traits_told(struct api_config *config, const struct pe
     if (json_object_size(provenance) > 0)
         json_object_set(*out, "provenance", provenance);
     json_decref(provenance);
-    api_config_tell(config);
+    api_config_warnings_take(config);
     return PE_OK;
 }
 
-/* ---- for attention --------------------------------------------------------------------------- */
-
-/* The kind that is meant: of the type, else one that rotates, or does not. */
+/* The kind of the type, else the usual one, or one that does not rotate. */
 static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
                                             const char *layer_type, bool still)
 {
@@ -181,7 +208,7 @@ static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
     return pe_config_kind(kinds, pe_config_kinds_usual(kinds));
 }
 
-/* Layers of one type that have several windows. */
+/* Warns where layers of the same type have other windows. */
 static enum pe_status windows_warn(struct api_config *config, const struct pe_config_kind *kind,
                                    int64_t window, struct pe_error *err)
 {
@@ -202,6 +229,7 @@ static enum pe_status windows_warn(struct api_config *config, const struct pe_co
                : PE_OK;
 }
 
+/* Warns where there are layers of another type. */
 static enum pe_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
                                 struct pe_error *err)
 {
@@ -228,15 +256,13 @@ enum pe_status api_config_attention(struct api_request *request, struct api_conf
     const char *layer_type = pe_config_layer_meant(config->reading);
     const struct pe_config_kind *kind;
 
-    if (pe_config_kinds_new(&config->kinds, config->values, err))
-        return api_config_failed(config, err);
-    if (!api_arena_defer(request->arena, kinds_release, config->kinds))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    if (api_config_kinds_find(request, config, err))
+        return err->status;
     kind = kind_of(config->kinds, layer_type, still);
     if (pe_config_kind_traits(config->reading, kind, traits, err) ||
         pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1, err))
-        return api_config_failed(config, err);
-    api_config_tell(config);
+        return api_config_fail(config, err);
+    api_config_warnings_take(config);
     if (windows_warn(config, kind, traits->window, err))
         return err->status;
     return layer_type ? PE_OK : kind_warn(config, kind, err);
@@ -244,7 +270,7 @@ enum pe_status api_config_attention(struct api_request *request, struct api_conf
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
-json_t *api_config_readers(const struct api_config *config)
+json_t *api_config_readers_json(const struct api_config *config)
 {
     struct pe_config_reader reader;
     json_t *readers = NULL;
