@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/arguments/table_use.h"
+#include "api/arguments/arguments.h"
 #include "api/codings/coding.h"
 #include "api/pipeline/pipeline.h"
 #include "api/request/head.h"

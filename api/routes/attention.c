@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/described.h"
+#include "api/arguments/arguments.h"
 #include "api/config/config.h"
 #include "api/memory/json.h"
 

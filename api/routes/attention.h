@@ -5,7 +5,7 @@
 /* POST /v1/attention: attention_spec.c reads parameters, tensors and config into a spec,
  * attention.c computes it. */
 
-#include "api/arguments/function.h"
+#include "api/arguments/arguments.h"
 #include "api/routes/handler.h"
 #include "posenc/attention.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/places.h"
+#include "api/arguments/arguments.h"
 #include "api/base/system.h"
 #include "api/config/config.h"
 

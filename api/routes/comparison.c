@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/table_use.h"
+#include "api/arguments/arguments.h"
 #include "api/config/config.h"
 #include "api/formats/formats.h"
 #include "api/request/request.h"

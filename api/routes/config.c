@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/arguments/function.h"
+#include "api/arguments/arguments.h"
 #include "api/config/config.h"
 #include "api/request/parameters.h"
 #include "api/routes/config_links.h"

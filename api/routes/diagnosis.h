@@ -4,8 +4,7 @@
 
 /* POST /v1/diagnosis: diagnosis.c reads and runs it, diagnosis_report.c writes the report. */
 
-#include "api/arguments/function.h"
-#include "api/arguments/places.h"
+#include "api/arguments/arguments.h"
 #include "api/routes/engine_caches.h"
 #include "api/routes/handler.h"
 #include "posenc/diagnosis.h"

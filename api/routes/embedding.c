@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/arguments/function.h"
-#include "api/arguments/places.h"
-#include "api/arguments/table_use.h"
-#include "api/arguments/words.h"
+#include "api/arguments/arguments.h"
 #include "api/config/config.h"
 #include "api/routes/handler.h"
 #include "posenc/layouts.h"

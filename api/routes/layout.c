@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/function.h"
+#include "api/arguments/arguments.h"
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
 #include "api/routes/handler.h"

@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/described.h"
-#include "api/arguments/function.h"
-#include "api/arguments/places.h"
+#include "api/arguments/arguments.h"
 #include "api/config/config.h"
 #include "api/routes/engine_caches.h"
 #include "api/routes/rotation_cache.h"

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/described.h"
-#include "api/arguments/function.h"
-#include "api/arguments/table_use.h"
+#include "api/arguments/arguments.h"
 #include "api/base/names.h"
 #include "api/codings/coding.h"
 #include "api/codings/deflate.h"

@@ -1,47 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/table_use.h"
+#include "api/arguments/arguments.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/elsewhere.h"
-#include "api/base/names.h"
 #include "api/request/parameters.h"
 #include "api/request/request.h"
+
+/* Learned tables in requests: stored ones, by name, and posted ones. */
 
 static const char posted[] = "tensor:";
 
 const struct pe_encoding *api_stored_encoding(void)
 {
     return pe_encoding_find("learned");
-}
-
-/* In capitals, or with '_' for '-'. */
-static const struct pe_encoding *alike_find(const char *name)
-{
-    const struct pe_encoding *encoding;
-
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
-        if (api_names_alike(pe_encoding_info(encoding)->name, name))
-            return encoding;
-    return NULL;
-}
-
-enum pe_status api_encoding_named(struct api_request *request, const char *name,
-                                  const struct pe_encoding **encoding, const char **stored,
-                                  struct pe_error *err)
-{
-    *stored = NULL;
-    *encoding = pe_encoding_find(name);
-    if (!*encoding && api_store_has(api_store_of(request), name)) {
-        *encoding = api_stored_encoding();
-        *stored = name;
-    }
-    if (!*encoding)
-        *encoding = alike_find(name);
-    if (*encoding || api_store_absent(api_store_of(request), name, err))
-        return err->status;
-    return api_encoding_unknown(name, err);
 }
 
 static bool is_stored_name(const char *name)
@@ -137,8 +109,8 @@ enum pe_status api_table_give(struct api_request *request, struct pe_scheme *sch
 
 /* ---- tables= -------------------------------------------------------------------------------- */
 
-static enum pe_status lend(struct api_request *request, const char *tensor, const char *name,
-                           struct api_tensor *out, struct pe_error *err)
+static enum pe_status stored_add(struct api_request *request, const char *tensor, const char *name,
+                                 struct api_tensor *out, struct pe_error *err)
 {
     const struct api_stored_table *table;
 
@@ -157,8 +129,8 @@ static enum pe_status lend(struct api_request *request, const char *tensor, cons
     return PE_OK;
 }
 
-/* Functions may work on their tensors in place: each gets a copy of its own. */
-enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err)
+/* Copies, because functions may work on their tensors in place. */
+enum pe_status api_tables_add(struct api_request *request, struct pe_error *err)
 {
     const size_t most = request->settings->limits.tensors_max;
     struct api_tensor *tensors;
@@ -186,7 +158,7 @@ enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err
             return pe_fail(err, PE_INVALID, "parameter:tables",
                            "tables must be TENSOR:NAME, separated by commas; got '%.60s'", pair);
         *name++ = '\0';
-        if (lend(request, pair, name, &tensors[request->tensors_count], err))
+        if (stored_add(request, pair, name, &tensors[request->tensors_count], err))
             return err->status;
     }
     return PE_OK;

@@ -4,15 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/arguments/function.h"
+#include "api/arguments/arguments.h"
 #include "api/formats/formats.h"
 #include "api/request/parameters.h"
 
-#define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
+/* Reads a list of numbers of a request: from a tensor, from JSON, or from text. */
+
+#define NUMBER_MAX (0x1p53 - 1) /* a double holds every integer up to here */
 
 enum {
     RANK_MAX = 3,
-    RANGE_JUDGED = 4096, /* elements of a range that is written out whatever the request has */
+    RANGE_FREE = 4096, /* elements of a range that are expanded without a check */
 };
 
 struct source {
@@ -27,7 +29,7 @@ static enum pe_status fail(const struct source *source, enum pe_status status, c
     return pe_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
 }
 
-static double *room_take(const struct source *source, size_t count)
+static double *values_take(const struct source *source, size_t count)
 {
     size_t size;
 
@@ -42,7 +44,7 @@ static enum pe_status range_check(const struct source *source)
     const size_t count = numbers->planes * numbers->rows * numbers->columns;
 
     for (size_t i = 0; i < count; i++)
-        if (!(fabs(numbers->values[i]) <= NUMBER_MAX)) /* its last digits may be rounded away */
+        if (!(fabs(numbers->values[i]) <= NUMBER_MAX)) /* may have been rounded */
             return pe_fail(source->err, PE_OUT_OF_RANGE, numbers->where,
                            "%s must be within +-(2^53 - 1), got %.4g at index %zu", source->name,
                            numbers->values[i], i);
@@ -83,7 +85,7 @@ static enum pe_status tensor_numbers(const struct source *source, const struct a
     if (from->rank > RANK_MAX)
         return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
     pe_shape_elements(from->shape, from->rank, &count);
-    values = room_take(source, count);
+    values = values_take(source, count);
     if (values)
         pe_to_f64(values, from->data, from->dtype, count);
     return numbers_set(source, from->rank, from->shape, values);
@@ -102,7 +104,7 @@ static enum pe_status tensor_named(const struct source *source, const char *name
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* The sizes of nested lists by the first of each depth; returns how deep they are. */
+/* The sizes of nested lists, by the first list of each depth; returns the depth. */
 static unsigned shape_read(const json_t *array, size_t *shape)
 {
     unsigned rank = 0;
@@ -129,7 +131,7 @@ static enum pe_status elements_read(const struct source *source, const json_t *j
     return PE_OK;
 }
 
-/* A long one, which is in memory already. */
+/* A long list, which the parser has already read as a tensor. */
 static enum pe_status long_numbers(const struct source *source, const struct pe_tensor *list)
 {
     if (list->rank > RANK_MAX)
@@ -141,7 +143,7 @@ static enum pe_status array_numbers(const struct source *source, const json_t *a
 {
     size_t shape[RANK_MAX], count;
     const unsigned rank = shape_read(array, shape);
-    double *values = pe_shape_elements(shape, rank, &count) ? room_take(source, count) : NULL;
+    double *values = pe_shape_elements(shape, rank, &count) ? values_take(source, count) : NULL;
     double *at = values;
 
     if (values && elements_read(source, array, rank, shape, &at))
@@ -151,7 +153,7 @@ static enum pe_status array_numbers(const struct source *source, const json_t *a
 
 static enum pe_status scalar_numbers(const struct source *source, double number)
 {
-    double *values = room_take(source, 1);
+    double *values = values_take(source, 1);
 
     if (values)
         values[0] = number;
@@ -168,14 +170,14 @@ static enum pe_status list_numbers(const struct source *source, const struct pe_
     return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, list->list);
 }
 
-/* Elements that a list of the request may have: more than the longest tensor has places and ends of
- * places, no tensor has a use for. Lists without a tensor are what the answer is made of. */
-static enum pe_status range_judge(const struct source *source, const struct pe_value *range)
+/* Refuses a range with more elements than any tensor has positions, or ends of them. Without
+ * tensors the answer is made of the list, and the limit of the format holds. */
+static enum pe_status range_size_check(const struct source *source, const struct pe_value *range)
 {
     const struct api_request *request = source->request;
     size_t most = 0;
 
-    if (range->list_count <= RANGE_JUDGED)
+    if (range->list_count <= RANGE_FREE)
         return PE_OK;
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct pe_tensor *tensor = &request->tensors[i].tensor;
@@ -194,14 +196,14 @@ static enum pe_status range_judge(const struct source *source, const struct pe_v
                    range->list_count, most);
 }
 
-/* Ranges are written out: numbers are read in any order. */
+/* Expands a range, because its numbers are read in any order. */
 static enum pe_status range_numbers(const struct source *source, const struct pe_value *range)
 {
     const size_t rows = range->rows, columns = range->list_count / (rows > 0 ? rows : 1);
     const size_t shape[] = {rows, columns};
     size_t size;
 
-    if (range_judge(source, range))
+    if (range_size_check(source, range))
         return source->err->status;
     double *values = pe_size_multiply(range->list_count, sizeof(*values), &size)
                          ? (double *)(void *)api_arena_buffer(source->request->arena, size)
@@ -216,8 +218,7 @@ static enum pe_status range_numbers(const struct source *source, const struct pe
                        rows > 0 ? shape : shape + 1, values);
 }
 
-/* "tensor:NAME", one number, or ranges; rows of them between semicolons. The arena takes over the
- * list that they are made into. */
+/* "tensor:NAME", one number, or ranges; semicolons separate rows. The arena takes over the list. */
 static enum pe_status text_numbers(const struct source *source, const char *text)
 {
     const struct pe_param param = {.name = source->name,
@@ -247,7 +248,7 @@ static enum pe_status text_numbers(const struct source *source, const char *text
     return source->err->status;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- the argument ---------------------------------------------------------------------------- */
 
 static const char *pair_value(const struct api_pair *pairs, size_t count, const char *name)
 {
@@ -300,4 +301,11 @@ enum pe_status api_numbers_read(struct api_request *request, const char *name,
     if (query || metadata)
         return text_numbers(&source, text);
     return json ? json_numbers(&source, json) : PE_OK;
+}
+
+json_t *api_number_json(double number)
+{
+    if (isfinite(number))
+        return json_real(number);
+    return json_string(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/words.h"
+#include "api/arguments/arguments.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/places.h"
+#include "api/arguments/arguments.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,7 @@ bool api_places_hold(const struct api_places *places, const char *tensor)
            (places->ends.tensor && strcmp(places->ends.tensor, tensor) == 0);
 }
 
-/* Is another number given than the default, which may be given everywhere? */
+/* Is a number other than the default given? The default is accepted everywhere. */
 static bool has_other(const struct pe_params *params, const char *name, double usual)
 {
     return pe_param_given(params, name) && pe_param_number(params, name) != usual;
@@ -62,7 +62,7 @@ static enum pe_status ways_check(const struct pe_params *params, bool from_zero,
     if (positions->given && starts)
         return pe_fail(err, PE_CONFLICT, positions->where,
                        "positions are listed, so start and step have no place");
-    /* Never defaulted: a decoder that leaves them out would rotate every token as the first. */
+    /* No default: a decoder that forgot them would rotate every token as the first one. */
     if (!from_zero && !ends->given && !delta->given && !positions->given && !positions->object &&
         !has_start)
         return pe_fail(err, PE_MISSING, "parameter:positions",
@@ -120,7 +120,7 @@ static enum pe_status mismatch(const struct api_places *places, const struct pe_
                    name, axes->sequence);
 }
 
-/* One distance a batch row: the same for all its tokens. */
+/* Repeats the distance of each batch row for all its tokens. */
 static enum pe_status rows_repeat(struct api_request *request, const struct api_numbers *numbers,
                                   const struct pe_axes *axes, struct pe_positions *positions,
                                   struct pe_error *err)
@@ -164,7 +164,7 @@ static enum pe_status list_fit(struct api_request *request, const struct api_pla
     return rows_repeat(request, numbers, axes, positions, err);
 }
 
-/* Sequence after sequence, each from start on. */
+/* Sets the positions of packed sequences, each of which begins at start. */
 static enum pe_status ends_fit(struct api_request *request, const struct api_places *places,
                                const struct pe_axes *axes, const char *name,
                                struct pe_positions *positions, struct pe_error *err)
