@@ -125,7 +125,7 @@ json_t *api_number_json(double number);
 /* ---- token_positions.c ----------------------------------------------------------------------- */
 
 /* Positions of the tokens of a rotation, or the distances that they move. */
-struct api_places {
+struct api_token_positions {
     bool from_zero;    /* set by the caller: the default is 0, 1, 2 ... */
     size_t axes_count; /* coordinates of a position, set by the caller; 0: it is one number */
     bool is_delta;
@@ -135,20 +135,21 @@ struct api_places {
 };
 
 /* A set of start and step, for api_bind. */
-void api_places_params(struct pe_params *params);
+void api_token_positions_params(struct pe_params *params);
 
 /* Is this the tensor that holds positions, delta or cu_seqlens? */
-bool api_places_hold(const struct api_places *places, const char *tensor);
+bool api_token_positions_hold(const struct api_token_positions *places, const char *tensor);
 
 /* Reads positions, start, step, delta and cu_seqlens. One way must be given (but for from_zero),
  * and no two. */
-enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
-                               struct api_places *places, struct pe_error *err);
+enum pe_status api_token_positions_read(struct api_request *request, struct pe_params *params,
+                                        struct api_token_positions *places, struct pe_error *err);
 
 /* The positions of one tensor's tokens; `name` is for the error. */
-enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
-                              const struct pe_axes *axes, const char *name,
-                              struct pe_positions *positions, struct pe_error *err);
+enum pe_status api_token_positions_fit(struct api_request *request,
+                                       const struct api_token_positions *places,
+                                       const struct pe_axes *axes, const char *name,
+                                       struct pe_positions *positions, struct pe_error *err);
 
 /* ---- token_vectors.c ------------------------------------------------------------------------- */
 

@@ -23,12 +23,12 @@ static const struct pe_param params_list[] = {
      .doc = "From one position to the next; may be negative or fractional."},
 };
 
-void api_places_params(struct pe_params *params)
+void api_token_positions_params(struct pe_params *params)
 {
     pe_params_init(params, params_list, sizeof(params_list) / sizeof(params_list[0]));
 }
 
-bool api_places_hold(const struct api_places *places, const char *tensor)
+bool api_token_positions_hold(const struct api_token_positions *places, const char *tensor)
 {
     return (places->numbers.tensor && strcmp(places->numbers.tensor, tensor) == 0) ||
            (places->ends.tensor && strcmp(places->ends.tensor, tensor) == 0);
@@ -71,8 +71,8 @@ static enum pe_status ways_check(const struct pe_params *params, bool from_zero,
     return PE_OK;
 }
 
-enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
-                               struct api_places *places, struct pe_error *err)
+enum pe_status api_token_positions_read(struct api_request *request, struct pe_params *params,
+                                        struct api_token_positions *places, struct pe_error *err)
 {
     struct pe_params *sets[] = {params};
     struct api_numbers positions, delta;
@@ -94,7 +94,7 @@ enum pe_status api_places_read(struct api_request *request, struct pe_params *pa
     return PE_OK;
 }
 
-static enum pe_status mismatch(const struct api_places *places, const struct pe_axes *axes,
+static enum pe_status mismatch(const struct api_token_positions *places, const struct pe_axes *axes,
                                const char *name, struct pe_error *err)
 {
     const struct api_numbers *numbers = &places->numbers;
@@ -140,9 +140,10 @@ static enum pe_status rows_repeat(struct api_request *request, const struct api_
     return PE_OK;
 }
 
-static enum pe_status list_fit(struct api_request *request, const struct api_places *places,
-                               const struct pe_axes *axes, const char *name,
-                               struct pe_positions *positions, struct pe_error *err)
+static enum pe_status list_fit(struct api_request *request,
+                               const struct api_token_positions *places, const struct pe_axes *axes,
+                               const char *name, struct pe_positions *positions,
+                               struct pe_error *err)
 {
     const struct api_numbers *numbers = &places->numbers;
     const bool fits_rows = places->is_delta && numbers->columns == axes->batch;
@@ -165,9 +166,10 @@ static enum pe_status list_fit(struct api_request *request, const struct api_pla
 }
 
 /* Sets the positions of packed sequences, each of which begins at start. */
-static enum pe_status ends_fit(struct api_request *request, const struct api_places *places,
-                               const struct pe_axes *axes, const char *name,
-                               struct pe_positions *positions, struct pe_error *err)
+static enum pe_status ends_fit(struct api_request *request,
+                               const struct api_token_positions *places, const struct pe_axes *axes,
+                               const char *name, struct pe_positions *positions,
+                               struct pe_error *err)
 {
     const struct api_numbers *ends = &places->ends;
     const double *at = ends->values;
@@ -208,7 +210,7 @@ static enum pe_status ends_fit(struct api_request *request, const struct api_pla
 }
 
 /* [axes, s] or [axes, b, s] */
-static enum pe_status axes_fit(const struct api_places *places, const struct pe_axes *axes,
+static enum pe_status axes_fit(const struct api_token_positions *places, const struct pe_axes *axes,
                                const char *name, struct pe_positions *positions,
                                struct pe_error *err)
 {
@@ -225,9 +227,10 @@ static enum pe_status axes_fit(const struct api_places *places, const struct pe_
     return PE_OK;
 }
 
-enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
-                              const struct pe_axes *axes, const char *name,
-                              struct pe_positions *positions, struct pe_error *err)
+enum pe_status api_token_positions_fit(struct api_request *request,
+                                       const struct api_token_positions *places,
+                                       const struct pe_axes *axes, const char *name,
+                                       struct pe_positions *positions, struct pe_error *err)
 {
     const struct api_numbers *numbers = &places->numbers;
 

@@ -7,7 +7,6 @@
 #include "api/request/head.h"
 #include "api/request/parameters.h"
 #include "api/response/blocks.h"
-#include "api/routes/explorer.h"
 #include "api/routes/handler.h"
 #include "api/routes/page.h"
 

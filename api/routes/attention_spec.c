@@ -387,12 +387,14 @@ static enum pe_status positions_fit(struct attention_args *args, const struct ap
                                     size_t axes_count, struct pe_positions *positions,
                                     struct pe_error *err)
 {
-    const struct api_places places = {.axes_count = axes_count, .numbers = *numbers, .step = 1};
+    const struct api_token_positions places = {
+        .axes_count = axes_count, .numbers = *numbers, .step = 1};
     const struct pe_axes axes = {tensor->shape[0], tensor->shape[1], tensor->shape[2], 1,
                                  tensor->shape[3]};
 
-    return numbers->given ? api_places_fit(args->request, &places, &axes, name, positions, err)
-                          : PE_OK;
+    return numbers->given
+               ? api_token_positions_fit(args->request, &places, &axes, name, positions, err)
+               : PE_OK;
 }
 
 enum pe_status attention_positions_read(struct attention_args *args, size_t axes_count,

@@ -406,8 +406,8 @@ static enum pe_status rotation_places(struct comparison_state *state, struct pe_
     char where[sizeof(err->where)];
 
     state->places.axes_count = pe_scheme_axes(side->scheme);
-    if (api_places_fit(state->request, &state->places, &side->operand.axes, name,
-                       &state->rotation.positions, err))
+    if (api_token_positions_fit(state->request, &state->places, &side->operand.axes, name,
+                                &state->rotation.positions, err))
         return err->status;
     state->rotation.is_key = strcmp(name, "k") == 0;
     if (!pe_scheme_scales(side->scheme) || state->rotation.is_key || strcmp(name, "q") == 0)
@@ -501,11 +501,11 @@ static enum pe_status params_read(struct comparison_state *state, struct pe_erro
     pe_params_init(&state->params, params_list + first,
                    sizeof(params_list) / sizeof(params_list[0]) - first);
     api_answer_params(state->request, &state->answer_params);
-    api_places_params(&state->places_params);
+    api_token_positions_params(&state->places_params);
     state->places.from_zero = true;
     return api_bind(state->request, sets, rotates ? 3 : 2, rotates ? own_rotated : own, err) ||
-                   (rotates &&
-                    api_places_read(state->request, &state->places_params, &state->places, err))
+                   (rotates && api_token_positions_read(state->request, &state->places_params,
+                                                        &state->places, err))
                ? err->status
                : PE_OK;
 }
@@ -543,7 +543,7 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
         return err->status;
     for (size_t i = 0; i < request->tensors_count; i++)
         if (&request->tensors[i] != state->source &&
-            !api_places_hold(&state->places, request->tensors[i].name) &&
+            !api_token_positions_hold(&state->places, request->tensors[i].name) &&
             !side_has(&state->sides[0], &request->tensors[i]) &&
             !side_has(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&

@@ -39,7 +39,7 @@ struct comparison_state {
     const struct api_tensor *source;
     size_t rotated; /* the side of the encoding */
     struct pe_params places_params;
-    struct api_places places;
+    struct api_token_positions places;
     struct pe_rotation_spec rotation;
     struct pe_differences *differences;
 };

@@ -79,7 +79,7 @@ static enum pe_status tensors_check(struct diagnosis_state *state, struct pe_err
     state->dtype = PE_F32;
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
-        if (api_places_hold(&state->places, tensor->name))
+        if (api_token_positions_hold(&state->places, tensor->name))
             continue;
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
         if (!api_names_have(known, " ", tensor->name, strlen(tensor->name)))
@@ -139,7 +139,7 @@ static enum pe_status params_read(struct diagnosis_state *state, struct pe_error
     struct api_request *request = state->request;
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    api_places_params(&state->places_params);
+    api_token_positions_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_start(request, later, err) || expected_read(state, err) ||
         api_bind(request, sets, state->encoding ? 4 : 3, is_answer(request) ? own_of_answer : own,
@@ -153,7 +153,7 @@ static enum pe_status params_read(struct diagnosis_state *state, struct pe_error
     state->places.from_zero = true;
     return pe_params_finish(&state->params, err) ||
                    api_answer_apply(request, &state->answer_params, NULL, err) ||
-                   api_places_read(request, &state->places_params, &state->places, err) ||
+                   api_token_positions_read(request, &state->places_params, &state->places, err) ||
                    engine_caches_read(state, err) || tensors_check(state, err)
                ? err->status
                : PE_OK;
@@ -277,7 +277,8 @@ static enum pe_status heads_diagnose(struct diagnosis_state *state, struct pe_er
     spec->layout = state->layout;
     state->rows = axes.sequence;
     return shapes_check(state, &rotated, err) ||
-                   api_places_fit(state->request, &state->places, &axes, "q", &spec->positions, err)
+                   api_token_positions_fit(state->request, &state->places, &axes, "q",
+                                           &spec->positions, err)
                ? err->status
                : pe_diagnose_kv(&state->kv_diagnosis, spec, api_pool(state->request->api),
                                 state->request->work, err);
@@ -326,8 +327,8 @@ static enum pe_status together_diagnose(struct diagnosis_state *state, struct pe
     if (pe_observed_axes(observed, &axes, err))
         return err->status;
     state->rows = axes.batch * axes.sequence;
-    if ((state->rows > 0 &&
-         api_places_fit(state->request, &state->places, &axes, name, &observed->positions, err)) ||
+    if ((state->rows > 0 && api_token_positions_fit(state->request, &state->places, &axes, name,
+                                                    &observed->positions, err)) ||
         pe_observations_new(&state->observations, observed, state->request->work, err))
         return err->status;
     samples = pe_observations_samples(state->observations, &count);

@@ -13,7 +13,7 @@ struct diagnosis_state {
     struct api_request *request;
     const struct pe_encoding *encoding; /* expected; NULL: none */
     struct pe_params encoding_params, params, places_params, answer_params;
-    struct api_places places;
+    struct api_token_positions places;
     struct pe_scheme *scheme;   /* expected; NULL: none */
     const char *layout;         /* expected; NULL: any */
     enum pe_dtype dtype;        /* of the posted tensors */

@@ -39,7 +39,7 @@ struct state {
     struct api_request *request;
     const struct pe_encoding *encoding;
     struct pe_params encoding_params, view_params, params, places_params, answer_params;
-    struct api_places places;
+    struct api_token_positions places;
     struct api_tensor generated;
     const struct api_tensor *x;
     const json_t *tokens;
@@ -130,7 +130,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     struct api_request *request = state->request;
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    api_places_params(&state->places_params);
+    api_token_positions_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_refuse(request, later, err) || api_config_open(request, err) ||
         api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
@@ -155,13 +155,13 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     if (!state->tokens && pe_param_number(&state->params, "seed") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:seed",
                        "seed makes vectors for tokens, and no tokens are given");
-    return api_places_read(request, &state->places_params, &state->places, err);
+    return api_token_positions_read(request, &state->places_params, &state->places, err);
 }
 
 /* Tensors beside the embeddings: positions, or a learned table. */
 static bool is_other(const struct state *state, const char *tensor)
 {
-    return api_places_hold(&state->places, tensor) ||
+    return api_token_positions_hold(&state->places, tensor) ||
            api_table_is_posted(&state->encoding_params, tensor);
 }
 
@@ -283,8 +283,8 @@ static enum pe_status view_open(struct state *state, struct pe_error *err)
     const struct api_stored_table *stored;
     struct pe_positions positions;
 
-    if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,
-                       err))
+    if (api_token_positions_fit(state->request, &state->places, &state->axes, state->x->name,
+                                &positions, err))
         return err->status;
     pe_params_init(&state->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);

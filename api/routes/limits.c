@@ -95,12 +95,12 @@ static const char *advice_of(const struct api_request *request, const struct api
            "smaller dim; f64 takes longer than f32, and text longer than format=raw";
 }
 
-/* Holds the foretold work, and that of the body so far, against --work-max. */
+/* Compares the estimated cost, and that of the body so far, with --work-max. */
 static enum pe_status work_check(const struct api_request *request, const struct api_result *result,
-                                 double foretold, struct pe_error *err)
+                                 double estimated, struct pe_error *err)
 {
     const double most = (double)request->settings->limits.work_max;
-    const double work = foretold + (double)pe_work_operations(request->work);
+    const double work = estimated + (double)pe_work_operations(request->work);
 
     if (work <= most)
         return PE_OK;

@@ -2,7 +2,7 @@
 #ifndef API_ROUTES_LIMITS_H
 #define API_ROUTES_LIMITS_H
 
-/* What a result would have and cost, and what the limits allow. */
+/* The estimated size and cost of a result, and the limits on them. */
 
 #include "api/routes/handler.h"
 
@@ -18,7 +18,7 @@ struct api_amounts api_amounts_of(const struct api_request *request,
 /* Adds the work of the rows that are sent, a share of all, and of writing them. */
 void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double share);
 
-/* counts_work: the work is held against --work-max too, with that done so far. PE_TOO_LARGE. */
+/* counts_work: also compare the cost, with that so far, with --work-max. PE_TOO_LARGE. */
 enum pe_status api_limits_check(const struct api_request *request, const struct api_result *result,
                                 const struct api_amounts *amounts, bool counts_work,
                                 struct pe_error *err);

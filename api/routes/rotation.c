@@ -12,7 +12,7 @@ struct rotation_args {
     const struct pe_encoding *from;          /* the rotation to undo first; NULL: none */
     struct api_config *config, *from_config; /* of the two encodings; NULL: none */
     struct pe_params encoding_params, from_params, params, places_params, answer_params;
-    struct api_places places;
+    struct api_token_positions places;
     struct pe_rotation_spec spec, undo_spec; /* without schemes and positions */
 };
 
@@ -158,7 +158,7 @@ static enum pe_status args_read(struct api_request *request, struct rotation_arg
                                 &args->encoding_params};
 
     pe_params_init(&args->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    api_places_params(&args->places_params);
+    api_token_positions_params(&args->places_params);
     api_answer_params(request, &args->answer_params);
     if (api_function_start(request, "", err) || api_config_open(request, err) ||
         encodings_read(request, args, err))
@@ -167,7 +167,7 @@ static enum pe_status args_read(struct api_request *request, struct rotation_arg
     if (api_bind(request, sets, args->from ? 3 : 4, own, err) ||
         (!args->from && api_posted_frequencies(request, &args->encoding_params, err)) ||
         config_read(request, args, err) || pe_params_finish(&args->params, err) ||
-        api_places_read(request, &args->places_params, &args->places, err) ||
+        api_token_positions_read(request, &args->places_params, &args->places, err) ||
         tables_read(request, args, err))
         return err->status;
     spec_set(args);
@@ -281,7 +281,7 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct api_tensor *tensor = &request->tensors[i];
         struct entry *entry = &state->entries[state->count];
-        if (api_places_hold(&state->args.places, tensor->name) || is_table(state, tensor))
+        if (api_token_positions_hold(&state->args.places, tensor->name) || is_table(state, tensor))
             continue;
         if (entry_read(state, tensor, entry, err))
             return err->status;
@@ -322,7 +322,7 @@ static enum pe_status entry_is_key_set(const struct state *state, struct entry *
 /* Positions of the entries; the schemes are open. */
 static enum pe_status positions_set(struct state *state, struct pe_error *err)
 {
-    struct api_places *places = &state->args.places;
+    struct api_token_positions *places = &state->args.places;
 
     places->axes_count = state->args.spec.cos ? 0 : pe_scheme_axes(state->scheme);
     if (state->from_scheme && pe_scheme_axes(state->from_scheme) > places->axes_count)
@@ -331,8 +331,8 @@ static enum pe_status positions_set(struct state *state, struct pe_error *err)
         struct entry *entry = &state->entries[i];
         entry->spec = state->args.spec;
         entry->undo_spec = state->args.undo_spec;
-        if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
-                           &entry->spec.positions, err) ||
+        if (api_token_positions_fit(state->request, places, &entry->axes, entry->tensor->name,
+                                    &entry->spec.positions, err) ||
             entry_is_key_set(state, entry, err))
             return err->status;
         entry->undo_spec.positions = entry->spec.positions;

@@ -10,18 +10,18 @@
 #include "api/config/config.h"
 #include "api/config/scheme_cache.h"
 #include "api/formats/formats.h"
+#include "api/pictures/plot.h"
 #include "api/request/parameters.h"
 #include "api/routes/handler.h"
 #include "api/routes/limits.h"
 #include "api/routes/query_text.h"
-#include "api/routes/view_plot.h"
 
 struct view_state {
     struct api_request *request;
     const struct pe_encoding *encoding;
     const struct pe_view_type *type;
-    const char *stored;                   /* the name of a stored table that was asked for; NULL */
-    const struct api_stored_table *table; /* a stored one that is looked up; NULL */
+    const char *stored;                   /* the name of a stored table in the path; NULL: none */
+    const struct api_stored_table *table; /* the stored table; NULL: none */
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
@@ -29,7 +29,7 @@ struct view_state {
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
     struct api_plot plot;
-    const char *group; /* of views, which the path names before the view; NULL: none */
+    const char *group; /* of views, in the path before the view; NULL: none */
 };
 
 static bool is_picture(const struct api_request *request)
@@ -54,7 +54,7 @@ static bool in_group(const struct view_state *state, const struct pe_view_type *
                : !pe_view_info(type)->group;
 }
 
-/* By its name, in capitals too. */
+/* Finds a view by its name, in any case. */
 static const struct pe_view_type *type_find(const struct pe_encoding *encoding, const char *name)
 {
     const struct pe_view_type *type = pe_encoding_view(encoding, name);
@@ -65,7 +65,7 @@ static const struct pe_view_type *type_find(const struct pe_encoding *encoding, 
     return type;
 }
 
-/* Where a view is, as a path from the base path on. */
+/* The path of a view, with the base path. */
 static const char *path_print(struct api_request *request, const struct pe_view_type *type)
 {
     const char *group = pe_view_info(type)->group;
@@ -75,7 +75,7 @@ static const char *path_print(struct api_request *request, const struct pe_view_
                            group ? "/" : "", pe_view_info(type)->name);
 }
 
-/* Views of the other group are offered too, with their paths. */
+/* Suggests similar names, views of the other group by their paths. */
 static enum pe_status view_unknown(const struct view_state *state, struct api_request *request,
                                    struct pe_error *err)
 {
@@ -158,7 +158,7 @@ static enum pe_status tensors_check(const struct view_state *state,
     return PE_OK;
 }
 
-/* The dtype, which this handler reads by itself, is one of the parameters whose mistakes are
+/* Reads the dtype, which is not bound with the other parameters, and whose mistakes are
  * reported together. */
 static enum pe_status dtype_read(struct view_state *state, struct api_request *request,
                                  bool is_picture, struct pe_error *err)
@@ -238,8 +238,103 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
-/* Each position has a row of one element at least: a range that no answer of the format can hold
- * is refused before it is written out. */
+/* ---- opening, and pooling for a picture ------------------------------------------------------ */
+
+/* The parameters that make a view small. */
+static const char *const sizes[] = {"pool", "rows", "columns"};
+
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+/* Opens a view; the lists of its parameters are borrowed and must outlive it. */
+static enum pe_status view_new(struct api_request *request, const struct pe_scheme *scheme,
+                               const struct pe_view_type *type, const struct pe_params *params,
+                               enum pe_dtype dtype, struct pe_view **view, struct pe_error *err)
+{
+    struct pe_params lent = *params;
+
+    for (size_t i = 0; i < lent.count; i++)
+        lent.values[i].lent = true;
+    return pe_view_new(view, scheme, type, &lent, dtype, request->work, err);
+}
+
+/* The parameters without those. */
+static struct pe_params params_plain(const struct pe_params *params)
+{
+    struct pe_params plain = *params;
+
+    for (size_t i = 0; i < SIZES; i++) {
+        const int at = pe_params_find(params, sizes[i]);
+        if (at >= 0)
+            plain.values[at] = (struct pe_value){0};
+    }
+    return plain;
+}
+
+/* Pooling by minmax makes two matrices of one. */
+static bool is_doubled(const struct pe_params *params)
+{
+    const int pool = pe_params_find(params, "pool");
+    char how[8] = "";
+
+    if (pool >= 0 && params->values[pool].given)
+        pe_choice_name(&params->list[pool], (size_t)params->values[pool].number, how, sizeof(how));
+    return strcmp(how, "minmax") == 0;
+}
+
+/* Sets the parameters that pool a matrix to the pixels of the plot. False: the matrix has no more
+ * than those. */
+static bool params_pool(struct pe_params *params, struct api_plot *plot, struct pe_error *err)
+{
+    const int pool = pe_params_find(params, "pool");
+    bool fits;
+
+    if (plot->mark == API_HEATMAP && is_doubled(params))
+        api_plot_cells(plot, 2 * plot->matrices);
+    fits = plot->rows <= plot->cells_high && plot->columns <= plot->cells_wide;
+    if (plot->mark != API_HEATMAP || pool < 0 || (fits && !params->values[pool].given))
+        return false;
+    if (!params->values[pool].given)
+        pe_params_set_text(params, (size_t)pool, "mean", err);
+    pe_params_infer(params, "rows", (double)plot->cells_high, err);
+    pe_params_infer(params, "columns", (double)plot->cells_wide, err);
+    return true;
+}
+
+static bool is_pooled(const struct pe_params *params)
+{
+    const int pool = pe_params_find(params, "pool");
+
+    return pool >= 0 && params->values[pool].given;
+}
+
+/* Chooses how an open view is drawn. A view that is too large is opened anew, pooled, and the
+ * parameters say so. */
+static enum pe_status view_plot(struct api_request *request, const struct pe_scheme *scheme,
+                                const struct pe_view_type *type, struct pe_params *params,
+                                enum pe_dtype dtype, struct api_plot *plot, struct pe_view **view,
+                                struct pe_error *err)
+{
+    const struct pe_params without = params_plain(params);
+    struct pe_view *plain = NULL;
+
+    if (dtype == PE_U8)
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "parameter:dtype",
+                       "a picture is of numbers and not of u8; leave dtype out");
+    if (!view_new(request, scheme, type, &without, dtype, &plain, err))
+        api_plot_choose(plot, plain, err);
+    pe_view_free(plain);
+    if (!err->status && plot->mark != API_HEATMAP && is_pooled(params))
+        pe_fail(err, PE_CONFLICT, "parameter:pool",
+                "pool goes with a heat map; leave it out, or give plot=heatmap");
+    if (err->status || !params_pool(params, plot, err) || err->status)
+        return err->status;
+    pe_view_free(*view);
+    *view = NULL;
+    return view_new(request, scheme, type, params, dtype, view, err);
+}
+
+/* Refuses a range of positions that is too long for any answer of the format before it is expanded:
+ * each position has a row of one element at least. */
 static enum pe_status positions_check(const struct view_state *state,
                                       const struct api_request *request, struct pe_error *err)
 {
@@ -255,7 +350,7 @@ static enum pe_status positions_check(const struct view_state *state,
 static void result_set(const struct view_state *state, struct api_request *request,
                        struct api_result *result);
 
-/* As many positions at even steps, from the least one on: none of them is written out. */
+/* The same number of positions at even steps, from the least one on, as one range. */
 static struct pe_value even_positions(const struct pe_value *positions)
 {
     double least = positions->segments[0].first;
@@ -270,10 +365,10 @@ static struct pe_value even_positions(const struct pe_value *positions)
                                            (positions->rows > 0 ? positions->rows : 1)};
 }
 
-/* Holds positions that are kept as several ranges against the limits before they are written out:
- * a view of as many at even steps has outputs of the same size, and takes no longer. Where those
- * may not be, as rows that a learned table lacks, the view itself is judged alone. */
-static enum pe_status ranges_judge(const struct view_state *state, struct api_request *request,
+/* Compares positions in several ranges with the limits before they are expanded, by a view of the
+ * same number at even steps: its outputs have the same size, and it takes no longer. Where that
+ * view fails, as for rows that a learned table lacks, only the view itself is checked. */
+static enum pe_status ranges_check(const struct view_state *state, struct api_request *request,
                                    struct pe_error *err)
 {
     const int index = pe_params_find(&state->view_params, "positions");
@@ -287,8 +382,8 @@ static enum pe_status ranges_judge(const struct view_state *state, struct api_re
         return PE_OK;
     even.view_params.values[index] = even_positions(positions);
     even.view = NULL;
-    if (api_view_new(request, even.scheme, even.type, &even.view_params, even.dtype, &even.view,
-                     &ignored))
+    if (view_new(request, even.scheme, even.type, &even.view_params, even.dtype, &even.view,
+                 &ignored))
         return PE_OK;
     result_set(&even, request, &result);
     result.work += (double)positions->list_count;
@@ -312,9 +407,9 @@ static enum pe_status scheme_open(struct view_state *state, struct api_request *
         api_table_give(request, state->scheme, &state->table, err) ||
         (!weights && !state->table &&
          api_scheme_cache_find(request, &state->scheme, &state->caching, err)) ||
-        ranges_judge(state, request, err) ||
-        api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
-                     &state->view, err))
+        ranges_check(state, request, err) ||
+        view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
+                 &state->view, err))
         return err->status;
     return PE_OK;
 }
@@ -334,7 +429,7 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, &state->answer_params);
     if (is_picture(request)) {
         api_hash_params(&hash, &state->plot.params);
-        api_hash_text(&hash, api_deflate_version()); /* SVG has maps as PNG in it */
+        api_hash_text(&hash, api_deflate_version()); /* SVG contains heat maps as PNG */
     }
     api_hash_coding(&hash, request->response_coding);
     if (request->config)
@@ -344,7 +439,7 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     return api_hash_etag(&hash, request->arena);
 }
 
-/* A stored table may be replaced at any moment, but never a version of it. */
+/* A stored table may be replaced at any time, a version of it never. */
 static const char *cache_control(const struct view_state *state, const struct api_request *request)
 {
     if (state->table && !pe_param_given(&state->params, "version"))
@@ -354,7 +449,8 @@ static const char *cache_control(const struct view_state *state, const struct ap
                : "public, max-age=3600";
 }
 
-/* NULL: a posted tensor or a config has a part in the answer, or the URL would be long. */
+/* The URL of the same answer by GET. NULL: a posted tensor or a config is part of it, or the URL
+ * would be too long. */
 static enum pe_status twin_make(const struct view_state *state, struct api_request *request,
                                 const char **twin, struct pe_error *err)
 {
@@ -395,8 +491,8 @@ static enum pe_status plot_open(struct view_state *state, struct api_request *re
     plot->pixels = request->format->picture == API_PIXELS;
     return twin_make(state, request, &plot->url, err)
                ? err->status
-               : api_view_plot(request, state->scheme, state->type, &state->view_params,
-                               state->dtype, plot, &state->view, err);
+               : view_plot(request, state->scheme, state->type, &state->view_params, state->dtype,
+                           plot, &state->view, err);
 }
 
 static enum pe_status validator_set(const struct view_state *state, struct api_request *request,

@@ -18,20 +18,20 @@
  *       !pe_scheme_prepare(scheme, NULL, &err))
  *       ... use the scheme; params, config and reading may be freed before it ...
  *
- * A program adds the values that it finds in its file; which keys mean which parameter, and which
- * parameters the class of a model leaves unsaid, are rules of the library. A value is added to an
- * object under one key, never under a path as text, because keys can have dots: those of GGUF do.
+ * A program adds the values of its file; the library has the rules: which keys mean which
+ * parameter, and which defaults are in the class of a model. A value is added to an object under
+ * one key, not under a path, because keys can have dots: those of GGUF do.
  *
  * `where` of an error is "key:rope_scaling.factor" (keys joined by dots, for people), "config" for
- * the config as a whole, or "parameter:NAME". A config that nobody changes any more can be read by
- * any number of threads at once; a reading belongs to one thread at a time. */
+ * the config in general, or "parameter:NAME". A config that is no longer changed can be read by any
+ * number of threads at once; a reading belongs to one thread at a time. */
 
 #include "posenc/schemes.h"
 
 struct pe_config; /* a tree of values */
 /* An object of a config, or a list. Belongs to its config and is freed with it. */
 struct pe_config_node;
-struct pe_config_reading; /* the account of what a config describes */
+struct pe_config_reading; /* what a config describes, and where each value came from */
 
 /* Where the value of a parameter came from. */
 enum pe_config_from {
@@ -58,8 +58,8 @@ PE_API void pe_config_free(struct pe_config *config);                  /* NULL: 
 PE_API struct pe_config_node *pe_config_top(struct pe_config *config); /* all keys are in it */
 
 /* Each adds one value, which is copied: to an object under a key, to a list at its end (key: NULL).
- * A whole number and another number are different values, as JSON writes them differently.
- * PE_CONFLICT: the object has that key. PE_INVALID: no key, or no text. PE_OUT_OF_MEMORY. */
+ * Integers and other numbers are different values, as in JSON. PE_CONFLICT: the object has that
+ * key. PE_INVALID: no key, or no text. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_set_null(struct pe_config_node *node, const char *key,
                                          struct pe_error *err);
 PE_API enum pe_status pe_config_set_bool(struct pe_config_node *node, const char *key, bool value,
@@ -71,8 +71,8 @@ PE_API enum pe_status pe_config_set_number(struct pe_config_node *node, const ch
 PE_API enum pe_status pe_config_set_text(struct pe_config_node *node, const char *key,
                                          const char *value, struct pe_error *err);
 
-/* Add an empty object or list, into which the caller goes on adding. PE_TOO_LARGE: it would lie
- * 2048 levels deep. */
+/* Add an empty object or list, to which the caller adds values. PE_TOO_LARGE: it would be 2048
+ * levels deep. */
 PE_API enum pe_status pe_config_set_object(struct pe_config_node *node, const char *key,
                                            struct pe_config_node **object, struct pe_error *err);
 PE_API enum pe_status pe_config_set_list(struct pe_config_node *node, const char *key,
@@ -85,18 +85,18 @@ PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const c
 
 /* Adds the metadata of a GGUF file to a config without keys, under the names that a config.json has
  * for them; the sources of a reading are the keys of the file. `bytes` are the file, or its first
- * `size` bytes, and are not kept. What the architecture leaves to llama.cpp's code is known as what
- * a model_type leaves to its class. Factors that divide frequencies (rope_freqs.weight, those of
+ * `size` bytes, and are not kept. The library has the defaults of architectures in llama.cpp's code
+ * as it has those of model classes. Factors that divide frequencies (rope_freqs.weight, those of
  * longrope) are read if they are among the bytes, else each reading warns. PE_INVALID: no GGUF file
  * of versions 2 and 3, or one that ends within its metadata. PE_CONFLICT: the config has keys.
  * PE_CANCELLED, PE_OUT_OF_MEMORY. After an error, free the config. */
 PE_API enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, size_t size,
                                          struct pe_error *err);
 
-/* Finds out which encoding the config describes. layer_type: one of pe_config_layer_type; NULL
- * where there are none, or one. strict: a key beside the scaling factors that means nothing is an
- * error of pe_config_scheme instead of a warning. The config must outlive the reading.
- * PE_UNSUPPORTED: nothing in it tells of positions, or of none that this library has.
+/* Decides which encoding the config describes. layer_type: one of pe_config_layer_type; NULL where
+ * there are none, or one. strict: a meaningless key in the rope object is an error of
+ * pe_config_scheme instead of a warning. The config must outlive the reading.
+ * PE_UNSUPPORTED: nothing in it is about positions, or they are of a kind that this library lacks.
  * PE_MISSING, PE_INVALID, PE_CONFLICT: layer_type. PE_INVALID: a value of a wrong type. */
 PE_API enum pe_status pe_config_read(struct pe_config_reading **reading,
                                      const struct pe_config *config, const char *layer_type,
@@ -106,16 +106,15 @@ PE_API void pe_config_reading_free(struct pe_config_reading *reading); /* NULL: 
 /* The name of the encoding: "rope". Text of a reading lives as long as the reading. */
 PE_API const char *pe_config_encoding(const struct pe_config_reading *reading);
 
-/* Sets what `params` leaves open from the config; what is given in it stays. Zeroed params become
- * those of the encoding; the caller frees them. Once for a reading, then nothing happens.
+/* Sets the parameters that are open in `params` from the config; given ones stay. Zeroed params
+ * become those of the encoding; the caller frees them. Later calls for the reading do nothing.
  * PE_INVALID: the params are those of another encoding. PE_INVALID, PE_OUT_OF_RANGE,
  * PE_UNSUPPORTED: a value of the config. PE_UNKNOWN_PARAMETER: strict. */
 PE_API enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_params *params,
                                      struct pe_error *err);
 
-/* Fills, and opens the scheme as pe_scheme_open does, the errors of which are among its own:
- * prepare it before use. A key that the type of scaling has no use for is left out with a warning,
- * unless strict. */
+/* Fills, and opens the scheme as pe_scheme_open does, with its errors too; prepare it before use. A
+ * key that the type of scaling does not use is left out with a warning, unless strict. */
 PE_API enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_reading *reading,
                                        struct pe_params *params, struct pe_error *err);
 
@@ -124,20 +123,20 @@ PE_API enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_conf
 PE_API const struct pe_config_source *pe_config_source(const struct pe_config_reading *reading,
                                                        size_t index);
 
-/* How the model's code lays out the pairs: "half" or "interleaved"; NULL: not known, or nothing
- * turns. And where that came from. */
+/* The layout of pairs in the model's code, "half" or "interleaved"; NULL: unknown, or nothing
+ * rotates. And its source. */
 PE_API const char *pe_config_layout(const struct pe_config_reading *reading);
 PE_API const struct pe_config_source *
 pe_config_layout_source(const struct pe_config_reading *reading);
 
-/* Is the encoding a table among the model's weights (learned)? A config tells its size alone. */
+/* Is the encoding a table among the model's weights (learned)? A config has only its size. */
 PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
-/* Its "length" or "dim", 1 or more. PE_MISSING: not told. PE_INVALID: no such number. PE_NOT_FOUND:
- * a name for which the encoding has no key. */
+/* Its "length" or "dim", 1 or more. PE_MISSING: no key. PE_INVALID: no such number. PE_NOT_FOUND: a
+ * name for which the encoding has no key. */
 PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
                                      int64_t *size, struct pe_error *err);
 
-/* Sentences for people, in the order in which they came up; NULL past the last one. */
+/* Warnings, as sentences, in the order of the reading; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);
 
 /* Calls `each` for every key of the top and of the part about text that was not read. The path is

@@ -2,8 +2,8 @@
 #ifndef POSENC_LAYERS_H
 #define POSENC_LAYERS_H
 
-/* A config as a whole: the kinds of layers that it tells of, and what attention does in them beside
- * positions. What no key says the class of the model does. */
+/* The kinds of layers of a config, and what attention does in them beside positions: by keys of the
+ * config, else by the class of the model. */
 
 #include "posenc/config.h"
 
@@ -26,7 +26,7 @@ struct pe_qk_norm {
 /* Scores are softcap * tanh(s / softcap), where s = scale * scale_multiplier * q.k + bias. */
 struct pe_attention_traits {
     size_t size;   /* sizeof(struct pe_attention_traits), set by the caller */
-    int64_t width; /* of a head of queries and keys; 0: that of the encoding; -1: not told */
+    int64_t width; /* of a head of queries and keys; 0: that of the encoding; -1: unknown */
     double scale;  /* NAN: 1 / sqrt(width of a head of queries) */
     double scale_multiplier; /* of YaRN's mscale_all_dim; 1: none */
     bool scale_over_layer;   /* divided by the number of the layer too, counted from 1 */
@@ -35,25 +35,25 @@ struct pe_attention_traits {
     int64_t window;          /* a query at t sees keys at t - window + 1 .. t, or, where it is not
                               * causal, t - window .. t + window; 0: all */
     int64_t chunk;           /* a query sees keys of its own chunk of so many positions; 0: all */
-    bool causal;             /* no query sees keys behind its own position */
-    bool sinks; /* each head has a weight that takes part in the sum of softmax alone */
+    bool causal;             /* no query sees keys after its own position */
+    bool sinks;              /* each head has a weight that only adds to the sum of softmax */
     struct pe_temperature temperature;
     struct pe_qk_norm qk_norm;
 };
 
 /* Layers that are alike. */
 struct pe_config_kind {
-    const char *layer_type; /* as pe_config_read takes it; NULL: it has no name, all are alike */
-    bool attends;           /* false: a state space or the like, in which nothing has positions */
+    const char *layer_type; /* as pe_config_read takes it; NULL: no name, all are alike */
+    bool attends;           /* false: a state space or the like, without positions */
     bool turns;             /* false: no positions are applied in these layers */
-    const size_t *layers;   /* their numbers from 0, ascending; NULL: not told */
+    const size_t *layers;   /* their numbers from 0, ascending; NULL: unknown */
     size_t count;
-    int64_t window; /* where layers of one type have several, those of these; 0: one a type */
+    int64_t window; /* of these, where layers of one type have several windows; 0: one a type */
 };
 
 struct pe_config_kinds;
 
-/* How an engine reads a key that engines read differently. */
+/* A key that engines read differently, and how one of them does. */
 struct pe_config_reader {
     char key[200];      /* the path of the key: "rope_scaling.type" */
     const char *engine; /* "transformers", "vllm", "llama.cpp"; constants, as the others */
@@ -74,50 +74,47 @@ PE_API void pe_config_kinds_free(struct pe_config_kinds *kinds); /* NULL: nothin
 /* NULL past the last one. There is one at least. */
 PE_API const struct pe_config_kind *pe_config_kind(const struct pe_config_kinds *kinds,
                                                    size_t index);
-/* The kind that is meant where none is named: full attention that rotates, else the first kind that
- * rotates, else the first one. */
+/* The usual kind, which is read where none is named: full attention that rotates, else the first
+ * kind that rotates, else the first one. */
 PE_API size_t pe_config_kinds_usual(const struct pe_config_kinds *kinds);
 
-/* Reads what attention does in the layers that a reading is about; where none are named, in those
- * that rotate. PE_MISSING: these differ by their window, chunk or sinks. A key with a value of a
- * wrong type is a warning. PE_OUT_OF_MEMORY. */
+/* Reads the traits of attention in the layers that a reading describes; where no type was named, in
+ * those that rotate. PE_MISSING: these differ by window, chunk or sinks. A value of a wrong type is
+ * a warning. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                        struct pe_attention_traits *traits, struct pe_error *err);
 
-/* The same of layers of a kind, whichever layers of the config the reading is about. */
+/* The same for layers of a kind, whichever layers the reading describes. */
 PE_API enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                             const struct pe_config_kind *kind,
                                             struct pe_attention_traits *traits,
                                             struct pe_error *err);
 
-/* Warns of each key by which the model's attention does what neither pe_config_traits reads nor
- * pe_attention does: a scale of each layer (unless scale_given), of YaRN, of long queries.
- * PE_OUT_OF_MEMORY. */
+/* Warns of each key about a scale of scores that neither pe_config_traits reads nor pe_attention
+ * applies: of each layer, of YaRN; none where scale_given. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
                                           struct pe_error *err);
 
-/* The index-th engine that reads a key of the config in its own way; those of one key one behind
- * the other. false: there are no more. */
+/* The index-th difference between engines, ordered by key. False: there are no more. */
 PE_API bool pe_config_reader(struct pe_config_reading *reading, size_t index,
                              struct pe_config_reader *reader);
 
-/* The layer_type that a reading is about; NULL: none was named. */
+/* The layer_type that a reading describes; NULL: none was named. */
 PE_API const char *pe_config_layer_meant(const struct pe_config_reading *reading);
-/* The keys that lead to the part about text, joined by dots: "text_config"; "": the top is it. */
+/* The keys that lead to the part about text, joined by dots: "text_config"; "": it is the top. */
 PE_API const char *pe_config_text_part(const struct pe_config_reading *reading);
 
-/* The source of each trait that is not the usual one ("scale", "softcap", "window", "chunk",
- * "sinks", "temperature", "qk_norm", ...), after the last of these calls; NULL past the last one.
- */
+/* The source of each unusual trait ("scale", "softcap", "window", "chunk", "sinks", "temperature",
+ * "qk_norm", ...) of the last call above; NULL past the last one. */
 PE_API const struct pe_config_source *
 pe_config_trait_source(const struct pe_config_reading *reading, size_t index);
 
-/* Nanoseconds of one core that a reading takes, with its scheme and what is told of it. */
+/* Estimated nanoseconds of one core for a reading, its scheme and its results. */
 PE_API double pe_config_read_work(const struct pe_config *config);
 
-/* Keys that `other`, a reading of the same config, has read count as read by `reading` too: so that
- * readings of several kinds of layers have one account. Nothing happens where it is of another
- * config. */
+/* Marks the keys that `other`, a reading of the same config, has read as read by `reading` too, so
+ * that the readings of several kinds of layers have one list of unused keys. Nothing happens where
+ * `other` is of another config. */
 PE_API void pe_config_read_by(struct pe_config_reading *reading,
                               const struct pe_config_reading *other);
 

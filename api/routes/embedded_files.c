@@ -5,9 +5,12 @@
 #include "api/codings/coding.h"
 #include "api/routes/handler.h"
 
+/* Files of the project in the program: the contract and client.js. */
+
 /* openapi.json is made of openapi.yaml by tools/openapi.py; a test compares them. */
 API_EMBED(api_openapi_yaml_text, "openapi.yaml")
 API_EMBED(api_openapi_json_text, "openapi.json")
+API_EMBED(api_client_js_text, "clients/js/client.js")
 
 void api_contract_tag(struct api *api)
 {
@@ -60,3 +63,23 @@ static enum pe_status json_open(struct api_request *request, struct api_result *
 
 const struct api_handler api_handler_openapi_yaml = {yaml_open, NULL};
 const struct api_handler api_handler_openapi_json = {json_open, NULL};
+
+/* ---- client.js ------------------------------------------------------------------------------- */
+
+static enum pe_status client_open(struct api_request *request, struct api_result *result,
+                                  struct pe_error *err)
+{
+    struct api_hash hash;
+
+    result->kind = API_MEDIA;
+    result->cache_control = "public, max-age=3600";
+    result->media_type = "text/javascript";
+    result->bytes = api_client_js_text;
+    result->size = (size_t)(api_client_js_text_end - api_client_js_text);
+    api_hash_start(&hash);
+    api_hash_bytes(&hash, result->bytes, result->size);
+    result->etag = api_hash_etag(&hash, request->arena);
+    return result->etag ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+}
+
+const struct api_handler api_handler_client_js = {client_open, NULL};

@@ -8,11 +8,11 @@
 /* The page that the `type` of a problem document links to. */
 
 struct explanation {
-    const char *about, *mistake, *mended; /* "": there is none */
+    const char *about, *mistake, *corrected; /* "": there is none */
 };
 
 static const struct explanation explanations[API_PROBLEMS] = {
-#define PROBLEM(name, about, mistake, mended) [PE_##name] = {about, mistake, mended},
+#define PROBLEM(name, about, mistake, corrected) [PE_##name] = {about, mistake, corrected},
 #include "api/routes/problems.def"
 #undef PROBLEM
 };
@@ -39,7 +39,7 @@ static enum pe_status page_make(struct api_request *request, enum pe_status code
                  "The detail of a problem document says what was found and what to do; its errors "
                  "name the parameter, the place in the JSON body, the header or the tensor.");
     example_put(&page, "A request with this mistake", found->mistake);
-    example_put(&page, "The same, mended", found->mended);
+    example_put(&page, "The same, mended", found->corrected);
     return api_page_end(&page, request, result, err);
 }
 
@@ -60,7 +60,7 @@ static json_t *report_make(struct api_request *request, enum pe_status code)
     if (*found->mistake)
         json_object_set_new(report, "example",
                             json_pack("{ss ss*}", "mistake", found->mistake, "mended",
-                                      *found->mended ? found->mended : NULL));
+                                      *found->corrected ? found->corrected : NULL));
     return report;
 }
 
