@@ -157,6 +157,16 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequenc
     return true;
 }
 
+/* The three parts of a position cannot cancel. */
+struct pe_wide pe_angle_wide(struct pe_wide w, const struct pe_position *position)
+{
+    struct pe_wide angle = pe_wide_mul_double(w, position->part[0]);
+
+    for (int i = 1; i < 3 && position->part[i] != 0; i++)
+        angle = pe_wide_add(angle, pe_wide_mul_double(w, position->part[i]));
+    return angle;
+}
+
 /* ---- sine and cosine ------------------------------------------------------------------------ */
 
 /* cos and sin of quarters * pi/2 + r from those of r. */

@@ -40,6 +40,9 @@ struct pe_angle {
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequency,
                      const struct pe_position *position);
 
+/* t * w, not reduced; its relative error is that of w and of three operations. */
+struct pe_wide pe_angle_wide(struct pe_wide w, const struct pe_position *position);
+
 /* cos and sin of quarters * pi/2 + rest, and bounds of their errors. */
 struct pe_cos_sin {
     struct pe_exact cos, sin;

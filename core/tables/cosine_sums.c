@@ -71,16 +71,6 @@ static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtyp
     return product_round(cosines, sum, error, dtype, out);
 }
 
-/* offset * w */
-static struct pe_wide angle_of(struct pe_wide w, const struct pe_position *offset)
-{
-    struct pe_wide angle = pe_wide_mul_double(w, offset->part[0]);
-
-    for (int i = 1; i < 3 && offset->part[i] != 0; i++)
-        angle = pe_wide_add(angle, pe_wide_mul_double(w, offset->part[i]));
-    return angle;
-}
-
 /* The largest angle of an offset. It and all others are off by 2^(17 - bits) of it, and their
  * cosines and sines by no more than that and 2^(2 - bits). */
 static struct pe_wide largest_angle(const struct element *element)
@@ -109,7 +99,7 @@ static bool wide_sum_round(const struct element *element, unsigned bits, enum pe
         if (has_ended(element, pair))
             return true;
         const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
-        sum = pe_wide_add(sum, pe_wide_cos(angle_of(w, element->offset)));
+        sum = pe_wide_add(sum, pe_wide_cos(pe_angle_wide(w, element->offset)));
     }
     const struct pe_wide scale = scale_real(bits, element->cosines, 0);
     const struct pe_wide error = pe_wide_mul(scale, pe_wide_mul_uint(one, pairs));
@@ -202,7 +192,7 @@ static bool distance_round(const struct element *element, unsigned bits, enum pe
         if (has_ended(element, pair))
             return true;
         const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
-        const struct pe_wide sine = pe_wide_sin(angle_of(w, element->offset));
+        const struct pe_wide sine = pe_wide_sin(pe_angle_wide(w, element->offset));
         sum = pe_wide_add(sum, pe_wide_mul(sine, sine));
     }
     const struct pe_wide twice = pe_wide_scale(pe_frequencies_factor_real(bits, frequencies, 0), 1);

@@ -52,16 +52,6 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
                           e->dtype, out);
 }
 
-/* t * w. The three parts of t cannot cancel. */
-static struct pe_wide angle_of(const struct element *e, struct pe_wide w)
-{
-    struct pe_wide angle = pe_wide_mul_double(w, e->position->part[0]);
-
-    for (int i = 1; i < 3 && e->position->part[i] != 0; i++)
-        angle = pe_wide_add(angle, pe_wide_mul_double(w, e->position->part[i]));
-    return angle;
-}
-
 static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
 {
     return e->scale->real ? e->scale->real(bits, e->scale->context, 0)
@@ -79,7 +69,8 @@ static struct pe_wide inward(struct pe_wide value)
 
 static bool wide_try(const struct element *e, unsigned bits, void *out)
 {
-    const struct pe_wide angle = angle_of(e, pe_frequencies_real(bits, e->f, e->pair));
+    const struct pe_wide angle =
+        pe_angle_wide(pe_frequencies_real(bits, e->f, e->pair), e->position);
     struct pe_wide value = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
     /* w and three operations give the angle a relative error of 2^(17 - bits), which is an absolute
      * error of cos and sin. Computing them and scaling adds 2^(17 - bits) of the value. */
@@ -108,7 +99,7 @@ static bool tiny_write(const struct element *e, void *out)
 {
     enum { DIGITS = 1100 };
     const struct pe_wide w = pe_frequencies_real(PE_PRECISION_FIRST, e->f, e->pair);
-    const struct pe_wide angle = angle_of(e, pe_wide_cut(w, PE_PRECISION_LAST));
+    const struct pe_wide angle = pe_angle_wide(pe_wide_cut(w, PE_PRECISION_LAST), e->position);
     struct pe_wide value = pe_wide_cut(amplitude_of(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
 
     if (pe_wide_exponent(angle) > TINY)

@@ -134,7 +134,7 @@ struct listed {
     struct pe_list_place *places;
 };
 
-static void tables_name(struct listed *listed, const struct pe_table_digits *d)
+static void tables_set(struct listed *listed, const struct pe_table_digits *d)
 {
     const size_t rows[] = {(size_t)d->stretches, (size_t)1 << d->high, (size_t)1 << d->low};
     const unsigned bits[] = {d->high + d->low, d->low, 0};
@@ -153,7 +153,7 @@ static size_t tables_size(const struct listed *listed)
     return rows * sizeof(table_row);
 }
 
-static void memory_share(struct listed *listed, table_row *memory)
+static void memory_divide(struct listed *listed, table_row *memory)
 {
     listed->errors = memory;
     memory += SIZES;
@@ -195,7 +195,8 @@ static void anchor_compute(const struct listed *listed, struct pe_anchors *ancho
 }
 
 /* A row of two numbers of each pair, interleaved where cosines and sines are. */
-static void row_put(const struct listed *listed, double *row, const double *cos, const double *sin)
+static void row_write(const struct listed *listed, double *row, const double *cos,
+                      const double *sin)
 {
     if (listed->call->interleaved)
         listed->call->kernels->table_interleave(row, cos, sin, listed->pairs);
@@ -210,8 +211,8 @@ static void rotations_compute(const struct listed *listed, const struct digit *t
 
     for (size_t i = 0; i < table->steps; i++) {
         anchor_compute(listed, &a, table->unit * (double)((size_t)1 << i), 1);
-        row_put(listed, table->x[table->rows + i], a.cos, a.cos);
-        row_put(listed, table->y[table->rows + i], a.minus_sin, a.minus_sin);
+        row_write(listed, table->x[table->rows + i], a.cos, a.cos);
+        row_write(listed, table->y[table->rows + i], a.minus_sin, a.minus_sin);
     }
     listed->call->kernels->table_rotations(*table->x, *table->y, table->rows);
 }
@@ -233,8 +234,9 @@ static void anchors_compute(const struct listed *listed, const struct pe_run *ru
     struct pe_anchors a;
 
     anchor_compute(listed, &a, first, listed->amplitude);
-    row_put(listed, table->x[0], cos_first ? a.cos : a.sin, cos_first ? a.sin : a.cos);
-    row_put(listed, table->y[0], cos_first ? a.minus_sin : a.cos, cos_first ? a.cos : a.minus_sin);
+    row_write(listed, table->x[0], cos_first ? a.cos : a.sin, cos_first ? a.sin : a.cos);
+    row_write(listed, table->y[0], cos_first ? a.minus_sin : a.cos,
+              cos_first ? a.cos : a.minus_sin);
     rotations_compute(listed, table);
 }
 
@@ -357,7 +359,7 @@ enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_w
                             .amplitude =
                                 pe_frequencies_amplitude(call->frequencies, call->amplitude)};
 
-    tables_name(&listed, &call->digits);
+    tables_set(&listed, &call->digits);
     const size_t size = tables_size(&listed) + LINE +
                         pe_least(call->end - call->begin, CHUNK) * sizeof(*listed.places);
     const bool reserved = pe_work_reserve(work, size);
@@ -366,7 +368,7 @@ enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_w
         pe_work_release(work, reserved ? size : 0);
         return pe_rows_doubles_fill(call, work, err);
     }
-    memory_share(&listed, (void *)(memory + LINE - (uintptr_t)memory % LINE));
+    memory_divide(&listed, (void *)(memory + LINE - (uintptr_t)memory % LINE));
     for (size_t begin = call->begin; begin < call->end && err->status == PE_OK; begin += CHUNK)
         rows_fill(&listed, begin, pe_least(call->end, begin + CHUNK), work, err);
     free(memory);

@@ -245,10 +245,7 @@ static bool error_round(const struct element *e, unsigned bits, float *out)
 {
     const struct pe_wide w = pe_frequencies_real(bits, e->f, e->pair);
     const struct pe_wide amplitude = pe_frequencies_factor_real(bits, e->f, 0);
-    struct pe_wide angle = pe_wide_mul_double(w, e->position.part[0]);
-
-    for (int i = 1; i < 3; i++)
-        angle = pe_wide_add(angle, pe_wide_mul_double(w, e->position.part[i]));
+    const struct pe_wide angle = pe_angle_wide(w, &e->position);
     const struct pe_wide wave = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
     const struct pe_wide size = pe_wide_add_double(pe_wide_abs(angle), 1);
     struct pe_wide apart = pe_wide_sub_double(pe_wide_mul(wave, amplitude), e->value);
