@@ -202,18 +202,18 @@ static const char *decimal_read(const char *at, const char *end, struct decimal 
     decimal->digits.count = 0;
     decimal->negative = at < end && *at == '-';
     at += at < end && (*at == '-' || *at == '+');
-    const char *point = digits_end(at, end), *behind = point;
+    const char *point = digits_end(at, end), *after = point;
     decimal->exponent = digits_add(&gathering, at, point);
     size_t count = (size_t)(point - at);
     if (point < end && *point == '.' && !(end - point > 1 && point[1] == '.')) {
-        behind = digits_end(point + 1, end);
-        const int64_t left_out = digits_add(&gathering, point + 1, behind);
-        decimal->exponent += left_out - (behind - point - 1);
-        count += (size_t)(behind - point - 1);
+        after = digits_end(point + 1, end);
+        const int64_t left_out = digits_add(&gathering, point + 1, after);
+        decimal->exponent += left_out - (after - point - 1);
+        count += (size_t)(after - point - 1);
     }
     if (count == 0)
         return NULL;
-    decimal->exponent += exponent_read(&behind, end);
+    decimal->exponent += exponent_read(&after, end);
     decimal->magnitude = decimal->exponent + (int64_t)gathering.count;
     if (gathering.chunk_digits > 0)
         chunk_add(&gathering);
@@ -221,7 +221,7 @@ static const char *decimal_read(const char *at, const char *end, struct decimal 
         multiply_add(&decimal->digits, 10, 1);
         decimal->exponent--;
     }
-    return behind;
+    return after;
 }
 
 /* ---- rounding -------------------------------------------------------------------------------- */
@@ -315,14 +315,13 @@ static uint64_t decimal_round(struct decimal *decimal, struct format to)
 size_t pe_from_text(void *out, enum pe_dtype dtype, const char *text, size_t size)
 {
     struct decimal decimal;
-    const char *behind =
-        pe_dtype_is_float(dtype) ? decimal_read(text, text + size, &decimal) : NULL;
+    const char *after = pe_dtype_is_float(dtype) ? decimal_read(text, text + size, &decimal) : NULL;
 
-    if (!behind)
+    if (!after)
         return 0;
     const size_t bytes = pe_dtype_info(dtype)->size;
     const uint64_t bits = decimal_round(&decimal, format_of(dtype)) | (uint64_t)decimal.negative
                                                                           << (8 * bytes - 1);
     memcpy(out, &bits, bytes); /* little-endian: the low bytes come first */
-    return (size_t)(behind - text);
+    return (size_t)(after - text);
 }

@@ -86,7 +86,7 @@ bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
  * 2^exponent_min: f16 has 10 and -14, bf16 has 7 and -126. */
 static uint16_t half_from_f64(double x, int fraction, int exponent_min)
 {
-    uint64_t bits, magnitude, kept;
+    uint64_t bits, magnitude, mantissa;
     int exponent, drop;
     const uint16_t infinity = (uint16_t)(0x7fff >> fraction << fraction);
 
@@ -102,15 +102,15 @@ static uint16_t half_from_f64(double x, int fraction, int exponent_min)
     if (drop > 53) /* less than half of the least subnormal, f64's own subnormals among them */
         return sign;
     magnitude = (magnitude & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    kept = magnitude >> drop;
-    const uint64_t rest = magnitude - (kept << drop), tie = UINT64_C(1) << (drop - 1);
-    if (rest > tie || (rest == tie && (kept & 1)))
-        kept++;
+    mantissa = magnitude >> drop;
+    const uint64_t rest = magnitude - (mantissa << drop), tie = UINT64_C(1) << (drop - 1);
+    if (rest > tie || (rest == tie && (mantissa & 1)))
+        mantissa++;
     /* The implicit bit of a normal number adds the last one to the exponent, and so does a carry.
      */
     if (exponent > exponent_min)
-        kept += (uint64_t)(exponent - exponent_min) << fraction;
-    return sign | (kept < infinity ? (uint16_t)kept : infinity);
+        mantissa += (uint64_t)(exponent - exponent_min) << fraction;
+    return sign | (mantissa < infinity ? (uint16_t)mantissa : infinity);
 }
 
 /* The nearest integer in [min, max], NaN is 0; max + 1 is a power of two and so a double. */
@@ -230,7 +230,7 @@ void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count)
 
 /* ---- distances (posenc/comparison.h) --------------------------------------------------------- */
 
-/* The bits of a floating number as a whole number that grows with it. */
+/* The bits of a float as an integer in the order of the floats. */
 static int64_t ordered(enum pe_dtype dtype, const void *number)
 {
     const size_t size = pe_dtype_info(dtype)->size;
@@ -241,7 +241,7 @@ static int64_t ordered(enum pe_dtype dtype, const void *number)
     return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
 }
 
-PE_WRAPS("numbers of two signs are apart by less than 2^64")
+PE_WRAPS("the difference of two int64_t fits uint64_t")
 double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
 {
     if (!pe_dtype_is_float(dtype))

@@ -478,15 +478,14 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 /* A doc of one sentence loses its full stop. */
 enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param)
 {
-    char what[240];
-    const int length = snprintf(what, sizeof(what), "%s", param->doc);
+    char doc[240];
+    const int length = snprintf(doc, sizeof(doc), "%s", param->doc);
 
-    if (length > 0 && (size_t)length < sizeof(what) && what[length - 1] == '.' &&
-        !strstr(what, ". "))
-        what[length - 1] = '\0';
-    if (what[0] >= 'A' && what[0] <= 'Z')
-        what[0] = (char)(what[0] - 'A' + 'a');
-    return pe_param_fail(err, PE_MISSING, param, "%s is required: %s", what);
+    if (length > 0 && (size_t)length < sizeof(doc) && doc[length - 1] == '.' && !strstr(doc, ". "))
+        doc[length - 1] = '\0';
+    if (doc[0] >= 'A' && doc[0] <= 'Z')
+        doc[0] = (char)(doc[0] - 'A' + 'a');
+    return pe_param_fail(err, PE_MISSING, param, "%s is required: %s", doc);
 }
 
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)

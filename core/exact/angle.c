@@ -290,10 +290,10 @@ struct pe_circle pe_circle_at(double angle)
     const double half = 0.5 * z, near = 1 - half;
     const double sine = x + (x * z * sine_series(z) + y * (1 - half));
     const double cosine = near + (((1 - near) - half) + (z * z * cosine_series(z) - x * y));
-    const struct pe_circle turned =
+    const struct pe_circle rotated =
         reduced.quarters & 1 ? (struct pe_circle){-sine, cosine} : (struct pe_circle){cosine, sine};
 
-    return reduced.quarters & 2 ? (struct pe_circle){-turned.cos, -turned.sin} : turned;
+    return reduced.quarters & 2 ? (struct pe_circle){-rotated.cos, -rotated.sin} : rotated;
 }
 
 /* An angle in the first eighth of a turn: from the slope to 0.004, then corrected twice by the sine

@@ -11,11 +11,11 @@ static const double ln2_pieces[] = {0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.
 
 /* 1 + x = 2^k m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s of s = (m - 1) / (m + 1),
  * which is at most 0.1716; s^2 is below 2^-5. m - 1 is computed before rounding. */
-static int log_reduce(double whole, double *scale)
+static int log_reduce(double one_plus, double *scale)
 {
     int k;
 
-    if (frexp(whole, &k) < M_SQRT1_2)
+    if (frexp(one_plus, &k) < M_SQRT1_2)
         k--;
     *scale = ldexp(1, -k);
     return k;
@@ -34,10 +34,10 @@ static double log_series(double s)
 
 double pe_log1p(double x)
 {
-    const struct pe_exact whole = pe_two_sum(1, x);
+    const struct pe_exact one_plus = pe_two_sum(1, x);
     double scale;
-    const int k = log_reduce(whole.hi, &scale);
-    const double high = whole.hi * scale, low = whole.lo * scale;
+    const int k = log_reduce(one_plus.hi, &scale);
+    const double high = one_plus.hi * scale, low = one_plus.lo * scale;
     const double s = ((high - 1) + low) / ((high + 1) + low);
 
     return k * ln2_pieces[0] + (k * ln2_pieces[1] + log_series(s));
@@ -89,10 +89,10 @@ static struct pe_exact ln2_times(int k)
 struct pe_exact pe_exact_log1p(struct pe_exact x)
 {
     const struct pe_exact one = {1, 0};
-    const struct pe_exact whole = pe_exact_add(one, x);
+    const struct pe_exact one_plus = pe_exact_add(one, x);
     double scale;
-    const int k = log_reduce(whole.hi, &scale);
-    const struct pe_exact m = {whole.hi * scale, whole.lo * scale};
+    const int k = log_reduce(one_plus.hi, &scale);
+    const struct pe_exact m = {one_plus.hi * scale, one_plus.lo * scale};
     /* With k = 0 a small x keeps its last bits, which m - 1 would lose. */
     const struct pe_exact above = k == 0 ? x : pe_exact_add(m, pe_exact_negate(one));
     const struct pe_exact s = pe_exact_over(above, pe_exact_add(m, one));

@@ -49,7 +49,7 @@ struct pe_wide pe_sum_wide(const struct pe_sum *sum, unsigned bits)
 int pe_sum_compare(const struct pe_sum *sum, struct pe_wide factor, struct pe_wide other)
 {
     enum { FACTOR = 4, LIMBS = PE_SUM_LIMBS + FACTOR };
-    uint64_t product[LIMBS], whole[LIMBS] = {0};
+    uint64_t product[LIMBS], shifted[LIMBS] = {0};
     unsigned n = LIMBS;
 
     factor = pe_wide_cut(factor, 64 * FACTOR);
@@ -60,7 +60,7 @@ int pe_sum_compare(const struct pe_sum *sum, struct pe_wide factor, struct pe_wi
     const int64_t exponent = factor.exponent + PE_SUM_LEAST + 64 * (int64_t)(n - FACTOR) - zeros;
     if (exponent != other.exponent)
         return exponent < other.exponent ? -1 : 1;
-    pe_limbs_shift_up(whole + (LIMBS - n), product, n, zeros);
-    const int order = pe_limbs_compare(whole + (LIMBS - other.count), other.limb, other.count);
-    return order ? order : pe_limbs_any(whole, LIMBS - other.count);
+    pe_limbs_shift_up(shifted + (LIMBS - n), product, n, zeros);
+    const int order = pe_limbs_compare(shifted + (LIMBS - other.count), other.limb, other.count);
+    return order ? order : pe_limbs_any(shifted, LIMBS - other.count);
 }

@@ -135,9 +135,9 @@ struct pe_wide pe_wide_of(unsigned bits, double value)
     const uint64_t fraction = number & (one - 1);
     if (exponent == 2047)
         return pe_wide_special(bits, fraction ? PE_WIDE_NAN : PE_WIDE_INFINITE, value < 0);
-    const uint64_t whole = exponent ? fraction | one : fraction;
+    const uint64_t mantissa = exponent ? fraction | one : fraction;
     struct pe_wide x =
-        pe_wide_from_limbs(&whole, 1, (int)(exponent ? exponent : 1) - 1075 + 64, bits, false);
+        pe_wide_from_limbs(&mantissa, 1, (int)(exponent ? exponent : 1) - 1075 + 64, bits, false);
     x.negative = value < 0;
     return x;
 }
@@ -239,9 +239,9 @@ static struct pe_wide integer_towards(struct pe_wide x, bool negative)
 {
     bool fraction;
     const bool away = x.negative == negative;
-    const struct pe_wide whole = integer_part(x, &fraction);
+    const struct pe_wide integer = integer_part(x, &fraction);
 
-    return fraction && away ? pe_wide_add_double(whole, negative ? -1 : 1) : whole;
+    return fraction && away ? pe_wide_add_double(integer, negative ? -1 : 1) : integer;
 }
 
 struct pe_wide pe_wide_floor(struct pe_wide x)
@@ -397,13 +397,13 @@ struct pe_wide pe_wide_mul(struct pe_wide a, struct pe_wide b)
  * are enough. */
 struct pe_wide pe_wide_div(struct pe_wide a, struct pe_wide b)
 {
-    const unsigned n = larger_bits(&a, &b) / 64, whole = n + b.count + 1u;
+    const unsigned n = larger_bits(&a, &b) / 64, length = n + b.count + 1u;
     uint64_t dividend[2 * PE_WIDE_LIMBS + 2] = {0}, quotient[PE_WIDE_LIMBS + 1];
 
     if (a.kind != PE_WIDE_FINITE || b.kind != PE_WIDE_FINITE)
         return special_product(&a, &b, true);
-    memcpy(dividend + (whole - 1 - a.count), a.limb, a.count * sizeof(a.limb[0]));
-    pe_limbs_divide(quotient, dividend, whole, b.limb, b.count);
+    memcpy(dividend + (length - 1 - a.count), a.limb, a.count * sizeof(a.limb[0]));
+    pe_limbs_divide(quotient, dividend, length, b.limb, b.count);
     struct pe_wide x =
         pe_wide_from_limbs(quotient, n + 1, a.exponent - b.exponent + 64, 64 * n,
                            a.inexact || b.inexact || pe_limbs_any(dividend, b.count));
@@ -447,7 +447,7 @@ static bool root_settle(uint64_t *root, const uint64_t *x, unsigned n)
 struct pe_wide pe_wide_sqrt(struct pe_wide x)
 {
     const unsigned n = x.count, odd = x.exponent % 2 != 0;
-    uint64_t whole[2 * PE_WIDE_LIMBS] = {0};
+    uint64_t radicand[2 * PE_WIDE_LIMBS] = {0};
 
     if (x.kind != PE_WIDE_FINITE || x.negative)
         return pe_wide_marked(pe_wide_special(64 * n, x.negative ? PE_WIDE_NAN : x.kind, false),
@@ -462,10 +462,10 @@ struct pe_wide pe_wide_sqrt(struct pe_wide x)
         memset(root.limb, root.exponent < 0 ? 0 : 0xff, n * sizeof(root.limb[0]));
     if (root.exponent < 0)
         root.limb[n - 1] = (uint64_t)1 << 63;
-    memcpy(whole + n, x.limb, n * sizeof(x.limb[0]));
+    memcpy(radicand + n, x.limb, n * sizeof(x.limb[0]));
     if (odd)
-        pe_limbs_shift_down(whole, whole, 2 * n, 1);
-    root.inexact = root_settle(root.limb, whole, n) || x.inexact;
+        pe_limbs_shift_down(radicand, radicand, 2 * n, 1);
+    root.inexact = root_settle(root.limb, radicand, n) || x.inexact;
     root.exponent = (x.exponent + odd) / 2;
     return root;
 }

@@ -181,13 +181,13 @@ struct pe_wide pe_wide_exp2(struct pe_wide x)
 
     if (x.kind != PE_WIDE_FINITE || x.exponent > 59)
         return exp_special(&x);
-    const bool lost = pe_wide_to_fixed(fraction, n, &x), whole = !pe_limbs_any(fraction, n);
+    const bool lost = pe_wide_to_fixed(fraction, n, &x), is_integer = !pe_limbs_any(fraction, n);
     int64_t k = (int64_t)fraction[n];
     if (x.negative) {
-        k = whole ? -k : -k - 1;
+        k = is_integer ? -k : -k - 1;
         pe_limbs_negate(fraction, n);
     }
-    if (whole && !lost)
+    if (is_integer && !lost)
         return pe_wide_marked(pe_wide_scale(pe_wide_of_uint(bits, 1), k), x.inexact);
     pe_limbs_multiply_high(r, fraction, ln2_of(n), n);
     return exp_scaled(r, n, k, bits);
@@ -260,10 +260,10 @@ static struct pe_wide log_finite(struct pe_wide m)
     m = log_part(m);
     if (k == 0)
         return m;
-    struct pe_wide whole = pe_wide_of_uint(64, (uint64_t)(k < 0 ? -k : k));
-    whole.negative = k < 0;
+    struct pe_wide factor = pe_wide_of_uint(64, (uint64_t)(k < 0 ? -k : k));
+    factor.negative = k < 0;
     const struct pe_wide ln2 = pe_wide_from_limbs(ln2_limbs, CONSTANT_LIMBS, 0, bits, true);
-    return pe_wide_add(pe_wide_mul(ln2, whole), m);
+    return pe_wide_add(pe_wide_mul(ln2, factor), m);
 }
 
 /* ln x in so many bits; x has 64 bits more. */

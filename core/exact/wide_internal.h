@@ -2,7 +2,7 @@
 #ifndef CORE_EXACT_WIDE_INTERNAL_H
 #define CORE_EXACT_WIDE_INTERNAL_H
 
-/* Shared by the files of wide numbers: whole numbers of n limbs of 64 bits, least first, and wide
+/* Shared by the files of wide numbers: integers of n limbs of 64 bits, least first, and wide
  * numbers made of them. */
 
 #include <string.h>

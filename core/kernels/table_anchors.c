@@ -48,8 +48,8 @@ PE_INLINE struct cos_sin turns_cos_sin(struct sum turns)
 /* The phase of a position of at most 26 bits, whose products with high and middle are exact. */
 PE_INLINE struct sum short_turns(struct position t, real high, real middle, real low)
 {
-    const struct sum whole = {fraction(high * t.both), high - high};
-    const struct sum sum = sum_add(whole, fraction(middle * t.both));
+    const struct sum first = {fraction(high * t.both), high - high};
+    const struct sum sum = sum_add(first, fraction(middle * t.both));
 
     return (struct sum){sum.high, sum.low + low * t.both};
 }
@@ -149,7 +149,7 @@ void PE_KERNEL(table_interleave)(double *out, const double *a, const double *b, 
 
 /* ---- scales --------------------------------------------------------------------------------- */
 
-/* ln 2 in 42 bits, so that a whole number below 2^11 times it is a double, and the rest. */
+/* ln 2 in 42 bits, so that an integer below 2^11 times it is exact, and the remainder. */
 #define LN2_HIGH 0x1.62e42fefa38p-1
 #define LN2_LOW  0x1.ef35793c7673p-45
 

@@ -92,13 +92,13 @@ static bool wide_sum_round(const struct element *element, unsigned bits, enum pe
     const size_t pairs = pe_frequencies_count(frequencies);
     const struct pe_wide one = pe_wide_add_double(largest_angle(element), (double)pairs + 2);
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_power_iterator walk;
+    struct pe_power_iterator iterator;
 
-    pe_frequencies_begin(&walk, frequencies, bits);
+    pe_frequencies_begin(&iterator, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (has_ended(element, pair))
             return true;
-        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&iterator, frequencies, pair);
         sum = pe_wide_add(sum, pe_wide_cos(pe_angle_wide(w, element->offset)));
     }
     const struct pe_wide scale = scale_real(bits, element->cosines, 0);
@@ -185,13 +185,13 @@ static bool distance_round(const struct element *element, unsigned bits, enum pe
     const size_t pairs = pe_frequencies_count(frequencies);
     const struct pe_wide all = pe_wide_mul_uint(largest_angle(element), pairs);
     struct pe_wide sum = pe_wide_of_uint(bits, 0);
-    struct pe_power_iterator walk;
+    struct pe_power_iterator iterator;
 
-    pe_frequencies_begin(&walk, frequencies, bits);
+    pe_frequencies_begin(&iterator, frequencies, bits);
     for (size_t pair = 0; pair < pairs; pair++) {
         if (has_ended(element, pair))
             return true;
-        const struct pe_wide w = pe_frequencies_next(&walk, frequencies, pair);
+        const struct pe_wide w = pe_frequencies_next(&iterator, frequencies, pair);
         const struct pe_wide sine = pe_wide_sin(pe_angle_wide(w, element->offset));
         sum = pe_wide_add(sum, pe_wide_mul(sine, sine));
     }

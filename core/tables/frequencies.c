@@ -47,42 +47,42 @@ struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *contex
     return scaled(powers, &power, &shared, context, pair);
 }
 
-void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *powers,
+void pe_powers_begin(struct pe_power_iterator *iterator, const struct pe_powers *powers,
                      const void *context, unsigned bits)
 {
-    walk->powers = powers;
-    walk->context = context;
-    walk->power = pe_wide_of_uint(bits, 1);
-    walk->steps = walk->stride = walk->links = 0;
+    iterator->powers = powers;
+    iterator->context = context;
+    iterator->power = pe_wide_of_uint(bits, 1);
+    iterator->steps = iterator->stride = iterator->links = 0;
     if (powers->share)
-        powers->share(&walk->shared, bits, context);
+        powers->share(&iterator->shared, bits, context);
 }
 
 /* The first two pairs whose steps differ define the stride. */
-static void power_move(struct pe_power_iterator *walk, size_t steps)
+static void power_move(struct pe_power_iterator *iterator, size_t steps)
 {
-    if (walk->stride == 0 && steps > walk->steps) {
-        walk->stride = steps - walk->steps;
-        walk->ratio = power_of(&walk->shared.number[0], walk->stride);
+    if (iterator->stride == 0 && steps > iterator->steps) {
+        iterator->stride = steps - iterator->steps;
+        iterator->ratio = power_of(&iterator->shared.number[0], iterator->stride);
     }
-    if (steps == walk->steps + walk->stride && walk->links < LINKS) {
-        walk->power = pe_wide_mul(walk->power, walk->ratio);
-        walk->links++;
+    if (steps == iterator->steps + iterator->stride && iterator->links < LINKS) {
+        iterator->power = pe_wide_mul(iterator->power, iterator->ratio);
+        iterator->links++;
     } else {
-        walk->power = steps > 0 ? power_of(&walk->shared.number[0], steps)
-                                : pe_wide_of_uint(pe_wide_precision(&walk->power), 1);
-        walk->links = 0;
+        iterator->power = steps > 0 ? power_of(&iterator->shared.number[0], steps)
+                                    : pe_wide_of_uint(pe_wide_precision(&iterator->power), 1);
+        iterator->links = 0;
     }
-    walk->steps = steps;
+    iterator->steps = steps;
 }
 
-struct pe_wide pe_powers_next(struct pe_power_iterator *walk, size_t pair)
+struct pe_wide pe_powers_next(struct pe_power_iterator *iterator, size_t pair)
 {
-    const size_t steps = steps_of(walk->powers, walk->context, pair);
+    const size_t steps = steps_of(iterator->powers, iterator->context, pair);
 
-    if (steps != walk->steps)
-        power_move(walk, steps);
-    return scaled(walk->powers, &walk->power, &walk->shared, walk->context, pair);
+    if (steps != iterator->steps)
+        power_move(iterator, steps);
+    return scaled(iterator->powers, &iterator->power, &iterator->shared, iterator->context, pair);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -129,16 +129,16 @@ struct pe_wide pe_frequencies_real(unsigned bits, const void *context, size_t pa
                : pe_powers_real(&f->spec.powers, f->spec.context, bits, pair_of(f, pair));
 }
 
-void pe_frequencies_begin(struct pe_power_iterator *walk, const struct pe_frequencies *f,
+void pe_frequencies_begin(struct pe_power_iterator *iterator, const struct pe_frequencies *f,
                           unsigned bits)
 {
-    pe_powers_begin(walk, &f->spec.powers, f->spec.context, bits);
+    pe_powers_begin(iterator, &f->spec.powers, f->spec.context, bits);
 }
 
-struct pe_wide pe_frequencies_next(struct pe_power_iterator *walk, const struct pe_frequencies *f,
-                                   size_t pair)
+struct pe_wide pe_frequencies_next(struct pe_power_iterator *iterator,
+                                   const struct pe_frequencies *f, size_t pair)
 {
-    return pe_powers_next(walk, pair_of(f, pair));
+    return pe_powers_next(iterator, pair_of(f, pair));
 }
 
 /* ---- making them ---------------------------------------------------------------------------- */
@@ -198,13 +198,13 @@ static struct pe_frequencies *frequencies_alloc(const struct pe_frequencies_spec
 static enum pe_status turns_compute(struct pe_frequencies *f, struct pe_work *work,
                                     struct pe_error *err)
 {
-    struct pe_power_iterator walk;
+    struct pe_power_iterator iterator;
 
-    pe_frequencies_begin(&walk, f, PE_FREQUENCY_BITS);
+    pe_frequencies_begin(&iterator, f, PE_FREQUENCY_BITS);
     for (size_t pair = 0; pair < f->count; pair++) {
         if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
             return err->status;
-        const struct pe_wide w = pe_frequencies_next(&walk, f, pair);
+        const struct pe_wide w = pe_frequencies_next(&iterator, f, pair);
         phase_split(f, pair, pe_frequency_set(&f->turns[pair], w));
         f->fastest = fmax(f->fastest, pe_wide_double_outward(w));
         if (f->float32)

@@ -45,9 +45,9 @@ struct pe_power_iterator {
     size_t steps, stride, links; /* stride 0: the ratio is not set */
 };
 
-void pe_powers_begin(struct pe_power_iterator *walk, const struct pe_powers *powers,
+void pe_powers_begin(struct pe_power_iterator *iterator, const struct pe_powers *powers,
                      const void *context, unsigned bits);
-struct pe_wide pe_powers_next(struct pe_power_iterator *walk, size_t pair);
+struct pe_wide pe_powers_next(struct pe_power_iterator *iterator, size_t pair);
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
 
@@ -117,9 +117,9 @@ const struct pe_frequency *pe_frequencies_at(const struct pe_frequencies *freque
 /* The real numbers w (of a pair) and A; the context is a const struct pe_frequencies. */
 pe_real pe_frequencies_real, pe_frequencies_factor_real;
 /* w of all pairs in order. */
-void pe_frequencies_begin(struct pe_power_iterator *walk, const struct pe_frequencies *frequencies,
-                          unsigned bits);
-struct pe_wide pe_frequencies_next(struct pe_power_iterator *walk,
+void pe_frequencies_begin(struct pe_power_iterator *iterator,
+                          const struct pe_frequencies *frequencies, unsigned bits);
+struct pe_wide pe_frequencies_next(struct pe_power_iterator *iterator,
                                    const struct pe_frequencies *frequencies, size_t pair);
 
 /* The largest w, in double. */

@@ -95,11 +95,11 @@ static int64_t floor_wide(uint64_t low, uint64_t high, uint64_t parts, uint64_t 
 int64_t pe_log_bucket_bound(unsigned long low, unsigned long high, unsigned long parts,
                             unsigned long k, enum pe_bound bound)
 {
-    const int64_t whole = bound_rational(low, high, parts, k);
+    const int64_t rational = bound_rational(low, high, parts, k);
     int64_t below;
 
-    if (whole > 0)
-        return whole + (bound == PE_BOUND_ABOVE);
+    if (rational > 0)
+        return rational + (bound == PE_BOUND_ABOVE);
     below = floor_double((double)low, (double)high, (double)parts, (double)k);
     return 1 + (below >= 0 ? below : floor_wide(low, high, parts, k));
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The begin of a logarithmic bucket: the least whole number n >= low (high / low)^(k / parts), or
+/* The begin of a logarithmic bucket: the least integer n >= low (high / low)^(k / parts), or
  * above it, decided on the real number. 0 < low < high < 2^31, parts > 0; the result must fit. */
 enum pe_bound { PE_BOUND_AT_LEAST, PE_BOUND_ABOVE };
 
