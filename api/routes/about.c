@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name, *path, *title;
-    bool posted; /* nothing is there to be got */
+    bool posted; /* has no GET */
 } links[] = {
     {"about", "/v1", "version, limits and formats of this server", false},
     {"encodings", "/v1/encodings", "every encoding with its parameters, and URLs that work", false},
@@ -89,7 +89,7 @@ static enum pe_status index_open(struct api_request *request, struct api_result 
     result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
     if (request->page && api_explorer_is_here(request->settings))
-        return index_page(request, result, err); /* whose query is what it shows */
+        return index_page(request, result, err); /* its query is read by its script */
     if (api_bind(request, NULL, 0, "", err))
         return err->status;
     return request->page ? index_page(request, result, err) : PE_OK;
@@ -106,7 +106,7 @@ static enum pe_status index_make(struct api_request *request, struct api_result 
 
 const struct api_handler api_handler_index_page = {index_open, index_make};
 
-/* Of the limits below; the others are left out where there is none. */
+/* The first limits below are always reported, the others only where there are such. */
 enum { LIMITS_ALWAYS = 8 };
 
 /* ---- the server ------------------------------------------------------------------------------ */

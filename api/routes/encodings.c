@@ -11,7 +11,7 @@
 /* Nanoseconds of the whole list, which is printed: about. */
 #define LIST_WORK 4.8e6
 
-/* Can it be pooled, and be bytes? */
+/* Can the view be pooled, and returned as u8? */
 static bool is_picture(const struct pe_view_info *view)
 {
     for (size_t i = 0; i < view->params_count; i++)
@@ -186,7 +186,7 @@ static enum pe_status show_open(struct api_request *request, struct api_result *
     result->tagged = !stored;
     if (!stored)
         return PE_OK;
-    /* A damaged table has no tag, and is shown all the same. */
+    /* A damaged table has no tag, and is reported nevertheless. */
     if (api_store_take(api_store_of(request), request->name, 0, &table, &(struct pe_error){0}) ==
         PE_OK)
         result->etag = api_stored_table_etag(request, table);
@@ -194,7 +194,7 @@ static enum pe_status show_open(struct api_request *request, struct api_result *
     return PE_OK;
 }
 
-/* A stored table: what it is, and where its rows are. */
+/* The entry of a stored table, with the URL of its rows. */
 static json_t *stored_make(struct api_request *request)
 {
     json_t *entry = api_store_entry_json(api_store_of(request), request->name);

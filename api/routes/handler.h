@@ -2,7 +2,7 @@
 #ifndef API_ROUTES_HANDLER_H
 #define API_ROUTES_HANDLER_H
 
-/* Handlers: their two phases, the routes that name them, and the headers that they need. */
+/* Handlers of routes, their two phases, and the headers that they need. */
 
 #include "api/request/parameters.h"
 #include "api/request/request.h"
@@ -13,14 +13,14 @@
 /* Elements of a permutation between layouts: it is a single row, and rows are never cut. */
 enum { API_LAYOUT_ELEMENTS_MAX = 1 << 20 };
 
-/* A route is answered in two phases. `open` reads names, parameters and shapes and says what the
- * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
- * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the
- * work up to the first row.
+/* A handler has two phases. `open` reads names, parameters and shapes, and sets the kind, size and
+ * cost of the result, without computing it. Then the pipeline (api/pipeline/conditions.c) checks
+ * limits and whether the format can hold the result, answers 304 and HEAD, and chooses the thread
+ * for the rest. `prepare` computes up to the first row.
  *
- * `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
- * Each is called once. Between them the thread may change. `prepare` is left out where a body is
- * not wanted (304) or known without it (HEAD of tensors). Both return the status of err. */
+ * `result` is zeroed before `open` and is not moved; `prepare` NULL: `open` does everything. Each
+ * is called once, perhaps on different threads. `prepare` is skipped where no body is needed (304,
+ * HEAD of tensors). Both return the status of err. */
 struct api_handler {
     enum pe_status (*open)(struct api_request *request, struct api_result *result,
                            struct pe_error *err);
@@ -47,7 +47,7 @@ void api_contract_tag(struct api *api);
 /* Likewise of the page's files. */
 void api_explorer_tag(struct api *api);
 
-/* The files of the page that are asked for by path. */
+/* GET of the page's files, by path. */
 extern const struct api_handler api_handler_explorer_file;
 
 /* The file of a path below the base path; NULL: there is none. */

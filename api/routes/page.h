@@ -2,21 +2,22 @@
 #ifndef API_ROUTES_PAGE_H
 #define API_ROUTES_PAGE_H
 
-/* Pages for people, where Accept prefers HTML: one file, without script or anything to load. */
+/* HTML, where Accept prefers it: single files without scripts or other resources, and the explorer.
+ */
 
 #include "api/numbers/text.h"
 #include "api/response/result.h"
 
-/* Adds text with what HTML has a meaning for escaped. */
+/* Adds text, escaped. */
 void api_page_text(struct api_text *page, const char *text);
 
-/* Adds one piece of markup whose %s is such text. */
+/* Adds markup in which %s is replaced by escaped text. */
 void api_page_put(struct api_text *page, const char *markup, const char *text);
 
 /* The head and the first heading. */
 void api_page_begin(struct api_text *page, const char *title);
 
-/* Ends the page and makes it the result. PE_OUT_OF_MEMORY, for any part of it. */
+/* Ends the page and sets it as the result. PE_OUT_OF_MEMORY, of any call above too. */
 enum pe_status api_page_end(struct api_text *page, struct api_request *request,
                             struct api_result *result, struct pe_error *err);
 

@@ -6,8 +6,8 @@
 #include "api/routes/handler.h"
 #include "api/store/store.h"
 
-/* PUT and DELETE of a name: a learned table that everyone can look up. Who may is decided before
- * the upload (api/pipeline/begin.c), and how it is done in api/store/store.c. */
+/* PUT and DELETE of a learned table. Permissions are checked before the upload
+ * (api/pipeline/begin.c); api/store/store.c has the storage. */
 
 static enum pe_status name_check(const struct api_request *request, struct pe_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What configs tell of layers: their attention. */
+/* The layers of configs, their attention, and the keys that engines read differently. */
 
 #include <math.h>
 
@@ -177,6 +177,79 @@ TEST(test_a_value_of_a_wrong_type)
     ck_assert_int_eq(traits_of(NULL).window, 0);
     ck_assert_str_eq(pe_config_warning(reading, 0),
                      "sliding_window is neither a number nor a boolean, and is not read");
+}
+
+/* Norms that nobody has measured are warned of, with attention and with the whole. */
+TEST(test_norms_not_told)
+{
+    struct pe_attention_traits traits = {.size = sizeof(traits)};
+
+    model("dots1");
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_config_traits(reading, &traits, &err));
+    ck_assert_int_eq(traits.qk_norm.kind, PE_QK_NORM_NONE);
+    ck_assert_ptr_nonnull(strstr(pe_config_warning(reading, 0), "dots1 has norms of queries"));
+}
+
+/* Layers of one type with two windows are two kinds; a file tells them, or the class does. */
+TEST(test_two_windows)
+{
+    static const struct {
+        const char *pairs;
+        size_t second; /* the first layer that has the other window */
+        int64_t window;
+    } table[] = {
+        {"model_type=neomme", 1, 1024},
+        {"model_type=neomme sliding_window=7 per_layer_config.03.sliding_window=9 "
+         "per_layer_config.04.sliding_window=7 per_layer_config.05.sliding_window=null",
+         3, 9},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct pe_attention_traits traits = {.size = sizeof(traits)};
+        struct pe_config_kinds *kinds;
+        begin();
+        pairs_add(table[i].pairs);
+        pairs_add("rope_parameters.sliding_attention.rope_theta=5 "
+                  "rope_parameters.full_attention.rope_theta=6");
+        reading = read_layer("sliding_attention", false);
+        ck_assert(!pe_config_kinds_new(&kinds, config, &err));
+        const struct pe_config_kind *other = pe_config_kind(kinds, 1);
+        ck_assert_str_eq(other->layer_type, "sliding_attention");
+        ck_assert_uint_eq(other->layers[0], table[i].second);
+        ck_assert(!pe_config_kind_traits(reading, other, &traits, &err));
+        ck_assert_int_eq(traits.window, table[i].window);
+        ck_assert_int_eq(traits.qk_norm.kind, PE_QK_NORM_RMS);
+        ck_assert_str_eq(pe_config_kind(kinds, 2)->layer_type, "full_attention");
+        pe_config_kinds_free(kinds);
+    }
+}
+
+#define YARN_WITHIN                                                                                \
+    "model_type=gemma3_text head_dim=8 rope_parameters.sliding_attention.rope_type=default "       \
+    "rope_parameters.full_attention.rope_type=yarn rope_parameters.full_attention.factor=8"
+
+/* "key engine: reads" of the first engine that reads truncate in its own way. */
+static void reader_check(const char *pair, const char *key, const char *reads)
+{
+    struct pe_config_reader reader;
+
+    begin();
+    pairs_add(YARN_WITHIN);
+    pairs_add(pair);
+    reading = read_layer("full_attention", false);
+    ck_assert(pe_config_reader(reading, 0, &reader));
+    ck_assert_str_eq(reader.key, key);
+    ck_assert_str_eq(reader.engine, "transformers");
+    ck_assert_msg(strstr(reader.reads, reads) != NULL, "%s", reader.reads);
+}
+
+TEST(test_readers_of_truncate)
+{
+    reader_check("rope_parameters.full_attention.truncate=false",
+                 "rope_parameters.full_attention.truncate", "it is not read here");
+    reader_check("rope_parameters.truncate=false", "rope_parameters.truncate",
+                 "are not rounded to whole pairs, in layers of any type");
 }
 
 CHECK_WAY(.before = begin, .after = end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Keys that bear on positions and are not honoured: each is refused with its reason, or warned of
- * by the words of its name; and files that hold a config in another way than config.json. */
+/* Keys about positions that have no effect: each is refused with its reason, or warned of by the
+ * words of its name; and other files with a config than config.json. */
 
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
@@ -27,7 +27,7 @@ static const char *warnings_of(const char *pairs)
 static const struct {
     const char *pairs, *warnings;
 } unread[] = {
-    /* names that nobody has met, in small letters and capitals, wherever they stand */
+    /* unknown names, in small letters and capitals, anywhere */
     {"use_2d_rope=true", LOST("use_2d_rope")},
     {"ropeTheta=5", LOST("ropeTheta")},
     {"x.y.position_bias=linear", LOST("x.y.position_bias")},
@@ -38,7 +38,7 @@ static const struct {
     {"layers.nope=true", LOST("layers.nope")},
     {"rope_parameters.full_attention.rope_type=default rope_parameters.rope_twist=5",
      LOST("rope_parameters.rope_twist")},
-    /* names of which a part only looks so */
+    /* names that only look similar */
     {"properties=1 ropey=null n_positions=3 dropout=4 decomposition=5 thetas_x=null", ""},
     {"relative_x=-1 rope_x=null", ""},
     /* parts of the model that have answers of their own */

@@ -11,15 +11,15 @@ static void count_path(void *context, const char *path)
     ++*(size_t *)context;
 }
 
-/* A config of rope: llama with 8 heads of 16. */
-static struct pe_config *llama_new(void)
+/* A config of rope with 8 heads of 16. */
+static struct pe_config *config_new(const char *model_type)
 {
     struct pe_config *config;
     struct pe_config_node *top;
 
     ACCEPTED(pe_config_new(&config, NULL, &err));
     top = pe_config_top(config);
-    ACCEPTED(pe_config_set_text(top, "model_type", "llama", &err));
+    ACCEPTED(pe_config_set_text(top, "model_type", model_type, &err));
     ACCEPTED(pe_config_set_integer(top, "hidden_size", 128, &err));
     ACCEPTED(pe_config_set_integer(top, "num_attention_heads", 8, &err));
     return config;
@@ -94,7 +94,7 @@ TEST(depth_ends)
 TEST(readings_refuse)
 {
     struct pe_params params = {0}, other;
-    struct pe_config *config = llama_new(), *empty;
+    struct pe_config *config = config_new("llama"), *empty;
     struct pe_config_reading *reading;
     struct pe_scheme *scheme;
     size_t unused = 0;
@@ -143,7 +143,7 @@ static size_t unused_count(const struct pe_config_reading *reading)
 TEST(readings_of_one_config)
 {
     struct pe_config_reading *readings[2], *other;
-    struct pe_config *config = llama_new(), *another = llama_new();
+    struct pe_config *config = config_new("llama"), *another = config_new("llama");
     struct pe_params params = {0};
     struct pe_scheme *scheme;
     size_t warnings = 0;
@@ -203,7 +203,7 @@ enum { TYPES = 8 };
 /* The status of a config with that value in it. */
 static enum pe_status value_try(const char *key, size_t type)
 {
-    struct pe_config *config = llama_new();
+    struct pe_config *config = config_new("llama");
     struct pe_config_reading *reading = NULL;
     struct pe_params params = {0};
     struct pe_scheme *scheme = NULL;
@@ -235,4 +235,44 @@ TEST(keys_with_any_value)
         ++*(status ? &refused : &read);
     }
     ck_assert_msg(read > 20 && refused > 20, "%zu read, %zu refused", read, refused);
+}
+
+TEST(kinds_of_layers)
+{
+    struct pe_config *config = config_new("gpt_oss");
+    struct pe_config_node *top = pe_config_top(config);
+    struct pe_config_kinds *kinds;
+    struct pe_config_reading *reading;
+    struct pe_attention_traits traits = {.size = sizeof(traits)}, small = {.size = 1};
+    struct pe_config_reader reader;
+    const struct pe_config_kind *kind;
+    size_t layers = 0, count = 0;
+
+    ACCEPTED(pe_config_set_integer(top, "num_hidden_layers", 4, &err));
+    ACCEPTED(pe_config_set_integer(top, "head_dim", 16, &err));
+    ACCEPTED(pe_config_kinds_new(&kinds, config, &err));
+    for (; (kind = pe_config_kind(kinds, count)); count++)
+        layers += kind->count;
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(layers, 4);
+    ck_assert_ptr_null(pe_config_kind(kinds, SIZE_MAX));
+    kind = pe_config_kind(kinds, pe_config_kinds_usual(kinds));
+    ck_assert_str_eq(kind->layer_type, "full_attention");
+    ACCEPTED(pe_config_read(&reading, config, "sliding_attention", false, &err));
+    ck_assert_str_eq(pe_config_layer_meant(reading), "sliding_attention");
+    ck_assert_str_eq(pe_config_text_part(reading), "");
+    ACCEPTED(pe_config_traits(reading, &traits, &err));
+    ck_assert_int_eq(traits.window, 128);
+    ck_assert(traits.sinks);
+    ck_assert_str_eq(pe_config_trait_source(reading, 0)->param, "window");
+    ck_assert_ptr_null(pe_config_trait_source(reading, SIZE_MAX));
+    ACCEPTED(pe_config_kind_traits(reading, kind, &traits, &err));
+    ck_assert_int_eq(traits.window, 0);
+    ACCEPTED(pe_config_traits(reading, &small, &err)); /* of an older program: no more is written */
+    ck_assert_int_eq(small.window, 0);
+    ck_assert(!pe_config_reader(reading, SIZE_MAX, &reader));
+    pe_config_reading_free(reading);
+    pe_config_kinds_free(kinds);
+    pe_config_kinds_free(NULL);
+    pe_config_free(config);
 }
