@@ -359,7 +359,7 @@ $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/main.c $(FUZZ_SHARED)
 	    $(CORE_LIBS) -o $@
 
 # Requests whose allocations fail, one after the other.
-$(BUILD)/tests/api/check_allocations: $(addprefix $(BUILD)/tests/,api/check_allocations.o api/asked.o \
+$(BUILD)/tests/api/check_allocations: $(addprefix $(BUILD)/tests/,api/check_allocations.o api/failing_requests.o \
                                         failing.o fuzz/request.o) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $^ $(API_LIBS) $(CORE_LIBS) -o $@

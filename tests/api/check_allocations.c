@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
-/* check_allocations [--ever] [--short] [--routes] FILE ...: asks the request of each file (in the
- * form of tests/fuzz/request.h) once for every allocation that it makes, to the last byte of the
- * answer, and has that allocation fail, with --ever all behind it too. The answer is 503, the right
- * one, or cut; nothing leaks when the service is freed. Its start is tried likewise.
- * --short: at most 300 allocations of a request, evenly spread. --routes: each route has to be
- * among those that are asked and answered well. */
+/* check_allocations [--ever] [--short] [--routes] FILE ...: makes the request of each file (in the
+ * form of tests/fuzz/request.h) once for every allocation that it needs, with that allocation
+ * failing, with --ever all later ones too. The answer has to be 503, the correct one, or cut, and
+ * nothing may leak. The start of the service is checked likewise. --short: at most 300 allocations
+ * of a request, evenly spread. --routes: each route has to be among the requests that succeed. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/api/asked.h"
+#include "tests/api/failing_requests.h"
 #include "tests/failing.h"
 
 enum { SHORT_MAX = 300 };
 
-/* In memory where that goes, for whatever is stored is flushed. */
+/* In memory if possible, because tables are flushed. */
 static char in_memory[] = "/dev/shm/posenc-failing-XXXXXX";
 static char on_disk[] = "/tmp/posenc-failing-XXXXXX";
 static const char *folder;
@@ -69,7 +68,7 @@ static void outcome_check(const char *name, const struct request_text *request,
     counts->refused += outcome->status == 503 || outcome->cut;
 }
 
-/* Each which of so many allocations is to fail? */
+/* The step from one failing allocation to the next. */
 static unsigned long step_of(unsigned long allocations, struct way way)
 {
     return way.is_short ? (allocations + SHORT_MAX - 1) / SHORT_MAX : 1;
@@ -95,16 +94,16 @@ static void routes_check(struct counts *counts)
 static void read_check(const char *name, const struct request_text *request, struct way way,
                        struct counts *counts)
 {
-    struct api *api = asked_service(folder);
+    struct api *api = service_start(folder);
     struct outcome wanted;
     unsigned long allocations, reached;
 
-    for (int i = 0; i < 3; i++) /* what is made once in a process is made */
-        wanted = asked_request(api, request, way, 0, &allocations);
+    for (int i = 0; i < 3; i++) /* for all that is allocated once in a process */
+        wanted = failing_request(api, request, way, 0, &allocations);
     route_note(request, &wanted);
     for (unsigned long k = 1; k <= allocations; k += step_of(allocations, way)) {
         const long before = failing_live();
-        const struct outcome outcome = asked_request(api, request, way, k, &reached);
+        const struct outcome outcome = failing_request(api, request, way, k, &reached);
         if (failing_live() != before)
             wrong(counts, name, "something leaks", k);
         outcome_check(name, request, &outcome, &wanted, k, counts);
@@ -113,23 +112,23 @@ static void read_check(const char *name, const struct request_text *request, str
     api_free(api);
 }
 
-/* Asks twice of a new service, the first time with a failure: the second answer tells what the
- * first request has changed. False: something leaks. */
+/* Makes a request twice to a new service, the first time with a failure: the second answer shows
+ * what the first request changed. False: something leaks. */
 static bool write_ask(const struct request_text *request, struct way way, unsigned long k,
                       struct outcome outcomes[2], unsigned long *allocations)
 {
     unsigned long again;
 
-    asked_folder_make(folder, way.has_stored);
+    tables_folder_make(folder, way.has_stored);
     const long before = failing_live();
-    struct api *api = asked_service(folder);
-    outcomes[0] = asked_request(api, request, way, k, allocations);
-    outcomes[1] = asked_request(api, request, way, 0, &again);
+    struct api *api = service_start(folder);
+    outcomes[0] = failing_request(api, request, way, k, allocations);
+    outcomes[1] = failing_request(api, request, way, 0, &again);
     api_free(api);
     return failing_live() == before;
 }
 
-/* A write that was refused has changed nothing, and one that was answered has been done. */
+/* A refused write changes nothing, and an answered one is stored. */
 static void write_check(const char *name, const struct request_text *request, struct way way,
                         struct counts *counts)
 {
@@ -147,7 +146,7 @@ static void write_check(const char *name, const struct request_text *request, st
             wrong(counts, name, "refused and done, or answered and not done", k);
         counts->failed += reached >= k;
     }
-    asked_folder_make(folder, false);
+    tables_folder_make(folder, false);
 }
 
 static void way_check(const char *name, const struct request_text *request, struct way way,
@@ -170,8 +169,7 @@ static void way_check(const char *name, const struct request_text *request, stru
     }
 }
 
-/* A service that starts short of memory has every table once it was asked to look again, and says
- * 503 until then. */
+/* A service that starts without memory has every table after a reload, and answers 503 before. */
 static void started_check(struct api *api, const struct request_text *request, unsigned long k,
                           struct counts *counts)
 {
@@ -179,17 +177,17 @@ static void started_check(struct api *api, const struct request_text *request, u
     struct outcome outcome;
     unsigned long allocations;
 
-    outcome = asked_request(api, request, (struct way){0}, 0, &allocations);
+    outcome = failing_request(api, request, (struct way){0}, 0, &allocations);
     if (k == 0)
         wanted = outcome;
     outcome_check("start", request, &outcome, &wanted, k, counts);
     api_reload(api);
-    outcome = asked_request(api, request, (struct way){0}, 0, &allocations);
+    outcome = failing_request(api, request, (struct way){0}, 0, &allocations);
     if (!is_same(&outcome, &wanted))
         wrong(counts, "start", "a table stays away", k);
 }
 
-/* The service's own allocations. */
+/* The allocations of the service's start. */
 static void start_check(bool ever, struct counts *counts)
 {
     static const char text[] = "GET /v1/encodings/sample/table?format=npy\nX-Request-Id: 1\n\n";
@@ -200,7 +198,7 @@ static void start_check(bool ever, struct counts *counts)
     for (unsigned long k = 0; k <= allocations; k++) {
         const long before = failing_live();
         failing_begin(k, ever);
-        struct api *api = asked_service(folder);
+        struct api *api = service_start(folder);
         reached = failing_end();
         if (k == 0)
             allocations = reached;
@@ -263,13 +261,13 @@ int main(int argc, char **argv)
     if (!folder)
         return 1;
     setvbuf(stdout, NULL, _IOLBF, 1 << 12);
-    asked_folder_make(folder, false);
+    tables_folder_make(folder, false);
     start_check(way.ever, &counts);
     for (; at < argc; at++)
         file_check(argv[at], way, &counts);
     if (has_routes)
         routes_check(&counts);
-    asked_folder_remove(folder);
+    tables_folder_remove(folder);
     printf("%lu requests, %lu allocations failed, %lu answers refused, %lu wrong\n",
            counts.requests, counts.failed, counts.refused, counts.wrong);
     return counts.wrong > 0 || counts.refused == 0;

@@ -11,10 +11,9 @@
 #include "api/pipeline/pipeline.h"
 #include "tests/api/harness.h"
 
-/* The time that is foretold of whole requests beside the time that they take, by the clock of the
- * thread: within the factor that stands in front, at three sizes each. Bodies are fed in pieces as
- * a socket has them, and answers are sent to one. Times below 500 us are left out: the pipeline
- * alone takes 50. */
+/* The estimated cost of requests against their time by the thread's clock: within a factor, at
+ * three sizes each. Bodies are fed in pieces as received from a socket, and answers are sent to
+ * one. Times below 500 us are skipped: the pipeline alone takes 50. */
 
 #define LEAST_NS 5e5
 
@@ -26,7 +25,7 @@ struct body {
 };
 
 struct subject {
-    double factor;                         /* that the time may be off by */
+    double factor;                         /* the largest allowed ratio, either way */
     const char *method, *target, *headers; /* target: %zu is the size */
     struct body (*make)(size_t size);      /* NULL: there is none */
     const char *coding;                    /* of the body; NULL: none */
@@ -75,7 +74,7 @@ static struct body zeros_make(size_t size)
     return body;
 }
 
-/* A config of so many keys that nobody knows, and of kinds of layers, which are read one by one. */
+/* A config with `size` unknown keys, and kinds of layers, which are read one by one. */
 static struct body config_make(size_t size, int kinds, const char *value)
 {
     struct body body = room(2000 + 40 * size);
@@ -104,7 +103,7 @@ static struct body kinds_make(size_t size)
     return config_make(size, 60, "1");
 }
 
-/* One of numbers and texts, as configs are. */
+/* A config with a list of numbers and texts. */
 static struct body list_make(size_t size)
 {
     struct body body = room(200 + 60 * size);
@@ -133,7 +132,7 @@ static struct body rotation_make(size_t size)
     return body;
 }
 
-/* A tensor of one number, again and again. */
+/* A tensor that repeats one number. */
 static struct body numbers_make(size_t size, const char *dtype, const char *number)
 {
     struct body body = room(200 + (strlen(number) + 1) * 64 * size);
@@ -194,7 +193,7 @@ static struct body encoded(struct body plain, const char *coding)
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-/* The other end of the connection reads whatever is sent, and sends a body when it is told to. */
+/* The other end of the connection reads all that is sent, and sends a body on request. */
 static int other;
 static const struct body *posted;
 static sem_t asked;
@@ -293,7 +292,7 @@ static void head_fill(struct api_head *head, struct api_field *fields, char *tar
 }
 
 static int request_measure(struct api *api, const struct api_head *head, const struct body *body,
-                           double *took, double *foretold)
+                           double *took, double *estimated)
 {
     static int connection = -1;
     struct api_intake *intake = NULL;
@@ -312,7 +311,7 @@ static int request_measure(struct api *api, const struct api_head *head, const s
         response = api_finish(intake);
     api_drain(response, sink, &connection);
     *took = fmin(*took, now() - begin);
-    *foretold = intake->spent + intake->cost;
+    *estimated = intake->spent + intake->cost;
     status = response->status;
     api_response_free(response);
     return status;
@@ -324,7 +323,7 @@ static void subject_check(struct api *api, const struct subject *subject, size_t
     struct api_field fields[HEADERS_MAX];
     struct api_head head = {.method = subject->method};
     struct body body = subject->make ? subject->make(size) : (struct body){0};
-    double took = INFINITY, foretold = 0;
+    double took = INFINITY, estimated = 0;
     int status = 200;
 
     snprintf(target, sizeof(target), subject->target, size);
@@ -334,20 +333,20 @@ static void subject_check(struct api *api, const struct subject *subject, size_t
         body = encoded(body, subject->coding);
     head.content_length = body.size;
     for (int run = 0; run < RUNS && status == 200 && (run < 2 || took < 5e7); run++)
-        status = request_measure(api, &head, &body, &took, &foretold);
+        status = request_measure(api, &head, &body, &took, &estimated);
     free(body.bytes);
     const bool fits =
-        status == 200 && took < subject->factor * foretold && foretold < subject->factor * took;
+        status == 200 && took < subject->factor * estimated && estimated < subject->factor * took;
     if (took < LEAST_NS && status == 200) {
         skipped++;
         return;
     }
     *(fits ? &passed : &failed) += 1;
     if (!fits || getenv("COSTS_ALL"))
-        printf("%s %s %s %s, %zu: status %d, %.0f us, foretold %.0f us, a factor of %.2f\n",
+        printf("%s %s %s %s, %zu: status %d, %.0f us, estimated %.0f us, a factor of %.2f\n",
                subject->method, subject->target, subject->headers ? subject->headers : "",
-               subject->make == zeros_make ? "zeros" : "", size, status, took / 1e3, foretold / 1e3,
-               took / foretold);
+               subject->make == zeros_make ? "zeros" : "", size, status, took / 1e3,
+               estimated / 1e3, took / estimated);
 }
 
 #define LONG                                                                                       \
@@ -374,7 +373,7 @@ static void subject_check(struct api *api, const struct subject *subject, size_t
 #define ROWS       RAW("f32") "%zu,64"
 #define ENCODED    "\nContent-Encoding: "
 
-/* Codes take more or less time by what is in them, and a rotation by what the caches have. */
+/* The time of codings depends on the content, and that of a rotation on the caches. */
 static const struct subject subjects[] = {
     {2, "GET", BIAS "&format=raw", NULL, NULL, NULL, {1000, 4000, 64000}},
     {2, "GET", TABLE, NULL, NULL, NULL, MEDIUM},

@@ -37,15 +37,14 @@ static bool gather(void *context, const void *bytes, size_t size)
 {
     struct answer *answer = context;
 
-    /* One byte more, for the zero byte behind the end. */
+    /* One more for the zero byte at the end. */
     answer->body = realloc(answer->body, answer->size + size + 1);
     memcpy(answer->body + answer->size, bytes, size);
     answer->size += size;
     return true;
 }
 
-/* Blocks of a plan once more, the last one first: nobody may rely on their order, and they are the
- * same each time. */
+/* Makes the blocks of a plan again, in reverse order: they have to be the same in any order. */
 static void blocks_check(const struct answer *answer)
 {
     struct api_response *response = answer->response;

@@ -2,7 +2,7 @@
 #ifndef TESTS_API_HARNESS_H
 #define TESTS_API_HARNESS_H
 
-/* Requests without a socket: one call, and the whole answer in memory. */
+/* Requests without a socket: one call, and the complete answer in memory. */
 
 #include <check.h>
 #include <jansson.h>
@@ -26,7 +26,7 @@ struct api_settings settings_make(void);
 struct api *api_make(const struct api_settings *settings);
 const char *answer_header(const struct answer *answer, const char *name);
 
-/* Blocks of a plan come last one first: nobody may rely on their order. */
+/* Blocks of a plan are made in reverse order. */
 void body_read(struct answer *answer);
 
 /* target: "/path?query"; headers: "Name: value" lines separated by '\n', or NULL. */
@@ -49,17 +49,17 @@ OWNED(response, struct api_response *, api_response_free(*it))
 json_t *member(const struct answer *answer, const char *path);
 const char *member_text(const struct answer *answer, const char *path);
 double member_number(const struct answer *answer, const char *path);
-/* Two members are there, and they are equal. */
+/* Do two members exist, and are they equal? */
 void members_same(const struct answer *a, const char *path_a, const struct answer *b,
                   const char *path_b);
 
-/* A JSON body that is posted and what comes back: "422 out-of-range", or the status alone where any
- * code will do; `says` stands in the detail. */
+/* A posted JSON body and its answer: "422 out-of-range", or the status alone; `says` is a part of
+ * the detail. */
 struct asked {
     const char *target, *body, *answer, *says;
 };
 
-/* Posts all of them; `path` stands before their targets. How many there were. */
+/* Posts all of them, with `path` before their targets. Returns their number. */
 size_t asked_check(const char *path, const struct asked *rows, size_t count);
 
 #endif

@@ -2,7 +2,7 @@
 #include "tests/api/store_fixture.h"
 
 char folder[64];
-int told;
+int reported;
 
 void folder_make(void)
 {
@@ -38,7 +38,7 @@ void file_put(const char *rest, const char *text)
 static void log_count(void *context, const char *text)
 {
     (void)context;
-    told += strstr(text, " of the table ") != NULL;
+    reported += strstr(text, " of the table ") != NULL;
 }
 
 static struct api *service_make(bool writes)
@@ -48,7 +48,7 @@ static struct api *service_make(bool writes)
     settings.tables = folder;
     settings.anonymous_writes = writes;
     settings.host.log = log_count;
-    told = 0;
+    reported = 0;
     return api_make(&settings);
 }
 

@@ -15,10 +15,10 @@ void folder_make(void);
 void folder_remove(void);
 char *file_path(const char *rest);
 void file_put(const char *rest, const char *text);
-extern int told; /* sentences about a table in the log */
+extern int reported; /* sentences about a table in the log */
 
-struct api *stored_make(void); /* the one that stores and deletes in the folder */
-struct api *reader_make(void); /* one of those that only read it */
+struct api *stored_make(void); /* the writer of the folder */
+struct api *reader_make(void); /* a reader */
 
 /* A safetensors file of one f32 tensor [rows, 2] with elements from `first` on. */
 size_t file_make(char *out, size_t rows, float first);

@@ -113,7 +113,7 @@ TEST(structs_that_are_filled_in_wrongly)
     pe_request_free(NULL);
 }
 
-/* A head that is refused takes no body; its second end is the first. */
+/* A refused head takes no body, and finishing it twice gives one response. */
 TEST(a_refusal_is_a_response)
 {
     OWNED_SERVICE service = service_make("1");
@@ -140,7 +140,7 @@ static bool collect(void *context, const void *bytes, size_t size)
     return fwrite(bytes, 1, size, file) == size;
 }
 
-/* By sinks, in runs, and in pieces of 1000 bytes by turns with runs: 20 MB, streamed. */
+/* Reads 20 MB, streamed: by a sink, in runs, and in pieces of 1000 bytes alternating with runs. */
 TEST_LOOP(2, each_way_to_read_gives_the_same)
 {
     OWNED_SERVICE service = service_make(_i ? "3" : "1");
@@ -183,7 +183,7 @@ TEST(head_has_a_length_and_no_body)
     ck_assert_uint_eq(size, 0);
 }
 
-/* ---- ends before the end --------------------------------------------------------------------- */
+/* ---- cancellation ---------------------------------------------------------------------------- */
 
 static void *cancel_soon(void *request)
 {
@@ -192,7 +192,7 @@ static void *cancel_soon(void *request)
     return NULL;
 }
 
-/* Before it is finished; by another thread, while it is read; read in part and let go. */
+/* Cancels before the end; from another thread while it is read; and frees it partly read. */
 TEST_LOOP(2, requests_that_are_given_up)
 {
     OWNED_SERVICE service = service_make(_i ? "3" : "1");
@@ -218,7 +218,7 @@ TEST_LOOP(2, requests_that_are_given_up)
     pe_service_tend(service);
 }
 
-/* ---- a body that is lent --------------------------------------------------------------------- */
+/* ---- a borrowed body ------------------------------------------------------------------------- */
 
 static struct pe_request *rotation_make(struct pe_service *service)
 {
@@ -269,9 +269,9 @@ static struct pe_request *lent_make(struct pe_service *service, const char *targ
     return request;
 }
 
-/* Lent bytes are as they were until the first byte of the body is asked for, so that several
- * requests can be finished and freed unread: of each size, in each dtype, and for the second time,
- * when cos and sin are kept. in_place says where the body will lie. */
+/* Borrowed bytes are unchanged until the first byte of the body is read, so that several requests
+ * can be finished and freed unread: of each size, in each dtype, and also with cached cos and sin.
+ * in_place reports where the body will be. */
 TEST(nothing_is_written_before_the_body_is_read)
 {
     static const struct {
@@ -320,7 +320,7 @@ TEST(nothing_is_written_before_the_body_is_read)
     }
 }
 
-/* More bytes than were lent, more than a body may have, and a route that takes none. */
+/* More bytes than were lent, more than a body may have, and a route that takes no body. */
 TEST(a_body_that_cannot_be_lent)
 {
     const struct pe_setting setting = {"body-max", "16"};

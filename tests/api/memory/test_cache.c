@@ -13,7 +13,7 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Text of a request is charged while it grows, and ends where the budget does. */
+/* Text of a request is charged while it grows, up to the budget. */
 TEST(test_text_that_grows)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -53,8 +53,8 @@ TEST(test_budget_is_never_exceeded)
     api_memory_free(memory);
 }
 
-/* Calls at random beside a model of what they count. Whatever they are, what is held and kept stays
- * within what connections leave of the budget, and a reservation is granted where it fits. */
+/* Random calls against a model of their counts: held and idle bytes stay within the budget of
+ * requests, and a reservation that fits is granted. */
 struct counted {
     uint64_t budget, held, claimed, pinned;
 };
@@ -77,7 +77,7 @@ static void counted_check(struct api_memory *memory, const struct counted *count
     ck_assert_uint_eq(state.left, left_of(counted));
     ck_assert_uint_ge(state.held_max, state.held);
     ck_assert_msg(state.idle == 0 || state.held + state.idle <= state.left,
-                  "%llu held, %llu kept, %llu left", (unsigned long long)state.held,
+                  "%llu held, %llu idle, %llu left", (unsigned long long)state.held,
                   (unsigned long long)state.idle, (unsigned long long)state.left);
 }
 
@@ -124,7 +124,7 @@ TEST(test_counts_of_memory)
 {
     struct counted counted = {.budget = 20 << 20};
     struct api_memory *memory = api_memory_new(counted.budget);
-    uint64_t state = 5, kept = 0;
+    uint64_t state = 5, idle = 0;
 
     for (int i = 0; i < 20000; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -139,10 +139,10 @@ TEST(test_counts_of_memory)
             api_memory_give(memory, bytes, room);
         }
         counted_check(memory, &counted);
-        kept += api_memory_state(memory).idle > 0;
+        idle += api_memory_state(memory).idle > 0;
     }
-#ifndef __SANITIZE_ADDRESS__ /* with which nothing is kept */
-    ck_assert_uint_gt(kept, 1000);
+#ifndef __SANITIZE_ADDRESS__ /* with which no buffer is cached */
+    ck_assert_uint_gt(idle, 1000);
 #endif
     api_memory_release(memory, counted.held);
     api_memory_free(memory);
@@ -160,9 +160,9 @@ TEST(test_memory_is_found_again)
         ck_assert_uint_ge(room, sizes[i]);
         memset(first, 0x5a, sizes[i]);
         api_memory_give(memory, first, room);
-        const bool kept = api_memory_state(memory).idle > 0; /* not what is small */
+        const bool idle = api_memory_state(memory).idle > 0; /* not small ones */
         second = api_memory_take(memory, sizes[i], &again);
-        if (kept)
+        if (idle)
             ck_assert_ptr_eq(first, second);
         ck_assert_uint_eq(room, again);
         api_memory_give(memory, second, again);
@@ -219,7 +219,7 @@ TEST(test_an_arena_counts_what_it_takes)
     api_memory_free(memory);
 }
 
-/* Small pieces are counted each, and granted where requests hold all of the budget. */
+/* Small pieces are counted, and granted while requests hold all of the budget. */
 TEST(test_small_pieces)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -240,7 +240,7 @@ TEST(test_small_pieces)
     ck_assert_uint_eq(api_memory_state(memory).held, 1 << 20);
     ck_assert_uint_eq(api_memory_state(memory).held_max,
                       (1 << 20) + api_memory_state(memory).small);
-    /* No more than the first ones of an arena. */
+    /* Only the first ones of an arena. */
     for (int i = 0; api_arena_take(arenas[0], 1000); i++)
         ck_assert_int_lt(i, API_ARENA_SMALL / 1000);
     ck_assert(api_arena_failed(arenas[0]) && api_arena_refused(arenas[0]));
@@ -251,7 +251,7 @@ TEST(test_small_pieces)
     api_memory_free(memory);
 }
 
-/* Together they end where the slack does. */
+/* Connections and small pieces together are limited by the slack. */
 TEST(test_the_slack)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -273,7 +273,7 @@ TEST(test_the_slack)
 
 /* ---- the cache ------------------------------------------------------------------------------ */
 
-/* Far more than an entry takes beside its value. */
+/* Far more than an entry's overhead. */
 enum { UNIT = 1000 };
 
 static const unsigned char secret[API_CACHE_SECRET_SIZE] = "no secret at all";
@@ -327,7 +327,7 @@ TEST(test_the_least_recently_used_goes_first)
     ck_assert(has(cache, 0) && !has(cache, 1) && has(cache, 2) && has(cache, 10));
     put(cache, 11, 100 * UNIT);
     ck_assert(has(cache, 11) && !has(cache, 0) && !has(cache, 10));
-    put(cache, 12, 105 * UNIT); /* too large to be kept */
+    put(cache, 12, 105 * UNIT); /* too large to be cached */
     ck_assert(has(cache, 11) && !has(cache, 12));
     put(cache, 11, 100 * UNIT); /* there already: the first one stays */
     ck_assert_uint_eq(api_cache_state(cache).count, 1);
@@ -368,7 +368,7 @@ static bool shed(void *cache)
     return api_cache_shed(cache);
 }
 
-/* Too large for the cache: what was reserved for it stays so, and no more. */
+/* Too large for the cache: only the caller's reservation stays. */
 TEST(test_what_is_reserved_goes_with_the_value)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -442,10 +442,10 @@ TEST(test_threads)
     api_memory_free(memory);
 }
 
-/* ---- keys that were made to meet ------------------------------------------------------------- */
+/* ---- colliding keys -------------------------------------------------------------------------- */
 
-/* 20 000 entries in 2^14 buckets are 1.2 each. With a hash that nobody can aim at, a bucket with
- * more than 16 has a chance of 10^-9. */
+/* 20 000 entries in 2^14 buckets are 1.2 each. With an unpredictable hash, a bucket with more than
+ * 16 has a probability of 10^-9. */
 enum { HOSTILE_KEYS = 20000, HOSTILE_SIZE = 15 * 9, CHAIN_MAX = 16, BUCKETS = 1 << 14 };
 
 static struct api_cache *large_cache(struct api_memory **memory, const unsigned char *from)
@@ -461,9 +461,9 @@ static void put_key(struct api_cache *cache, const void *bytes, size_t size)
     api_cache_drop(cache, api_cache_put(cache, key, value_new(0), 1, 0, value_release));
 }
 
-/* The hash that the cache had once: a multiplication passes nothing from high bits to low ones, so
- * the two words below lead from a seed whose low byte is 0 to numbers whose low 46 bits are equal.
- * The ninth byte makes the low byte 0 again: any sequence of the two words meets any other. */
+/* An earlier hash of the cache: a multiplication does not carry from high bits to low ones, so that
+ * the two words below lead from a seed whose low byte is 0 to numbers with equal low 46 bits. The
+ * ninth byte makes the low byte 0 again: all sequences of the two words collide. */
 static uint32_t former_hash(const unsigned char *key, size_t size, uint64_t seed)
 {
     for (size_t i = 0; i < size; i++)
@@ -503,9 +503,7 @@ TEST(test_keys_that_met_once_are_spread)
     api_memory_free(memory);
 }
 
-/* Keys made to meet by one who knows the secret meet; where one byte of it is another, they do
- * not. */
-/* Keys of one hash: each is found by all of its bytes and its length alone. */
+/* Keys with one hash: each is found only by all of its bytes and its length. */
 TEST(test_keys_of_one_hash)
 {
     static const struct api_cache_key keys[] = {{"key", 3}, {"kex", 3},   {"xey", 3},

@@ -6,14 +6,14 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-/* The service takes its secrets from the system alone. This program's getrandom stands in front of
- * the C library's, for libsodium too. */
+/* The service takes its secrets only from the system. This program's getrandom replaces the C
+ * library's, for libsodium too. */
 
 static enum { WHOLE, INTERRUPTED, REFUSED } system_mode;
 static int system_calls;
 static unsigned flags_seen;
 
-/* Counts 1, 2, 3, ... so that every byte that is not filled in shows. */
+/* Fills with 1, 2, 3, ... so that a byte that is not filled is detected. */
 ssize_t getrandom(void *buffer, size_t size, unsigned flags)
 {
     static unsigned char next;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The pump: bodies of every kind, made without a socket. */
+/* api_drain: bodies of every kind, made without a socket. */
 
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table?dim=512&dtype=f64&length="
 
-/* Bytes that a sink got, and when it has had enough. */
+/* The bytes passed to a sink, and the number after which it returns false. */
 struct sink {
     unsigned char *bytes;
     size_t size, calls, calls_max;
@@ -37,7 +37,7 @@ static struct api_response *ask(struct api *api, const char *method, const char 
     return api_handle(api, &head, NULL, 0);
 }
 
-/* Every range of a body of a header and three blocks, against the whole. */
+/* Every range of a body with a header and three blocks, against the complete body. */
 TEST(test_ranges)
 {
     static const char query[] = "dim=512&dtype=f64&length=300&format=npy";
@@ -71,7 +71,7 @@ TEST(test_ranges)
         }
 }
 
-/* The sink says no: no block is made behind that. */
+/* After the sink returned false, no further block is made. */
 TEST(test_a_sink_that_has_enough)
 {
     OWNED_API api = api_make(NULL);
@@ -85,7 +85,7 @@ TEST(test_a_sink_that_has_enough)
     free(sink.bytes);
 }
 
-/* Nobody waits for the rest: the next block fails. */
+/* After a cancellation the next block fails. */
 TEST(test_a_response_that_was_cancelled)
 {
     OWNED_API api = api_make(NULL);
@@ -98,7 +98,7 @@ TEST(test_a_response_that_was_cancelled)
     ck_assert_uint_eq(sink.size, 0);
 }
 
-/* HEAD has the size and no bytes; a refusal is bytes; text has a size that nobody knows before. */
+/* HEAD has the size and no bytes; a refusal is bytes; text has an unknown size. */
 TEST(test_kinds)
 {
     OWNED_API api = api_make(NULL);
@@ -127,7 +127,7 @@ TEST(test_kinds)
     api_response_free(response);
 }
 
-/* The second request is answered by what the pump has made whole for the first. */
+/* The second request is answered by the cached response of the first. */
 TEST(test_a_response_that_is_kept)
 {
     struct api_settings settings = settings_make();
@@ -149,7 +149,7 @@ TEST(test_a_response_that_is_kept)
     ck_assert_uint_eq(fresh.response->elements, 0);
 }
 
-/* Slopes cost more an element than the bias does; 32 of them are nothing. */
+/* Slopes cost more per element than the bias, but 32 of them are negligible. */
 TEST(test_a_small_output_does_not_cut_a_large_one)
 {
     OWNED_API api = api_make(NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Bodies on their way, CORS, hosts, the base path, ids and what the server tells the api. */
+/* Bodies while they are received, CORS, hosts, the base path, ids, and refusals by the server. */
 
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
@@ -91,7 +91,7 @@ TEST(test_base_path)
     }
 }
 
-/* Refusals before the upload, and those for bytes that should not have come. */
+/* Refusals before the upload, and refusals of bytes beyond the announced length. */
 TEST(test_intake)
 {
     OWNED_API api = api_make(NULL);
@@ -128,14 +128,14 @@ TEST(test_intake)
     api_response_free(response);
     api_intake_free(intake);
 
-    head.content_length = 10; /* more than it said */
+    head.content_length = 10; /* more bytes follow */
     ck_assert_ptr_null(api_begin(api, &head, &intake));
     response = api_feed(intake, bytes, 11);
     ck_assert_int_eq(response->status, 400);
     api_response_free(response);
     api_intake_free(intake);
 
-    ck_assert_ptr_null(api_begin(api, &head, &intake)); /* less */
+    ck_assert_ptr_null(api_begin(api, &head, &intake)); /* fewer bytes follow */
     ck_assert_ptr_null(api_feed(intake, bytes, 9));
     ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
     response = api_finish(intake);
@@ -152,7 +152,7 @@ TEST(test_intake)
     api_response_free(response);
 }
 
-/* JSON one byte at a time without a length gives what it gives at once. */
+/* JSON fed one byte at a time without a length gives the same answer as at once. */
 TEST(test_bytes_one_by_one)
 {
     static const char body[] = "{\"dim\":6,\"positions\":[0,1.5,-3],\"dtype\":\"f64\"}";
@@ -226,7 +226,7 @@ TEST(test_host_callbacks)
     ck_assert_uint_gt(answer.response->body.size, 100);
 }
 
-/* A refusal in the server's own words. */
+/* A refusal by the server. */
 TEST(test_refuse)
 {
     OWNED_API api = api_make(NULL);

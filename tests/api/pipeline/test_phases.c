@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The two phases of a handler, asked through a handler of this test: each is called once at most,
- * whatever thread begins, and what was judged before `prepare` is not begun. */
+/* The two phases of a handler, with a handler of this test: each is called at most once, on any
+ * thread, and `prepare` is not called for a refused result. */
 
 #include "api/pipeline/pipeline.h"
 #include "api/routes/handler.h"
@@ -9,7 +9,7 @@
 #include "tests/check_main.h"
 
 static int opened, prepared;
-static struct api_result announced; /* what `open` says */
+static struct api_result announced; /* the result of `open` */
 static const float row[4] = {1, 2, 3, 4};
 static const struct pe_output output = {
     .name = "x", .dtype = PE_F32, .rank = 1, .shape = {4}, .rows = 1, .row_elements = 4};
@@ -51,7 +51,7 @@ static struct api_result tensors(void)
         .outputs = &output, .outputs_count = 1, .fill = row_fill, .pure = true};
 }
 
-/* An intake of a real route, answered by the handler above. The route lies in its arena. */
+/* An intake of a real route, answered by the handler above. The route is in its arena. */
 static struct api_intake *intake_of(struct api *api, const char *method, const char *path,
                                     const char *if_none_match)
 {
@@ -79,8 +79,7 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
-/* Work is that of each element times how many there are, and what the handler says besides; just as
- * much as the limit is granted. */
+/* The cost is that of all elements and the handler's own; exactly the limit is granted. */
 TEST(test_work_of_elements)
 {
     static const struct {
@@ -111,7 +110,7 @@ TEST(test_work_of_elements)
     }
 }
 
-/* Begun on the loop, ended there or on the pool: the same two calls. */
+/* A request begun on the loop, and finished there or on the pool, makes the same two calls. */
 TEST(test_once)
 {
     OWNED_API api = api_make(NULL);
@@ -149,7 +148,7 @@ TEST(test_the_pools_own)
     api_intake_free(intake);
 }
 
-/* A document that lies ready is sent by the loop; to encode it takes a while, and is the pool's. */
+/* A prepared document is sent by the loop; encoding it takes longer, and is done on the pool. */
 TEST(test_coded_on_the_pool)
 {
     static const struct {
@@ -175,8 +174,8 @@ TEST(test_coded_on_the_pool)
     }
 }
 
-/* Text of some size takes too long to read on the loop, whatever it was sent as; as many bytes of
- * numbers do not. */
+/* Text of some size takes too long to parse on the loop, with any media type; the same number of
+ * binary bytes does not. */
 TEST(test_long_text_is_the_pools)
 {
     enum { SIZE = 16 << 10 };
@@ -228,7 +227,7 @@ TEST(test_refused_on_the_loop)
     api_response_free(response);
 }
 
-/* One more than each limit allows, and nothing is prepared. */
+/* One more than a limit allows is refused, and `prepare` is not called. */
 TEST(test_limits_come_before_the_work)
 {
     struct api_settings settings = settings_make();
@@ -278,7 +277,7 @@ TEST(test_limits_come_before_the_work)
     }
 }
 
-/* Work is left out where no one sees it, and only there. */
+/* `prepare` is skipped only where its result is not sent. */
 TEST(test_prepared_where_it_is_seen)
 {
     static const struct {

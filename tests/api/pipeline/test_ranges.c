@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a range of an answer costs: its share of the rows, wherever it begins. */
+/* The cost of a range is its share of the rows, wherever it begins. */
 
 #include <math.h>
 
@@ -42,7 +42,7 @@ static int posted_status(struct api *api, const char *target, const char *header
     return answer.status;
 }
 
-/* The least --work-max that a request is granted with, to a thousandth; body: a POST. */
+/* The least --work-max that grants a request, to a thousandth; body: a POST. */
 static uint64_t asked_work(const char *target, const char *headers, const void *body, size_t size)
 {
     uint64_t low = 0, high = UINT64_C(1) << 40;
@@ -63,7 +63,7 @@ static uint64_t work_of(const char *target)
     return asked_work(target, NULL, NULL, 0);
 }
 
-/* The longest range from a byte on that is granted. */
+/* The longest granted range from a byte on. */
 static size_t longest(struct api *api, size_t first)
 {
     size_t low = 0, high = SIZE - first + 1;
@@ -95,7 +95,7 @@ TEST(a_range_costs_its_share)
     ck_assert_int_eq(range_status(api, TABLE, SIZE / 2 + 1, SIZE + 1000), 413);
 }
 
-/* Rows are made whole: a range of a few bytes costs the rows that it touches. */
+/* A range of a few bytes costs all rows that it touches. */
 TEST(rows_that_are_touched_are_paid)
 {
     static const char target[] = "/v1/encodings/sinusoidal/table?dim=65536&length=4&format=raw";
@@ -110,7 +110,7 @@ TEST(rows_that_are_touched_are_paid)
                   "of 4 rows: one costs %g, two cost %g, all cost %g", one, two, whole);
 }
 
-/* What is no range of a pure answer of bytes costs all of it; a head costs nothing. */
+/* Anything but a range of a pure binary answer costs all of it; HEAD costs nothing. */
 TEST(what_else_costs_all)
 {
     const uint64_t whole = work_of(TABLE);
@@ -131,8 +131,7 @@ TEST(what_else_costs_all)
     ck_assert_int_eq(status_of(api, "GET", TABLE, headers), 206);
 }
 
-/* An answer of which no range is sent is made whole, and costs all of it: a POST of a view, and one
- * of tensors. */
+/* An answer that has no ranges costs all of it: a POST of a view, and one of tensors. */
 TEST(an_answer_without_ranges_costs_all)
 {
     static const char *const targets[] = {
@@ -161,7 +160,7 @@ TEST(an_answer_without_ranges_costs_all)
     free(bytes);
 }
 
-/* A range of text is text made from the begin. */
+/* Text has no ranges: a requested one costs all of it. */
 TEST(text_costs_all)
 {
     static const char target[] = "/v1/encodings/rope/table?dim=64&length=2000&format=csv";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Routes, methods, negotiation, limits and problem documents: requests and what they get. */
+/* Routes, methods, negotiation, limits and problem documents: requests with their answers. */
 
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
@@ -195,7 +195,7 @@ TEST(test_rows)
     printf("%lu requests judged\n", cases);
 }
 
-/* Answers that nobody has taken yet are in the budget, in the cache or out of it. */
+/* Unread answers are counted in the budget, cached or not. */
 TEST_LOOP(2, test_answers_on_their_way_are_counted)
 {
     struct api_settings settings = settings_make();
@@ -228,7 +228,7 @@ TEST_LOOP(2, test_answers_on_their_way_are_counted)
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
 }
 
-/* Frequencies of the same parameters are made once, and change no byte. */
+/* Frequencies of the same parameters are made once, and do not change the answer. */
 TEST(test_frequencies_are_kept)
 {
     struct api_settings settings = settings_make();
@@ -251,7 +251,7 @@ TEST(test_frequencies_are_kept)
     ck_assert_uint_eq(api_state_read(other).cache_hits, 0);
 }
 
-/* Rotations whose heads are alike: the second reads no parameter, and its numbers are its own. */
+/* Of two rotations with equal heads the second parses no parameter, and rotates its own numbers. */
 TEST(test_a_head_that_came_before)
 {
     static const char target[] =
@@ -281,7 +281,7 @@ TEST(test_a_head_that_came_before)
     }
 }
 
-/* A kept answer changes nothing about what is refused. */
+/* A cached answer does not change what is refused. */
 TEST(test_kept_answers_are_refused_alike)
 {
     static const char target[] = "/v1/encodings/sinusoidal/table?dim=4&length=4";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The work of a request: what is charged to it, and how it ends. */
+/* The work of a request: memory and costs charged to it, and its cancellation. */
 
 #include <pthread.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static struct api *api_with_budget(void)
     return api_make(&settings);
 }
 
-/* {"a":[{},{},...]}: three bytes an object, which takes some two hundred. */
+/* {"a":[{},{},...]}: three bytes per object, whose value takes about two hundred. */
 static char *objects(size_t count)
 {
     char *text = malloc(3 * count + 10), *at = stpcpy(text, "{\"a\":[{}");
@@ -39,7 +39,7 @@ static uint64_t held(struct api *api)
     return api_state_read(api).memory_held;
 }
 
-/* A body of 30 KB, whose tree is counted until the response is freed. */
+/* The tree of a body of 30 KB is counted until the response is freed. */
 TEST(test_a_tree_is_charged)
 {
     OWNED_API api = api_with_budget();
@@ -53,8 +53,7 @@ TEST(test_a_tree_is_charged)
     ck_assert_uint_eq(held(api), 0);
 }
 
-/* A body of 900 KB whose tree would be larger than the budget is refused for good, and nothing
- * stays of it. */
+/* A body of 900 KB whose tree exceeds the budget gets 413, and its memory is released. */
 TEST(test_a_tree_beyond_the_budget)
 {
     OWNED_API api = api_with_budget();
@@ -89,7 +88,7 @@ TEST(test_a_tree_that_fits_later)
     answer_free(&answer);
 }
 
-/* Pieces that an owner is charged for, and those of others in the same tree. */
+/* Values charged to an owner, and those of others in the same tree. */
 TEST(test_owners)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -119,7 +118,7 @@ TEST(test_owners)
     api_memory_free(memory);
 }
 
-/* A thread that makes and drops one small tree after another is charged for one. */
+/* A thread that makes and frees small trees in succession is charged for one. */
 TEST(test_trees_one_after_another)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -150,7 +149,8 @@ static void *charge(void *context)
     return pe_work_reserve(work, 7) ? work : NULL;
 }
 
-/* Threads of the pool charge at once; what they give back after the settling leaves the budget. */
+/* Threads of the pool charge concurrently; memory released after api_arena_settle leaves the
+ * budget. */
 TEST(test_many_threads)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
@@ -181,8 +181,8 @@ TEST(test_many_threads)
     api_memory_free(memory);
 }
 
-/* The numbers of ranges are in memory once where a view reads them; one range of a view never is,
- * and neither is one that is longer than the tensors of a function. */
+/* Ranges are expanded once if a view reads their elements; one range of a view never is, nor one
+ * longer than the tensors of a function. */
 TEST(test_ranges_are_held_once)
 {
     enum { COUNT = 2000000, LIST = COUNT * 8, ELSE = 6 << 20 };
@@ -220,7 +220,7 @@ static size_t config_make(char *text)
     return (size_t)(size + sprintf(text + size, "]}"));
 }
 
-/* A config whose layers are of so many kinds, with so many keys that nobody knows. */
+/* A config with `kinds` kinds of layers and `keys` unknown keys. */
 static size_t kinds_make(char *text, int kinds, int keys)
 {
     int size = sprintf(text, "{\"model_type\":\"a\",\"hidden_size\":64,"
@@ -247,8 +247,7 @@ static size_t gzip(const char *text, size_t size, void *out, size_t room)
     return stream.total_out;
 }
 
-/* Reading a body counts, and codings do both ways: refused where --work-max is below, served where
- * it is above. */
+/* Reading a body is charged, and so are codings in both directions. */
 TEST(test_codings_and_configs_are_work)
 {
     enum { PLAIN, CODED, ZEROS, KINDS, NONE, BODIES };
@@ -322,7 +321,8 @@ static void finish_expect(struct api_intake *intake, int status)
     api_intake_cancel(intake); /* late, and allowed until the response is freed */
 }
 
-/* Cancelled, or late: 503 in the words of the flag. A deadline to come changes nothing. */
+/* Cancelled or past its deadline, a request gets 503 with --request-timeout. A later deadline has
+ * no effect. */
 TEST(test_endings)
 {
     OWNED_API api = api_with_budget();
@@ -337,8 +337,8 @@ TEST(test_endings)
     ck_assert_uint_eq(held(api), 0);
 }
 
-/* Kinds of layers are read one after the other, and the work is looked at between them: so many
- * milliseconds after the beginning, by the clock of the thread. */
+/* Cancellation is checked between kinds of layers: so many milliseconds after the beginning, by the
+ * clock of the thread. */
 TEST_LOOP(2, test_kinds_end_soon)
 {
     enum { KEYS = 60000, BODY = 15 * KEYS, LATE_MS = 20 };

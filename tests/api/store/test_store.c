@@ -2,7 +2,7 @@
 #include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
-/* Stored tables without a socket: who may store, what is handed out, and to whom. */
+/* Stored tables without a socket: the right to store, and the answers. */
 
 TEST(test_versions)
 {
@@ -22,7 +22,7 @@ TEST(test_versions)
     ck_assert_int_eq(put(api, "a", 3, 2, "If-None-Match: *"), 412);
     ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: \"no\""), 412);
     ck_assert_int_eq(put(api, "b", 3, 2, "If-Match: *"), 412);
-    /* A version that is stored is not refused. */
+    /* A stored version is served. */
     ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: *\nAccept-Encoding: identity;q=0, *;q=0"), 200);
     again = call(api, "GET", "/v1/encodings/a/table?length=3", headers, NULL);
     ck_assert_int_eq(again.status, 200);
@@ -46,7 +46,7 @@ TEST(test_versions)
     answer_free(&first);
     api_free(api);
 
-    /* And another process finds what is there. */
+    /* Another process reads the same. */
     api = stored_make();
     again = call(api, "GET", "/v1/encodings", NULL, NULL);
     ck_assert_str_eq(member_text(&again, "tables.0.name"), "a");
@@ -108,7 +108,7 @@ TEST(test_tokens)
     api_free(api);
     settings.tables = folder;
     api = api_make(&settings);
-    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 403); /* nobody may */
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 403); /* no tokens */
     api_free(api);
     settings.token_file = strdup(file_path("tokens"));
     api = api_make(&settings);
@@ -122,7 +122,7 @@ TEST(test_tokens)
     struct answer answer = call(api, "DELETE", "/v1/encodings/a", NULL, NULL);
     ck_assert_str_eq(answer_header(&answer, "WWW-Authenticate"), "Bearer realm=\"posenc\"");
     answer_free(&answer);
-    /* Read again; and kept where the file is gone. */
+    /* Tokens are read again, and stay if the file is gone. */
     file_put("tokens", "third\n");
     api_reload(api);
     ck_assert_int_eq(put(api, "a", 2, 3, "Authorization: Bearer first"), 401);
@@ -144,7 +144,7 @@ TEST(test_tokens)
     folder_remove();
 }
 
-/* Every line of a token file is a token, nothing, or refused with its number. */
+/* A line of a token file is a token, ignored, or refused with its number. */
 TEST(test_lines_of_tokens)
 {
     struct api_settings settings = settings_make();
@@ -156,7 +156,7 @@ TEST(test_lines_of_tokens)
     settings.token_file = strdup(file_path("tokens"));
     for (int c = 1; c < 256; c++) {
         struct pe_error err = {0};
-        const bool is_token = (c > ' ' && c < 127) || c == '\n'; /* which makes two of it */
+        const bool is_token = (c > ' ' && c < 127) || c == '\n'; /* which splits the line */
         snprintf(text, sizeof(text), "# none\n\n  # none\nsecret%cb\nlast", c);
         file_put("tokens", text);
         const enum pe_status status = api_new(&api, &settings, &err);
@@ -180,7 +180,7 @@ TEST(test_lines_of_tokens)
                          401);
         api_free(api);
     }
-    /* At a reload the tokens stay as they were. */
+    /* A failed reload leaves the tokens unchanged. */
     file_put("tokens", "good\n");
     api = api_make(&settings);
     file_put("tokens", "other\nnot good\n");
@@ -197,7 +197,7 @@ TEST(test_lines_of_tokens)
     folder_remove();
 }
 
-/* Functions take stored tables in the place of posted tensors, and work on copies. */
+/* Functions accept stored tables in place of posted tensors, and modify copies. */
 TEST(test_functions)
 {
     static const char rotation[] =
@@ -235,7 +235,8 @@ TEST(test_functions)
     folder_remove();
 }
 
-/* Stored tables come into a function beside what is posted: more tensors go out than were sent. */
+/* Functions accept stored tables with posted tensors: the answer has more tensors than were sent.
+ */
 TEST(test_layout_of_stored_tables)
 {
     folder_make();

@@ -2,9 +2,9 @@
 #include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
-/* What is read back from disk, what is wrong with it, and how much of it there may be. */
+/* Reading tables from disk, damage, and the limits of versions and memory. */
 
-/* Every byte of both files changed, and both cut anywhere: never another table, never a crash. */
+/* With any byte of the files changed, or a file cut anywhere, no other table is read. */
 TEST(test_damage)
 {
     static const char *const files[] = {"a/1/meta.json", "a/1/table.safetensors"};
@@ -28,9 +28,9 @@ TEST(test_damage)
             OWNED_API other = reader_make();
             const int status = status_of(other, "GET", "/v1/encodings/a/table?length=2", NULL);
             ck_assert_msg(status == 200 || status == 500, "%zu of %s: %d", at, files[f], status);
-            ck_assert_int_eq(told, status == 500);
+            ck_assert_int_eq(reported, status == 500);
             refused += status == 500;
-            if (status == 200) { /* what is not looked at: a name, blanks */
+            if (status == 200) { /* bytes that are not read: a name, blanks */
                 OWNED_ANSWER answer =
                     call(other, "GET", "/v1/encodings/a/table?length=2", NULL, NULL);
                 ck_assert_double_eq(member_number(&answer, "tensors.table.data.1.1"), 4);
@@ -45,7 +45,7 @@ TEST(test_damage)
     ck_assert_uint_gt(refused, cases * 3 / 4);
     api_free(api);
 
-    /* A PUT mends it. */
+    /* A PUT replaces it. */
     file_put("a/1/meta.json", "{}");
     api = stored_make();
     struct answer answer = call(api, "GET", "/v1/encodings/a", NULL, NULL);
@@ -57,7 +57,7 @@ TEST(test_damage)
     folder_remove();
 }
 
-/* Others store and delete in the folder; half-written things are nothing. */
+/* Other processes store and delete in the folder; half-written tables are ignored. */
 TEST(test_scan)
 {
     folder_make();
@@ -76,17 +76,17 @@ TEST(test_scan)
     ck_assert_int_eq(mkdir(file_path("half"), 0755) | mkdir(file_path("half/.new"), 0755), 0);
     file_put("half/.new/table.safetensors", "half");
     api_scan(reader);
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(reported, 0);
     ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings/half", NULL), 404);
     api_free(writer);
     api_free(reader);
     ck_assert_int_eq(access(file_path("half/.new"), F_OK), 0);
     api_free(stored_make());
-    ck_assert_int_ne(access(file_path("half"), F_OK), 0); /* the next writer clears it away */
+    ck_assert_int_ne(access(file_path("half"), F_OK), 0); /* the next writer removes it */
     folder_remove();
 }
 
-/* The latest version of a, by its entry, its table and its end. */
+/* The latest version of a, by its entry, its table and its deletion. */
 static void version_check(struct api *api, double version)
 {
     char target[64];
@@ -99,13 +99,13 @@ static void version_check(struct api *api, double version)
     ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a", NULL), 404);
 }
 
-/* Numbers at both ends of what a version can have, and beyond: a number never wraps. */
+/* The smallest and largest version numbers, and numbers beyond: a number never wraps. */
 TEST(test_largest_version)
 {
     static const struct {
         const char *part;
         int status;   /* of the next PUT */
-        double taken; /* the version that it gets */
+        double taken; /* its version */
         bool reported;
     } parts[] = {
         {"1", 200, 2, false},
@@ -138,10 +138,10 @@ TEST(test_largest_version)
         ck_assert_int_eq(rename(path, file_path(target)), 0);
         api_free(api);
         api = stored_make();
-        ck_assert_msg(told == parts[i].reported, "%s: told %d", parts[i].part, told);
+        ck_assert_msg(reported == parts[i].reported, "%s: reported %d", parts[i].part, reported);
         for (int k = 0; k < 3; k++)
             api_scan(api);
-        ck_assert_int_eq(told, parts[i].reported); /* once */
+        ck_assert_int_eq(reported, parts[i].reported); /* once */
         const int status = put(api, "a", 2, 7, NULL);
         ck_assert_msg(status == parts[i].status, "%s: %d", parts[i].part, status);
         if (status != 507)
@@ -159,7 +159,7 @@ static mode_t mode_of(const char *path)
     return status.st_mode & 07777;
 }
 
-/* Nobody but the owner of the process reads the files of the store, whatever the umask is. */
+/* Only the owner of the process can read the files of the store, with any umask. */
 TEST(test_modes)
 {
     static const mode_t masks[] = {0, 022, 077};
@@ -192,7 +192,7 @@ TEST(test_modes)
     }
 }
 
-/* What is stored makes the budget less, up to half of it. */
+/* Stored tables reduce the budget, up to half of it. */
 TEST(test_budget)
 {
     struct api_settings settings = settings_make();

@@ -11,13 +11,13 @@
 #include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
-/* Stored tables where descriptors, memory or the disk are short for a while, and how often they are
- * hashed. This program stands before the C library: its folders fail when they are told to. */
+/* Stored tables while descriptors, memory or the disk fail, and how often tables are hashed. This
+ * program replaces functions of the C library, so that folders fail on request. */
 
-static const char *failing; /* how the path of a folder ends that cannot be opened */
+static const char *failing; /* the end of the path of a folder that cannot be opened */
 static int failing_number;
-static int failing_reads; /* readdir fails behind so many entries; 0: never */
-static size_t hashed;     /* SHA-256 of more bytes than those of a token */
+static int failing_reads; /* readdir fails after so many entries; 0: never */
+static size_t hashed;     /* SHA-256 calls for more bytes than a token has */
 
 DIR *opendir(const char *path)
 {
@@ -47,10 +47,10 @@ int crypto_hash_sha256(unsigned char *out, const unsigned char *in, unsigned lon
 
 static void pause_wait(void)
 {
-    usleep(600000); /* after which a name is tried again, at first */
+    usleep(600000); /* the first pause before a name is read again */
 }
 
-/* Lets no descriptor be opened, until it is given 0. Returns the limit before. */
+/* Lets no descriptor be opened; 0: ends that. Returns the limit before. */
 static void descriptors_limit(bool none)
 {
     static rlim_t usual;
@@ -62,7 +62,7 @@ static void descriptors_limit(bool none)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* What a list says of the tables: their number, -1 where it is refused. */
+/* The number of tables in the list; -1: it is refused. */
 static int listed(struct api *api)
 {
     struct answer list = call(api, "GET", "/v1/encodings", NULL, NULL);
@@ -135,7 +135,8 @@ TEST(test_descriptors)
     folder_remove();
 }
 
-/* The folder of one name cannot be read: the others are served, and nothing is said of this one. */
+/* While the folder of one name cannot be read, the others are served, and that one is neither
+ * damaged nor gone. */
 TEST(test_folder_of_a_name)
 {
     static const int numbers[] = {EMFILE, ENFILE, ENOMEM, EIO, EACCES};
@@ -149,7 +150,7 @@ TEST(test_folder_of_a_name)
         failing_number = numbers[i];
         struct api *reader = reader_make();
         api_scan(reader);
-        ck_assert_int_eq(told, 1);
+        ck_assert_int_eq(reported, 1);
         ck_assert_int_eq(rows_status(reader, "a", 2), 503);
         ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings/a", NULL), 503);
         ck_assert_int_eq(rows_status(reader, "b", 2), 200);
@@ -175,7 +176,7 @@ TEST(test_folder_of_a_name)
     folder_remove();
 }
 
-/* A list of names or versions that ends in the middle is no list. */
+/* A list of names or versions that cannot be read to its end is not used. */
 TEST(test_half_a_list)
 {
     folder_make();
@@ -236,7 +237,7 @@ TEST(test_budget_is_short)
     folder_remove();
 }
 
-/* An older version is read at each request, and hashed while it is not known to be whole. */
+/* An older version is read for each request, and hashed unless its file was found undamaged. */
 TEST(test_hashed_once)
 {
     enum { VERSIONS = 70 }; /* more than are remembered */
@@ -260,7 +261,7 @@ TEST(test_hashed_once)
     ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=4&version=1", NULL), 200);
     ck_assert_uint_eq(hashed, VERSIONS);
 
-    /* Another byte in place, and the times as they were. */
+    /* One byte is changed, and the times are restored. */
     struct stat before;
     const char *path = file_path("a/1/table.safetensors");
     ck_assert_int_eq(stat(path, &before), 0);

@@ -17,7 +17,7 @@ static void shell(const char *line)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* The names in a folder below the tables, in order, each with a blank behind it. */
+/* The names in a folder below the tables, in order, each followed by a blank. */
 static void listing_expect(const char *rest, const char *expected)
 {
     struct dirent **entries;
@@ -152,7 +152,7 @@ TEST(test_one_mark_a_name)
     folder_remove();
 }
 
-/* Whatever was left at any moment of a kill -9, by this release or an older one. */
+/* The files left at any moment of a kill -9, by this release or an older one. */
 TEST(test_left_by_a_kill)
 {
     folder_make();
@@ -171,7 +171,7 @@ TEST(test_left_by_a_kill)
         snprintf(target, sizeof(target), "/v1/encodings/%c/table?length=1", name);
         ck_assert_int_eq(status_of(reader, "GET", target, NULL), name == 'c' ? 200 : 404);
     }
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(reported, 0);
     api_free(reader);
     api_free(api);
     api = stored_make();
@@ -187,7 +187,7 @@ TEST(test_left_by_a_kill)
     folder_remove();
 }
 
-/* A version that its writer took back and wrote anew under its number, which a reader has seen. */
+/* A version that a reader has read, and its writer removed and wrote again under its number. */
 TEST(test_version_taken_back)
 {
     folder_make();
@@ -199,11 +199,11 @@ TEST(test_version_taken_back)
     api_scan(reader);
     ck_assert_double_eq(first_of(reader, "/v1/encodings/a/table?length=1"), 2);
 
-    /* A file that is damaged is no reason to forget what was read of it. */
+    /* A table stays in memory if its file is damaged later. */
     shell("echo > a/1/table.safetensors");
     api_scan(reader);
     api_scan(reader);
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(reported, 1);
     ck_assert_double_eq(first_of(reader, "/v1/encodings/a/table?length=1"), 2);
     api_free(api);
     api_free(reader);

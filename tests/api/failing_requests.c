@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/api/asked.h"
+#include "tests/api/failing_requests.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@ static int entry_remove(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-void asked_folder_remove(const char *folder)
+void tables_folder_remove(const char *folder)
 {
     nftw(folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-void asked_folder_make(const char *folder, bool has_stored)
+void tables_folder_make(const char *folder, bool has_stored)
 {
     char command[200];
 
-    asked_folder_remove(folder);
+    tables_folder_remove(folder);
     snprintf(command, sizeof(command), "cp -r tests/data/tables %s%s%s%s", folder,
              has_stored ? " && cp -r tests/data/tables/sample " : "", has_stored ? folder : "",
              has_stored ? "/recorded" : "");
@@ -64,7 +64,7 @@ static uint64_t bytes_hash(uint64_t hash, const unsigned char *bytes, size_t siz
     return hash;
 }
 
-/* The hash of the text: with less memory it is coded otherwise. */
+/* The hash of the decoded text: with less memory it may be coded differently. */
 static uint64_t drained_hash(const struct drained *drained, const char *coding)
 {
     static unsigned char text[4 << 10];
@@ -89,7 +89,7 @@ static uint64_t drained_hash(const struct drained *drained, const char *coding)
     return hash;
 }
 
-/* But for those that tell how the answer came about. */
+/* Hashes the headers that do not depend on how the answer was made. */
 static uint64_t headers_hash(const struct api_response *response, uint64_t hash)
 {
     static const char *const left_out[] = {"Server-Timing", "Content-Encoding"};
@@ -125,8 +125,8 @@ static struct api_response *respond(struct api *api, const struct request_text *
     return response ? response : api_finish(intake);
 }
 
-struct outcome asked_request(struct api *api, const struct request_text *request, struct way way,
-                             unsigned long k, unsigned long *allocations)
+struct outcome failing_request(struct api *api, const struct request_text *request, struct way way,
+                               unsigned long k, unsigned long *allocations)
 {
     static struct drained drained;
     struct outcome outcome = {0};
@@ -147,7 +147,7 @@ struct outcome asked_request(struct api *api, const struct request_text *request
     return outcome;
 }
 
-struct api *asked_service(const char *folder)
+struct api *service_start(const char *folder)
 {
     const struct api_settings settings = {
         .limits = {.body_max = 256 << 20,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A cached answer beside one that is computed: whatever else a request has, both are the same. */
+/* A cached answer equals a computed one, with any other properties of the request. */
 
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
@@ -16,7 +16,7 @@ static const char *const targets[] = {
     "/v1/encodings/rope/table?dim=6&length=5&base=321&typo=1",
 };
 
-/* What comes beside the target: a method, fields, a body. */
+/* A request without its target: a method, fields, a body. */
 static const struct variant {
     const char *method, *headers, *body;
 } variants[] = {
@@ -49,7 +49,7 @@ static const struct variant {
     {"GET", "Origin: http://example.org", NULL},
 };
 
-/* Fields that are made for each answer, or say how it was made. */
+/* Headers that are made for each answer, or depend on how it was made. */
 static bool is_own(const char *name)
 {
     return strcasecmp(name, "Server-Timing") == 0 || strcasecmp(name, "X-Request-Id") == 0 ||
@@ -91,7 +91,7 @@ static void bodies_compare(const struct answer *got, const struct answer *want, 
                   "%s: other bytes", label);
 }
 
-/* The answer of an api whose cache is empty, or has the plain answer. */
+/* The answer of a service whose cache is empty, or has the plain answer. */
 static struct answer answer_of(struct api *api, const char *target, const struct variant *variant,
                                bool cached)
 {
@@ -126,7 +126,7 @@ TEST(cached_and_computed)
     }
 }
 
-/* Answers that differ by one part of what they depend on are cached apart. */
+/* Answers of requests that differ in one relevant part are cached separately. */
 TEST(parts_of_the_key)
 {
     static const struct {
