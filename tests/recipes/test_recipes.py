@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The recipes of ARCHITECTURE.md: the files beside this one are put into a copy of the tree, built
-and asked, and those that were touched are counted."""
+"""The recipes of ARCHITECTURE.md: each change is made in a copy of the tree, built and tested, and
+the files that had to be written are counted."""
+
+import sys
 
 import pytest
 from tree import Tree
@@ -15,7 +17,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def tree(built):
-    """Recipes are added one to another; each counts its own files."""
+    """Recipes build on one copy; each counts its own files."""
     built.remember()
     return built
 
@@ -23,9 +25,9 @@ def tree(built):
 def test_an_encoding(tree):
     tree.put("encoding/scaled.c", "core/encodings/scaled.c")
     tree.insert("core/encodings/encodings.def", "", "ENCODING(scaled)\n")
-    tree.put("encoding/test_scaled.c", "tests/core/test_scaled.c")
-    tree.make("all", "build/tests/core/test_scaled")
-    tree.run("build/tests/core/test_scaled")
+    tree.put("encoding/test_scaled.c", "tests/core/encodings/test_scaled.c")
+    tree.make("all", "build/tests/core/encodings/test_scaled")
+    tree.run("build/tests/core/encodings/test_scaled")
     table = "/v1/encodings/scaled/table"
     assert tree.ask(f"{table}?length=3&scale=2&format=csv") == (200, "table_0\r\n0\r\n2\r\n4\r\n")
     for query, says in (("scale=x", "scale must be a number"), ("sclae=2", "did you mean 'scale'")):
@@ -37,9 +39,9 @@ def test_an_encoding(tree):
 def test_a_rope_type(tree):
     tree.put("rope_type/tight.c", "core/encodings/rope/tight.c")
     tree.insert("core/encodings/rope/rope_types.def", "", 'ROPE_TYPE(tight, "")\n')
-    tree.put("rope_type/test_tight.c", "tests/core/test_tight.c")
-    tree.make("all", "build/tests/core/test_tight")
-    tree.run("build/tests/core/test_tight")
+    tree.put("rope_type/test_tight.c", "tests/core/encodings/test_tight.c")
+    tree.make("all", "build/tests/core/encodings/test_tight")
+    tree.run("build/tests/core/encodings/test_tight")
     status, body = tree.ask("/v1/encodings/rope/table?dim=4&length=3&rope_type=tight")
     assert status == 422 and "factor is required for rope_type tight" in body
     tree.count("a rope type", 3, tree.openapi())
@@ -53,6 +55,39 @@ def test_a_view(tree):
     assert (status, body) == (200, "places\r\n5\r\n6\r\n")
     assert tree.ask("/v1/encodings/alibi/places?heads=2&length=2")[0] == 404
     tree.count("a view", 2, tree.openapi())
+
+
+MAGNITUDE = """    {.name = "magnitude",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "The absolute values of decay."},
+"""
+MAGNITUDE_FILL = """    for (size_t i = 0; rows_state(view)->magnitude && i < count; i++)
+        envelope_step(view, out, i, &(double){0});
+"""
+
+
+def test_a_parameter_of_an_analysis(tree):
+    source, test = "core/views/decay.c", "core/views/test_analysis_decay"
+    tree.insert(source, '    {.name = "normalize",', MAGNITUDE)
+    tree.insert(source, "    struct pe_positions anchor_position;", "    bool magnitude;\n")
+    tree.insert(
+        source,
+        "    state->normalize = ",
+        '    state->magnitude = pe_param_number(values, "magnitude") != 0;\n',
+    )
+    tree.insert(source, "    if (output == ROWS_ENVELOPE)", MAGNITUDE_FILL)
+    tree.insert(f"tests/{test}.c", "", "\n" + tree.given("parameter/test.c"))
+    tree.make("all", f"build/tests/{test}")
+    tree.run(f"build/tests/{test}")
+    decay = "/v1/encodings/rope/analysis/decay?dim=2&min_offset=3&max_offset=3&magnitude="
+    status, body = tree.ask(f"{decay}true")
+    assert status == 200 and '"data":[0.9899925]' in body
+    status, body = tree.ask(f"{decay}maybe")
+    assert status == 422 and "magnitude must be" in body
+    tree.run(sys.executable, "tests/recorded/record.py", "--binary", "build/posencd", "--update")
+    assert "tests/recorded/answers.jsonl" in tree.touched()
+    tree.count("a parameter of an analysis", 3, tree.openapi())
 
 
 def test_a_format(tree):

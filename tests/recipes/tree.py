@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A copy of the tree in which a recipe is played through, and the count of the files it touches."""
+"""A copy of the tree in which a change is made, and the count of the files that it needs."""
 
 import filecmp
 import os
@@ -14,7 +14,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GIVEN = pathlib.Path(__file__).resolve().parent
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build*", "__pycache__", ".pytest_cache")
-# What the Makefile has made of the tree: objects are taken along, programs of tests are not.
+# Objects are copied, programs of tests and libraries are not.
 MADE_LEFT_OUT = shutil.ignore_patterns("tests", "bench", "*.so*")
 
 
@@ -27,17 +27,21 @@ class Tree:
         self.remember()
 
     def remember(self):
-        """What is touched from here on counts."""
+        """Changes from here on count."""
         shutil.rmtree(self.before, ignore_errors=True)
         shutil.copytree(self.folder, self.before, ignore=LEFT_OUT, symlinks=True)
 
     def put(self, given, to):
-        """A file that stands beside the test, as a new one."""
+        """Copies a file of this folder to a new one."""
         assert not (self.folder / to).exists(), to
         shutil.copy(GIVEN / given, self.folder / to)
 
+    def given(self, path):
+        """The text of a file of this folder."""
+        return (GIVEN / path).read_text()
+
     def insert(self, path, before, text):
-        """Puts text in front of the one line that begins so; "" is the end of the file."""
+        """Inserts text before the one line that begins so; "" is the end of the file."""
         lines = (self.folder / path).read_text().splitlines(keepends=True)
         at = (
             [i for i, line in enumerate(lines) if line.startswith(before)]
@@ -68,8 +72,8 @@ class Tree:
         return done.stdout
 
     def openapi(self):
-        """make openapi, and the tests that compare the contract with the lists of the code. Returns
-        the files that it made of those that were written."""
+        """Runs make openapi and the tests that compare the contract with the lists of the code;
+        returns the generated files."""
         written = self.touched()
         for command in (
             ["tools/openapi.py"],
@@ -82,7 +86,7 @@ class Tree:
         return [path for path in self.touched() if path not in written]
 
     def ask(self, target):
-        """The status and the body of a GET, from the server of the copy."""
+        """The status and the body of a GET, from the copy's server."""
         server = subprocess.Popen(
             [self.folder / "build/posencd", "--port", "0"],
             text=True,
@@ -104,7 +108,7 @@ class Tree:
             server.communicate()
 
     def touched(self):
-        """Files that are new or another than before."""
+        """Files that are new or changed."""
         files = [
             path.relative_to(self.folder)
             for path in self.folder.rglob("*")
@@ -120,10 +124,10 @@ class Tree:
         )
 
     def count(self, name, most, made=()):
-        """Prints the files that were written, and asserts how many they are."""
+        """Prints the files that were written by hand, and asserts how many there are."""
         written = [path for path in self.touched() if path not in made]
         print(
             f"{name}: {len(written)} files: {', '.join(written)}"
-            + (f"; made of them: {', '.join(made)}" if made else "")
+            + (f"; generated: {', '.join(made)}" if made else "")
         )
         assert len(written) <= most, written
