@@ -17,7 +17,7 @@ const struct pe_tensor *sample_table(void)
     return &table;
 }
 
-/* Where the example shows too little. */
+/* Better parameters than those of the example. */
 static const struct {
     const char *encoding, *text;
 } texts[] = {
@@ -109,7 +109,7 @@ void *catalogue_fill(const struct pe_view *view, size_t output)
     return data;
 }
 
-void cuts_alike(const struct pe_view *view)
+void pieces_alike(const struct pe_view *view)
 {
     for (size_t output = 0; pe_view_output(view, output); output++) {
         const struct pe_output *o = pe_view_output(view, output);

@@ -2,18 +2,18 @@
 #ifndef TESTS_CORE_LEARNED_FIXTURE_H
 #define TESTS_CORE_LEARNED_FIXTURE_H
 
-/* Views of encodings over a table that is given, and what they refuse. */
+/* Views of encodings with a given table, and their refusals. */
 
 #include <mpfr.h>
 
 #include "tests/core/scheme_fixture.h"
 
-/* More than exact sums, products and squares of doubles take. */
+/* Enough for exact sums, products and squares of doubles. */
 enum { EXACT_BITS = 9000 };
 
 struct pe_tensor matrix(enum pe_dtype dtype, size_t rows, size_t width, void *data);
 
-/* The rows of a view, to be freed; made in two cuts. */
+/* The rows of a view, to be freed; filled in two ranges. */
 void *learned_rows(const char *encoding, const char *text, const struct pe_tensor *table,
                    const char *view_text, enum pe_dtype dtype, size_t *rows);
 
@@ -26,7 +26,7 @@ struct learned_refusal {
 void learned_refused(const char *encoding, const struct pe_tensor *table,
                      const struct learned_refusal *cases, size_t count);
 
-/* Doubles of every size, of few bits now and then, so that ties and cancellations come up. */
+/* Doubles of every size, some of them with few bits, so that there are ties and cancellations. */
 double any_double(uint64_t *seed, int exponents);
 
 #endif

@@ -16,7 +16,7 @@ struct filled {
     char *data;
 };
 
-/* Filled by pieces of 1, 2, 3 ... rows where `cut`. */
+/* cut: filled in pieces of 1, 2, 3 ... rows. */
 struct filled filled_new(const char *encoding, const char *text, const char *view_text,
                          enum pe_dtype dtype, bool cut);
 OWNED(filled, struct filled, free(it->data))
@@ -34,16 +34,16 @@ void expect_refused(const char *encoding, const char *text, const char *view_tex
 double oracle_round(mpfr_srcptr value, enum pe_dtype dtype);
 void oracle_write(mpfr_srcptr value, enum pe_dtype dtype, void *out);
 
-/* The element that a table should have, to ORACLE_BITS. */
+/* The expected element of a table, to ORACLE_BITS. */
 typedef void oracle(mpfr_ptr out, size_t row, size_t column);
 
-/* Every element of a table in every dtype; returns how many. */
+/* Compares every element of a table in every dtype; returns how many there are. */
 size_t expect_rounded(const char *encoding, const char *text, const char *view_text, oracle *real);
 
-/* base^(-numerator / denominator) by a power, not by logarithms. */
+/* base^(-numerator / denominator) */
 void oracle_power(mpfr_ptr out, double base, double numerator, double denominator);
 
-/* sin or cos of t * w, w in out. */
+/* Replaces a frequency w in out by sin or cos of t * w. */
 void oracle_wave(mpfr_ptr out, double t, bool is_sin);
 
 /* base^(-2 pair / dim) / factor */

@@ -13,7 +13,9 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GIVEN = pathlib.Path(__file__).resolve().parent
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build*", "__pycache__", ".pytest_cache")
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "build", "build-*", "__pycache__", ".pytest_cache"
+)
 # Objects are copied, programs of tests and libraries are not.
 MADE_LEFT_OUT = shutil.ignore_patterns("tests", "bench", "*.so*")
 

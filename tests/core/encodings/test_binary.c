@@ -2,8 +2,7 @@
 #include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
-/* The digits, added up with their weights, are the position again; both orders mirror each other.
- */
+/* The weighted sum of the digits is the position; one order is the mirror image of the other. */
 TEST(digits_make_the_position)
 {
     for (size_t dim = 1; dim <= 60; dim++) {
@@ -57,7 +56,7 @@ TEST(refusals)
     expect_refused("binary", "dim=3", "positions=1,8", PE_OUT_OF_RANGE, "positions");
     expect_refused("binary", "dim=3", "positions=1.5", PE_OUT_OF_RANGE, "positions");
     expect_refused("binary", "dim=3", "", PE_MISSING, "length");
-    /* What no row asks for is not judged. */
+    /* The start is not checked where there are no rows. */
     expect_table("binary", "dim=3", "length=0 start=100", NULL, 0, 3, 0);
     expect_table("binary", "dim=1", "length=1 step=0.5", (const double[]){0}, 1, 1, 0);
 }

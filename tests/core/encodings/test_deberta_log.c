@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The signed buckets of DeBERTa against the inequality of whole numbers that the formula stands
- * for, and beside what float32 makes of it elsewhere. */
+/* The signed buckets of DeBERTa, compared with the formula as an inequality of integers, and with
+ * its float32 evaluation in other code. */
 
 #include <gmp.h>
 
@@ -81,7 +81,7 @@ TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
     }
 }
 
-/* The distances that the published size was made for: 0 .. 511 end at 255, and none is cut. */
+/* With the published size, distances 0 .. 511 end at bucket 255, and none is clipped. */
 TEST(published_size)
 {
     OWNED_VIEWED row = row_new("direction=j-i", 0, 600);
@@ -104,9 +104,8 @@ static unsigned long steps_in_float(const struct sizes *s, unsigned long n)
     return (unsigned long)ceilf(logarithm / whole * (float)(m - 1));
 }
 
-/* Every even size up to 128 with these distances: all places where float32 is wrong by one. All but
- * the last but one are distances where the logarithm is a whole number, and float32 lies above it.
- */
+/* All places where float32 is wrong by one, for every even size up to 128 with these distances. All
+ * but the last but one are distances where the logarithm is an integer, and float32 exceeds it. */
 static const struct difference {
     unsigned long buckets, positions, distance;
     int64_t bucket, rough;

@@ -7,8 +7,8 @@ static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
 enum { ROWS = 5, WIDTH = 7 };
 
-/* The definition with one division at its end: a (p_i - a p_0) + (1 - a) (p_j - a p_0), which is
- * exact here, over 1 - a. */
+/* The definition with one division at its end: a (p_i - a p_0) + (1 - a) (p_j - a p_0), computed
+ * exactly, over 1 - a. */
 static void by_mpfr(const double *p, size_t i, size_t j, size_t column, double alpha,
                     enum pe_dtype dtype, void *out)
 {

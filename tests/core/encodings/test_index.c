@@ -43,7 +43,7 @@ TEST(ties_are_broken_by_what_is_left)
 
     for (size_t i = 0; i < COUNT_OF(eps); i++) {
         char view[128];
-        /* Row 1 is 1 + 2^-53 to the tie, and what the start adds to it. */
+        /* Row 1 is 1 + 2^-53, a tie, plus the start. */
         start = eps[i];
         step = 1 + 0x1p-52;
         snprintf(view, sizeof(view), "length=40 start=%.17g step=%.17g", start, step);

@@ -27,7 +27,7 @@ TEST(rows_are_the_table)
         ck_assert_double_eq(wide[i], (double)data[(2 - i / 2) * 2 + i % 2]);
 }
 
-/* RN(scale e / |E|) by whole squares of thousands of bits; norm NULL: 1. */
+/* RN(scale e / |E|) by exact squares of thousands of bits; norm NULL: 1. */
 static void by_mpfr(double value, double scale, const double *row, size_t width,
                     enum pe_dtype dtype, void *out)
 {
@@ -50,7 +50,7 @@ static void by_mpfr(double value, double scale, const double *row, size_t width,
     mpfr_clears(sum, square, product, (mpfr_ptr)NULL);
 }
 
-/* A row for each of ranges of exponents: all in double-doubles, none of them, and both. */
+/* A row for each range of exponents: all within double-doubles, none, and some. */
 TEST(scaled_and_normed_against_mpfr)
 {
     static const int ranges[] = {0, 20, 300, 900, 2000};
@@ -85,7 +85,7 @@ TEST(scaled_and_normed_against_mpfr)
     printf("%zu elements\n", checked);
 }
 
-/* 3, 4, 0 has norm 5, and 3 scaled by 5/3 of a tie is one: no approximation ever decides it. */
+/* 3, 4, 0 has norm 5, and 3 scaled by 5/3 of a tie is a tie, which no approximation decides. */
 TEST(ties_of_norms_go_to_even)
 {
     double data[] = {3, 4, 0, 0, 0, 0};

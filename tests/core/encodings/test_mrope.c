@@ -110,7 +110,7 @@ static size_t case_set(size_t index, char *text, size_t size)
 
     p.pairs = s[0] + s[1] + s[2] + s[3];
     if (is_vision && count == 4)
-        p.pairs /= 2; /* as ggml has it: the sections of both halves */
+        p.pairs /= 2; /* as in ggml: the sections of both halves */
     p.axes = strcmp(type, "imrope") == 0 ? 4 : count;
     p.base = index % 2 ? 1e6 : 10000;
     p.over = (double)p.pairs / (is_vision ? 2 : 1);
@@ -155,7 +155,7 @@ TEST(equals_mpfr)
     printf("mrope: %zu elements\n", checked);
 }
 
-/* Real and imaginary parts by turns, and rows twice side by side, are the same numbers. */
+/* part=complex and duplicate=true contain the same numbers. */
 TEST(parts_agree)
 {
     char text[200], list[800], view[900];
@@ -232,12 +232,13 @@ TEST(text_is_rope)
         }
 }
 
-/* A rotation has each row of the table: batch rows, coordinates, dtypes. */
+/* Rotations use the rows of the table: batch rows, coordinates, dtypes. */
 TEST(rotates_by_the_table)
 {
     enum { BATCH = 2, PAIRS = 6 };
     OWNED_SCHEME scheme = scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
-    double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS], kept[BATCH * ROWS * 2 * PAIRS];
+    double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS],
+        original[BATCH * ROWS * 2 * PAIRS];
     struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme,
               .positions = {.values = positions, .count = ROWS, .batch = BATCH, .axes = 3});
@@ -247,14 +248,14 @@ TEST(rotates_by_the_table)
     for (size_t i = 0; i < 3 * BATCH * ROWS; i++)
         positions[i] = (double)(i * i % 97);
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
-        x[i] = kept[i] = sin((double)i);
+        x[i] = original[i] = sin((double)i);
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
     pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * PAIRS; i++) {
         const size_t token = i / PAIRS, pair = i % PAIRS, at = token * 2 * PAIRS + pair;
         const double position = positions[axis[pair] * BATCH * ROWS + token];
         const double angle = position * pow(10000, -(double)pair / PAIRS);
-        const double a = kept[at], b = kept[at + PAIRS];
+        const double a = original[at], b = original[at + PAIRS];
         ck_assert(fabs(x[at] - (a * cos(angle) - b * sin(angle))) < 1e-13);
         ck_assert(fabs(x[at + PAIRS] - (a * sin(angle) + b * cos(angle))) < 1e-13);
     }
@@ -263,12 +264,11 @@ TEST(rotates_by_the_table)
     rotation = rotation_new(&spec, PE_F64, NULL);
     pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
-        ck_assert(fabs(x[i] - kept[i]) < 1e-15);
+        ck_assert(fabs(x[i] - original[i]) < 1e-15);
     pe_rotation_free(rotation);
 }
 
-/* So many pairs turn with one coordinate that they are made piece by piece; each finds its place.
- */
+/* More pairs rotate with one coordinate than are computed at once. */
 TEST(wider_than_a_piece)
 {
     struct filled wide =

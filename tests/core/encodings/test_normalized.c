@@ -27,8 +27,8 @@ TEST(short_tables)
     printf("normalized: %zu elements\n", checked);
 }
 
-/* Quotients that lie on or next to a tie of f32, f16 or bf16: t = (2 m + 1) / 2^k of the length,
- * and one more or less. */
+/* Quotients on or next to a tie of f32, f16 or bf16: t = (2 m + 1) / 2^k of the length, and t +-
+ * 1. */
 TEST(near_ties)
 {
     size_t checked = 0;

@@ -24,7 +24,7 @@ TEST(equals_mpfr)
     printf("periodic: %zu elements\n", checked);
 }
 
-/* An angle that is a tie of bf16, f16 or f32 itself: its sine is a little less. */
+/* Angles that are ties of bf16, f16 or f32, whose sines are slightly less. */
 TEST(angles_that_are_ties)
 {
     static const double starts[] = {257, 2049, 0x1p24 + 1, 0x1p53 - 3};

@@ -181,7 +181,7 @@ static size_t column_of(const char *text, size_t dim, size_t pair, bool is_cos)
     return strstr(text, "concatenated") ? pair + (is_cos ? dim / 2 : 0) : 2 * pair + is_cos;
 }
 
-/* PE(t + delta) = T PE(t), T depending on delta alone: by the table's own rows */
+/* PE(t + delta) = T PE(t), where T depends on delta alone, with rows of the table */
 TEST(a_shift_is_linear)
 {
     double worst = 0;
@@ -247,7 +247,7 @@ TEST(products_are_sums_of_cosines)
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
 
-/* it decays only on average and oscillates */
+/* sums of cosines oscillate, and decay only on average */
 TEST(decay_is_on_average_only)
 {
     enum { LENGTH = 512, SCHEMES = 40 };
@@ -337,7 +337,7 @@ TEST(skewed_is_gathered)
     ck_assert_uint_gt(checked, 100 * RELATION_CASES);
 }
 
-/* Where heads have numbers of their own, each head is the bias of one head with its number. */
+/* With a number for each head, each head equals a bias of one head with that number. */
 TEST(heads_are_alone)
 {
     static const char *const texts[][2] = {
@@ -362,14 +362,14 @@ TEST(heads_are_alone)
 /* ---- rotations ----------------------------------------------------------------------------------
  */
 
-/* Relations that hold of rotations, over random parameters. The comments are the relations. */
+/* The comments are the relations. */
 
 static double factor_of(const struct pe_scheme *scheme)
 {
     return pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
 }
 
-/* position 0 rotates by nothing */
+/* position 0 does not rotate */
 TEST(position_0)
 {
     size_t dim, checked = 0;
@@ -392,7 +392,7 @@ TEST(position_0)
     ck_assert_uint_gt(checked, RELATION_CASES / 2);
 }
 
-/* Every element of two tables in a dtype, bit for bit. */
+/* Compares two tables in a dtype, bit for bit. */
 static void expect_same_tables(const char *a, const char *a_text, const char *b, const char *b_text,
                                const char *view_text, enum pe_dtype dtype)
 {
@@ -428,8 +428,7 @@ TEST(mrope_of_text)
         do
             rope = random_rope(&dim);
         while (dim < 12);
-        /* Sections that interleave: h and w are the same, and no longer than a third of the pairs.
-         */
+        /* Interleaved sections: h and w are equal, and at most a third of the pairs. */
         h = random_whole(1, dim / 6);
         t = dim / 2 - 2 * h;
         snprintf(mrope.at, sizeof(mrope.at), "%.300s mrope_section=%zu,%zu,%zu %s", rope.at, t, h,
@@ -438,8 +437,8 @@ TEST(mrope_of_text)
     }
 }
 
-/* factor 1 of every scaling = default; dynamic within its context, beyond which it scales by the
- * length however small the factor is */
+/* factor 1 of every scaling = default; dynamic only within its context, beyond which it scales by
+ * the length for any factor */
 TEST(factor_1)
 {
     static const char *const types[] = {
@@ -475,7 +474,7 @@ TEST(factor_1)
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
 
-/* rope(q,m).rope(k,n) = rope(q,m-n).k: both have A once more than the other side has */
+/* rope(q,m).rope(k,n) = A rope(q,m-n).k */
 TEST(only_the_difference_counts)
 {
     size_t dim;
@@ -500,8 +499,8 @@ TEST(only_the_difference_counts)
     ck_assert_double_lt(worst, 0x1p-49);
 }
 
-/* norms kept (A = 1) */
-TEST(norms_are_kept)
+/* norms are preserved (A = 1) */
+TEST(norms_are_preserved)
 {
     size_t dim;
     double worst = 0;
@@ -512,7 +511,7 @@ TEST(norms_are_kept)
         double token[RELATION_DIM_MAX], norm;
         random_token(token, dim, PE_F64);
         norm = sqrt(product_of(token, token, dim));
-        /* By a distance A is left out, whatever the scheme. */
+        /* A rotation by a distance omits A in every scheme. */
         token_rotate(scheme, token, dim, PE_F64, i % 2, random_position(), BY_DELTA);
         worst = fmax(worst, fabs(sqrt(product_of(token, token, dim)) / norm - 1));
     }
@@ -546,8 +545,7 @@ TEST(inverse_undoes)
     }
 }
 
-/* rotate by a then b = rotate by a + b, likewise: here both sides are rounded, and each may be off
- * the other way, so that an ulp more is between them */
+/* rotate by a then b = rotate by a + b, within one ulp more, since both sides are rounded */
 TEST(rotations_add)
 {
     double worst[PE_BF16 + 1] = {0};
@@ -574,7 +572,7 @@ TEST(rotations_add)
     }
 }
 
-/* layout there-and-back = identity; and a rotation in one is that in the other, bit for bit */
+/* layout there-and-back = identity; rotations in both layouts are equal bit for bit */
 TEST(layouts_there_and_back)
 {
     size_t dim, checked = 0;

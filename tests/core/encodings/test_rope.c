@@ -303,18 +303,18 @@ TEST(yarn_formulas)
         {64, 10000, 40, 4096, 163840, 32, 1, true},      /* DeepSeek-V3 */
         {64, 50000, 32, 4096, 131072, 1, 1, true},       /* Kimi K2: both ends 1 */
         {16, 10000, 8, 2048, NAN, 4, 4, false},          /* no ramp at all */
-        {16, 10000, 8, 2048, NAN, 1, 32, true},          /* turned around */
-        {32, 1.5, 3, 100000, NAN, NAN, NAN, true},       /* both ends past the last pair */
+        {16, 10000, 8, 2048, NAN, 1, 32, true},          /* reversed */
+        {32, 1.5, 3, 100000, NAN, NAN, NAN, true},       /* both ends after the last pair */
         {32, 10000, 3, 5, NAN, NAN, NAN, true},          /* both ends before the first */
         {96, 500000, 0.5, 8192, NAN, 20, 2.5, false},    /* stretched */
-        /* The upper end at dim - 1 and beside it: the ramp of the last pairs shows where it is. */
+        /* The upper end at dim - 1 and next to it, which the ramp of the last pairs shows. */
         {8, 10, 4, 640, NAN, NAN, NAN, true},   /* 8.03, so 9: clamped to 7 */
         {8, 10, 4, 640, NAN, NAN, NAN, false},  /* 8.03 */
-        {8, 10, 4, 340, NAN, NAN, NAN, true},   /* 6.93, so 7: as it is */
+        {8, 10, 4, 340, NAN, NAN, NAN, true},   /* 6.93, so 7: not clamped */
         {8, 10, 4, 340, NAN, NAN, NAN, false},  /* 6.93 */
         {8, 10, 4, 360, NAN, NAN, NAN, true},   /* 7.03, so 8 */
         {8, 10, 4, 360, NAN, NAN, NAN, false},  /* 7.03 */
-        {8, 10, 4, 64000, NAN, NAN, NAN, true}, /* both ends behind dim - 1 */
+        {8, 10, 4, 64000, NAN, NAN, NAN, true}, /* both ends after dim - 1 */
         {8, 10, 4, 7, NAN, 32, 0.001, true},    /* one end clamped to 0, the other to dim - 1 */
         {8, 10, 4, 202, NAN, 32, 1, false},     /* the lower end just above 0 */
         {8, 10, 4, 201, NAN, 32, 1, false},     /* and just below */
@@ -324,7 +324,7 @@ TEST(yarn_formulas)
         expect_yarn(&cases[i]);
 }
 
-/* The scalar of a name, NAN: there is none. */
+/* A scalar by name; NAN: there is none. */
 static double scalar(const char *text, const char *name)
 {
     struct viewed viewed = viewed_new("rope", text, "frequencies", "", NULL, PE_F64);
@@ -406,7 +406,7 @@ TEST(lengths_of_dynamic_and_longrope)
     ck_assert(!beyond("dim=4", 1e15, 5));
 }
 
-/* su is the name that Phi-3 was published with. */
+/* Phi-3 was published with the name su. */
 TEST(su_is_longrope)
 {
     OWNED_VIEWED a =

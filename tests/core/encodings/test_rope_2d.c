@@ -22,7 +22,7 @@ static struct {
     bool is_sin;
 } p;
 
-/* Pixtral's second half stands between the steps of the first. */
+/* The steps of Pixtral's second half lie between those of the first. */
 static void element(mpfr_ptr out, size_t row, size_t column)
 {
     const bool in_turns = p.variant == 'k' || p.variant == 'e';
@@ -71,8 +71,8 @@ static void expect_same(const char *a, const char *text_a, const char *view_a, c
     }
 }
 
-/* A grid is the list of its points; llama4 is axial one further; axial is mrope's vision of x and
- * y; the points of the first axis are rope of half the width. */
+/* A grid equals the list of its points; llama4 is axial with coordinates + 1; axial is mrope's
+ * vision of x and y; the points of the first axis are rope of half the width. */
 TEST(relations)
 {
     static const char points[] = "positions=0,1,2,0,1,2;0,0,0,1,1,1";
@@ -99,8 +99,8 @@ TEST(relations)
     expect_table("rope-2d", "dim=4", "width=0 height=5", NULL, 0, 2, 0);
 }
 
-/* Lines of a grid are copied in part from the line above, in any arrangement and from any row on:
- * as the same points one by one. */
+/* Lines of a grid, partly copied from the line above, equal the same points one by one, in any
+ * arrangement and from any row on. */
 TEST(lines_are_points)
 {
     static const char *const variants[] = {"axial", "pixtral", "efficientloftr"};
@@ -125,7 +125,7 @@ TEST(lines_are_points)
     }
 }
 
-/* What is moved by a distance ends where it would have stood: llama4's 1 is added once. */
+/* A rotation moved by a distance equals one at the sum: llama4's offset 1 is added once. */
 TEST(moved_is_placed)
 {
     enum { DIM = 8, ROWS = 3 };

@@ -40,7 +40,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
         mpfr_add(value, value, term, MPFR_RNDN);
     }
     mpfr_mul_d(value, value, k->scale, MPFR_RNDN);
-    if (k->scale == 0) /* whatever the sign of the sum */
+    if (k->scale == 0) /* with either sign of the sum */
         mpfr_set_zero(value, 1);
     oracle_write(value, dtype, out);
     mpfr_clears(value, term, base, (mpfr_ptr)NULL);
@@ -56,8 +56,8 @@ TEST(equals_the_rounded_formula)
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
 
-/* dim=2 leaves one cosine, and a convergent a / b of its frequency in quarter turns with an odd a
- * is a distance b where it all but vanishes; its neighbours are where it all but is 1. */
+/* dim=2 has one cosine. At the denominator b of a convergent a / b of its frequency in quarter
+ * turns, with an odd a, it almost vanishes; next to b it is almost 1. */
 TEST(where_the_cosine_vanishes)
 {
     static const double bases[] = {10000, 500000, 1.5, 2, 7.25};
@@ -103,8 +103,8 @@ TEST(where_the_cosine_vanishes)
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
 
-/* What it is named for: the product of the sines and cosines of two positions. The widths are such
- * that the frequencies are the same ones, but for the first, which is 1 there and absent here. */
+/* The product of the sinusoids of two positions. With these widths the frequencies are equal, but
+ * for the first, which is 1 there and absent here. */
 TEST(is_the_product_of_sinusoidal_rows)
 {
     OWNED_VIEWED bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",

@@ -13,7 +13,7 @@ static void compare(struct problem p)
 }
 
 /* Every output, both directions, causal or not, at random sizes; clips below, at and above the
- * length, queries before, among and behind the keys. */
+ * length; queries before, among and after the keys. */
 TEST(equals_the_naive_formula)
 {
     unsigned state = 5;

@@ -72,7 +72,7 @@ TEST(equals_mpfr)
     printf("sinusoidal-2d: %zu elements\n", checked);
 }
 
-/* Halves of mae are those of sinusoidal-nd, the other way round; detr is at coordinates from 1. */
+/* The halves of mae are those of sinusoidal-nd exchanged; coordinates of detr start at 1. */
 TEST(equals_sinusoidal_nd)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {

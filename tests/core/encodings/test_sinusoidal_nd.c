@@ -53,7 +53,7 @@ TEST(equals_mpfr)
     printf("sinusoidal-nd: %zu elements\n", checked);
 }
 
-/* The columns that a width leaves out lie behind a piece of pairs too. */
+/* A width that leaves out columns beyond the pairs that are computed at once. */
 TEST(wide_rows_cut_short)
 {
     static const size_t dims[] = {127, 129, 255, 257, 383, 385, 769};
@@ -72,7 +72,7 @@ TEST(wide_rows_cut_short)
     }
 }
 
-/* One axis is sinusoidal itself; a grid is the list of its points. */
+/* One axis equals sinusoidal; a grid equals the list of its points. */
 TEST(relations)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {

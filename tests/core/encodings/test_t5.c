@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The buckets of T5 against the inequality of whole numbers that the formula stands for, and beside
- * what float32 makes of it elsewhere. */
+/* The buckets of T5, compared with the formula as an inequality of integers, and with its float32
+ * evaluation in other code. */
 
 #include <gmp.h>
 
@@ -36,8 +36,8 @@ static const struct sizes {
 
 enum { SIZES = COUNT_OF(sizes) };
 
-/* n^m against farthest^k exact^(m - k), without a root and without a logarithm: the largest k with
- * n^m at least as much, at most m - 1. *equal: that is an equation. */
+/* The largest k, at most m - 1, with n^m >= farthest^k exact^(m - k), in integers. *equal: both
+ * sides are equal. */
 static unsigned long steps_of(const struct sizes *s, unsigned long n, bool *equal)
 {
     const unsigned long exact = s->side / 2, m = s->side - exact;
@@ -106,7 +106,7 @@ enum { DIFFERENCES = COUNT_OF(differences) };
 static const unsigned long far_away[] = {160, 192, 200, 243, 256, 300, 320, 384,
                                          400, 500, 512, 600, 640, 768, 800, 1024};
 
-/* Compares one size, returns how many distances differ; those must be the next of the list. */
+/* Compares one size; returns how many distances differ, which must be the next of the list. */
 static size_t differences_find(unsigned long side, unsigned long farthest, size_t seen)
 {
     const size_t first = seen;
@@ -150,7 +150,7 @@ TEST(where_float32_differs)
 /* ---- the view ---------------------------------------------------------------------------------
  */
 
-/* The matrix is one row after the other, wherever the queries stand. */
+/* Each row of the matrix is the row of its query's position. */
 TEST(buckets_depend_on_the_distance_alone)
 {
     static const double starts[] = {0, -7, 40, 1e9, -0x1p53 + 1, 0x1p53 - 6};
@@ -175,7 +175,7 @@ TEST(buckets_depend_on_the_distance_alone)
     }
 }
 
-/* bias[h, i, j] = W[bucket, h], rounded once, and -inf behind the query where that is masked. */
+/* bias[h, i, j] = W[bucket, h], rounded once, and -inf after the query where that is masked. */
 TEST(weights_are_looked_up)
 {
     static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};

@@ -54,7 +54,7 @@ TEST(equals_mpfr)
     printf("timestep: %zu elements\n", checked);
 }
 
-/* What diffusers' own test prints: rows 23 .. 25, columns 47 .. 49 of 128 steps, dim 64. */
+/* The numbers of diffusers' own test: rows 23 .. 25, columns 47 .. 49 of 128 steps, dim 64. */
 TEST(diffusers)
 {
     static const struct {

@@ -111,8 +111,8 @@ TEST(scales_equal_mpfr)
     printf("scales: %zu elements\n", checked);
 }
 
-/* Even rows and listed ones are those of the ladder, which makes all rows of a call that has one so
- * far from the center. */
+/* Rows of the kernels equal those in double-doubles, which compute all rows of a call that has one
+ * this far from the center. */
 TEST(rows_of_kernels)
 {
     enum { COUNT = 70, WIDTH = 76, LISTS = 3 };
@@ -159,7 +159,7 @@ TEST(ties)
         viewed_new("xpos", "dim=40 t_center=5", "scale", "positions=3589,5", NULL, PE_F16);
     double tie;
 
-    /* 2187 / 2^14: 12 bits, ends in 011, so up to 2188 */
+    /* 2187 / 2^14: 12 bits that end in 011, rounded up to 2188 */
     ck_assert(filled_at(&query, 0, 13) == 2188 * 0x1p-14);
     ck_assert(filled_at(&key, 0, 13) == 2188 * 0x1p-14);
     pe_to_f64(&tie, (char *)scale.data + 13 * 2, PE_F16, 1);
@@ -227,12 +227,12 @@ static double score(const char *text, double m, double n)
     return sum;
 }
 
-/* Scores depend on the distance alone, not on the center; what is moved or undone is where it
- * belongs. */
+/* Scores depend on the distance alone, not on the center; rotations by a distance add up, and
+ * inverses undo. */
 TEST(relations)
 {
     const double want = score("dim=16 t_center=0", 100, 40);
-    double q[16], k[16], moved[16], kept[16];
+    double q[16], k[16], moved[16], original[16];
     OWNED_SCHEME scheme = scheme_new("xpos", "dim=16 t_center=3");
 
     ck_assert(fabs(score("dim=16 t_center=0", 1100, 1040) - want) < 1e-13);
@@ -241,7 +241,7 @@ TEST(relations)
     for (int is_key = 0; is_key < 2; is_key++) {
         vectors_set(q, k);
         memcpy(moved, q, sizeof(q));
-        memcpy(kept, q, sizeof(q));
+        memcpy(original, q, sizeof(q));
         turn(scheme, q, 500, is_key, false, false);
         turn(scheme, moved, 120, is_key, false, false);
         turn(scheme, moved, 380, is_key, true, false);
@@ -249,7 +249,7 @@ TEST(relations)
             ck_assert(fabs(moved[i] - q[i]) < 1e-14);
         turn(scheme, q, 500, is_key, false, true);
         for (size_t i = 0; i < 16; i++)
-            ck_assert(fabs(q[i] - kept[i]) < 1e-14);
+            ck_assert(fabs(q[i] - original[i]) < 1e-14);
     }
 }
 

@@ -2,7 +2,7 @@
 #include "posenc/attention.h"
 #include "tests/core/kinds_fixture.h"
 
-/* The contract of kind bias, asked of every encoding that is of it. */
+/* The contract of kind bias, for every encoding that implements it. */
 
 enum { QUERIES = 7, KEYS = 23 };
 static const char place[] = "query_length=7 key_length=23 query_start=11";
@@ -24,7 +24,7 @@ TEST(views)
             struct pe_view *view = catalogue_view(scheme, "bias", place, dtype);
             ck_assert_uint_eq(pe_view_queries(view), QUERIES);
             ck_assert_uint_eq(pe_view_keys(view), KEYS);
-            cuts_alike(view);
+            pieces_alike(view);
             pe_view_free(view);
         }
         if (has_numbers(pe_encoding_at(i)))
@@ -35,8 +35,8 @@ TEST(views)
     ck_assert_uint_ge(encodings, 7);
 }
 
-/* Rows of the kind, with and without what heads have in common, whole and from a key on, are those
- * of the view; by distance, a row is the one before moved on by a key. */
+/* Rows of the kind, with and without shared numbers, complete and from a key on, equal those of the
+ * view. By distance, each row is the one before shifted by a key. */
 TEST(rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
@@ -98,7 +98,7 @@ TEST(causal)
     }
 }
 
-/* The numbers of far and near offsets are those of a query and a key that far apart. */
+/* The decay at an offset is the bias of a query and a key at that distance. */
 TEST(decay)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {

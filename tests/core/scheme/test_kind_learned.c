@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/kinds_fixture.h"
 
-/* The contract of kind learned, asked of every encoding that is of it. */
+/* The contract of kind learned, for every encoding that implements it. */
 
 static struct pe_scheme *opened(const struct pe_encoding *encoding)
 {
@@ -30,7 +30,7 @@ TEST(needs_one_table)
             ck_assert(!pe_scheme_give(scheme, "table", sample_table(), NULL, &err));
             learning++;
         }
-        /* A second one, and one that nobody asked for. */
+        /* A second table, and one for an encoding without tables. */
         ck_assert_int_eq(pe_scheme_give(scheme, "table", sample_table(), NULL, &err), PE_CONFLICT);
     }
     ck_assert_uint_ge(learning, 2);
@@ -57,7 +57,7 @@ TEST(rows_of_the_table)
     }
 }
 
-/* Positions without a row are refused, and never wrapped. */
+/* Positions without a row are refused. */
 TEST(no_other_rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {

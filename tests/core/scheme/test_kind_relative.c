@@ -2,7 +2,7 @@
 #include "posenc/attention.h"
 #include "tests/core/kinds_fixture.h"
 
-/* The contract of kind relative, asked of every encoding that is of it. */
+/* The contract of kind relative, for every encoding that implements it. */
 
 TEST(one_sort_each)
 {
@@ -21,7 +21,7 @@ TEST(one_sort_each)
     ck_assert_uint_ge(encodings, 2);
 }
 
-/* Rows of clipped distances rise or fall by one a key, and stay where they are cut off. */
+/* The row changes by one a key within the clip, and is constant outside. */
 TEST(clipped)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
@@ -45,7 +45,7 @@ TEST(clipped)
     }
 }
 
-/* Vectors that the scheme makes are the rows of its table. */
+/* Vectors that the scheme computes are the rows of its table. */
 TEST(made)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
@@ -90,7 +90,7 @@ static void tensors_make(struct tensors *t)
                                          .query_start = NAN};
 }
 
-/* A scheme that knows the past alone refuses queries that see the future. */
+/* A scheme without negative distances refuses attention to later keys. */
 TEST(the_past_alone)
 {
     size_t encodings = 0;
@@ -120,7 +120,7 @@ TEST(the_past_alone)
     ck_assert_uint_ge(encodings, 1);
 }
 
-/* The width of a vector, and how many there are, by the shapes. */
+/* The width and the number of vectors follow from the shapes. */
 TEST(inferred)
 {
     struct tensors t;

@@ -4,11 +4,11 @@
 #include "tests/check_main.h"
 #include "tests/core/kinds_fixture.h"
 
-/* The contract of kind rotary, asked of every encoding that is of it. */
+/* The contract of kind rotary, for every encoding that implements it. */
 
 enum { TOKENS = 6 };
 
-/* Listed positions, whole, with the coordinates of the scheme. */
+/* Listed whole positions, with as many coordinates as the scheme has. */
 static struct pe_positions places_of(const struct pe_scheme *scheme, double *values)
 {
     const size_t axes = pe_scheme_axes(scheme) > 0 ? pe_scheme_axes(scheme) : 1;
@@ -37,7 +37,7 @@ TEST(tables)
             snprintf(text, sizeof(text), "%s part=complex", places);
             struct pe_view *complex = catalogue_view(scheme, "table", text, dtype);
             OWNED_MEMORY char *together = catalogue_fill(complex, 0);
-            cuts_alike(both);
+            pieces_alike(both);
             for (size_t e = 0; e < 15 * pairs; e++) {
                 ck_assert(memcmp(together + 2 * e * size, cos + e * size, size) == 0);
                 ck_assert(memcmp(together + (2 * e + 1) * size, sin + e * size, size) == 0);
@@ -55,7 +55,7 @@ TEST(tables)
     ck_assert_uint_ge(encodings, 4);
 }
 
-/* Every pair turns with one coordinate, and the sorted frequencies are those of all. */
+/* Every pair rotates with one coordinate, and the grouped frequencies are those of the scheme. */
 TEST(axes)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
@@ -77,7 +77,7 @@ TEST(axes)
     }
 }
 
-/* The scale of a key is one over that of a query, and within reach. */
+/* The scale of a key is one over that of a query, and within `reach`. */
 TEST(scales)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {

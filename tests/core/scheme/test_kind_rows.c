@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/kinds_fixture.h"
 
-/* The contract of kind rows, asked of every encoding that is of it. */
+/* The contract of kind rows, for every encoding that implements it. */
 
 enum { ROWS = 16 };
 
-/* Places for a table: positions where they can be chosen, else those of the view's example. */
+/* Parameters of a table: positions if the caller chooses them, else the view's example. */
 static const char *places_of(const struct pe_encoding *encoding)
 {
     return pe_rows_are_free(encoding) ? "length=16" : NULL;
@@ -23,7 +23,7 @@ TEST(tables)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             struct pe_view *view = catalogue_view(scheme, "table", places_of(encoding), dtype);
             ck_assert_uint_eq(pe_view_output(view, 0)->shape[1], encoding->rows->width(scheme));
-            cuts_alike(view);
+            pieces_alike(view);
             pe_view_free(view);
         }
         dtypes_alike(scheme, "table", places_of(encoding), 0);
@@ -33,7 +33,7 @@ TEST(tables)
     ck_assert_uint_ge(encodings, 13);
 }
 
-/* Rows of a kind's `fill`. */
+/* Rows by the kind's `fill`. */
 static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions *positions,
                       enum pe_dtype dtype, void *out)
 {
@@ -94,7 +94,7 @@ TEST(columns)
     }
 }
 
-/* A view of another encoding is refused, however alike the two are. */
+/* A view of another encoding is refused, also if the two are alike. */
 TEST(views_of_others)
 {
     const struct pe_params none = {0};

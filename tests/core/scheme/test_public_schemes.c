@@ -157,7 +157,7 @@ TEST(schemes_refuse)
     ck_assert_ptr_null(pe_scheme_share(NULL));
 }
 
-/* A scheme lives until the last of those who share it has freed it. */
+/* A scheme lives until its last reference is freed. */
 TEST(schemes_are_shared)
 {
     struct pe_scheme *scheme = public_scheme("rope", "dim=8", true);
@@ -169,7 +169,7 @@ TEST(schemes_are_shared)
     pe_scheme_free(scheme);
 }
 
-/* Every question may be asked before a scheme is prepared. */
+/* Every property can be read before a scheme is prepared. */
 TEST(questions_to_an_opened_scheme)
 {
     const double far[] = {NAN, INFINITY};
@@ -197,7 +197,7 @@ TEST(questions_to_an_opened_scheme)
     }
 }
 
-/* Where a part of a head turns, columns of cos and sin go round its pairs. */
+/* With a partial rotary_dim, columns of cos and sin repeat its pairs. */
 TEST(sizes_of_a_part)
 {
     OWNED_SCHEME rope = public_scheme("rope", "dim=8 rotary_dim=4", false);
@@ -213,7 +213,7 @@ TEST(sizes_of_a_part)
     ck_assert(!pe_scheme_scales(rope) && isinf(pe_scheme_length(index)));
 }
 
-/* The farthest position counts, wherever it stands: counted up or down, in any batch row. */
+/* The farthest position counts, with either sign of the step, and in any batch row. */
 TEST(positions_beyond_a_length)
 {
     static const double last_row[] = {0, 1, 2, 100};

@@ -83,7 +83,7 @@ TEST(sums_are_rounded_correctly)
     ck_assert_uint_eq(checked, 5 * RANGES * SUMS * 4);
 }
 
-/* A factor that is no double: that of yarn, (0.1 ln f + 1), at offset 0 and beside it. */
+/* yarn's factor, 0.1 ln f + 1, is not a double. */
 TEST(attention_factor_is_real)
 {
     struct analysed a = analysed_new(
@@ -103,7 +103,7 @@ TEST(attention_factor_is_real)
     analysed_free(&a);
 }
 
-/* A tie, decided to the even one: 257 pairs that are all 1 in bf16. */
+/* 257 cosines of 1 are a tie in bf16. */
 TEST(ties_go_to_even)
 {
     struct analysed a = analysed_new("sinusoidal", "dim=514", "decay", "max_offset=0", PE_BF16);
@@ -183,7 +183,7 @@ TEST(biases)
     a = analysed_new("alibi", "heads=1", "decay", "min_offset=7 max_offset=8", PE_F64);
     ck_assert_double_eq(a.outputs[0][0], -7 * 0x1p-8);
     analysed_free(&a);
-    /* Raffel et al.: keys behind the query have the second half of the buckets. */
+    /* Raffel et al.: keys after the query have the second half of the buckets. */
     a = analysed_new("t5", "", "decay", "min_offset=-9 max_offset=1", PE_F32);
     ck_assert_double_eq(a.outputs[0][0], 8);
     ck_assert_double_eq(a.outputs[0][9], 0);

@@ -4,9 +4,9 @@
 
 #include "posenc/comparison.h"
 
-/* wavelengths, error and shift: what is made of frequencies. */
+/* The analyses wavelengths, error and shift. */
 
-TEST(wavelengths_and_turns)
+TEST(wavelengths_and_rotations)
 {
     static const struct oracle_scheme scheme = {10000, 4, 16};
     size_t checked = 0;
@@ -32,7 +32,7 @@ TEST(wavelengths_and_turns)
 }
 
 /* Wavelengths of dim 8 are 6.28, 62.8, 628 and 6283. */
-TEST(pairs_that_never_turn)
+TEST(pairs_that_never_rotate)
 {
     static const struct {
         const char *text, *view;
@@ -88,7 +88,7 @@ static double round_to(double value, enum pe_dtype dtype)
     return value;
 }
 
-/* The table of a rounded angle; the exact one where through is false. */
+/* The table through a rounded angle; through false: the exact one. */
 static void table_of(const struct oracle_scheme *s, size_t pair, double t, bool through,
                      enum pe_dtype angle, enum pe_dtype dtype, double values[2])
 {
@@ -129,7 +129,7 @@ TEST(errors_of_rounded_angles)
                 const double t = positions[i / 4];
                 const enum pe_dtype type = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
                 double values[2], exact[2], ulps = 0;
-                if (angle == 3 && fabs(t) > 65504) { /* f16 holds no such position */
+                if (angle == 3 && fabs(t) > 65504) { /* beyond f16 */
                     ck_assert(isinf(a.outputs[0][i]) && isinf(a.outputs[1][i]));
                     continue;
                 }
@@ -152,7 +152,7 @@ TEST(errors_of_rounded_angles)
     ck_assert_uint_eq(checked, 5 * 4 * 7 * 4);
 }
 
-/* What float32 angles are known for: 3e-3 at 131 071, 5e-2 at 10^6, 0.64 at 10^7. */
+/* The known errors of float32 angles: 3e-3 at 131 071, 5e-2 at 10^6, 0.64 at 10^7. */
 TEST(errors_of_float32_are_as_large_as_known)
 {
     struct analysed a = analysed_new("rope", "dim=128", "error",
@@ -168,7 +168,8 @@ TEST(errors_of_float32_are_as_large_as_known)
     analysed_free(&a);
 }
 
-/* Blocks and left are rounded real numbers; right and residual are those of the numbers told. */
+/* Blocks and left are rounded real numbers; right and residual are computed from the rounded
+ * ones. */
 TEST(shift_has_both_sides)
 {
     static const double starts[] = {0, 3, -100.5, 0x1p40}, deltas[] = {5, -3, 0.25, 1e6};

@@ -3,9 +3,9 @@
 #include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
-/* similarity and uniqueness: products and distances of rows. */
+/* The analyses similarity and uniqueness. */
 
-/* Products against MPFR, within the bound that views_similarity.c states. */
+/* Products compared with MPFR, within the bound that core/views/similarity.c states. */
 TEST(similarity_is_within_its_bound)
 {
     static const struct oracle_scheme scheme = {10000, 1, 40};
@@ -41,8 +41,8 @@ TEST(similarity_is_within_its_bound)
     ck_assert_uint_eq(checked, 4 * 45);
 }
 
-/* A row is as like itself as 1, exactly; the anchor's row of the matrix is what anchor gives; what
- * is too large to be kept in one tile is the same. */
+/* A row's cosine with itself is exactly 1; the anchor's row of the matrix equals the view with an
+ * anchor. The rows take several tiles. */
 TEST(similarity_of_an_anchor)
 {
     static const char *const encodings[][2] = {{"sinusoidal", "dim=33"}, {"rope", "dim=12"},
@@ -68,7 +68,7 @@ TEST(similarity_of_an_anchor)
 }
 
 struct blocks {
-    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    struct pe_job job; /* first, so that a pointer to it points to the struct */
     const struct pe_view *view;
     size_t rows; /* of a block */
     float *out;
@@ -84,7 +84,7 @@ static void block_fill(struct pe_job *job, size_t block)
                  blocks->out + begin * output->row_elements, NULL, &(struct pe_error){0});
 }
 
-/* Whoever comes first makes the rows that are compared: any number of threads, any cut. */
+/* Threads share the cached rows: results do not depend on their number or on the ranges. */
 TEST(threads_make_the_same)
 {
     enum { ROWS = 600 };
@@ -114,7 +114,7 @@ TEST(threads_make_the_same)
     analysed_free(&alone);
 }
 
-/* Nothing is as like a row of zeros as anything. */
+/* The cosine with a row of zeros is 0. */
 TEST(similarity_of_nothing)
 {
     struct analysed a =
@@ -146,7 +146,7 @@ static double distance_of(const struct oracle_scheme *s, double steps, enum pe_d
     return distance;
 }
 
-/* One pair comes back nearest after 6, 25, 44, 333, 710 steps: the convergents of 2 pi. */
+/* One pair returns nearest after 6, 25, 44, 333, 710 steps: the convergents of 2 pi. */
 TEST(one_pair_meets_itself)
 {
     static const struct {
@@ -167,7 +167,7 @@ TEST(one_pair_meets_itself)
         }
 }
 
-/* By steps, and by comparing all rows with all, the same two are found. */
+/* The search by steps and the comparison of all rows find the same two. */
 TEST(both_ways_find_the_same)
 {
     static const char *const texts[] = {"dim=2", "dim=4 base=30", "dim=6 base=7", "dim=16 base=2"};
@@ -185,7 +185,7 @@ TEST(both_ways_find_the_same)
     }
 }
 
-/* What a dtype holds: 256 and 257 are one number in bf16, 2048 and 2049 in f16. */
+/* 256 and 257 are one number in bf16, 2048 and 2049 in f16. */
 TEST(rounded_rows_collide)
 {
     static const struct {

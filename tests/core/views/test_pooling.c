@@ -102,7 +102,7 @@ TEST(a_pooled_value_is_made_of_its_neighbours)
     ck_assert_uint_eq(checked, 4152);
 }
 
-/* A byte is within half a step of its value; -Infinity is 0. */
+/* A byte is within half a step of its value; -Infinity becomes 0. */
 TEST(bytes_are_scaled_values)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
