@@ -113,7 +113,7 @@ size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column)
 {
     const bool concatenated = pe_param_choice(&scheme->params, "layout") == PE_SINES_CONCATENATED;
     const size_t count = pe_waves_of(scheme)->pairs;
-    const size_t pairs = count > 0 ? count : 1; /* dim 1 by endpoint: a zero */
+    const size_t pairs = count > 0 ? count : 1; /* dim 1 with spacing endpoint has none */
     const size_t pair = concatenated ? column % pairs : column / 2;
 
     return pair < pairs ? pair : pairs - 1;

@@ -110,8 +110,8 @@ const struct pe_rope_type pe_rope_type_dynamic = {
 
 /* ---- ntk_fixed ------------------------------------------------------------------------------ */
 
-/* What engines take the rope_type ntk of a config for: NTK with the highest frequency kept and the
- * lowest divided by the factor; with mixed_b, mixed over the pairs. vllm-project/vllm,
+/* The rope_type ntk of a config as engines compute it: pair m of D / 2, from 1 on, is slowed by
+ * factor^(2 m / D); with mixed_b by factor^((2 m / D)^mixed_b). vllm-project/vllm,
  * vllm/model_executor/layers/rotary_embedding/ntk_scaling_rope.py (03587f5); Su 2023,
  * kexue.fm/archives/9706. */
 
@@ -127,8 +127,10 @@ static struct pe_wide mixed_power(unsigned bits, const struct pe_scheme *scheme,
     return pe_wide_pow(pe_wide_of(bits, pair), pe_wide_of(bits, pe_rope_param(scheme, "mixed_b")));
 }
 
-/* base^(-2 pair / D) and what slows it: factor^(2 / D) beside a base times the factor, or
- * ln(factor) / (D / 2)^mixed_b, which a power of the pair's number multiplies. */
+/* Without mixed_b the powers are those of base * factor, divided by SLOWING = factor^(2 / D). With
+ * mixed_b they are divided by e^(SLOWING (pair + 1)^mixed_b), SLOWING = ln(factor) / (D /
+ * 2)^mixed_b.
+ */
 static void fixed_share(struct pe_shared *out, unsigned bits, const void *context)
 {
     const size_t dim = pe_rotary_of(context)->rotary_dim;
