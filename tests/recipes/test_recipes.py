@@ -65,6 +65,19 @@ MAGNITUDE = """    {.name = "magnitude",
 MAGNITUDE_FILL = """    for (size_t i = 0; rows_state(view)->magnitude && i < count; i++)
         envelope_step(view, out, i, &(double){0});
 """
+MAGNITUDE_TEST = """
+TEST(magnitudes)
+{
+    struct analysed plain = analysed_new("rope", "dim=2", "decay", "max_offset=9", PE_F64);
+    struct analysed a =
+        analysed_new("rope", "dim=2", "decay", "max_offset=9 magnitude=true", PE_F64);
+
+    for (size_t i = 0; i < 10; i++)
+        ck_assert_double_eq(a.outputs[0][i], fabs(plain.outputs[0][i]));
+    analysed_free(&plain);
+    analysed_free(&a);
+}
+"""
 
 
 def test_a_parameter_of_an_analysis(tree):
@@ -77,7 +90,7 @@ def test_a_parameter_of_an_analysis(tree):
         '    state->magnitude = pe_param_number(values, "magnitude") != 0;\n',
     )
     tree.insert(source, "    if (output == ROWS_ENVELOPE)", MAGNITUDE_FILL)
-    tree.insert(f"tests/{test}.c", "", "\n" + tree.given("parameter/test.c"))
+    tree.insert(f"tests/{test}.c", "", MAGNITUDE_TEST)
     tree.make("all", f"build/tests/{test}")
     tree.run(f"build/tests/{test}")
     decay = "/v1/encodings/rope/analysis/decay?dim=2&min_offset=3&max_offset=3&magnitude="

@@ -38,10 +38,6 @@ class Tree:
         assert not (self.folder / to).exists(), to
         shutil.copy(GIVEN / given, self.folder / to)
 
-    def given(self, path):
-        """The text of a file of this folder."""
-        return (GIVEN / path).read_text()
-
     def insert(self, path, before, text):
         """Inserts text before the one line that begins so; "" is the end of the file."""
         lines = (self.folder / path).read_text().splitlines(keepends=True)
