@@ -320,7 +320,6 @@ static enum pe_status together_diagnose(struct diagnosis_state *state, struct pe
                                              : "q";
     const struct pe_sample *samples;
     struct pe_axes axes;
-    size_t count;
 
     observed->expected = state->scheme;
     observed->layout = state->layout;
@@ -331,10 +330,11 @@ static enum pe_status together_diagnose(struct diagnosis_state *state, struct pe
                                                     &observed->positions, err)) ||
         pe_observations_new(&state->observations, observed, state->request->work, err))
         return err->status;
-    samples = pe_observations_samples(state->observations, &count);
+    samples = pe_observations_samples(state->observations);
     return shapes_check(state, samples, err)
                ? err->status
-               : pe_diagnose(&state->diagnosis, state->scheme, samples, count,
+               : pe_diagnose(&state->diagnosis, state->scheme, samples,
+                             pe_observations_count(state->observations),
                              api_pool(state->request->api), state->request->work, err);
 }
 

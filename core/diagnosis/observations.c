@@ -448,7 +448,9 @@ static size_t observed_dim(const struct pe_observed *observed)
         return 2 * observed->inv_freq->shape[0];
     if (observed->freqs_cis && sheet_read(observed->freqs_cis, 2, &shape))
         return 2 * shape.width;
-    if (!any || !sheet_read(any, 1, &shape))
+    if (!any ||
+        pe_observed_tensor_check((struct pe_named_tensor){"", any}, &(struct pe_error){0}) ||
+        !sheet_read(any, 1, &shape))
         return 0;
     return repeats(any, &shape, true) || repeats(any, &shape, false) ? shape.width
                                                                      : 2 * shape.width;
@@ -756,11 +758,14 @@ enum pe_status pe_observations_new(struct pe_observations **out, const struct pe
     return PE_OK;
 }
 
-const struct pe_sample *pe_observations_samples(const struct pe_observations *observations,
-                                                size_t *count)
+const struct pe_sample *pe_observations_samples(const struct pe_observations *observations)
 {
-    *count = observations->count;
     return observations->samples;
+}
+
+size_t pe_observations_count(const struct pe_observations *observations)
+{
+    return observations->count;
 }
 
 void pe_observations_free(struct pe_observations *observations)

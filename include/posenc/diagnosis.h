@@ -237,10 +237,10 @@ PE_API enum pe_status pe_observed_axes(const struct pe_observed *observed, struc
 PE_API enum pe_status pe_observations_new(struct pe_observations **observations,
                                           const struct pe_observed *observed, struct pe_work *work,
                                           struct pe_error *err);
-/* The samples, for pe_diagnose. They live as long as the observations, which must outlive the
- * diagnosis. */
-PE_API const struct pe_sample *pe_observations_samples(const struct pe_observations *observations,
-                                                       size_t *count);
+/* The samples and their number, for pe_diagnose. They live as long as the observations, which must
+ * outlive the diagnosis. */
+PE_API const struct pe_sample *pe_observations_samples(const struct pe_observations *observations);
+PE_API size_t pe_observations_count(const struct pe_observations *observations);
 PE_API void pe_observations_free(struct pe_observations *observations);
 
 /* ---- a cache by layer and head ---- */

@@ -436,6 +436,167 @@ TEST(nonsense_is_diagnosed)
     }
 }
 
+TEST(observations_refuse)
+{
+    double values[16] = {1, 0.5, 0.25, 0.125};
+    const struct pe_tensor rows = {PE_F64, 2, {4, 2}, values}, list = {PE_F64, 1, {4}, values};
+    const struct pe_tensor wide = {PE_F64, 2, {4, 4}, values}, none = {PE_F64, 2, {4, 2}, NULL};
+    const struct pe_tensor whole = {PE_I32, 2, {4, 2}, values}, empty = {PE_F64, 2, {0, 2}, values};
+    const struct pe_tensor long_list = {PE_F64, 1, {PE_SAMPLE_PAIRS_MAX + 1}, values};
+    const struct pe_tensor vast = {PE_F64, 2, {SIZE_MAX, SIZE_MAX}, values};
+    const struct pe_positions four = {.step = 1, .count = 4};
+    const struct {
+        enum pe_status status;
+        struct pe_observed observed;
+    } wrong[] = {
+        {PE_MISSING, {.size = sizeof(struct pe_observed)}},
+        {PE_INVALID, {.cos = &rows}},
+        {PE_CONFLICT, SIZED(pe_observed, .cos = &rows, .inv_freq = &list)},
+        {PE_MISSING, SIZED(pe_observed, .q = &rows)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .q = &rows, .q_rotated = &wide)},
+        {PE_MISSING, SIZED(pe_observed, .q = &rows, .q_rotated = &rows, .axes = "sd")},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .cos = &rows, .sin = &wide)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .cos = &list)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .cos = &empty)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .freqs_cis = &list)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .table = &list)},
+        {PE_SHAPE_MISMATCH, SIZED(pe_observed, .inv_freq = &rows)},
+        {PE_TOO_LARGE, SIZED(pe_observed, .inv_freq = &long_list)},
+        {PE_TOO_LARGE, SIZED(pe_observed, .cos = &vast)},
+        {PE_UNSUPPORTED, SIZED(pe_observed, .cos = &whole)},
+        {PE_INVALID, SIZED(pe_observed, .cos = &none)},
+    };
+    const struct pe_observed good = SIZED(pe_observed, .cos = &rows, .positions = four);
+    struct pe_observed elsewhere = good, too_far = good;
+    struct pe_observations *observations;
+    struct pe_axes axes;
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        REFUSED(wrong[i].status, pe_observed_axes(&wrong[i].observed, &axes, &err));
+        REFUSED(wrong[i].status,
+                pe_observations_new(&observations, &wrong[i].observed, NULL, &err));
+        ck_assert_ptr_null(observations);
+        ck_assert(isfinite(pe_observed_work(&wrong[i].observed)));
+    }
+    ck_assert(pe_observed_dim(&wrong[0].observed) == 0 && pe_observed_dim(&wrong[1].observed) == 0);
+    ck_assert(pe_observed_work(&wrong[0].observed) == 0);
+    elsewhere.positions.count = 3;
+    too_far.positions.start = 0x1p60;
+    REFUSED(PE_SHAPE_MISMATCH, pe_observations_new(&observations, &elsewhere, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_observations_new(&observations, &too_far, NULL, &err));
+    ACCEPTED(pe_observations_new(&observations, &good, NULL, &err));
+    ck_assert(pe_observations_samples(observations)->rows == 4 &&
+              pe_observations_count(observations) == 1);
+    pe_observations_free(observations);
+    pe_observations_free(NULL);
+    values[7] = NAN;
+    REFUSED(PE_INVALID, pe_observations_new(&observations, &good, NULL, &err));
+}
+
+TEST(kv_diagnoses_refuse)
+{
+    float values[48] = {0};
+    const struct pe_tensor q = {PE_F32, 4, {1, 2, 3, 4}, values};
+    const struct pe_tensor other = {PE_F32, 4, {1, 2, 4, 3}, values};
+    const struct pe_tensor three = {PE_F32, 4, {3, 1, 2, 4}, values};
+    const struct pe_tensor thin = {PE_F32, 4, {1, 2, 3, 1}, values};
+    struct pe_kv_spec good = SIZED(pe_kv_spec, .q = &q, .q_rotated = &q,
+                                   .positions = {.step = 1, .count = 3}),
+                      unset = {0}, kinds, narrow, elsewhere, flat;
+    struct pe_kv_diagnosis *diagnosis;
+    struct pe_kv_axes axes = {0};
+    struct pe_axes slab;
+    double cost;
+    size_t slabs;
+
+    REFUSED(PE_INVALID, pe_kv_axes_slabs(&axes, &slab, &slabs, &err));
+    ACCEPTED(pe_kv_axes_parse(&good.axes, NULL, &q, &err));
+    kinds = narrow = elsewhere = flat = good;
+    kinds.q = kinds.q_rotated = &three;
+    ACCEPTED(pe_kv_axes_parse(&kinds.axes, "khsd", &three, &err));
+    narrow.q = narrow.q_rotated = &thin;
+    ACCEPTED(pe_kv_axes_parse(&narrow.axes, NULL, &thin, &err));
+    elsewhere.positions.count = 4;
+    flat.axes.rank = 0;
+    REFUSED(PE_INVALID, pe_kv_diagnosis_check(&unset, &cost, &err));
+    REFUSED(PE_INVALID, pe_diagnose_kv(&diagnosis, &unset, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_diagnose_kv(&diagnosis, &flat, NULL, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_diagnose_kv(&diagnosis, &kinds, NULL, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_diagnose_kv(&diagnosis, &narrow, NULL, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_diagnose_kv(&diagnosis, &elsewhere, NULL, NULL, &err));
+    ACCEPTED(pe_diagnose_kv(&diagnosis, &good, NULL, NULL, &err)); /* zeros */
+    ck_assert(pe_kv_diagnosis_cell(diagnosis, 1)->explanation == -1);
+    ck_assert_ptr_null(pe_kv_diagnosis_cell(diagnosis, 2));
+    ck_assert_ptr_null(pe_kv_diagnosis_head(diagnosis, SIZE_MAX));
+    ck_assert_ptr_null(pe_kv_diagnosis_explanation(diagnosis, 0));
+    ck_assert_uint_eq(pe_kv_diagnosis_first_bad(diagnosis), 0);
+    pe_kv_diagnosis_free(diagnosis);
+    pe_kv_diagnosis_free(NULL);
+    good.q_rotated = &other;
+    REFUSED(PE_SHAPE_MISMATCH, pe_kv_diagnosis_check(&good, &cost, &err));
+    good.q_rotated = NULL;
+    REFUSED(PE_MISSING, pe_kv_diagnosis_check(&good, &cost, &err));
+}
+
+TEST(differences_refuse)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", "dim=4", true);
+    OWNED_SCHEME early = public_scheme("rope", "dim=4", false);
+    double values[8] = {1};
+    const struct pe_tensor rows = {PE_F64, 2, {2, 4}, values}, wide = {PE_F64, 2, {1, 8}, values};
+    const struct pe_tensor whole = {PE_I64, 2, {2, 4}, values}, none = {PE_F64, 2, {2, 4}, NULL};
+    const struct pe_operand good = SIZED(pe_operand, .tensors = &rows, .tensors_count = 1);
+    const struct pe_operand wrong[] = {{.tensors = &rows, .tensors_count = 1},
+                                       SIZED(pe_operand, .tensors = &rows),
+                                       SIZED(pe_operand, .tensors = &none, .tensors_count = 1),
+                                       SIZED(pe_operand, .tensors = &wide, .tensors_count = 1),
+                                       SIZED(pe_operand, .tensors = &whole, .tensors_count = 1)};
+    const enum pe_status statuses[] = {PE_INVALID, PE_INVALID, PE_INVALID, PE_SHAPE_MISMATCH,
+                                       PE_UNSUPPORTED};
+    struct pe_rotation_spec rotation =
+        SIZED(pe_rotation_spec, .scheme = early, .positions = {.step = 1, .count = 2});
+    struct pe_operand rotated = SIZED(pe_operand, .tensors = &rows, .tensors_count = 1,
+                                      .rotation = &rotation, .axes = {1, 1, 2, 1, 4}, .slabs = 1);
+    struct pe_differences_spec spec =
+        SIZED(pe_differences_spec, .a = &good, .b = &good, .dtype = PE_F64);
+    struct pe_differences *differences;
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        spec.b = &wrong[i];
+        REFUSED(statuses[i], pe_differences_new(&differences, &spec, NULL, &err));
+        ck_assert_ptr_null(differences);
+    }
+    spec.b = NULL;
+    REFUSED(PE_INVALID, pe_differences_new(&differences, &spec, NULL, &err));
+    spec.b = &good;
+    spec.dtype = no_dtype;
+    REFUSED(PE_UNSUPPORTED, pe_differences_new(&differences, &spec, NULL, &err));
+    spec.dtype = PE_F64;
+    spec.has_path = true;
+    REFUSED(PE_CONFLICT, pe_differences_new(&differences, &spec, NULL, &err));
+    spec.b = &rotated;
+    ACCEPTED(pe_differences_new(&differences, &spec, NULL, &err));
+    ck_assert(pe_differences_work(differences) > 0);
+    REFUSED(PE_INVALID, pe_differences_find(differences, NULL, &err)); /* not prepared */
+    pe_differences_free(differences);
+    rotated.slabs = 2;
+    REFUSED(PE_SHAPE_MISMATCH, pe_differences_new(&differences, &spec, NULL, &err));
+    rotated.slabs = 1;
+    rotation.output_layout = PE_LAYOUT_INTERLEAVED;
+    REFUSED(PE_UNSUPPORTED, pe_differences_new(&differences, &spec, NULL, &err));
+    rotation.output_layout = PE_LAYOUT_HALF;
+    rotation.scheme = scheme;
+    ACCEPTED(pe_differences_new(&differences, &spec, NULL, &err));
+    ACCEPTED(pe_differences_find(differences, NULL, &err));
+    REFUSED(PE_INVALID, pe_differences_find(differences, NULL, &err)); /* again */
+    ck_assert_uint_eq(pe_differences_found(differences)->sum->elements, 8);
+    ck_assert(isnan(pe_differences_position(differences, SIZE_MAX)));
+    ck_assert_uint_eq(pe_differences_pair(differences, 3), 1);
+    pe_differences_free(differences);
+    pe_differences_free(NULL);
+    ck_assert_int_eq(pe_path_dtype((enum pe_path)9), PE_F32);
+}
+
 /* ---- position ids ---------------------------------------------------------------------------- */
 
 TEST(position_ids_refuse)

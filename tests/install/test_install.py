@@ -160,7 +160,7 @@ def test_exports_are_the_declarations(tree):
 
 def test_every_function_is_called_with_wrong_arguments(tree):
     """By programs that run under sanitizers too."""
-    paths = [*(ROOT / "tests/core").glob("*public*.c"), ROOT / "tests/api/test_library.c"]
+    paths = [*(ROOT / "tests/core").rglob("*public*.c"), ROOT / "tests/api/test_library.c"]
     called = set(re.findall(r"\b(pe_\w+)\(", "".join(path.read_text() for path in paths)))
     assert not {*declared(tree), *declared(tree, service=True)} - called
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/diagnosis/diagnosis.c: tables made in C, with and without mistakes, and numbers read off
- * them. */
+/* core/diagnosis: tables made in C, with and without mistakes, and numbers measured from them. */
 
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/table_fill.h"
 #include "posenc/comparison.h"
+#include "tests/core/refusing_work.h"
 #include "tests/core/scheme_fixture.h"
 
 enum { ROWS = 200, PAIRS = 16 };
@@ -232,19 +232,8 @@ TEST(test_list_of_bugs)
     ck_assert_int_gt(bug, 15);
 }
 
-/* Nothing is judged where a suspect is missing: a diagnosis that is refused memory once, whenever
- * that is, says so, and one that gets all of it says the same as ever. */
-static bool reserve_but_once(void *context, size_t bytes)
-{
-    (void)bytes;
-    return (*(long *)context)-- != 0;
-}
-
-static void release_whatever(void *context, size_t bytes)
-{
-    (void)context, (void)bytes;
-}
-
+/* A diagnosis that is refused memory once, at whichever reservation, says so; one that gets all of
+ * it decides as ever. */
 TEST(diagnosis_short_of_memory)
 {
     OWNED_SCHEME longrope = scheme_new(
@@ -256,22 +245,20 @@ TEST(diagnosis_short_of_memory)
     long most = 0;
 
     ck_assert(!pe_scheme_prepare(longrope, NULL, &(struct pe_error){0}));
-    for (long left; status; most += 1 + most / 16) {
-        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_but_once,
-                                                   .release = release_whatever, .context = &left);
+    for (; status; most += 1 + most / 16) {
+        struct refusing refusing;
+        struct pe_work *work = refusing_work(&refusing, most);
         struct pe_error err = {0};
         struct pe_diagnosis *diagnosis;
-        struct pe_work *work;
-        left = most;
-        ck_assert(!pe_work_new(&work, &limits, &err));
         status = pe_diagnose(&diagnosis, longrope, &sample, 1, NULL, work, &err);
-        ck_assert_msg(status == (left < 0 ? PE_OUT_OF_MEMORY : PE_OK), "%ld pieces: %s", most,
-                      pe_status_code(status));
+        ck_assert_msg(status == (refusing.left < 0 ? PE_OUT_OF_MEMORY : PE_OK), "%ld pieces: %s",
+                      most, pe_status_code(status));
         ck_assert(!diagnosis == (status != PE_OK));
         if (diagnosis)
             ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
         pe_diagnosis_free(diagnosis);
         pe_work_free(work);
+        ck_assert_uint_eq(refusing.held, 0);
     }
     ck_assert_int_gt(most, 100);
 }
