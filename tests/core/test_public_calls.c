@@ -436,6 +436,16 @@ TEST(nonsense_is_diagnosed)
     }
 }
 
+TEST(failures_keep_the_first)
+{
+    struct pe_error err = {0};
+
+    ck_assert_int_eq(pe_fail(&err, PE_INVALID, "parameter:x", "x is %d", 3), PE_INVALID);
+    ck_assert_int_eq(pe_fail(&err, PE_MISSING, "parameter:y", "y is missing"), PE_INVALID);
+    ck_assert_str_eq(err.where, "parameter:x");
+    ck_assert_str_eq(err.detail, "x is 3");
+}
+
 TEST(observations_refuse)
 {
     double values[16] = {1, 0.5, 0.25, 0.125};
