@@ -133,8 +133,7 @@ $(BUILD)/%.o: %.c
 # The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
 # beside the sources so that a build needs no Python: `make openapi` remakes them from
 # what the service says of itself, and a test compares.
-$(BUILD)/api/routes/openapi.o: openapi.yaml openapi.json
-$(BUILD)/api/routes/client.o: clients/js/client.js
+$(BUILD)/api/routes/embedded_files.o: openapi.yaml openapi.json clients/js/client.js
 
 openapi:
 	tools/setup openapi

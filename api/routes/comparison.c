@@ -72,7 +72,7 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "a b tensors dtype tensor";
-static const char own_rotated[] = "a b tensors dtype tensor positions"; /* of api_places */
+static const char own_rotated[] = "a b tensors dtype tensor positions"; /* of api_token_positions */
 
 static void state_release(void *what)
 {
@@ -489,7 +489,7 @@ static enum pe_status grids_check(const struct comparison_state *state, struct p
     return PE_OK;
 }
 
-/* Positions of tokens are parameters of api_places. */
+/* Positions of tokens are parameters of api_token_positions. */
 static enum pe_status params_read(struct comparison_state *state, struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params, &state->places_params};
