@@ -64,20 +64,6 @@ static void state_release(void *what)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype from, size_t count)
-{
-    if (to == from)
-        memcpy(out, in, count * pe_dtype_info(to)->size);
-    else if (to == PE_F64)
-        pe_to_f64(out, in, from, count);
-    else if (to == PE_F32)
-        pe_to_f32(out, in, from, count);
-    else if (from == PE_F64)
-        pe_from_f64(out, to, in, count);
-    else
-        pe_from_f32(out, to, in, count);
-}
-
 /* Rows that are neighbours in the table too. */
 static bool run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
 {
@@ -88,14 +74,14 @@ static bool run_fill(const struct state *state, size_t row, size_t rows, char *s
          *merged = table + rows * state->width * size;
     struct pe_error err = {0};
 
-    convert(wide, state->arithmetic,
-            (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size, x->dtype, rows * d);
+    pe_convert(wide, state->arithmetic,
+               (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size, x->dtype, rows * d);
     if (pe_view_fill(state->view, 0, table_row, table_row + rows, table, state->request->work,
                      &err) ||
         pe_merge_rows(state->merge, state->xscale, state->arithmetic, rows, wide, d, table,
                       state->width, merged, &err))
         return false;
-    convert(out, state->out, merged, state->arithmetic, rows * state->output.row_elements);
+    pe_convert(out, state->out, merged, state->arithmetic, rows * state->output.row_elements);
     return true;
 }
 

@@ -354,10 +354,7 @@ static enum pe_status entry_widen(struct state *state, struct entry *entry, stru
         !(entry->data = api_arena_buffer(state->request->arena, size)))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to convert %.60s",
                        entry->tensor->name);
-    if (entry->arithmetic == PE_F64)
-        pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
-    else
-        pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
+    pe_convert(entry->data, entry->arithmetic, tensor->data, tensor->dtype, entry->elements);
     return PE_OK;
 }
 
@@ -456,18 +453,6 @@ static void state_release(void *context)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void narrow(void *out, const struct entry *entry, size_t begin, size_t count)
-{
-    const unsigned char *from = entry->data + begin * pe_dtype_info(entry->arithmetic)->size;
-
-    if (entry->arithmetic == entry->out)
-        memcpy(out, from, count * pe_dtype_info(entry->arithmetic)->size);
-    else if (entry->arithmetic == PE_F64)
-        pe_from_f64(out, entry->out, (const double *)(const void *)from, count);
-    else
-        pe_from_f32(out, entry->out, (const float *)(const void *)from, count);
-}
-
 static bool rotation_rows_fill(struct api_result *result, size_t output, size_t row_begin,
                                size_t row_end, void *out)
 {
@@ -484,7 +469,9 @@ static bool rotation_rows_fill(struct api_result *result, size_t output, size_t 
          pe_rotate(entry->rotation.made, entry->data, &entry->axes, begin, end, work, &err)))
         return false;
     if (!result->in_place && entry->elements > 0)
-        narrow(out, entry, row_begin * row_elements, (row_end - row_begin) * row_elements);
+        pe_convert(out, entry->out,
+                   entry->data + row_begin * row_elements * pe_dtype_info(entry->arithmetic)->size,
+                   entry->arithmetic, (row_end - row_begin) * row_elements);
     return true;
 }
 

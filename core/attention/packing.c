@@ -111,12 +111,10 @@ enum pe_status pe_packed_transpose(const struct pe_attention *attention, struct 
 void pe_elements_read(const struct pe_attention *attention, char *to,
                       const struct pe_tensor *tensor, size_t first, size_t count)
 {
-    const char *from = (const char *)tensor->data + first * pe_dtype_info(tensor->dtype)->size;
+    const size_t size = pe_dtype_info(tensor->dtype)->size;
 
-    if (attention->type == PE_F64)
-        pe_to_f64((double *)to, from, tensor->dtype, count);
-    else
-        pe_to_f32((float *)to, from, tensor->dtype, count);
+    pe_convert(to, attention->type, (const char *)tensor->data + first * size, tensor->dtype,
+               count);
 }
 
 enum pe_status pe_elements_read_all(const struct pe_attention *attention, char *to,

@@ -413,10 +413,7 @@ static void row_write(const struct pe_attention *attention, char *out, size_t ro
     const size_t count = attention->result.row_elements;
     char *to = out + row * count * pe_dtype_info(dtype)->size;
 
-    if (dtype == attention->type)
-        memcpy(to, from, count * attention->size);
-    else
-        pe_from_f32(to, dtype, (const float *)from, count);
+    pe_convert(to, dtype, from, attention->type, count);
 }
 
 static enum pe_status keys_multiply(const struct pe_query_block *block, const struct key_tile *tile,

@@ -228,6 +228,30 @@ void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count)
             out[i] = (float)read_to_f64(in, dtype, i);
 }
 
+void pe_convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype from, size_t count)
+{
+    enum { CHUNK = 256 };
+    const struct pe_dtype_info *info = pe_dtype_info(to);
+    double values[CHUNK];
+
+    if (to == from && info && count > 0)
+        memcpy(out, in, count * info->size);
+    else if (to == PE_F64)
+        pe_to_f64(out, in, from, count);
+    else if (to == PE_F32)
+        pe_to_f32(out, in, from, count);
+    else if (from == PE_F32)
+        pe_from_f32(out, to, in, count);
+    else if (from == PE_F64)
+        pe_from_f64(out, to, in, count);
+    else
+        for (size_t i = 0, part; info && pe_dtype_info(from) && i < count; i += part) {
+            part = count - i < CHUNK ? count - i : CHUNK;
+            pe_to_f64(values, (const char *)in + i * pe_dtype_info(from)->size, from, part);
+            pe_from_f64((char *)out + i * info->size, to, values, part);
+        }
+}
+
 /* ---- distances (posenc/comparison.h) --------------------------------------------------------- */
 
 /* The bits of a float as an integer in the order of the floats. */

@@ -270,10 +270,7 @@ static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from
     const size_t pairs = from->shape[1];
     const char *data = (const char *)from->data + row * pairs * pe_dtype_info(from->dtype)->size;
 
-    if (dtype == PE_F64)
-        pe_to_f64((double *)(void *)to, data, from->dtype, pairs);
-    else
-        pe_to_f32((float *)(void *)to, data, from->dtype, pairs);
+    pe_convert(to, dtype, data, from->dtype, pairs);
 }
 
 /* Takes the rows of a given table that positions name. */

@@ -80,6 +80,12 @@ PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t 
 PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* f64 rounds */
 
+/* Any dtype to any other: the bytes where both are the same, else rounded as above; from i64
+ * through f64. With a number that is no dtype `out` stays as it is or gets NaN, as above. Any
+ * thread. */
+PE_API void pe_convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype from,
+                       size_t count);
+
 /* Reads the decimal number that `text` begins with (12, -0.5, .5, 1e-3) into one element of a float
  * dtype, rounded once, ties to even, an infinity beyond the largest number. The decimal point is a
  * point in every locale. size: characters of the text. Returns those of the number; 0: there is

@@ -40,6 +40,20 @@ TEST(layouts_refuse)
     REFUSED(PE_SHAPE_MISMATCH, pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, x, 1, x, 2, x, &err));
 }
 
+TEST(conversions_without_dtype)
+{
+    float number = 1, out = 2;
+    double wide;
+
+    pe_convert(&out, no_dtype, &number, PE_F32, 1);
+    pe_convert(&out, no_dtype, &number, PE_U8, 1);
+    pe_convert(&out, PE_U8, &number, no_dtype, 1);
+    pe_convert(NULL, PE_F32, NULL, PE_F32, 0);
+    ck_assert_double_eq(out, 2);
+    pe_convert(&wide, PE_F64, &number, no_dtype, 1);
+    ck_assert(isnan(wide));
+}
+
 TEST(layout_changes_refuse)
 {
     const struct pe_layout_change good = SIZED(pe_layout_change, .head_dim = 4, .width = 4);

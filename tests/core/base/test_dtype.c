@@ -229,3 +229,23 @@ TEST(bytes)
     for (unsigned i = 0; i < 256; i++)
         ck_assert(wide[i] == i && narrow[i] == (float)i && back[i] == i);
 }
+
+/* Every dtype to every other, more numbers than fit a chunk: once through f64 where neither is f64.
+ */
+TEST(any_to_any)
+{
+    enum { COUNT = 600 };
+    double numbers[COUNT], wide[COUNT], out[COUNT], want[COUNT];
+
+    for (size_t i = 0; i < COUNT; i++)
+        numbers[i] = ((double)i - 300) * 0.37;
+    for (int from = 0; from < PE_DTYPES; from++)
+        for (int to = 0; to < PE_DTYPES; to++) {
+            const size_t size = pe_dtype_info((enum pe_dtype)to)->size * COUNT;
+            pe_from_f64(wide, (enum pe_dtype)from, numbers, COUNT);
+            pe_to_f64(out, wide, (enum pe_dtype)from, COUNT);
+            pe_from_f64(want, (enum pe_dtype)to, out, COUNT);
+            pe_convert(out, (enum pe_dtype)to, wide, (enum pe_dtype)from, COUNT);
+            ck_assert_mem_eq(out, want, size);
+        }
+}
