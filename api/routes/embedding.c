@@ -32,7 +32,7 @@ static const struct pe_param params_list[] = {
 static const char own[] = "encoding tensors positions tokens tensor dtype " API_CONFIG_OWN;
 static const char later[] = "cu_seqlens";
 
-/* Elements that one turn of the loop of a block works on. */
+/* Elements computed at once. */
 enum { CHUNK_ELEMENTS = 4096 };
 
 struct state {
@@ -53,9 +53,9 @@ struct state {
     struct pe_output output;
 };
 
-static void state_release(void *what)
+static void state_release(void *context)
 {
-    struct state *state = what;
+    struct state *state = context;
 
     pe_view_free(state->view);
     pe_scheme_free(state->scheme);
@@ -64,7 +64,7 @@ static void state_release(void *what)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Rows that are neighbours in the table too. */
+/* Rows whose rows of the table are consecutive. */
 static bool run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
 {
     const struct pe_tensor *x = &state->x->tensor;
@@ -107,7 +107,7 @@ static bool embedding_rows_fill(struct api_result *result, size_t output, size_t
     return done;
 }
 
-/* ---- what is posted ------------------------------------------------------------------------- */
+/* ---- parameters and tensors ------------------------------------------------------------------ */
 
 static enum pe_status params_read(struct state *state, struct pe_error *err)
 {
@@ -145,18 +145,18 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
 }
 
 /* Tensors beside the embeddings: positions, or a learned table. */
-static bool is_other(const struct state *state, const char *tensor)
+static bool is_input(const struct state *state, const char *tensor)
 {
     return api_token_positions_hold(&state->places, tensor) ||
            api_table_is_posted(&state->encoding_params, tensor);
 }
 
-static size_t others_count(const struct state *state)
+static size_t inputs_count(const struct state *state)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < state->request->tensors_count; i++)
-        count += is_other(state, state->request->tensors[i].name);
+        count += is_input(state, state->request->tensors[i].name);
     return count;
 }
 
@@ -164,7 +164,7 @@ static enum pe_status tokens_take(struct state *state, struct pe_error *err)
 {
     const int dim = pe_params_find(&state->encoding_params, "dim");
 
-    if (others_count(state) < state->request->tensors_count)
+    if (inputs_count(state) < state->request->tensors_count)
         return pe_fail(err, PE_CONFLICT, "parameter:tokens",
                        "tokens and a tensor x are given: only one of them can be embedded");
     if (dim < 0 || !state->encoding_params.values[dim].given)
@@ -183,7 +183,7 @@ static enum pe_status tensor_take(struct state *state, struct pe_error *err)
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        if (is_other(state, tensor->name))
+        if (is_input(state, tensor->name))
             continue;
         if (state->x)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
@@ -228,8 +228,8 @@ static enum pe_status x_take(struct state *state, struct pe_error *err)
 
 /* ---- the encoding's rows -------------------------------------------------------------------- */
 
-static enum pe_status number_hand(struct state *state, const char *name, double value, double usual,
-                                  struct pe_error *err)
+static enum pe_status param_set(struct state *state, const char *name, double value, double usual,
+                                struct pe_error *err)
 {
     const int index = pe_params_find(&state->view_params, name);
 
@@ -242,17 +242,17 @@ static enum pe_status number_hand(struct state *state, const char *name, double 
     return pe_params_set_number(&state->view_params, (size_t)index, value, err);
 }
 
-static enum pe_status positions_hand(struct state *state, const struct pe_positions *positions,
-                                     struct pe_error *err)
+static enum pe_status positions_set(struct state *state, const struct pe_positions *positions,
+                                    struct pe_error *err)
 {
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const int list = pe_params_find(&state->view_params, "positions");
 
     state->table_rows = positions->count * batch;
     if (!positions->values)
-        return number_hand(state, "length", (double)positions->count, -1, err) ||
-                       number_hand(state, "start", positions->start, 0, err) ||
-                       number_hand(state, "step", positions->step, 1, err)
+        return param_set(state, "length", (double)positions->count, -1, err) ||
+                       param_set(state, "start", positions->start, 0, err) ||
+                       param_set(state, "step", positions->step, 1, err)
                    ? err->status
                    : PE_OK;
     if (list < 0)
@@ -274,7 +274,7 @@ static enum pe_status view_open(struct state *state, struct pe_error *err)
         return err->status;
     pe_params_init(&state->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
-    if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
+    if (positions_set(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
@@ -290,7 +290,7 @@ static enum pe_status view_open(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
-#define MERGE_WORK 0.4 /* nanoseconds of an element that is added or put beside, about */
+#define MERGE_COST 0.4 /* estimated nanoseconds of an element that is added or copied */
 
 static void result_set(struct state *state, struct api_result *result)
 {
@@ -303,7 +303,7 @@ static void result_set(struct state *state, struct api_result *result)
         state->axes.head_dim + (state->merge == PE_MERGE_CONCAT ? state->width : 0);
     output->shape[x->rank - 1] = output->row_elements;
     output->rows = state->axes.batch * state->axes.sequence;
-    output->element_work = MERGE_WORK + pe_view_output(state->view, 0)->element_work *
+    output->element_work = MERGE_COST + pe_view_output(state->view, 0)->element_work *
                                             (double)state->width / (double)output->row_elements;
     output->once_work = pe_view_output(state->view, 0)->once_work;
     result->work = pe_scheme_work(state->scheme);

@@ -104,7 +104,7 @@ static void tensor_drop(struct api_request *request, const char *name)
     request->tensors_count--;
 }
 
-/* Puts cos and sin in the place of one tensor or two. */
+/* Replaces one tensor or two by cos and sin. */
 static enum pe_status parts_put(struct api_request *request, const char *const names[2],
                                 const struct api_tensor parts[2], struct pe_error *err)
 {

@@ -40,7 +40,7 @@ enum pe_status api_stacked_table_split(struct api_request *request, struct pe_er
 enum pe_status api_posted_frequencies(struct api_request *request, struct pe_params *params,
                                       struct pe_error *err);
 
-/* ggml's factors in a diagnosis, where they stand for the frequencies they make of a base. */
+/* ggml's factors in a diagnosis, which reads them as frequencies of a base. */
 struct api_factors {
     const struct pe_tensor *posted; /* NULL: none */
     struct api_tensor *inv_freq;    /* replaces them among the tensors */

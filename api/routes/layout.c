@@ -8,7 +8,7 @@
 #include "api/formats/formats.h"
 #include "api/routes/handler.h"
 
-/* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
+/* "concatenated", a layout of tables of sines and cosines, is half. */
 #define LAYOUTS "half=neox=rotate_half=hf=gpt_neox=concatenated,interleaved=gptj=meta=gpt_j"
 
 #define PARAMS_LAYOUT                                                                              \
@@ -70,7 +70,7 @@ struct entry {
 struct state {
     struct api_request *request;
     struct pe_params params, answer_params;
-    struct pe_layout_change change; /* layouts; of the permutation all of it */
+    struct pe_layout_change change; /* for tensors the layouts alone */
     int kind;
     size_t heads; /* of the permutation */
     struct entry *entries;

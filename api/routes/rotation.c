@@ -235,7 +235,7 @@ static void output_set(struct pe_output *output, struct entry *entry)
     output->rank = tensor->rank;
     memcpy(output->shape, tensor->shape, tensor->rank * sizeof(*output->shape));
     output->row_elements = tensor->shape[tensor->rank - 1];
-    output->rows = entry->elements / output->row_elements; /* head_dim is 2 at least by now */
+    output->rows = entry->elements / output->row_elements; /* which is 2 or more */
     entry->rows_per_token = entry->axes.heads_inner * entry->axes.head_dim / output->row_elements;
 }
 
@@ -244,7 +244,7 @@ static bool is_table(const struct state *state, const struct api_tensor *tensor)
     return state->args.spec.cos == &tensor->tensor || state->args.spec.sin == &tensor->tensor;
 }
 
-/* Blocks of every tensor must hold whole tokens. */
+/* Blocks must hold complete tokens of every tensor. */
 static enum pe_status rows_group(struct state *state, struct pe_error *err)
 {
     size_t together = 1;
@@ -253,9 +253,9 @@ static enum pe_status rows_group(struct state *state, struct pe_error *err)
         const size_t rows = state->entries[i].rows_per_token;
         size_t a = together, b = rows;
         while (b > 0) {
-            const size_t rest = a % b;
+            const size_t remainder = a % b;
             a = b;
-            b = rest;
+            b = remainder;
         }
         if (rows > 0 &&
             (!pe_size_multiply(together / a, rows, &together) || together > ROWS_TOGETHER_MAX))

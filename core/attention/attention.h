@@ -217,7 +217,7 @@ void pe_attention_cost_set(const struct pe_attention_spec *spec, struct pe_outpu
 enum pe_status pe_sequences_read(struct pe_attention *attention, struct pe_error *err);
 const struct pe_attention_sequence *pe_sequence_of_query(const struct pe_attention *attention,
                                                          size_t query);
-/* Keys that a query sees, apart from posted masks. begin and end do not decrease from one query of
+/* Visible keys of a query, apart from posted masks. begin and end do not decrease from one query of
  * a sequence to the next. */
 struct pe_key_range pe_visible_keys(const struct pe_attention *attention,
                                     const struct pe_attention_sequence *sequence, size_t query);

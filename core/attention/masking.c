@@ -159,15 +159,15 @@ struct pe_key_range pe_visible_keys(const struct pe_attention *attention,
 double pe_visible_keys_estimate(const struct pe_attention_spec *spec)
 {
     const double keys = (double)spec->k.shape[2];
-    double seen = keys;
+    double visible = keys;
 
     if (spec->has_window && spec->window_left >= 0 && (spec->causal || spec->window_right >= 0))
-        seen = fmin(seen, (double)spec->window_left + 1 +
-                              (spec->causal ? 0 : (double)spec->window_right));
+        visible = fmin(visible, (double)spec->window_left + 1 +
+                                    (spec->causal ? 0 : (double)spec->window_right));
     if (spec->chunk > 0)
-        seen = fmin(seen, (double)spec->chunk);
+        visible = fmin(visible, (double)spec->chunk);
     /* A block multiplies the union of its queries' keys, in full panels. */
-    return fmin(keys, seen + PE_ATTENTION_ROWS_MAX + 2 * PE_PANEL_SIZE / sizeof(float));
+    return fmin(keys, visible + PE_ATTENTION_ROWS_MAX + 2 * PE_PANEL_SIZE / sizeof(float));
 }
 
 /* ---- posted masks and biases ----------------------------------------------------------------- */

@@ -6,18 +6,18 @@
 #include "core/base/fail.h"
 #include "posenc/attention.h"
 
-/* A projection is the matrix of scores of its rows with those of the weight, which attention has a
- * kernel for: scale 1, nothing between. Then the heads are put apart. */
+/* A projection is a matrix of attention scores: queries are the rows of x, keys those of the
+ * weight, scale is 1. Columns are then sorted by heads. */
 
 enum { ROWS = 64 };
 
 struct projection {
-    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    struct pe_job job; /* first: the job points to the struct */
     const struct pe_attention *products;
     const struct pe_tensor *out;
     size_t rows;
     struct pe_work *work;
-    _Atomic int status; /* of the blocks that failed, one of them */
+    _Atomic int status; /* of a failed block */
 };
 
 static void rows_run(struct pe_job *job, size_t block)
@@ -46,7 +46,7 @@ static void rows_run(struct pe_job *job, size_t block)
     free(scratch);
 }
 
-/* Does [b, s, d] times [h w, d] make [b, h, s, w]? */
+/* [b, s, d] times [h w, d] must be [b, h, s, w]. */
 static enum pe_status shapes_check(const struct pe_tensor *x, const struct pe_tensor *weight,
                                    const struct pe_tensor *out, struct pe_error *err)
 {
@@ -77,7 +77,6 @@ static enum pe_status shapes_check(const struct pe_tensor *x, const struct pe_te
                : pe_fail(err, PE_INVALID, "tensor:x", "the projection has no data");
 }
 
-/* The rows of x as queries, those of the weight as keys. */
 static struct pe_attention_spec products_of(const struct pe_tensor *x,
                                             const struct pe_tensor *weight)
 {

@@ -162,7 +162,7 @@ double pe_rotation_work(const struct pe_rotation_spec *given, enum pe_dtype dtyp
 
 /* ---- rotation whose every operation rounds --------------------------------------------------- */
 
-/* Rounds to the dtype, kept as floats. */
+/* Rounds floats to numbers of the dtype. */
 static void round_all(float *values, enum pe_dtype dtype, size_t count)
 {
     uint16_t narrow[ROUND_CHUNK];

@@ -7,8 +7,8 @@
 
 /* Pairs within a head, axes of a tensor of tokens, rows of a table joined to embeddings. */
 
-/* Where the two numbers of a pair stand: i and i + width / 2 (NeoX, Hugging Face), or 2 i and
- * 2 i + 1 (GPT-J, Meta). HALF is zero: a struct of zeros turns pairs as Hugging Face does. */
+/* The elements of pair i: i and i + width / 2 (NeoX, Hugging Face), or 2 i and 2 i + 1 (GPT-J,
+ * Meta). HALF is zero: a struct of zeros has the layout of Hugging Face. */
 enum pe_layout { PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED };
 
 /* A tensor seen as [batch][outer heads][sequence][inner heads][head_dim]: bhsd has its heads
@@ -32,7 +32,7 @@ struct pe_layout_change {
 enum pe_merge {
     PE_MERGE_ADD,    /* RN(RN(x scale) + p) */
     PE_MERGE_MUL,    /* RN(x RN(p + 1)) */
-    PE_MERGE_CONCAT, /* p behind x, both as they are */
+    PE_MERGE_CONCAT, /* x, then p, unchanged */
 };
 
 PE_DECLARATIONS_BEGIN
@@ -57,7 +57,7 @@ PE_API enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t 
                                         size_t row_elements, size_t width, enum pe_layout from,
                                         enum pe_layout to, struct pe_error *err);
 
-/* Which element of `from` stands at `index` of `to`; those behind `width` stay. */
+/* The element of `from` at `index` of `to`; elements from `width` on stay. */
 PE_API size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to);
 
 /* Writes rows [row_begin, row_end) of the last axis of a tensor, in the new layout, to `out`, bit
@@ -66,7 +66,7 @@ PE_API size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, 
 PE_API enum pe_status pe_layout_fill(const struct pe_layout_change *change,
                                      const struct pe_tensor *tensor, size_t row_begin,
                                      size_t row_end, void *out, struct pe_error *err);
-/* Nanoseconds of one core that an element of it takes, about. */
+/* Estimated nanoseconds of one core for an element of it. */
 PE_API double pe_layout_work(const struct pe_layout_change *change, const struct pe_tensor *tensor);
 
 /* Writes the permutation of `heads` heads side by side, heads * head_dim indices: element i of `to`

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/attention_problem.h"
 
-void *must(void *memory)
+void *checked(void *memory)
 {
     demand(memory, "no memory\n");
     return memory;
@@ -21,10 +21,10 @@ static struct pe_tensor tensor_draw(enum pe_dtype dtype, unsigned rank, const si
 
     for (unsigned i = 0; i < rank; i++)
         count *= tensor.shape[i] = shape[i];
-    *values = must(malloc((count + 1) * sizeof(double)));
+    *values = checked(malloc((count + 1) * sizeof(double)));
     for (size_t i = 0; i < count; i++)
         (*values)[i] = draw(state) * size;
-    tensor.data = must(malloc((count + 1) * pe_dtype_info(dtype)->size));
+    tensor.data = checked(malloc((count + 1) * pe_dtype_info(dtype)->size));
     pe_from_f64(tensor.data, dtype, *values, count);
     pe_to_f64(*values, tensor.data, dtype, count);
     return tensor;
@@ -45,7 +45,7 @@ static double sine_of(double t, size_t c, size_t dim)
 
 static double *sines_new(size_t rows, size_t dim)
 {
-    double *sines = must(malloc(rows * dim * sizeof(*sines)));
+    double *sines = checked(malloc(rows * dim * sizeof(*sines)));
 
     for (size_t i = 0; i < rows * dim; i++)
         sines[i] = sine_of((double)(i / dim), i % dim, dim);
@@ -61,8 +61,8 @@ double distance_base(const struct problem *p)
 static double *distances_new(const struct problem *p, const double *w_r)
 {
     const size_t dim = w_r ? p->row_dim : p->head_dim, count = distances_count(p);
-    double *all = must(malloc(p->heads * count * p->head_dim * sizeof(*all)));
-    double *row = must(malloc(dim * sizeof(*row)));
+    double *all = checked(malloc(p->heads * count * p->head_dim * sizeof(*all)));
+    double *row = checked(malloc(dim * sizeof(*row)));
 
     for (size_t at = 0; at < count; at++) {
         for (size_t e = 0; e < dim; e++)
@@ -81,20 +81,20 @@ static double *distances_new(const struct problem *p, const double *w_r)
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* Smaller tensors of half precisions are f32 in every other problem. */
-static enum pe_dtype beside(const struct problem *p)
+static enum pe_dtype option_dtype(const struct problem *p)
 {
     return p->seed % 2 && (p->dtype == PE_F16 || p->dtype == PE_BF16) ? PE_F32 : p->dtype;
 }
 
-static struct pe_tensor spread_draw(const struct problem *p, enum pe_dtype dtype, int axes,
-                                    unsigned *state, double **values)
+static struct pe_tensor broadcast_draw(const struct problem *p, enum pe_dtype dtype, int axes,
+                                       unsigned *state, double **values)
 {
-    const size_t whole[] = {p->batch, p->heads, p->queries, p->keys};
+    const size_t full[] = {p->batch, p->heads, p->queries, p->keys};
     const unsigned rank = axes & 8 ? 4 : axes & 4 ? 3 : axes & 2 ? 2 : 1;
     size_t shape[4] = {1, 1, 1, 1};
 
     for (int i = 0; i < 4; i++)
-        shape[i] = axes >> (3 - i) & 1 ? whole[i] : 1;
+        shape[i] = axes >> (3 - i) & 1 ? full[i] : 1;
     return tensor_draw(dtype, rank, shape + 4 - rank, 2, state, values);
 }
 
@@ -104,7 +104,7 @@ static void mask_draw(const struct problem *p, struct inputs *in, unsigned *stat
     const bool is_bool = p->options.mask == 1;
     size_t count = 1;
 
-    in->mask = spread_draw(p, beside(p), p->options.mask_of, state, &in->mask64);
+    in->mask = broadcast_draw(p, option_dtype(p), p->options.mask_of, state, &in->mask64);
     for (unsigned i = 0; i < in->mask.rank; i++)
         count *= in->mask.shape[i];
     for (size_t i = 0; i < count; i++) {
@@ -129,13 +129,13 @@ static struct pe_tensor ends_draw(size_t sequences, size_t tokens, unsigned *sta
     return tensor;
 }
 
-static double *places_draw(size_t count, unsigned *state)
+static double *positions_draw(size_t count, unsigned *state)
 {
-    double *places = must(malloc((count + 1) * sizeof(*places)));
+    double *positions = checked(malloc((count + 1) * sizeof(*positions)));
 
     for (size_t i = 0; i < count; i++)
-        places[i] = floor((draw(state) + 1) * 300);
-    return places;
+        positions[i] = floor((draw(state) + 1) * 300);
+    return positions;
 }
 
 static void options_draw(const struct problem *p, struct inputs *in)
@@ -151,20 +151,20 @@ static void options_draw(const struct problem *p, struct inputs *in)
     if (o->mask)
         mask_draw(p, in, &state);
     if (o->bias)
-        in->bias = spread_draw(p, beside(p), o->bias, &state, &in->bias64);
+        in->bias = broadcast_draw(p, option_dtype(p), o->bias, &state, &in->bias64);
     if (o->sinks)
-        in->sinks = tensor_draw(beside(p), 1, &p->heads, 3, &state, &in->sinks64);
-    if (o->norm && o->weighs)
-        in->q_norm = tensor_draw(beside(p), 1, &p->head_dim, 2, &state, &in->q_norm64);
-    if (o->norm && o->weighs)
-        in->k_norm = tensor_draw(beside(p), 1, &p->head_dim, 2, &state, &in->k_norm64);
+        in->sinks = tensor_draw(option_dtype(p), 1, &p->heads, 3, &state, &in->sinks64);
+    if (o->norm && o->norm_weights)
+        in->q_norm = tensor_draw(option_dtype(p), 1, &p->head_dim, 2, &state, &in->q_norm64);
+    if (o->norm && o->norm_weights)
+        in->k_norm = tensor_draw(option_dtype(p), 1, &p->head_dim, 2, &state, &in->k_norm64);
     if (o->rows & 1)
-        in->pos_key = tensor_draw(beside(p), 2, vectors, 1, &state, &in->pos_key64);
+        in->pos_key = tensor_draw(option_dtype(p), 2, vectors, 1, &state, &in->pos_key64);
     if (o->rows & 2)
-        in->pos_query = tensor_draw(beside(p), 2, vectors, 1, &state, &in->pos_query64);
-    if (o->placed) {
-        in->places = places_draw(p->batch * p->queries, &state);
-        in->key_places = places_draw(p->batch * p->keys, &state);
+        in->pos_query = tensor_draw(option_dtype(p), 2, vectors, 1, &state, &in->pos_query64);
+    if (o->positions) {
+        in->positions = positions_draw(p->batch * p->queries, &state);
+        in->key_positions = positions_draw(p->batch * p->keys, &state);
     }
 }
 
@@ -228,14 +228,14 @@ struct inputs inputs_new(const struct problem *p)
 void inputs_free(struct inputs *in)
 {
     void *all[] = {
-        in->q.data,     in->k.data,        in->v.data,      in->rel_k.data,   in->rel_v.data,
-        in->w_r.data,   in->u.data,        in->pos_v.data,  in->weights.data, in->q64,
-        in->k64,        in->v64,           in->rel_k64,     in->weights64,    in->w_r64,
-        in->u64,        in->pos_v64,       in->distances64, in->mask.data,    in->bias.data,
-        in->sinks.data, in->q_norm.data,   in->k_norm.data, in->pos_key.data, in->pos_query.data,
-        in->ends.data,  in->key_ends.data, in->mask64,      in->bias64,       in->sinks64,
-        in->q_norm64,   in->k_norm64,      in->pos_key64,   in->pos_query64,  in->ends64,
-        in->key_ends64, in->places,        in->key_places};
+        in->q.data,     in->k.data,        in->v.data,       in->rel_k.data,   in->rel_v.data,
+        in->w_r.data,   in->u.data,        in->pos_v.data,   in->weights.data, in->q64,
+        in->k64,        in->v64,           in->rel_k64,      in->weights64,    in->w_r64,
+        in->u64,        in->pos_v64,       in->distances64,  in->mask.data,    in->bias.data,
+        in->sinks.data, in->q_norm.data,   in->k_norm.data,  in->pos_key.data, in->pos_query.data,
+        in->ends.data,  in->key_ends.data, in->mask64,       in->bias64,       in->sinks64,
+        in->q_norm64,   in->k_norm64,      in->pos_key64,    in->pos_query64,  in->ends64,
+        in->key_ends64, in->positions,     in->key_positions};
 
     if (in->rel_v64 != in->rel_k64)
         free(in->rel_v64);
@@ -310,13 +310,13 @@ struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *i
     spec.q_norm = in->q_norm;
     spec.k_norm = in->k_norm;
     spec.norm_epsilon = o->norm ? 1e-5 : 0;
-    spec.norm_offset = o->norm && o->weighs ? 1 : 0;
+    spec.norm_offset = o->norm && o->norm_weights ? 1 : 0;
     spec.pos_key = in->pos_key;
     spec.pos_query = in->pos_query;
-    if (o->placed) {
+    if (o->positions) {
         spec.positions =
-            (struct pe_positions){.values = in->places, .count = p->queries, .batch = p->batch};
-        spec.key_positions = (struct pe_positions){.values = in->key_places,
+            (struct pe_positions){.values = in->positions, .count = p->queries, .batch = p->batch};
+        spec.key_positions = (struct pe_positions){.values = in->key_positions,
                                                    .count = p->position == ROPE ? p->keys : 0,
                                                    .batch = p->batch};
     }
@@ -362,17 +362,17 @@ struct problem options_of(unsigned i)
     o->before_scale = p.position == ALIBI && i % 2;
     o->sinks = i % 3 == 1;
     o->norm = (enum pe_attention_norm)(i / 7 % 3);
-    o->weighs = i % 2;
+    o->norm_weights = i % 2;
     o->rows = p.position == DEBERTA ? 1 + (int)(i / 7 % 3) : 0;
-    o->placed = p.position <= ROPE && i / 7 % 2;
-    o->temperature = o->placed || (i % 6 == 0 && p.queries <= p.keys && isnan(p.query_start));
+    o->positions = p.position <= ROPE && i / 7 % 2;
+    o->temperature = o->positions || (i % 6 == 0 && p.queries <= p.keys && isnan(p.query_start));
     if (p.position == NOWHERE && !o->temperature)
-        o->placed = false;
+        o->positions = false;
     if (o->packed) {
         p.batch = 1;
         p.query_start = NAN;
         o->temperature = false; /* a sequence may have more queries than keys */
-        o->placed = o->placed && p.position == ROPE;
+        o->positions = o->positions && p.position == ROPE;
     }
     return p;
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_CORE_ATTENTION_PROBLEM_H
 #define TESTS_CORE_ATTENTION_PROBLEM_H
 
-/* Problems of attention: what is asked, and random tensors for it. */
+/* Problems of attention, and random tensors for them. */
 
 #include "posenc/posenc.h"
 #include "tests/core/owned.h"
@@ -28,19 +28,19 @@ enum position {
     DEBERTA
 };
 
-/* Beside q, k and v; zeros are none of it. */
+/* Options; zeros are off. */
 struct options {
     int window;  /* 0: none, 1: 7 keys before, 2: 5 before and 3 behind, 3: 4 behind */
     int chunk;   /* keys in one */
     int packed;  /* sequences, of queries and keys apart */
     int mask;    /* 1: bool, 2: numbers, some -inf */
-    int bias;    /* axes that are whole: 8 batch, 4 heads, 2 queries, 1 keys; 16 alone: none are */
+    int bias;    /* full axes: 8 batch, 4 heads, 2 queries, 1 keys; 16 alone: none */
     int mask_of; /* likewise */
     double softcap;
-    bool before_scale, sinks, temperature, placed;
+    bool before_scale, sinks, temperature, positions;
     enum pe_attention_norm norm;
-    bool weighs; /* the norm */
-    int rows;    /* deberta-log: 1 pos_key, 2 pos_query, 3 both */
+    bool norm_weights;
+    int rows; /* deberta-log: 1 pos_key, 2 pos_query, 3 both */
 };
 
 struct problem {
@@ -60,18 +60,18 @@ struct problem {
 
 #define PROBLEM(...) ((struct problem){__VA_ARGS__})
 
-/* A problem's tensors: the values that its dtype holds, and the same in double. */
+/* Tensors of a problem, and the same values in double. */
 struct inputs {
     struct pe_tensor q, k, v, rel_k, rel_v, weights, w_r, u, pos_v;
     double *q64, *k64, *v64, *rel_k64, *rel_v64, *weights64, *w_r64, *u64, *pos_v64;
     struct pe_tensor mask, bias, sinks, q_norm, k_norm, pos_key, pos_query, ends, key_ends;
     double *mask64, *bias64, *sinks64, *q_norm64, *k_norm64, *pos_key64, *pos_query64, *ends64,
         *key_ends64;
-    double *places, *key_places; /* positions that are posted */
+    double *positions, *key_positions; /* posted; NULL: none */
     double *distances64; /* transformer-xl: W_r R of each head and distance, from the least on */
 };
 
-/* For what also runs outside of a test, where Check cannot be told. */
+/* An assertion that also works outside of a test of Check. */
 #define demand(condition, ...)                                                                     \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -80,10 +80,10 @@ struct inputs {
         }                                                                                          \
     } while (0)
 
-void *must(void *memory);
+void *checked(void *memory);
 double draw(unsigned *state);
 double start_of(const struct problem *p);
-/* transformer-xl: the least distance that has a row, and how many have one. */
+/* transformer-xl: the least distance with a row, and how many rows there are. */
 double distance_base(const struct problem *p);
 static inline size_t distances_count(const struct problem *p)
 {
@@ -99,7 +99,7 @@ struct pe_scheme *scheme_open(const struct problem *p);
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme);
 
-/* The sequence that a query, or a key, is in, and where it begins and ends. */
+/* The sequence of a query: its queries and keys. */
 struct packed {
     double first, end, key_first, key_end;
 };

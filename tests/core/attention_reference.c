@@ -30,7 +30,7 @@ static double rotated_dot(const struct problem *p, const double *q, const double
     return sum;
 }
 
-/* The row itself turned. */
+/* Rotates a row. */
 static void rotate(const struct problem *p, double *row, double t)
 {
     const size_t pairs = p->head_dim / 2;
@@ -158,9 +158,9 @@ static double product(const struct problem *p, const struct inputs *in, size_t b
     const struct options *o = &p->options;
     const struct packed packed = packed_of(p, in, i);
     const double at =
-        in->places ? in->places[batch * p->queries + i] : at_of(p, in, i) - packed.key_first;
+        in->positions ? in->positions[batch * p->queries + i] : at_of(p, in, i) - packed.key_first;
     const double key =
-        in->key_places ? in->key_places[batch * p->keys + j] : (double)j - packed.key_first;
+        in->key_positions ? in->key_positions[batch * p->keys + j] : (double)j - packed.key_first;
     double factor = o->temperature ? 1 + 0.25 * log(1 + floor((at + 1) / 8)) : 1;
 
     if (o->norm == PE_NORM_BEFORE || p->position != ROPE) {
@@ -220,7 +220,7 @@ static void reference_row(const struct problem *p, const struct inputs *in, size
 {
     const size_t i = row % p->queries, head = row / p->queries % p->heads;
     const size_t batch = row / p->queries / p->heads;
-    double *a = must(malloc((p->keys + 1) * sizeof(*a))), max = -INFINITY, sum = 0;
+    double *a = checked(malloc((p->keys + 1) * sizeof(*a))), max = -INFINITY, sum = 0;
 
     for (size_t j = 0; j < p->keys; j++) {
         a[j] = logit(p, in, batch, head, i, j);
@@ -296,7 +296,7 @@ void *attention_run(const struct problem *p, const struct inputs *in, struct pe_
     demand(pe_attention_new(&attention, &spec, pool, NULL, &err) == PE_OK, "%s\n", err.detail);
     const struct pe_output *output = pe_attention_output(attention);
     const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
-    char *out = must(malloc(output->rows * row_size + 1));
+    char *out = checked(malloc(output->rows * row_size + 1));
     memset(out, 0x5A, output->rows * row_size + 1);
     struct filling filling = {{.run = filling_run, .blocks = (output->rows + cut - 1) / cut},
                               attention,
@@ -317,8 +317,8 @@ size_t attention_compare(const struct problem *p, struct pe_pool *pool)
     struct inputs in = inputs_new(p);
     const size_t rows = p->batch * p->heads * p->queries;
     const size_t width = p->output == PE_ATTENTION_OUTPUT ? p->value_dim : p->keys;
-    double *want = must(malloc((width + 1) * sizeof(double)));
-    double *got = must(malloc((width + 1) * sizeof(double)));
+    double *want = checked(malloc((width + 1) * sizeof(double)));
+    double *got = checked(malloc((width + 1) * sizeof(double)));
     size_t size;
     char *out = attention_run(p, &in, pool, 1 + p->seed % 150, &size);
 

@@ -101,17 +101,17 @@ TEST(shorter_specs_are_taken)
     struct pe_attention_spec spec = spec_of(&p, &in, NULL);
     struct pe_attention *attention;
     struct pe_error err = {0};
-    float whole[24], shorter[24];
+    float full[24], shorter[24];
 
     ck_assert(!pe_attention_new(&attention, &spec, NULL, NULL, &err));
-    ck_assert(!pe_attention_fill(attention, 0, 6, whole, NULL, &err));
+    ck_assert(!pe_attention_fill(attention, 0, 6, full, NULL, &err));
     pe_attention_free(attention);
     spec.size = offsetof(struct pe_attention_spec, has_window);
     spec.chunk = 1; /* is not read */
     ck_assert(!pe_attention_new(&attention, &spec, NULL, NULL, &err));
     ck_assert(!pe_attention_fill(attention, 0, 6, shorter, NULL, &err));
     pe_attention_free(attention);
-    ck_assert_mem_eq(whole, shorter, sizeof(whole));
+    ck_assert_mem_eq(full, shorter, sizeof(full));
 }
 
 /* Whether attention takes an encoding is known before its scheme is prepared. */
