@@ -18,7 +18,7 @@ static int signal_wait(const sigset_t *signals, long ms)
 }
 
 /* "12.3 MB" */
-static void size_print(char *out, size_t room, uint64_t bytes)
+static void size_print(char *out, size_t capacity, uint64_t bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     double size = (double)bytes;
@@ -28,7 +28,7 @@ static void size_print(char *out, size_t room, uint64_t bytes)
         size /= 1000;
         unit++;
     }
-    snprintf(out, room, "%.*f %s", unit > 0, size, units[unit]);
+    snprintf(out, capacity, "%.*f %s", unit > 0, size, units[unit]);
 }
 
 static void progress_show(struct cmd_monitor *monitor, unsigned ticks)

@@ -11,9 +11,8 @@
 
 enum {
     TICK_MS = 50,
-    TICK_SOON_MS = 5, /* after srv_loop_check_soon */
-    MHD_RUN_MAX_NS =
-        250000, /* MHD runs again within this time, then other handles have their turn */
+    TICK_SOON_MS = 5,        /* after srv_loop_check_soon */
+    MHD_RUN_MAX_NS = 250000, /* then other handles of uv run */
     CONNECTION_INCREMENT = 16 << 10,
     CONNECTIONS_MIN = 16, /* of a loop, even with a small budget */
 };

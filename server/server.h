@@ -216,8 +216,8 @@ struct srv_request {
 
 /* MHD's callbacks: URI log, access handler, completion. cls is the loop. MHD calls the access
  * handler again and again until it has a response: with the head, with each piece of the body, at
- * its end, and once the work that suspended the connection is done. request->state tells these
- * calls apart: head_take, body_take, work_start, work_end. */
+ * its end, and once the work that suspended the connection is done. By request->state these calls
+ * are head_take, body_take, work_start and work_end. */
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
@@ -269,7 +269,7 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *m
 
 void srv_trace_copy(struct srv_request *request, const struct api_head *head);
 bool srv_expects_continue(const struct api_head *head);
-/* Keeps the library from sending 100 to a request without a body. */
+/* Prevents the library from sending 100 to a request without a body. */
 void srv_expectation_hide(const struct api_head *head);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */

@@ -152,21 +152,22 @@ enum pe_status pe_request_next(struct pe_request *request, const void **bytes, s
     return PE_OK;
 }
 
-enum pe_status pe_request_read(struct pe_request *request, void *buffer, size_t room, size_t *size)
+enum pe_status pe_request_read(struct pe_request *request, void *buffer, size_t capacity,
+                               size_t *size)
 {
     const void *bytes;
     enum pe_status status;
 
     *size = 0;
-    if (room == 0)
+    if (capacity == 0)
         return PE_OK;
     status = pe_request_next(request, &bytes, size);
     if (status || *size == 0)
         return status;
-    if (*size > room) {
-        request->rest = (const unsigned char *)bytes + room;
-        request->rest_size = *size - room;
-        *size = room;
+    if (*size > capacity) {
+        request->rest = (const unsigned char *)bytes + capacity;
+        request->rest_size = *size - capacity;
+        *size = capacity;
     }
     memcpy(buffer, bytes, *size);
     return PE_OK;

@@ -317,7 +317,7 @@ unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes
     return other;
 }
 
-/* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */
+/* Unmaps without the lock, because a large buffer takes long. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
 {
     struct idle oldest = {0};

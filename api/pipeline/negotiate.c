@@ -23,8 +23,8 @@ static bool offered(const char *formats, const struct api_format *format)
 static enum pe_status nothing_fits(const char *formats, const char *where, const char *got,
                                    struct pe_error *err)
 {
-    const struct api_format *asked = api_format_find(got);
-    const bool picture = asked && asked->picture != API_NO_PICTURE;
+    const struct api_format *requested = api_format_find(got);
+    const bool picture = requested && requested->picture != API_NO_PICTURE;
     char types[320];
     size_t used = 0;
 

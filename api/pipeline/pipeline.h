@@ -49,7 +49,7 @@ struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
  * given. Called when that is known for certain, and before the response is cached. */
 void api_intake_origins_settle(struct api_intake *intake);
 
-/* Turns an error into what caused it: short memory, a deadline, an unquoted URL. */
+/* Replaces an error by its cause: short memory, a deadline, an unquoted URL. */
 void api_error_explain(const struct api_intake *intake, struct pe_error *err);
 
 /* Ends an intake with a problem document. Never NULL. */

@@ -252,7 +252,7 @@ static bool is_bulk(const struct api_request *request, const char *name)
     return json_is_array(value) || json_is_object(value);
 }
 
-/* Hints for names of other resources, given if the handler knows the name `beside`. */
+/* Hints for names of other resources, given if `beside` is a known name. */
 static const struct {
     const char *name, *beside, *hint;
 } hints[] = {

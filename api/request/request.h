@@ -2,8 +2,8 @@
 #ifndef API_REQUEST_REQUEST_H
 #define API_REQUEST_REQUEST_H
 
-/* A request as everything above this folder sees it: what was asked, by whom it is limited, and the
- * memory and the work that go with it. The body is read by api/readers. */
+/* A request with its memory and its work, and the service that it is made to. The body is parsed by
+ * api/formats. */
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -24,11 +24,11 @@ struct api_route;
 enum { API_REVISION_SIZE = 17, API_CONTRACTS = 2 };
 
 struct api {
-    struct api_settings settings; /* its strings are ours */
+    struct api_settings settings; /* with copies of its strings */
     bool origins_given;           /* cors_origin was set: it applies to stored tables too */
     _Atomic(struct pe_pool *) pool;
     struct api_memory *memory;
-    struct api_cache *cache; /* of answers and rotations */
+    struct api_cache *cache; /* of responses, rotations and schemes */
     struct api_store *store;
     struct api_access *access;
     char revision[API_REVISION_SIZE];
@@ -40,7 +40,7 @@ struct api {
     _Atomic uint64_t not_modified;
 };
 
-/* The threads of the service; NULL: the calling one alone. */
+/* The pool of the service; NULL: only the calling thread. */
 static inline struct pe_pool *api_pool(const struct api *api)
 {
     return atomic_load_explicit(&api->pool, memory_order_acquire);
@@ -50,7 +50,7 @@ static inline struct pe_pool *api_pool(const struct api *api)
 
 struct api_tensor {
     const char *name;
-    struct pe_tensor tensor; /* data lies in the request's body or arena, aligned to its element */
+    struct pe_tensor tensor; /* data is in the request's body or arena, aligned to its element */
 };
 
 struct api_pair {
@@ -61,9 +61,9 @@ struct api_request {
     struct api *api;
     const struct api_settings *settings;
     struct api_arena *arena; /* passes to the response */
-    struct pe_work *work;    /* of everything that is done for the request */
+    struct pe_work *work;
     const struct api_route *route;
-    const struct api_file *file; /* of the page; NULL: the path is a route of the contract */
+    const struct api_file *file; /* of the explorer; NULL: the path is a route of the contract */
     const char *method;
     const char *name; /* {name} of the path, decoded; NULL: the route has none */
     const char *view; /* {view} likewise */
@@ -77,25 +77,25 @@ struct api_request {
     const struct api_format *format; /* negotiated for the answer */
     const struct api_coding *response_coding; /* likewise; NULL: none */
     bool plain_refused;                       /* by Accept-Encoding */
-    bool takes_gzip;                          /* so says it, whatever else is liked better */
+    bool takes_gzip;                          /* by Accept-Encoding, with any preference */
     bool head_only;                           /* HEAD */
     bool page;                                /* Accept prefers HTML, and the route has it */
-    bool reads_store; /* the answer depends on the stored tables, if only on their names */
+    bool reads_store; /* the answer depends on stored tables, or on their names */
 
-    unsigned char *body; /* whole, 64-byte aligned, writable */
+    unsigned char *body; /* complete, 64-byte aligned, writable */
     size_t body_size;
-    const struct api_reader *reader; /* what recognised the body; NULL: no body */
-    struct api_config *config;       /* what api_config_open found; NULL: no config.json */
-    json_t *json;                    /* the JSON object of the body, less its bulk data; or NULL */
+    const struct api_reader *reader; /* that recognised the body; NULL: no body */
+    struct api_config *config;       /* opened by api_config_open; NULL: no config.json */
+    json_t *json;                    /* the JSON object of the body without bulk data; or NULL */
     struct api_tensor *lists;        /* its long lists of numbers, f64, rank 1 or 2; [] in json */
     size_t lists_count;
     struct api_pair *metadata; /* safetensors' "posenc." keys, without the prefix */
     size_t metadata_count;
-    struct api_pair *passed_metadata; /* its other keys, carried through */
+    struct api_pair *passed_metadata; /* its other keys, copied to the answer */
     size_t passed_metadata_count;
     struct api_tensor *tensors;
     size_t tensors_count;
-    struct api_mistakes *mistakes; /* that were found in it; NULL: none */
+    struct api_mistakes *mistakes; /* NULL: none so far */
 };
 
 #endif

@@ -89,13 +89,13 @@ static enum pe_status tokens_read(struct tokens *tokens, FILE *file, const char 
                                   struct pe_error *err)
 {
     char *line = NULL;
-    size_t room = 0, number = 0;
+    size_t capacity = 0, number = 0;
     ssize_t length;
 
-    while (!err->status && (length = getline(&line, &room, file)) >= 0)
+    while (!err->status && (length = getline(&line, &capacity, file)) >= 0)
         line_read(tokens, line, (size_t)length, name, ++number, err);
     if (line)
-        sodium_memzero(line, room);
+        sodium_memzero(line, capacity);
     free(line);
     if (!err->status && !feof(file))
         pe_fail(err, PE_INVALID, "", "--token-file: %.200s cannot be read", name);

@@ -511,7 +511,7 @@ static enum outcome elements_read(const char *folder, struct api_stored_table *t
     return outcome ? outcome : elements_check(table, sha256, checked);
 }
 
-/* Is the file of elements as long as meta.json says? Asked before memory is taken for them. */
+/* Does the size of the file of elements match meta.json? Checked before memory is allocated. */
 static enum outcome size_check(const char *folder, const char *name, uint64_t version,
                                const struct pe_tensor *tensor)
 {
@@ -703,8 +703,8 @@ enum pe_status api_disk_write(const char *folder, struct api_stored_table *table
 
 /* ---- deleting ------------------------------------------------------------------------------- */
 
-/* Removes what is half written, and whatever the highest mark says is gone: versions up to it, and
- * marks below it. A failure leaves it to the next time. */
+/* Removes half-written versions, versions up to the highest mark, and lower marks. After a failure
+ * the next call continues. */
 static void name_tidy(const char *folder, const char *name)
 {
     char path[PATH_SIZE];
@@ -740,7 +740,7 @@ enum pe_status api_disk_delete(const char *folder, const char *name, uint64_t la
     if (!path_print(home, folder, name, NULL, NULL) ||
         !path_print(from, folder, name, part, NULL) || !path_print(to, folder, name, mark, NULL))
         return pe_fail(err, PE_INTERNAL, "", "the path of the tables is too long");
-    /* The last version becomes the mark: a new file might find no room on the disk. */
+    /* The last version becomes the mark: a new file could fail on a full disk. */
     if (rename(from, to) != 0)
         return change_fail(errno, "to delete the table", err);
     if (!folder_flush(home)) {

@@ -12,7 +12,7 @@
 /* Learned tables in a folder: NAME/VERSION/table.safetensors with a meta.json beside it. A version
  * is written to a NAME/.new-* of its own, flushed, and renamed to its number, so that it is either
  * complete or absent, and it never changes afterwards. A folder NAME/N.deleted marks the versions
- * up to N as deleted, whatever files of them remain; their numbers are not used again. One process
+ * up to N as deleted, even if files of them remain; their numbers are not used again. One process
  * writes (api_disk_lock); any number read.
  *
  * Damage and shortage are different failures. PE_INTERNAL: the files are not those that were
@@ -85,7 +85,7 @@ enum pe_status api_disk_read(const char *folder, struct api_memory *memory, cons
                              struct api_stored_table **table, struct pe_error *err);
 
 /* Writes a version under its number, and sets its file id. Files are 0600 and folders 0700,
- * whatever the umask allows. PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL: nothing was written. */
+ * with any umask. PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL: nothing was written. */
 enum pe_status api_disk_write(const char *folder, struct api_stored_table *table,
                               struct pe_error *err);
 

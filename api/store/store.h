@@ -10,7 +10,7 @@
  * are thread-safe; changes and scans run one after the other. One process writes to a folder, and
  * any number read it.
  *
- * Where the disk cannot be read for the moment (PE_BUSY), memory keeps what it has, and the disk
+ * While the disk cannot be read (PE_BUSY), tables in memory stay valid, and the disk
  * is read again by a later scan. */
 struct api_store;
 
@@ -28,7 +28,7 @@ enum pe_status api_store_new(struct api_store **store, const char *folder, bool 
                              struct pe_error *err);
 void api_store_free(struct api_store *store);
 
-/* Reads whatever another process has stored or deleted since, and what could not be read before.
+/* Reads what another process has stored or deleted since, and what could not be read before.
  * again: waits for a change that is under way, and also reads damaged versions again. */
 void api_store_scan(struct api_store *store, bool again);
 
@@ -55,8 +55,8 @@ const char *api_stored_table_etag(struct api_request *request,
 /* Adds the name and the content of a table to the hash of an answer that is made of it. */
 void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table);
 
-/* The answer to a change, in the arena. It is made before the change, so that none is done and then
- * refused for want of memory. */
+/* The answer to a change, in the arena. It is made before the change, which therefore cannot be
+ * stored and then refused because memory is short. */
 struct api_store_answer {
     const char *etag,
         *text;     /* of the latest version; api_store_entry_json printed, and a newline */
