@@ -27,8 +27,7 @@ const struct pe_encoding pe_encoding_all_sin = {
     .info.formula = "p(t, i) = sin(t base^(-i/(dim-1))), i = 0 .. dim - 1",
     .info.source =
         "Textbook step towards sinusoidal encodings, before sines are paired with cosines",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),

@@ -161,8 +161,7 @@ const struct pe_encoding pe_encoding_binary = {
     .info.title = "The binary digits of the position, one a column",
     .info.formula = "p(t, i) = bit dim - 1 - i of t (msb) or bit i of t (lsb), 0 <= t < 2^dim",
     .info.source = "Textbook step from positions to sinusoidal encodings",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rows = &rows,
 };

@@ -116,8 +116,7 @@ const struct pe_encoding pe_encoding_deberta_log = {
                     "ceil(ln(|r|/m) / ln((max_relative_positions - 1)/m) (m - 1))), within "
                     "[-position_buckets, position_buckets - 1]",
     .info.source = "He et al. 2021, DeBERTa, arXiv:2006.03654; buckets of DeBERTa-v2's code",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .bias = &bias,
     .state_size = sizeof(struct state),
     .check = check,

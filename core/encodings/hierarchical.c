@@ -149,8 +149,7 @@ const struct pe_encoding pe_encoding_hierarchical = {
         "u = (p - alpha p_0) / (1 - alpha); PE[t] = alpha u[t div n] + (1 - alpha) u[t mod n]",
     .info.source =
         "Su, Hierarchical decomposition of position encodings (kexue.fm/archives/7947), 2020",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "table=sample",
     .rows = &rows,
     .learned = &learned,

@@ -143,8 +143,7 @@ const struct pe_encoding pe_encoding_kerple_log = {
     .info.formula = "bias[h, i, j] = -p_h ln(1 + a_h |i - j|)",
     .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
                    "Extrapolation, arXiv:2205.09921",
-    .info.params = log_params,
-    .info.params_count = sizeof(log_params) / sizeof(log_params[0]),
+    PE_INFO_PARAMS(log_params),
     .info.example = "heads=2&p=1,0.5&a=0.25",
     .bias = &log_bias,
     .check = check,
@@ -239,8 +238,7 @@ const struct pe_encoding pe_encoding_kerple_power = {
     .info.formula = "bias[h, i, j] = -a_h |i - j|^p_h",
     .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
                    "Extrapolation, arXiv:2205.09921",
-    .info.params = power_params,
-    .info.params_count = sizeof(power_params) / sizeof(power_params[0]),
+    PE_INFO_PARAMS(power_params),
     .info.example = "heads=2&a=1,0.5&p=1.5",
     .bias = &power_bias,
     .check = check,

@@ -187,8 +187,7 @@ const struct pe_encoding pe_encoding_learned = {
     .info.source =
         "Gehring et al., Convolutional Sequence to Sequence Learning, 2017; Devlin et al., "
         "BERT, 2018",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "table=sample",
     .rows = &rows,
     .learned = &learned,

@@ -211,8 +211,7 @@ const struct pe_encoding pe_encoding_mrope = {
     .info.formula = "as rope, with t the coordinate of the pair's section: time, height or width",
     .info.source = "Wang et al. 2024, Qwen2-VL, arXiv:2409.12191; interleaved: Qwen3-VL in Hugging "
                    "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=12&mrope_section=2,2,2",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),

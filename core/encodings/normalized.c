@@ -126,8 +126,7 @@ static const struct pe_view_type table = {
     .info.name = "table",
     .info.title = "The table",
     .info.doc = "`table` [positions, 1]: one row for each position.",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
@@ -151,7 +150,6 @@ const struct pe_encoding pe_encoding_normalized = {
     .info.formula = "p(t) = t / (length - 1); 0 where length is 1",
     .info.example = "length=5",
     .info.source = "Textbook step: bounded, but the distance of neighbours depends on the length",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .rows = &rows,
 };

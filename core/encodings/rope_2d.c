@@ -285,8 +285,7 @@ static const struct pe_view_type table = {
         "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
         "point, of a grid x fastest.",
     .info.example = "width=2&height=2",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_rotary_table_of,
     .state_size = sizeof(struct state),
     .open = open,
@@ -306,8 +305,7 @@ const struct pe_encoding pe_encoding_rope_2d = {
     .info.formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
     .info.source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
                    "arXiv:2403.13298; other variants as in Hugging Face transformers",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=8",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),

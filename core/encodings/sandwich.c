@@ -253,8 +253,7 @@ const struct pe_encoding pe_encoding_sandwich = {
     .info.formula = "bias[h, i, j] = scale_h sum_k cos((j - i) base^(-2k/dim)), k = 1 .. dim/2",
     .info.source = "Chi et al. 2023, Dissecting Transformer Length Extrapolation via the Lens of "
                    "Receptive Field Analysis, arXiv:2212.10356",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "heads=2&dim=16",
     .bias = &bias,
     .state_size = sizeof(struct pe_waves),

@@ -119,8 +119,7 @@ static const struct pe_view_type table = {
     .info.title = "The sinusoidal vectors",
     .info.doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
     .info.example = "vectors=sinusoidal&dim=4",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .open = table_open,
     .fill = pe_view_table_fill,
@@ -150,8 +149,7 @@ const struct pe_encoding pe_encoding_shaw = {
         "Shaw et al. 2018, Self-Attention with Relative Position Representations, "
         "arXiv:1803.02155; sinusoidal vectors: Wei et al. 2019, NEZHA, arXiv:1909.00204, "
         "section 2.1",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "max_relative_position=2",
     .rows = &rows,
     .bias = &bias,

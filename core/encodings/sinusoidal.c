@@ -177,8 +177,7 @@ const struct pe_encoding pe_encoding_sinusoidal = {
                     "endpoint: base^(-k/(dim/2 - 1)), the last column of an odd dim 0; next-even: "
                     "base^(-k/ceil(dim/2))",
     .info.source = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762, section 3.5",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),

@@ -211,8 +211,7 @@ static const struct pe_view_type table = {
     .info.title = "The table of a grid",
     .info.doc =
         "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
@@ -241,8 +240,7 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
         "w_k = base^(-2k/(dim/2))",
     .info.source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
                    "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=8&height=2&width=2",
     .rows = &rows,
     .state_size = sizeof(struct state),

@@ -194,8 +194,7 @@ static const struct pe_view_type table = {
     .info.title = "The table of a grid, or of points",
     .info.doc = "`table` [points, dim]: one row for each point, of a grid the last axis fastest.",
     .info.example = "shape=1,2,2",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .state_size = sizeof(struct sizes),
     .open = open,
@@ -217,8 +216,7 @@ const struct pe_encoding pe_encoding_sinusoidal_nd = {
         "Parmar et al. 2018, Image Transformer, arXiv:1802.05751; the columns of each axis "
         "as in the "
         "package positional-encodings",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=12&ndim=3",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),

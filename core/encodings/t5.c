@@ -137,8 +137,7 @@ const struct pe_encoding pe_encoding_t5 = {
         "at most B - 1",
     .info.source = "Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified "
                    "Text-to-Text Transformer, arXiv:1910.10683, section 2.1",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .bias = &bias,
     .state_size = sizeof(struct state),
     .check = check,

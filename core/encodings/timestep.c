@@ -135,8 +135,7 @@ const struct pe_encoding pe_encoding_timestep = {
         "[sin(a_k), cos(a_k)], a_k = scale t max_period^(-k/(dim/2 - downscale_freq_shift))",
     .info.source = "Ho et al. 2020, Denoising Diffusion Probabilistic Models, arXiv:2006.11239; "
                    "parameters as in diffusers' get_timestep_embedding",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),

@@ -74,8 +74,7 @@ static const struct pe_view_type table = {
     .info.title = "The table of distances",
     .info.doc = "`table` [distances, dim]: one row for each distance, the farthest first.",
     .info.example = "length=3",
-    .info.params = view_params,
-    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
@@ -104,8 +103,7 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .info.source =
         "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "
         "Conformer, arXiv:2005.08100",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rows = &rows,
     .relative = &relative,

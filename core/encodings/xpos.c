@@ -265,8 +265,7 @@ const struct pe_encoding pe_encoding_xpos = {
         "q: zeta_i^p rope(t), k: zeta_i^-p rope(t), zeta_i = (2i + 0.4 dim) / (1.4 dim), "
         "p = (t - t_center) / scale_base",
     .info.source = "Sun et al. 2022, A Length-Extrapolatable Transformer, arXiv:2212.10554",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4&t_center=2",
     .rotary = &rotary,
     .state_size = sizeof(struct state),

@@ -14,6 +14,10 @@
 
 struct pe_attention_spec;
 
+/* The list of parameters in the info of an encoding or a view. */
+#define PE_INFO_PARAMS(list)                                                                       \
+    .info.params = (list), .info.params_count = sizeof(list) / sizeof(list[0])
+
 struct pe_encoding {
     struct pe_encoding_info info;
 

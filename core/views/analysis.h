@@ -8,8 +8,7 @@
 
 /* Members that the types of all analyses share; each file defines these names. */
 #define PE_ANALYSIS_MEMBERS                                                                        \
-    .info.group = "analysis", .info.params = params,                                               \
-    .info.params_count = sizeof(params) / sizeof(params[0]), .of = of,                             \
+    .info.group = "analysis", PE_INFO_PARAMS(params), .of = of,                                    \
     .state_size = sizeof(struct state), .open = open, .fill = fill
 
 /* ---- which encodings ------------------------------------------------------------------------- */

@@ -336,8 +336,7 @@ const struct pe_view_type pe_view_bias = {
     .info.title = "What is added to the logits",
     .info.doc =
         "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
-    .info.params = bias_params,
-    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    PE_INFO_PARAMS(bias_params),
     .open = bias_open,
 };
 
@@ -347,8 +346,7 @@ static const struct pe_view_type buckets = {
     .info.doc =
         "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
         "a key share.",
-    .info.params = bucket_params,
-    .info.params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
+    PE_INFO_PARAMS(bucket_params),
     .open = buckets_open,
 };
 
@@ -359,8 +357,7 @@ static const struct pe_view_type learned = {
         "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are given, "
         "`bias` [heads, query_length, key_length] instead.",
     .info.tensor = "weights",
-    .info.params = bias_params,
-    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    PE_INFO_PARAMS(bias_params),
     .open = learned_open,
 };
 

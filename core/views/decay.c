@@ -362,8 +362,7 @@ const struct pe_view_type pe_view_decay = {
     .info.note =
         "products of rows need not fall steadily with the offset: sums of cosines oscillate, and "
         "fall on average only; envelope is what no farther offset exceeds",
-    .info.params = rows_params,
-    .info.params_count = sizeof(rows_params) / sizeof(rows_params[0]),
+    PE_INFO_PARAMS(rows_params),
     .of = rows_of,
     .state_size = sizeof(struct rows_state),
     .open = rows_open,
@@ -501,9 +500,8 @@ static const struct pe_view_type *bias_of(const struct pe_encoding *encoding);
 /* Members of both types; only the learned one is given a tensor. */
 #define BIAS_MEMBERS                                                                               \
     .info.name = "decay", .info.group = "analysis", .info.example = "max_offset=3",                \
-    .info.params = bias_params, .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]), \
-    .of = bias_of, .state_size = sizeof(struct bias_state), .open = bias_open, .fill = bias_fill,  \
-    .close = bias_close, .memory = bias_memory
+    PE_INFO_PARAMS(bias_params), .of = bias_of, .state_size = sizeof(struct bias_state),           \
+    .open = bias_open, .fill = bias_fill, .close = bias_close, .memory = bias_memory
 
 extern const struct pe_view_type pe_view_bias_decay;
 const struct pe_view_type pe_view_bias_decay = {

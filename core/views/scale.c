@@ -64,8 +64,7 @@ const struct pe_view_type pe_view_scale = {
     .info.doc =
         "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
     .info.example = "length=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .of = of,
     .state_size = sizeof(struct pe_rotary_view),
     .open = open,

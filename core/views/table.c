@@ -47,8 +47,7 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
 #define ROWS_TABLE                                                                                 \
     .info.name = "table", .info.title = "The table",                                               \
     .info.doc = "`table` [positions, width]: one row for each position.",                          \
-    .info.example = "length=3", .info.params = rows_params,                                        \
-    .info.params_count = sizeof(rows_params) / sizeof(rows_params[0]), .of = pe_view_table_of,     \
+    .info.example = "length=3", PE_INFO_PARAMS(rows_params), .of = pe_view_table_of,               \
     .open = rows_open, .fill = pe_view_table_fill
 
 static const struct pe_view_type learned = {ROWS_TABLE, .info.tensor = "table"};
@@ -313,8 +312,7 @@ const struct pe_view_type pe_view_rotary_table = {
         "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
         "multiplied by the attention factor. With `cache` the names and shapes of an engine.",
     .info.example = "length=3",
-    .info.params = rotary_params,
-    .info.params_count = sizeof(rotary_params) / sizeof(rotary_params[0]),
+    PE_INFO_PARAMS(rotary_params),
     .of = pe_view_rotary_table_of,
     .state_size = sizeof(struct pe_rotary_view),
     .open = rotary_table_open,
@@ -355,8 +353,7 @@ static const struct pe_view_type scaled_table = {
     .info.doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
                 "multiplied by the scale of queries, or of keys.",
     .info.example = "length=3",
-    .info.params = scaled_params,
-    .info.params_count = sizeof(scaled_params) / sizeof(scaled_params[0]),
+    PE_INFO_PARAMS(scaled_params),
     .of = pe_view_rotary_table_of,
     .state_size = sizeof(struct pe_rotary_view),
     .open = scaled_open,

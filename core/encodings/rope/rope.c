@@ -322,8 +322,7 @@ const struct pe_encoding pe_encoding_rope = {
         "(x0, x1) -> A (x0 cos tw - x1 sin tw, x0 sin tw + x1 cos tw), w_i = base^(-2i/dim)",
     .info.source = "Su et al. 2021, RoFormer, arXiv:2104.09864; scaled types as in Hugging Face "
                    "transformers, modeling_rope_utils.py",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .info.example = "dim=4",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),

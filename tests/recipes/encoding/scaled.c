@@ -43,7 +43,6 @@ const struct pe_encoding pe_encoding_scaled = {
     .info.formula = "p(t) = scale t",
     .info.example = "scale=2",
     .info.source = "folklore",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
+    PE_INFO_PARAMS(params),
     .rows = &rows,
 };
