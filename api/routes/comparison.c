@@ -80,59 +80,60 @@ static void state_release(void *what)
 
     pe_differences_free(state->differences);
     for (size_t i = 0; i < 2; i++) {
-        pe_view_free(state->sides[i].view);
-        pe_scheme_free(state->sides[i].scheme);
-        pe_params_free(&state->sides[i].view_params);
+        pe_view_free(state->operands[i].view);
+        pe_scheme_free(state->operands[i].scheme);
+        pe_params_free(&state->operands[i].view_params);
     }
     pe_params_free(&state->params);
 }
 
-/* ---- sides: names ---------------------------------------------------------------------------- */
+/* ---- operands: names ------------------------------------------------------------------------- */
 
-static enum pe_status tensor_find(struct api_request *request, struct comparison_side *side,
+static enum pe_status tensor_find(struct api_request *request, struct comparison_operand *operand,
                                   const char *name, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
-    side->tensor = api_request_tensor(request, name);
-    snprintf(where, sizeof(where), "parameter:%s", side->key);
-    if (!side->tensor)
+    operand->tensor = api_request_tensor(request, name);
+    snprintf(where, sizeof(where), "parameter:%s", operand->key);
+    if (!operand->tensor)
         return pe_fail(err, PE_MISSING, where,
-                       "%s names the tensor '%.60s', which is not in the request", side->key, name);
+                       "%s names the tensor '%.60s', which is not in the request", operand->key,
+                       name);
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    if (!pe_dtype_is_float(side->tensor->tensor.dtype))
+    if (!pe_dtype_is_float(operand->tensor->tensor.dtype))
         return pe_fail(err, PE_UNSUPPORTED, where,
                        "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
-                       pe_dtype_info(side->tensor->tensor.dtype)->name);
+                       pe_dtype_info(operand->tensor->tensor.dtype)->name);
     return PE_OK;
 }
 
-static enum pe_status cache_find(struct api_request *request, struct comparison_side *side,
+static enum pe_status cache_find(struct api_request *request, struct comparison_operand *operand,
                                  const char *name, struct pe_error *err)
 {
     const int cache = api_engine_cache_named(name);
     char where[sizeof(err->where)];
 
-    snprintf(where, sizeof(where), "parameter:%s", side->key);
+    snprintf(where, sizeof(where), "parameter:%s", operand->key);
     if (cache < 0)
         return pe_fail(err, PE_INVALID, where,
-                       "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
-    side->is_cache = true;
-    side->cache = (enum pe_rotary_cache)cache;
-    side->tensor = &side->parts[0];
-    return api_engine_cache_read(request, side->cache, side->parts, err);
+                       "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", operand->key);
+    operand->is_cache = true;
+    operand->cache = (enum pe_rotary_cache)cache;
+    operand->tensor = &operand->parts[0];
+    return api_engine_cache_read(request, operand->cache, operand->parts, err);
 }
 
-/* Is a posted tensor this side, or a part of it? */
-static bool side_has(const struct comparison_side *side, const struct api_tensor *tensor)
+/* Is a posted tensor this operand, or a part of it? */
+static bool operand_has(const struct comparison_operand *operand, const struct api_tensor *tensor)
 {
-    return side->tensor == tensor ||
-           (side->is_cache && api_engine_cache_holds(side->cache, tensor->name));
+    return operand->tensor == tensor ||
+           (operand->is_cache && api_engine_cache_holds(operand->cache, tensor->name));
 }
 
 /* Reads the member `key`: "tensor:NAME", "cache:ENGINE", or an encoding. */
-static enum pe_status side_read(struct api_request *request, const char *key,
-                                struct comparison_side *side, struct pe_error *err)
+static enum pe_status operand_read(struct api_request *request, const char *key,
+                                   struct comparison_operand *operand, struct pe_error *err)
 {
     const char *text = api_request_text(request, key);
     char where[sizeof(err->where)];
@@ -140,20 +141,20 @@ static enum pe_status side_read(struct api_request *request, const char *key,
     static const struct pe_param layouts[] = {
         {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC}};
 
-    side->key = key;
+    operand->key = key;
     if (text && strncmp(text, "tensor:", 7) == 0)
-        return tensor_find(request, side, text + 7, err);
+        return tensor_find(request, operand, text + 7, err);
     if (text && strncmp(text, "cache:", 6) == 0)
-        return cache_find(request, side, text + 6, err);
-    pe_params_init(&side->layout, layouts, 1);
-    if (api_function_encoding_at(request, key, &side->encoding, &side->params, &side->layout,
-                                 &side->config, err))
+        return cache_find(request, operand, text + 6, err);
+    pe_params_init(&operand->layout, layouts, 1);
+    if (api_function_encoding_at(request, key, &operand->encoding, &operand->params,
+                                 &operand->layout, &operand->config, err))
         return err->status;
-    if (pe_encoding_view(side->encoding, "table"))
+    if (pe_encoding_view(operand->encoding, "table"))
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", key);
     return pe_fail(err, PE_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
-                   pe_encoding_info(side->encoding)->name);
+                   pe_encoding_info(operand->encoding)->name);
 }
 
 static const char ending[] = "_rotated";
@@ -173,82 +174,86 @@ static const struct api_tensor *source_of(struct api_request *request,
     return NULL;
 }
 
-/* Finds the tensor whose rotation is compared with an encoding: q beside q_rotated. */
+/* Finds the tensor whose rotation is compared with an encoding: q of q_rotated. */
 static void source_find(struct comparison_state *state)
 {
     for (size_t i = 0; i < 2; i++) {
-        const struct comparison_side *side = &state->sides[i], *other = &state->sides[1 - i];
-        if (side->tensor || !other->tensor || other->is_cache ||
-            !pe_encoding_has(side->encoding, PE_KIND_ROTARY))
+        const struct comparison_operand *operand = &state->operands[i],
+                                        *other = &state->operands[1 - i];
+        if (operand->tensor || !other->tensor || other->is_cache ||
+            !pe_encoding_has(operand->encoding, PE_KIND_ROTARY))
             continue;
         state->rotated = i;
         state->source = source_of(state->request, other->tensor);
     }
 }
 
-/* ---- sides: shapes --------------------------------------------------------------------------- */
+/* ---- operands: shapes ------------------------------------------------------------------------ */
 
 /* Tables of cos and sin; or of ggml's factors, one row. */
-static enum pe_status cache_open(struct comparison_side *side, struct pe_error *err)
+static enum pe_status cache_open(struct comparison_operand *operand, struct pe_error *err)
 {
-    const struct pe_tensor *cos = &side->parts[0].tensor, *sin = &side->parts[1].tensor;
-    const bool factors = side->cache == PE_CACHE_GGML;
+    const struct pe_tensor *cos = &operand->parts[0].tensor, *sin = &operand->parts[1].tensor;
+    const bool factors = operand->cache == PE_CACHE_GGML;
 
     if (!factors && (cos->shape[0] != sin->shape[0] || cos->shape[1] != sin->shape[1] ||
                      cos->dtype != sin->dtype))
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:sin",
                        "cos and sin of a cache have one shape and dtype");
-    side->tables = factors ? 1 : 2;
-    side->rows = factors ? 1 : cos->shape[0];
-    side->columns = cos->shape[cos->rank - 1];
-    for (size_t i = 0; i < side->tables; i++) {
-        side->names[i] = side->parts[i].name;
-        side->tensors[i] = side->parts[i].tensor;
+    operand->tables = factors ? 1 : 2;
+    operand->rows = factors ? 1 : cos->shape[0];
+    operand->columns = cos->shape[cos->rank - 1];
+    for (size_t i = 0; i < operand->tables; i++) {
+        operand->names[i] = operand->parts[i].name;
+        operand->tensors[i] = operand->parts[i].tensor;
     }
     return PE_OK;
 }
 
 /* A table, cos and sin stacked, or (is_rows) a tensor of any rank whose last axis is a row. */
-static enum pe_status tensor_open(struct comparison_side *side, bool is_rows, struct pe_error *err)
+static enum pe_status tensor_open(struct comparison_operand *operand, bool is_rows,
+                                  struct pe_error *err)
 {
-    const struct pe_tensor *tensor = &side->tensor->tensor;
+    const struct pe_tensor *tensor = &operand->tensor->tensor;
     const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2 && !is_rows;
     char where[sizeof(err->where)];
 
-    snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
+    snprintf(where, sizeof(where), "tensor:%.80s", operand->tensor->name);
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
-                       side->tensor->name);
+                       operand->tensor->name);
     if (tensor->rank < 2 || (tensor->rank == 3 && !stacked && !is_rows))
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "a table is [positions, width], cos and sin of one are [2, positions, "
                        "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
-                       side->tensor->name, tensor->rank);
-    side->tables = stacked ? 2 : 1;
-    side->columns = tensor->shape[tensor->rank - 1];
-    side->rows = 1; /* the reader has checked that the elements can be counted */
+                       operand->tensor->name, tensor->rank);
+    operand->tables = stacked ? 2 : 1;
+    operand->columns = tensor->shape[tensor->rank - 1];
+    operand->rows = 1; /* the reader has checked that the elements can be counted */
     for (unsigned axis = stacked; axis + 1 < tensor->rank; axis++)
-        side->rows *= tensor->shape[axis];
-    for (size_t i = 0; i < side->tables; i++) {
-        side->names[i] = !stacked ? "table" : i == 0 ? "cos" : "sin";
-        side->tensors[i] = *tensor;
+        operand->rows *= tensor->shape[axis];
+    for (size_t i = 0; i < operand->tables; i++) {
+        operand->names[i] = !stacked ? "table" : i == 0 ? "cos" : "sin";
+        operand->tensors[i] = *tensor;
         if (stacked)
-            side->tensors[i] =
+            operand->tensors[i] =
                 (struct pe_tensor){tensor->dtype,
                                    2,
-                                   {side->rows, side->columns},
-                                   (char *)tensor->data + i * side->rows * side->columns *
+                                   {operand->rows, operand->columns},
+                                   (char *)tensor->data + i * operand->rows * operand->columns *
                                                               pe_dtype_info(tensor->dtype)->size};
     }
     return PE_OK;
 }
 
-static enum pe_status posted_open(struct comparison_side *side, bool is_rows, struct pe_error *err)
+static enum pe_status posted_open(struct comparison_operand *operand, bool is_rows,
+                                  struct pe_error *err)
 {
-    if (side->is_cache ? cache_open(side, err) : tensor_open(side, is_rows, err))
+    if (operand->is_cache ? cache_open(operand, err) : tensor_open(operand, is_rows, err))
         return err->status;
-    side->operand = (struct pe_operand){
-        .size = sizeof(side->operand), .tensors = side->tensors, .tensors_count = side->tables};
+    operand->spec = (struct pe_operand){.size = sizeof(operand->spec),
+                                        .tensors = operand->tensors,
+                                        .tensors_count = operand->tables};
     return PE_OK;
 }
 
@@ -266,26 +271,26 @@ static enum pe_status params_copy(struct pe_params *view, const struct pe_params
 }
 
 /* Factors are compared with those of the encoding. */
-static enum pe_status factors_infer(struct comparison_side *side, size_t pairs,
+static enum pe_status factors_infer(struct comparison_operand *operand, size_t pairs,
                                     struct pe_error *err)
 {
-    const int cache = pe_params_find(&side->view_params, "cache");
+    const int cache = pe_params_find(&operand->view_params, "cache");
 
     if (cache < 0)
         return pe_fail(err, PE_CONFLICT, "parameter:a", "%s has no factors of frequencies",
-                       pe_encoding_info(side->encoding)->name);
-    return pe_params_set_text(&side->view_params, (size_t)cache, "ggml", err) ||
-                   pe_params_infer(&side->params, "dim", 2 * (double)pairs, err)
+                       pe_encoding_info(operand->encoding)->name);
+    return pe_params_set_text(&operand->view_params, (size_t)cache, "ggml", err) ||
+                   pe_params_infer(&operand->params, "dim", 2 * (double)pairs, err)
                ? err->status
                : PE_OK;
 }
 
-/* Infers the number of positions and the width from a posted table on the other side. */
-static enum pe_status tensor_infer(struct comparison_side *side,
-                                   const struct comparison_side *other,
+/* Infers the number of positions and the width from a posted table on the other operand. */
+static enum pe_status tensor_infer(struct comparison_operand *operand,
+                                   const struct comparison_operand *other,
                                    const struct pe_params *common, struct pe_error *err)
 {
-    const bool halves = pe_encoding_has(side->encoding, PE_KIND_ROTARY) &&
+    const bool halves = pe_encoding_has(operand->encoding, PE_KIND_ROTARY) &&
                         pe_param_number(common, "duplicate") == 0;
     size_t width;
 
@@ -293,38 +298,38 @@ static enum pe_status tensor_infer(struct comparison_side *side,
         return PE_OK;
     width = other->columns;
     if (other->is_cache && other->cache == PE_CACHE_GGML)
-        return factors_infer(side, width, err);
+        return factors_infer(operand, width, err);
     if (!pe_param_given(common, "positions") &&
-        pe_params_infer(&side->view_params, "length", (double)other->rows, err))
+        pe_params_infer(&operand->view_params, "length", (double)other->rows, err))
         return err->status;
-    return pe_params_infer(&side->params, "dim", (double)(halves ? 2 * width : width), err);
+    return pe_params_infer(&operand->params, "dim", (double)(halves ? 2 * width : width), err);
 }
 
 /* Opens the table of an encoding. */
-static enum pe_status view_open(struct comparison_state *state, struct comparison_side *side,
-                                const struct comparison_side *other, struct pe_error *err)
+static enum pe_status view_open(struct comparison_state *state, struct comparison_operand *operand,
+                                const struct comparison_operand *other, struct pe_error *err)
 {
-    const struct pe_view_type *type = pe_encoding_view(side->encoding, "table");
+    const struct pe_view_type *type = pe_encoding_view(operand->encoding, "table");
     struct api_request *request = state->request;
     const struct pe_output *output;
     const struct api_stored_table *stored;
 
-    pe_params_init(&side->view_params, pe_view_info(type)->params,
+    pe_params_init(&operand->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
-    if (params_copy(&side->view_params, &state->params, err) ||
-        tensor_infer(side, other, &state->params, err) ||
-        pe_params_finish(&side->view_params, err) ||
-        api_scheme_open(side->config, side->encoding, &side->params, request->work, &side->scheme,
-                        err) ||
-        api_table_give(request, side->scheme, &stored, err) ||
-        pe_view_new(&side->view, side->scheme, type, &side->view_params, state->dtype,
+    if (params_copy(&operand->view_params, &state->params, err) ||
+        tensor_infer(operand, other, &state->params, err) ||
+        pe_params_finish(&operand->view_params, err) ||
+        api_scheme_open(operand->config, operand->encoding, &operand->params, request->work,
+                        &operand->scheme, err) ||
+        api_table_give(request, operand->scheme, &stored, err) ||
+        pe_view_new(&operand->view, operand->scheme, type, &operand->view_params, state->dtype,
                     request->work, err))
         return err->status;
-    for (; (output = pe_view_output(side->view, side->tables)); side->tables++)
-        side->names[side->tables] = output->name;
-    side->rows = pe_view_output(side->view, 0)->rows;
-    side->columns = pe_view_output(side->view, 0)->row_elements;
-    side->operand = (struct pe_operand){.size = sizeof(side->operand), .view = side->view};
+    for (; (output = pe_view_output(operand->view, operand->tables)); operand->tables++)
+        operand->names[operand->tables] = output->name;
+    operand->rows = pe_view_output(operand->view, 0)->rows;
+    operand->columns = pe_view_output(operand->view, 0)->row_elements;
+    operand->spec = (struct pe_operand){.size = sizeof(operand->spec), .view = operand->view};
     return PE_OK;
 }
 
@@ -333,7 +338,7 @@ static enum pe_status view_open(struct comparison_state *state, struct compariso
 static enum pe_status rotation_check(const struct comparison_state *state, struct pe_error *err)
 {
     const struct pe_tensor *from = &state->source->tensor,
-                           *to = &state->sides[1 - state->rotated].tensor->tensor;
+                           *to = &state->operands[1 - state->rotated].tensor->tensor;
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%.80s", state->source->name);
@@ -349,81 +354,76 @@ static enum pe_status rotation_check(const struct comparison_state *state, struc
     return PE_OK;
 }
 
-static enum pe_status rotation_axes(struct comparison_state *state, struct pe_operand *operand,
+static enum pe_status rotation_axes(const struct comparison_state *state, struct pe_operand *spec,
                                     struct pe_error *err)
 {
-    const struct pe_params *params = &state->sides[state->rotated].params;
+    const struct pe_params *params = &state->operands[state->rotated].params;
     const struct pe_tensor *tensor = &state->source->tensor;
     const struct pe_value *axes = pe_param_value(&state->params, "axes");
     const char *letters = axes->given ? axes->text : NULL;
     struct pe_kv_axes kv;
 
-    operand->slabs = 1;
+    spec->slabs = 1;
     if (tensor->rank <= 3)
         return pe_axes_parse(
-            &operand->axes, letters, tensor,
+            &spec->axes, letters, tensor,
             pe_param_given(params, "dim") ? (size_t)pe_param_number(params, "dim") : 0, err);
     return pe_kv_axes_parse(&kv, letters, tensor, err)
                ? err->status
-               : pe_kv_axes_slabs(&kv, &operand->axes, &operand->slabs, err);
+               : pe_kv_axes_slabs(&kv, &spec->axes, &spec->slabs, err);
 }
 
-/* Opens the encoding's side as the source, which it will rotate. */
+/* Opens the operand of the encoding as the source, which it will rotate. */
 static enum pe_status rotation_open(struct comparison_state *state, struct pe_error *err)
 {
-    struct comparison_side *side = &state->sides[state->rotated];
-    const struct pe_value *layout = pe_param_value(&side->layout, "layout");
-    struct pe_operand operand = {0};
+    struct comparison_operand *operand = &state->operands[state->rotated];
+    const struct pe_value *layout = pe_param_value(&operand->layout, "layout");
 
     if (rotation_check(state, err))
         return err->status;
     if (!layout->present)
         return pe_fail(err, PE_MISSING, "parameter:layout",
-                       "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
-    if (rotation_axes(state, &operand, err) ||
-        pe_params_infer(&side->params, "dim", (double)operand.axes.head_dim, err) ||
-        api_scheme_open(side->config, side->encoding, &side->params, state->request->work,
-                        &side->scheme, err))
-        return err->status;
-    side->tensor = state->source;
-    if (posted_open(side, true, err))
+                       "layout is required in the encoding of %s: " API_LAYOUT_DOC, operand->key);
+    operand->tensor = state->source;
+    if (posted_open(operand, true, err) || rotation_axes(state, &operand->spec, err) ||
+        pe_params_infer(&operand->params, "dim", (double)operand->spec.axes.head_dim, err) ||
+        api_scheme_open(operand->config, operand->encoding, &operand->params, state->request->work,
+                        &operand->scheme, err))
         return err->status;
     state->rotation = (struct pe_rotation_spec){.size = sizeof(state->rotation),
-                                                .scheme = side->scheme,
+                                                .scheme = operand->scheme,
                                                 .layout = (enum pe_layout)layout->number,
                                                 .output_layout = (enum pe_layout)layout->number};
-    side->operand.rotation = &state->rotation;
-    side->operand.axes = operand.axes;
-    side->operand.slabs = operand.slabs;
+    operand->spec.rotation = &state->rotation;
     return PE_OK;
 }
 
 /* Reads the positions, once the scheme says how many coordinates they have. */
 static enum pe_status rotation_places(struct comparison_state *state, struct pe_error *err)
 {
-    const struct comparison_side *side = &state->sides[state->rotated];
+    const struct comparison_operand *operand = &state->operands[state->rotated];
     const char *name = state->source->name;
     char where[sizeof(err->where)];
 
-    state->places.axes_count = pe_scheme_axes(side->scheme);
-    if (api_token_positions_fit(state->request, &state->places, &side->operand.axes, name,
+    state->places.axes_count = pe_scheme_axes(operand->scheme);
+    if (api_token_positions_fit(state->request, &state->places, &operand->spec.axes, name,
                                 &state->rotation.positions, err))
         return err->status;
     state->rotation.is_key = strcmp(name, "k") == 0;
-    if (!pe_scheme_scales(side->scheme) || state->rotation.is_key || strcmp(name, "q") == 0)
+    if (!pe_scheme_scales(operand->scheme) || state->rotation.is_key || strcmp(name, "q") == 0)
         return PE_OK;
     snprintf(where, sizeof(where), "tensor:%.80s", name);
     return pe_fail(err, PE_INVALID, where,
                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
-                   pe_encoding_info(pe_scheme_encoding(side->scheme))->name, name);
+                   pe_encoding_info(pe_scheme_encoding(operand->scheme))->name, name);
 }
 
-/* ---- both sides ------------------------------------------------------------------------------ */
+/* ---- both operands --------------------------------------------------------------------------- */
 
 /* The default dtype: the coarser one of the posted tensors; else f32. */
 static enum pe_dtype dtype_default(const struct comparison_state *state)
 {
-    const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
+    const struct api_tensor *a = state->operands[0].tensor, *b = state->operands[1].tensor;
 
     if (a && b)
         return a->tensor.dtype > b->tensor.dtype ? a->tensor.dtype : b->tensor.dtype;
@@ -434,7 +434,7 @@ static enum pe_dtype dtype_default(const struct comparison_state *state)
 static bool is_taken(const struct comparison_state *state, const char *name)
 {
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].view && pe_params_find(&state->sides[i].view_params, name) >= 0)
+        if (state->operands[i].view && pe_params_find(&state->operands[i].view_params, name) >= 0)
             return true;
     return false;
 }
@@ -444,7 +444,7 @@ static enum pe_status places_match(const struct comparison_state *state, struct 
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     const struct pe_value *length = pe_param_value(&state->params, "length");
-    const size_t rows = state->sides[0].rows;
+    const size_t rows = state->operands[0].rows;
 
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
@@ -455,9 +455,9 @@ static enum pe_status places_match(const struct comparison_state *state, struct 
                    list->given ? (double)list->list_count : length->number, rows);
 }
 
-static enum pe_status sides_match(const struct comparison_state *state, struct pe_error *err)
+static enum pe_status operands_match(const struct comparison_state *state, struct pe_error *err)
 {
-    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct comparison_operand *a = &state->operands[0], *b = &state->operands[1];
 
     if (a->tables != b->tables)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
@@ -471,10 +471,10 @@ static enum pe_status sides_match(const struct comparison_state *state, struct p
                    a->rows, a->columns, b->rows, b->columns);
 }
 
-/* A grid that neither side takes is a mistake. */
+/* A grid that neither operand takes is a mistake. */
 static enum pe_status grids_check(const struct comparison_state *state, struct pe_error *err)
 {
-    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct comparison_operand *a = &state->operands[0], *b = &state->operands[1];
 
     for (size_t i = 0; i < GRID_PARAMS; i++) {
         const char *name = params_list[i].name;
@@ -510,11 +510,11 @@ static enum pe_status params_read(struct comparison_state *state, struct pe_erro
                : PE_OK;
 }
 
-/* Reads the axes of two KV caches, where both sides are tensors of rank 4 or more. */
+/* Reads the axes of two KV caches, where both operands are tensors of rank 4 or more. */
 static enum pe_status heads_read(struct comparison_state *state, struct pe_error *err)
 {
     enum { RANK_MIN = 4 };
-    const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
+    const struct api_tensor *a = state->operands[0].tensor, *b = state->operands[1].tensor;
     const struct pe_value *value = pe_param_value(&state->params, "axes");
     const bool is_flat = state->source && a->tensor.rank < RANK_MIN;
     const bool deep_a = a && a->tensor.rank >= RANK_MIN, deep_b = b && b->tensor.rank >= RANK_MIN;
@@ -530,13 +530,13 @@ static enum pe_status heads_read(struct comparison_state *state, struct pe_error
     return pe_kv_axes_parse(&state->heads, value->given ? value->text : NULL, &a->tensor, err);
 }
 
-static enum pe_status sides_read(struct comparison_state *state, struct pe_error *err)
+static enum pe_status operands_read(struct comparison_state *state, struct pe_error *err)
 {
     struct api_request *request = state->request;
 
     api_metadata_drop_encoding(request);
-    if (side_read(request, "a", &state->sides[0], err) ||
-        side_read(request, "b", &state->sides[1], err))
+    if (operand_read(request, "a", &state->operands[0], err) ||
+        operand_read(request, "b", &state->operands[1], err))
         return err->status;
     source_find(state);
     if (params_read(state, err))
@@ -544,10 +544,10 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
     for (size_t i = 0; i < request->tensors_count; i++)
         if (&request->tensors[i] != state->source &&
             !api_token_positions_hold(&state->places, request->tensors[i].name) &&
-            !side_has(&state->sides[0], &request->tensors[i]) &&
-            !side_has(&state->sides[1], &request->tensors[i]) &&
-            !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
-            !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
+            !operand_has(&state->operands[0], &request->tensors[i]) &&
+            !operand_has(&state->operands[1], &request->tensors[i]) &&
+            !api_table_is_posted(&state->operands[0].params, request->tensors[i].name) &&
+            !api_table_is_posted(&state->operands[1].params, request->tensors[i].name))
             return pe_fail(err, PE_CONFLICT, "parameter:tensors",
                            "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
                            request->tensors[i].name, request->tensors[i].name);
@@ -555,17 +555,17 @@ static enum pe_status sides_read(struct comparison_state *state, struct pe_error
         pe_params_finish(&state->params, err) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
         return err->status;
-    /* Tensors first: the width and length of the other side may be inferred from them. */
+    /* Tensors first: the width and length of the other operand may be inferred from them. */
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].tensor && posted_open(&state->sides[i], state->source, err))
+        if (state->operands[i].tensor && posted_open(&state->operands[i], state->source, err))
             return err->status;
     for (size_t i = 0; i < 2; i++)
-        if (!state->sides[i].tensor && !state->source &&
-            view_open(state, &state->sides[i], &state->sides[1 - i], err))
+        if (!state->operands[i].tensor && !state->source &&
+            view_open(state, &state->operands[i], &state->operands[1 - i], err))
             return err->status;
     if (state->source && rotation_open(state, err))
         return err->status;
-    return grids_check(state, err) || sides_match(state, err) || heads_read(state, err) ||
+    return grids_check(state, err) || operands_match(state, err) || heads_read(state, err) ||
                    (state->source && rotation_places(state, err))
                ? err->status
                : PE_OK;
@@ -577,14 +577,14 @@ enum { INTERVALS_MAX = 1 << 16 };
 
 static enum pe_status differences_open(struct comparison_state *state, struct pe_error *err)
 {
-    const struct comparison_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct comparison_operand *a = &state->operands[0], *b = &state->operands[1];
     const struct pe_params *params = &state->params;
     const double path = pe_param_number(params, "tolerance_of");
     const bool each = pe_param_number(params, "per_element") != 0;
     const size_t elements = a->tables * a->rows * a->columns;
     const struct pe_differences_spec spec = {.size = sizeof(spec),
-                                             .a = &a->operand,
-                                             .b = &b->operand,
+                                             .a = &a->spec,
+                                             .b = &b->spec,
                                              .dtype = state->dtype,
                                              .tolerance = pe_param_number(params, "tolerance"),
                                              .by_row = pe_param_number(params, "per_position") != 0,
@@ -615,9 +615,9 @@ static enum pe_status comparison_open(struct api_request *request, struct api_re
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
-    if (sides_read(state, err) || differences_open(state, err))
+    if (operands_read(state, err) || differences_open(state, err))
         return err->status;
-    const struct comparison_side *a = &state->sides[0];
+    const struct comparison_operand *a = &state->operands[0];
     const unsigned __int128 elements = (unsigned __int128)a->rows * a->columns * a->tables;
     result->kind = API_REPORT;
     result->cache_control = "no-store";
@@ -626,8 +626,8 @@ static enum pe_status comparison_open(struct api_request *request, struct api_re
     result->dtype = state->dtype;
     result->subject = "the comparison";
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].encoding)
-            api_result_widths(result, &state->sides[i].params);
+        if (state->operands[i].encoding)
+            api_result_widths(result, &state->operands[i].params);
     result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
     result->work = pe_differences_work(state->differences);
     return PE_OK;
@@ -639,7 +639,8 @@ static enum pe_status comparison_prepare(struct api_request *request, struct api
     struct comparison_state *state = result->state;
 
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].scheme && pe_scheme_prepare(state->sides[i].scheme, request->work, err))
+        if (state->operands[i].scheme &&
+            pe_scheme_prepare(state->operands[i].scheme, request->work, err))
             return err->status;
     if (pe_differences_find(state->differences, api_pool(request->api), err))
         return err->status;

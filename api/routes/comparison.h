@@ -9,9 +9,9 @@
 #include "api/routes/handler.h"
 #include "posenc/comparison.h"
 
-/* One of two sides: the table of an encoding, a posted tensor, a posted cache of an engine, or an
- * encoding's rotation of a posted tensor. */
-struct comparison_side {
+/* One of two operands: the table of an encoding, a posted tensor, a posted cache of an engine, or
+ * an encoding's rotation of a posted tensor. */
+struct comparison_operand {
     const char *key;                    /* "a" */
     const struct pe_encoding *encoding; /* NULL: tensors */
     struct api_config *config;          /* of the encoding, or NULL */
@@ -26,18 +26,18 @@ struct comparison_side {
     size_t tables, rows, columns;
     const char *names[PE_OUTPUTS_MAX]; /* of the tables */
     struct pe_tensor tensors[2];       /* the tables, of posted ones */
-    struct pe_operand operand;
+    struct pe_operand spec;
 };
 
 struct comparison_state {
     struct api_request *request;
     struct pe_params params, answer_params;
-    struct comparison_side sides[2];
+    struct comparison_operand operands[2];
     enum pe_dtype dtype;
     struct pe_kv_axes heads; /* of two KV caches; rank 0: tables */
-    /* One side is the rotation of this tensor by the encoding of the other; NULL: neither. */
+    /* One operand is the rotation of this tensor by the encoding of the other; NULL: neither. */
     const struct api_tensor *source;
-    size_t rotated; /* the side of the encoding */
+    size_t rotated; /* the operand of the encoding */
     struct pe_params places_params;
     struct api_token_positions places;
     struct pe_rotation_spec rotation;

@@ -5,17 +5,18 @@
 
 #include "api/config/config.h"
 
-/* The side of tables that have names of their own: a table of an encoding, else b. */
-static const struct comparison_side *named_side(const struct comparison_state *state)
+/* The operand of tables that have names of their own: a table of an encoding, else b. */
+static const struct comparison_operand *named_operand(const struct comparison_state *state)
 {
-    return &state->sides[state->sides[0].view ? 0 : 1];
+    return &state->operands[state->operands[0].view ? 0 : 1];
 }
 
 static double position_of(const struct comparison_state *state, size_t row)
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
 
-    if (state->sides[0].view || state->sides[1].view || state->source || state->heads.rank > 0)
+    if (state->operands[0].view || state->operands[1].view || state->source ||
+        state->heads.rank > 0)
         return pe_differences_position(state->differences, row);
     if (list->given && row < list->list_count)
         return pe_value_at(list, row);
@@ -40,18 +41,19 @@ static json_t *maxima_report(json_t *report, const struct pe_maxima *maxima, siz
     return report;
 }
 
-static json_t *side_json(const struct comparison_side *side)
+static json_t *operand_json(const struct comparison_operand *operand)
 {
     json_t *shape;
 
-    if (side->scheme)
-        return api_scheme_json(side->scheme);
+    if (operand->scheme)
+        return api_scheme_json(operand->scheme);
     shape = json_array();
-    for (unsigned axis = 0; axis < side->tensor->tensor.rank; axis++)
-        json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
-    return json_pack("{ss ss so}", side->is_cache ? "cache" : "tensor",
-                     side->is_cache ? pe_rotary_cache_info(side->cache)->name : side->tensor->name,
-                     "dtype", pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
+    for (unsigned axis = 0; axis < operand->tensor->tensor.rank; axis++)
+        json_array_append_new(shape, json_integer((json_int_t)operand->tensor->tensor.shape[axis]));
+    return json_pack("{ss ss so}", operand->is_cache ? "cache" : "tensor",
+                     operand->is_cache ? pe_rotary_cache_info(operand->cache)->name
+                                       : operand->tensor->name,
+                     "dtype", pe_dtype_info(operand->tensor->tensor.dtype)->name, "shape", shape);
 }
 
 /* Where values first diverge; of a cache, at which layer, head and position. */
@@ -65,7 +67,7 @@ static json_t *divergence_json(const struct comparison_state *state)
         return json_null();
     divergence = json_pack(
         "{so ss so sI sI so so}", "position", api_number_json(position_of(state, sum->row)),
-        "table", named_side(state)->names[found->table], "pair",
+        "table", named_operand(state)->names[found->table], "pair",
         json_integer((json_int_t)pe_differences_pair(state->differences, sum->column)), "row",
         (json_int_t)sum->row, "column", (json_int_t)sum->column, "a", api_number_json(sum->a), "b",
         api_number_json(sum->b));
@@ -86,7 +88,7 @@ static json_t *outside_json(const struct comparison_state *state)
         return json_null();
     return json_pack("{so ss sI sI so so so}", "position",
                      api_number_json(position_of(state, outside->row)), "table",
-                     state->sides[1 - found->computed].names[outside->table], "row",
+                     state->operands[1 - found->computed].names[outside->table], "row",
                      (json_int_t)outside->row, "column", (json_int_t)outside->column, "value",
                      api_number_json(outside->value), "low", api_number_json(outside->interval.low),
                      "high", api_number_json(outside->interval.high));
@@ -97,9 +99,9 @@ static json_t *tolerance_json(const struct comparison_state *state, double path)
     const struct pe_differences_found *found = pe_differences_found(state->differences);
 
     return json_pack("{ss ss sI so so}", "of", pe_path_name((enum pe_path)(path - 1)), "judged",
-                     state->sides[found->computed].key, "outside", (json_int_t)found->outside.count,
-                     "used", api_number_json(found->outside.used), "first_outside",
-                     outside_json(state));
+                     state->operands[found->computed].key, "outside",
+                     (json_int_t)found->outside.count, "used", api_number_json(found->outside.used),
+                     "first_outside", outside_json(state));
 }
 
 static json_t *ends_json(const struct pe_interval *intervals, size_t rows, size_t columns,
@@ -124,7 +126,7 @@ static json_t *intervals_json(const struct comparison_state *state)
 
     for (size_t i = 0; i < found->tables; i++) {
         const struct pe_interval *from = found->intervals + i * found->rows * found->columns;
-        json_object_set_new(tables, state->sides[1 - found->computed].names[i],
+        json_object_set_new(tables, state->operands[1 - found->computed].names[i],
                             json_pack("{so so}", "low",
                                       ends_json(from, found->rows, found->columns, false), "high",
                                       ends_json(from, found->rows, found->columns, true)));
@@ -141,8 +143,8 @@ json_t *comparison_report(const struct comparison_state *state)
     const double path = pe_param_number(&state->params, "tolerance_of");
     json_t *warnings = json_array();
     json_t *report = json_pack(
-        "{so so ss sI sI so so so so}", "a", side_json(&state->sides[0]), "b",
-        side_json(&state->sides[1]), "dtype", pe_dtype_info(state->dtype)->name, "elements",
+        "{so so ss sI sI so so so so}", "a", operand_json(&state->operands[0]), "b",
+        operand_json(&state->operands[1]), "dtype", pe_dtype_info(state->dtype)->name, "elements",
         (json_int_t)sum->elements, "unequal", (json_int_t)sum->unequal, "max_abs",
         api_number_json(sum->max_abs), "max_ulp", api_number_json(sum->max_ulp), "rms",
         api_number_json(pe_comparison_rms(sum)), "first_divergence", divergence_json(state));
@@ -164,10 +166,10 @@ json_t *comparison_report(const struct comparison_state *state)
         json_object_set_new(report, "per_position",
                             maxima_report(json_object(), &found->by_row, found->rows));
     for (size_t i = 0; i < 2; i++) {
-        const struct comparison_side *side = &state->sides[i];
-        api_scheme_warnings(side->scheme, warnings);
-        if (side->config)
-            json_array_extend(warnings, side->config->warnings);
+        const struct comparison_operand *operand = &state->operands[i];
+        api_scheme_warnings(operand->scheme, warnings);
+        if (operand->config)
+            json_array_extend(warnings, operand->config->warnings);
     }
     json_object_set_new(report, "warnings", warnings);
     return report;

@@ -9,7 +9,7 @@
 
 enum {
     CHUNK = 256,
-    CHECK = 1 << 16, /* elements between two looks at the work */
+    CHECK = 1 << 16, /* elements between two checks of the work */
 };
 
 /* Nanoseconds of two elements, about. */
@@ -65,7 +65,7 @@ enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const 
         return pe_fail(err, PE_INVALID, "parameter:dtype", "f64, f32, f16 and bf16 are compared");
     if (pe_struct_read(&ours, sizeof(ours), sum, err))
         return err->status;
-    if (sum->size < sizeof(ours)) /* it is written to */
+    if (sum->size < sizeof(ours)) /* all members are written */
         return pe_fail(err, PE_INVALID, "", "a struct pe_comparison has a size of %zu at least",
                        sizeof(ours));
     if (pe_spend(work, pe_comparison_work((double)count), err))

@@ -10,8 +10,8 @@
 #include "core/views/view.h"
 #include "posenc/comparison.h"
 
-/* Two operands beside each other. Rows are compared in STRIPES parts, whatever the threads, so that
- * sums are the same; a stripe reads chunks of rows of both operands. */
+/* Differences of two operands. Rows are compared in STRIPES parts, so that sums do not depend on
+ * the number of threads; a stripe reads chunks of rows of both operands. */
 
 enum { STRIPES = 16, CHUNK_ELEMENTS = 1 << 14, CHUNK = 256, TOKENS = 256 };
 

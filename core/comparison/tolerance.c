@@ -17,18 +17,18 @@
 /* Half an ulp of float32, relative. */
 #define HALF_ULP 0x1p-24
 
-/* A frequency may be four ulp beside float32's operations with a power that is correctly rounded;
- * a cosine or sine of an angle two ulp beside its own. */
+/* A frequency may differ by four ulp from float32's operations with a correctly rounded power; a
+ * cosine or sine by two ulp from that of its angle. */
 #define FREQUENCY_ULPS (8 * HALF_ULP)
 #define CIRCLE_ULPS    (4 * HALF_ULP)
 
-/* Where no operations are known: a power, or an exponential, of a rounded exponent. */
+/* Schemes without known float32 operations: a power, or an exponential, of a rounded exponent. */
 #define POWER_ULPS 10.0
 
-/* Doubles here are computed to less than that of themselves, and of an angle. */
+/* Relative error of the doubles computed here, and of an angle. */
 #define DOUBLE_ERROR 0x1p-50
 
-/* The least float, which is the error of a product that is smaller. */
+/* The least float: the error of a smaller product. */
 #define LEAST 0x1p-149
 
 static const struct {
@@ -43,8 +43,8 @@ static const struct {
 enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
 
 struct wave {
-    double w;     /* the real frequency, nearly */
-    double error; /* of float32's */
+    double w;     /* the frequency without rounding, to a double */
+    double error; /* of the frequency in float32 */
 };
 
 struct pe_tolerance {
@@ -67,10 +67,9 @@ enum pe_dtype pe_path_dtype(enum pe_path path)
     return (unsigned)path < PATHS ? paths[path].dtype : PE_F32;
 }
 
-/* ---- what float32 has ------------------------------------------------------------------------ */
+/* ---- frequencies in float32 ------------------------------------------------------------------ */
 
-/* The scheme in another arithmetic, prepared; NULL: it has none, as its parameters or its type of
- * scaling say. What else refuses a scheme is a failure. */
+/* The scheme in another arithmetic, prepared; NULL: its parameters or type of scaling have none. */
 static enum pe_status sibling_new(struct pe_scheme **sibling, const struct pe_scheme *scheme,
                                   const char *arithmetic, struct pe_work *work,
                                   struct pe_error *err)
@@ -100,7 +99,7 @@ static const struct pe_frequencies *frequencies_of(const struct pe_scheme *schem
     return pe_waves_of(scheme)->frequencies;
 }
 
-/* The distance of a frequency from float32's, and what float32's own may be off. */
+/* The distance of a frequency from its float32 operations, and the error of those. */
 static double frequency_error(const struct pe_scheme *float32, size_t pair, double w)
 {
     if (float32) {
@@ -131,7 +130,7 @@ static enum pe_status waves_make(struct pe_tolerance *tolerance, struct pe_error
     return PE_OK;
 }
 
-/* ---- making it ------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static bool is_taken(const struct pe_scheme *scheme)
 {
@@ -145,7 +144,7 @@ static bool is_taken(const struct pe_scheme *scheme)
                                   encoding->rows->sines->column_pair;
 }
 
-/* Sines are 0 in the row of position 0, and cosines are not. */
+/* In the row of position 0 sines are 0 and cosines are not. */
 static enum pe_status first_make(struct pe_tolerance *tolerance, struct pe_error *err)
 {
     const struct pe_scheme *scheme = tolerance->scheme;
@@ -201,13 +200,13 @@ void pe_tolerance_free(struct pe_tolerance *tolerance)
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* How far float32's angle is from t w. */
+/* The error of the angle t w in float32. */
 static double angle_error(const struct wave *wave, double t)
 {
-    const double rounded = fabs((double)(float)t), beside = fabs((double)(float)t - t);
+    const double rounded = fabs((double)(float)t), shift = fabs((double)(float)t - t);
     const double product = HALF_ULP * rounded * (wave->w + wave->error) + (t != 0 ? LEAST : 0);
 
-    return (rounded * wave->error + beside * wave->w + product) * (1 + DOUBLE_ERROR) +
+    return (rounded * wave->error + shift * wave->w + product) * (1 + DOUBLE_ERROR) +
            DOUBLE_ERROR * fabs(t) * wave->w;
 }
 
@@ -215,18 +214,18 @@ static double angle_error(const struct wave *wave, double t)
 static struct pe_interval value_bounds(double value, double other, double angle, double factor)
 {
     const double bent = fmin(fmin(fabs(other) * angle + angle * angle / 2, angle), 2);
-    const double beside = bent + CIRCLE_ULPS * (1 + 0x1p-20) * (fabs(value) + bent) +
-                          (angle > 0 ? LEAST : 0) + DOUBLE_ERROR * fabs(value);
+    const double off = bent + CIRCLE_ULPS * (1 + 0x1p-20) * (fabs(value) + bent) +
+                       (angle > 0 ? LEAST : 0) + DOUBLE_ERROR * fabs(value);
     const double most = 1 + CIRCLE_ULPS;
-    const double low = fmax(value - beside, -most), high = fmin(value + beside, most);
+    const double low = fmax(value - off, -most), high = fmin(value + off, most);
     /* The factor and the product with it are rounded. */
     const double scaled = factor == 1 ? 0 : (2 * HALF_ULP + 0x1p-46) * fmax(-low, high);
 
     return (struct pe_interval){factor * (low - scaled), factor * (high + scaled), factor * value,
-                                factor * (beside + scaled)};
+                                factor * (off + scaled)};
 }
 
-/* Not by casts: where two of (double)(float)x stand side by side, gcc 12 leaves all of them out. */
+/* By calls: gcc 12 drops casts (double)(float)x where two stand side by side. */
 static struct pe_interval rounded(struct pe_interval interval, enum pe_dtype dtype)
 {
     if (dtype != PE_F64) {
@@ -268,7 +267,7 @@ enum pe_status pe_tolerance_element(const struct pe_tolerance *tolerance, size_t
 
 /* ---- rotated elements ------------------------------------------------------------------------ */
 
-/* All products of x and the interval, rounded to a dtype or not. */
+/* All products of x and the interval, rounded to the dtype or not. */
 static struct pe_interval product(double x, struct pe_interval of, enum pe_dtype dtype)
 {
     const double a = x * of.low, b = x * of.high;

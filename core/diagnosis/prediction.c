@@ -16,7 +16,7 @@
 #define GRANT_FLOAT32 0x1p-18
 
 /* The same where float32 is expected and predicted operation by operation: frequencies that torch's
- * or numpy's power puts three ulp beside, and their products. */
+ * or numpy's power moves by three ulp, and their products. */
 #define GRANT_ALIKE 0x1p-21
 
 /* The error of an angle that is always granted: two thirds of a step of bf16 just below 1, which

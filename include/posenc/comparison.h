@@ -16,7 +16,7 @@
 /* Begins as zeros, but for `size` and `tolerance`; the caller's. One thread at a time adds to it.
  */
 struct pe_comparison {
-    size_t size; /* sizeof(struct pe_comparison), which tells later versions the members it has */
+    size_t size;      /* sizeof(struct pe_comparison); later versions may have more members */
     double tolerance; /* values further apart than that diverge */
     uint64_t elements, unequal;
     double max_abs, max_ulp; /* infinite where one is NaN or infinite and the other differs */
@@ -39,7 +39,7 @@ struct pe_maxima {
 /* One of two operands: the tables of a view, tensors, or a tensor that is rotated. Begins as zeros.
  * Whatever it points to must outlive the differences. */
 struct pe_operand {
-    size_t size; /* sizeof(struct pe_operand), which tells later versions the members it has */
+    size_t size; /* sizeof(struct pe_operand); later versions may have more members */
     const struct pe_view *view; /* of tables, of the dtype of the comparison; NULL: tensors */
     /* Tables [.., width], whose other axes are rows: one, or cos and sin of one shape and dtype. */
     const struct pe_tensor *tensors;
@@ -53,7 +53,7 @@ struct pe_operand {
 
 /* Begins as zeros. */
 struct pe_differences_spec {
-    size_t size; /* sizeof(struct pe_differences_spec), which tells later versions the members */
+    size_t size; /* sizeof(struct pe_differences_spec); later versions may have more members */
     const struct pe_operand *a, *b; /* of as many tables, rows and columns */
     enum pe_dtype dtype;            /* values are rounded to it and compared in it */
     double tolerance;               /* of pe_comparison */

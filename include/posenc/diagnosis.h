@@ -17,7 +17,7 @@ struct pe_bad_rows;
 /* All rows of an observation, of which a sample has some. They must outlive the diagnosis, and are
  * read by any thread. */
 struct pe_sample_rows {
-    size_t size; /* sizeof(struct pe_sample_rows), which tells later versions the members it has */
+    size_t size; /* sizeof(struct pe_sample_rows); later versions may have more members */
     struct pe_positions positions; /* one a row, with as many coordinates as in the sample */
     /* Writes rows [begin, begin + rows) as in a sample: [rows, pairs] each. `cos` or `sin` is NULL
      * where the sample has none of them, and `weight` where it has no weights. */
@@ -41,7 +41,7 @@ struct pe_sample_rows {
  * or frequencies and no rows. Several samples of one shape are several interpretations of the same
  * values. */
 struct pe_sample {
-    size_t size; /* sizeof(struct pe_sample), which tells later versions the members it has */
+    size_t size;               /* sizeof(struct pe_sample); later versions may have more members */
     const char *layout;        /* "half", a name for the findings; NULL: none */
     bool unexpected;           /* another layout was expected */
     bool absolute;             /* rows of sines and cosines that are added, not a rotation */
@@ -92,7 +92,7 @@ struct pe_bad_rows {
 /* How the first finding of a diagnosis explains another sample. New members come behind the last
  * one. */
 struct pe_held {
-    size_t size; /* sizeof(struct pe_held), which tells later versions the members it has */
+    size_t size; /* sizeof(struct pe_held); later versions may have more members */
     bool fits;   /* the rows of the sample are explained; noise, if any, has between a fourth and 4
                     times the size of that of the diagnosis */
     bool noisy;  /* not by rounding alone */
@@ -109,7 +109,7 @@ struct pe_diagnosis;
  * q_rotated; all others are NULL. Dtypes are f64, f32, f16 and bf16. Axes of 1, and of batch rows,
  * may stand in front of the positions. Begins as zeros. Elements must outlive the observations. */
 struct pe_observed {
-    size_t size; /* sizeof(struct pe_observed), which tells later versions the members it has */
+    size_t size; /* sizeof(struct pe_observed); later versions may have more members */
     /* [positions, pairs], of one shape and dtype; or twice as wide, each pair twice, in either
      * layout. */
     const struct pe_tensor *cos, *sin;
@@ -133,7 +133,7 @@ struct pe_observations;
 /* A cache of keys, or of keys and values, before and after its keys are rotated. Begins as zeros.
  */
 struct pe_kv_spec {
-    size_t size; /* sizeof(struct pe_kv_spec), which tells later versions the members it has */
+    size_t size; /* sizeof(struct pe_kv_spec); later versions may have more members */
     const struct pe_tensor *q, *q_rotated; /* of one shape; f64, f32, f16 or bf16 */
     struct pe_kv_axes axes;                /* of q; along k: keys, then values */
     const struct pe_scheme *expected;      /* prepared, pe_diagnosis_takes it; NULL: none */

@@ -39,7 +39,7 @@ PE_API const char *pe_path_name(enum pe_path path);
 /* The dtype to which a path rounds cos and sin: PE_F32 for one that is none. */
 PE_API enum pe_dtype pe_path_dtype(enum pe_path path);
 
-/* Of the cosines and sines of a prepared scheme whose rows stand at one number each; its own
+/* Of the cosines and sines of a prepared scheme whose positions are one number each; its own
  * arithmetic does not matter. The scheme must outlive it. PE_UNSUPPORTED for other schemes and
  * paths, PE_CANCELLED, PE_OUT_OF_MEMORY. Then immutable: any thread. */
 PE_API enum pe_status pe_tolerance_new(struct pe_tolerance **tolerance,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/comparison/compare.c and core/comparison/merge.c: distances in every dtype, sums by parts,
- * joined rows. */
+/* core/comparison/compare.c, distances of dtype.c and core/rotation/merge_rows.c: distances in
+ * every dtype, sums by parts, joined rows. */
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/comparison/differences.c: tables, rotations and caches beside each other; where they differ,
+/* core/comparison/differences.c: tables, rotations and caches; where they differ,
  * and which values lie outside of a path's intervals. */
 
 #include <math.h>
@@ -34,7 +34,7 @@ static struct pe_differences *compared(const struct pe_differences_spec *spec, s
     return differences;
 }
 
-/* Two tables of a view beside tensors: equal first; then a value of the second table differs. */
+/* Two tables of a view and tensors: equal first; then a value of the second table differs. */
 TEST(test_tables)
 {
     OWNED_OPENED table = rope_table(PE_F32);
@@ -122,7 +122,7 @@ static void rotations_make(bool half)
     }
 }
 
-/* [l, b, h, s, d] as the scheme rotates it beside the same made here: each layer is a slab, each
+/* [l, b, h, s, d] as the scheme rotates it and as it is rotated here: each layer is a slab, each
  * batch row has positions of its own, two elements of a head do not rotate. */
 TEST(test_rotations)
 {
@@ -177,7 +177,7 @@ TEST(test_rotations)
 
 /* ---- tolerance ------------------------------------------------------------------------------- */
 
-/* Values of float32's operations lie inside; the next position's do not; intervals are kept. */
+/* Values of float32's operations lie inside; the next position's do not; intervals are stored. */
 TEST(test_intervals)
 {
     OWNED_OPENED table = rope_table(PE_F32);

@@ -16,7 +16,7 @@ enum { DIM = 64, PAIRS = DIM / 2, POSITIONS = 100 };
 static const double starts[] = {0, 3000, 60000, 131000, 999000};
 static const double bases[] = {10000, 500000, 1e7};
 
-/* How models are made: some have a power that is three ulp beside. */
+/* A way to compute frequencies: some powers are off by three ulp. */
 struct model {
     double base;
     enum pe_path path;
@@ -68,7 +68,8 @@ static bool lies_within(double value, struct pe_interval interval)
 }
 
 /* Rotated in a dtype: each operation rounded, or the last one alone. */
-static double turned(const double x[2], double first, double second, bool each, enum pe_dtype dtype)
+static double rotated(const double x[2], double first, double second, bool each,
+                      enum pe_dtype dtype)
 {
     const double a = x[0] * first, b = x[1] * second;
 
@@ -84,16 +85,16 @@ static void rotations_check(const struct pe_tolerance *tolerance, struct made va
 
     pe_tolerance_rotated(tolerance, &pair, out);
     for (int each = 0; each < 2; each++) {
-        ck_assert(lies_within(turned(pair.x, value.cos, -value.sin, each, dtype), out[0]));
-        ck_assert(lies_within(turned(pair.x, value.sin, value.cos, each, dtype), out[1]));
+        ck_assert(lies_within(rotated(pair.x, value.cos, -value.sin, each, dtype), out[0]));
+        ck_assert(lies_within(rotated(pair.x, value.sin, value.cos, each, dtype), out[1]));
     }
     /* The other sign of the sine. */
     ck_assert(fabs(value.sin) < 0.1 || cos.error > 0.01 ||
-              !lies_within(turned(pair.x, value.cos, value.sin, true, dtype), out[0]));
+              !lies_within(rotated(pair.x, value.cos, value.sin, true, dtype), out[0]));
 }
 
-/* The largest part of the error that is granted which values use; *outside: how many lie so of
- * values that stand one position beside their own. */
+/* The largest part of the granted error that values use; *outside: how many values of the next
+ * position lie outside. */
 static double used(const struct model *model, size_t *outside)
 {
     OWNED_SCHEME scheme = rope(model->base);

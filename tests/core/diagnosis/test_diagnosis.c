@@ -24,7 +24,7 @@ static struct pe_sample sample(void)
                  .sin = sines, .dtype = PE_F64, .precision = PE_F64);
 }
 
-/* cos and sin of (position + shift) * w in f64, where rows are said to stand at start, start + 1 */
+/* cos and sin of (position + shift) * w in f64, for the given positions start, start + 1, ... */
 static void table_make(double start, double base, double shift)
 {
     for (size_t pair = 0; pair < PAIRS; pair++)
@@ -195,7 +195,7 @@ TEST(test_hold)
     pe_diagnosis_free(late);
 }
 
-/* Of every base within reach, by frequencies and by turns, to seven digits. */
+/* Bases measured from frequencies and from rotations, to seven digits. */
 TEST(test_measures)
 {
     const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
@@ -206,8 +206,8 @@ TEST(test_measures)
         ck_assert(fabs(pe_base_measure(&seen, seen.pairs) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)
             ck_assert(fabs(pe_frequency_measure(&seen, pair) - w[pair]) < 1e-12);
-        const struct pe_sample told = {.pairs = PAIRS, .frequencies = w};
-        ck_assert(fabs(pe_base_measure(&told, told.pairs) / bases[i] - 1) < 1e-12);
+        const struct pe_sample list = {.pairs = PAIRS, .frequencies = w};
+        ck_assert(fabs(pe_base_measure(&list, list.pairs) / bases[i] - 1) < 1e-12);
     }
     seen.sin = NULL;
     ck_assert(isnan(pe_frequency_measure(&seen, 0)) && isnan(pe_base_measure(&seen, seen.pairs)));

@@ -349,7 +349,7 @@ static void head_shift(size_t layer, size_t row, size_t head, double shift)
     }
 }
 
-/* Of the whole cache, with positions of each batch row. */
+/* Of the full cache, with positions of each batch row. */
 static enum pe_status kv_diagnose(struct pe_kv_diagnosis **diagnosis,
                                   const struct pe_scheme *expected, struct pe_pool *pool,
                                   struct pe_work *work, struct pe_error *err)
