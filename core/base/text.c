@@ -29,8 +29,7 @@ bool pe_text_lists(const char *list, char separator, const char *text, size_t si
     return false;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 bool pe_text_number(const char **at, double *number)
 {

@@ -63,8 +63,7 @@ struct pe_circle {
     double cos, sin;
 };
 
-/* |angle| < 2^53 radians. Errors are below PE_CIRCLE_ULPS of an ulp. NaN for larger angles and NaN.
- */
+/* |angle| < 2^53 radians. Errors are below PE_CIRCLE_ULPS of an ulp. Larger angles give NaN. */
 #define PE_CIRCLE_ULPS 0.9
 struct pe_circle pe_circle_at(double angle);
 

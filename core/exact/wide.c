@@ -208,8 +208,7 @@ struct pe_wide pe_wide_cut(struct pe_wide x, unsigned bits)
     return x;
 }
 
-/* ---- floor and ceil ---------------------------------------------------------------------------
- */
+/* ---- floor and ceil ------------------------------------------------------------------------- */
 
 /* x without the bits below 1; *fraction: were there any? */
 static struct pe_wide integer_part(struct pe_wide x, bool *fraction)

@@ -47,8 +47,7 @@ struct pe_wide pe_wide_of_uint(unsigned bits, uint64_t value);
 /* ---- conversion and comparison --------------------------------------------------------------- */
 
 /* x as a double: the nearest; the nearest of 1 to 53 bits; the next one towards zero; the next one
- * away from zero. An inexact number counts as cut off towards zero: an apparent tie lies above it.
- */
+ * away from zero. An inexact number counts as cut off towards zero: a seeming tie lies above it. */
 double pe_wide_double(struct pe_wide x);
 double pe_wide_double_of_bits(struct pe_wide x, unsigned bits);
 double pe_wide_double_inward(struct pe_wide x);
@@ -80,7 +79,7 @@ struct pe_wide pe_wide_ceil(struct pe_wide x);
 /* x in another precision: longer with zeros, or cut off towards zero. `inexact` stays. */
 struct pe_wide pe_wide_cut(struct pe_wide x, unsigned bits);
 
-/* Special values as in IEEE 754: x / 0 is infinite, 0 / 0 and inf - inf are NaN. Zero has no sign.
+/* Special values as in IEEE 754: x / 0 is infinite, 0 / 0 and inf - inf are NaN. Zero is unsigned.
  */
 struct pe_wide pe_wide_add(struct pe_wide a, struct pe_wide b);
 struct pe_wide pe_wide_sub(struct pe_wide a, struct pe_wide b);

@@ -178,8 +178,7 @@ enum { PE_WIDE_WORK = PE_WIDE_LIMBS + 2 };
 
 struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negative);
 
-/* limbs / 2^(64 n) * 2^exponent, cut off to so many bits. `inexact`: the limbs are cut off already.
- */
+/* limbs / 2^(64 n) * 2^exponent, cut off to so many bits. `inexact`: the limbs were cut before. */
 struct pe_wide pe_wide_from_limbs(const uint64_t *limbs, unsigned n, int64_t exponent,
                                   unsigned bits, bool inexact);
 

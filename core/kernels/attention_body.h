@@ -325,8 +325,7 @@ static inline struct exponential exp_parts(real_vec x, real_vec unit)
     return (struct exponential){FUSED(p * r, r, r), (real_vec)power};
 }
 
-/* Subnormal results are 0. Scaling by a power of two is exact, so there is one rounding at the end.
- */
+/* Subnormal results are 0. Scaling by a power of two is exact, so there is one rounding. */
 static inline real_vec exp_vec(real_vec x, real_vec unit)
 {
     const struct exponential e = exp_parts(x, unit);

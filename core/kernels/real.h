@@ -82,8 +82,7 @@ PE_INLINE struct sum sum_add(struct sum a, real x)
     return (struct sum){high, a.low + ((a.high - (high - part)) + (x - part))};
 }
 
-/* The first double of a position, in two halves of 26 bits (Veltkamp) and together, and the second.
- */
+/* The first double of a position, also in two halves of 26 bits (Veltkamp), and the second. */
 struct position {
     double high, low, both, rest;
 };

@@ -73,8 +73,7 @@ struct pe_table_list {
     size_t out_stride;
 };
 
-/* ---- f64: each number is a double-double, in two arrays ---------------------------------------
- */
+/* ---- f64: each number is a double-double, in two arrays ------------------------------------- */
 
 struct pe_anchor_f64 {
     double position[2];

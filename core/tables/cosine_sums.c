@@ -30,8 +30,7 @@ struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool m
     return cosines;
 }
 
-/* ---- the sum: in doubles, else in double-doubles, else wide -----------------------------------
- */
+/* ---- the sum: in doubles, else in double-doubles, else wide --------------------------------- */
 
 /* Rounds sum * scale; false: undecided. */
 static bool product_round(const struct pe_cosines *cosines, struct pe_exact sum, double error,

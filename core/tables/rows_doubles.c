@@ -24,8 +24,7 @@ enum {
 _Static_assert(PE_TABLE_ROWS == 32 && PE_TABLE_ROTATION == 8, "the proof is for these numbers");
 _Static_assert(COLUMNS <= 64, "an undecided element is a bit of a word");
 
-/* The state of a call at one piece of at most COLUMNS columns. It lies on the stack, below 16 KiB.
- */
+/* The state of a call at one piece of at most COLUMNS columns, on the stack, below 16 KiB. */
 struct fill {
     const struct pe_table_call *call;
     size_t pair;      /* the first of the piece */

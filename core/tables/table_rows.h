@@ -85,8 +85,7 @@ static inline double pe_table_reach(double step, double turns)
     return reach < 1 ? reach : 1;
 }
 
-/* pe_table_fill of f32, f16 and bf16, of scaled rows and of sums in doubles, where |t| w <= 2^53.
- */
+/* pe_table_fill of f32, f16 and bf16, of scaled rows and of sums in doubles; |t| w <= 2^53. */
 enum pe_status pe_rows_doubles_fill(const struct pe_table_call *call, struct pe_work *work,
                                     struct pe_error *err);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A hundred million values of random tables, in every dtype, against what they should be.
+/* A hundred million values of random tables, in every dtype, against their real numbers.
  *
  *   check_samples [millions [seed]]
  *
- * That is had cheaply by a filter in the x87's or quad long double, other operations than the
- * library's: |t w| below 1/2 is a product; else t times w / 2 pi is taken in integers, 128 bits of
- * fraction, so that the phase is good to 2^-74 turns. Sine and cosine of what is left of the
- * nearest quarter, at most pi/4, are Taylor's series of 26 terms, whose last is below 2^-90. Each
- * of their fewer than 40 operations rounds by 2^-64, and terms fall, so that the value is good to
- * 2^-60 of itself and 2^-71 for the phase. Where both ends of that round alike they are the answer;
- * else MPFR is asked. */
+ * A filter in long double, by other operations than the library's, makes that fast: |t w| below 1/2
+ * is a product; else t times w / 2 pi is computed in integers, with 128 bits of fraction, so that
+ * the phase is good to 2^-74 turns. Sine and cosine of the difference to the nearest quarter, at
+ * most pi/4, are Taylor's series of 26 terms, whose last is below 2^-90. Each of their fewer than
+ * 40 operations rounds by 2^-64, and terms decrease, so that the value is good to 2^-60 of itself
+ * and 2^-71 for the phase. Where both ends of that interval round to the same number it is the
+ * expected one; else MPFR decides.
+ */
 
 #include <pthread.h>
 #include <unistd.h>
@@ -69,7 +70,7 @@ static void frequency_make(struct frequency *f, double base, int pair)
 
 /* ---- the filter ----------------------------------------------------------------------------- */
 
-/* The angle less the nearest quarters, and how far off it may be besides its last bits. */
+/* The angle less the nearest quarters, and the bound of its error besides its last bits. */
 static long double reduce(const struct frequency *f, double t, unsigned *quarters,
                           long double *error)
 {
@@ -213,7 +214,7 @@ static void table_check(struct worker *w, const struct pe_scheme *scheme, struct
     }
 }
 
-/* Assertions of check are for its tests alone, and end any other program. */
+/* Assertions of check only work in its tests, and end any other program. */
 static struct pe_scheme *scheme_of(const char *text)
 {
     struct pe_scheme *scheme = NULL;
@@ -232,7 +233,7 @@ static struct pe_scheme *scheme_of(const char *text)
 
 static void *work(void *argument)
 {
-    /* As often as they are used: f32 most, f64 least. */
+    /* Weighted by use: f32 most, f64 least. */
     static const enum pe_dtype dtypes[] = {PE_F32, PE_F32, PE_F32, PE_F16,  PE_BF16,
                                            PE_F32, PE_F32, PE_F16, PE_BF16, PE_F64};
     static const double bases[] = {10000, 500000, 1e6, 150000};

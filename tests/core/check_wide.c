@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Ten million random and hard arguments of the functions of wide numbers, at every precision of the
- * ladder, beside MPFR.
+/* Ten million random and hard arguments of the functions of wide numbers, at every precision
+ * level, compared with MPFR.
  *
  *   check_wide [millions [seed]]
  *

@@ -72,7 +72,7 @@ void frequency_set_write(mpfr_ptr out, const struct frequency_set *set,
     mpfr_clear(exponent);
 }
 
-/* Where the value was cut at the end of its digits, a digit behind them says so: what lies beside a
+/* A digit is appended where the value was cut at the end of its digits, so that a number next to a
  * tie is not rounded as one. */
 static void stick(mpfr_ptr value, int inexact)
 {

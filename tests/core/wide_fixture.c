@@ -121,7 +121,7 @@ static unsigned other_bits(struct wide_random *random, unsigned bits)
     return drawn % 4 ? bits : 64 * (1 + (unsigned)(drawn >> 8) % (bits / 64));
 }
 
-/* Near to one another half of the time, so that they cancel. */
+/* Close to each other half of the time, so that differences cancel. */
 static void draw_sum(struct wide_random *random, unsigned bits, struct pe_wide arguments[2])
 {
     const unsigned kind = wide_random_bits(random) % 4, other = other_bits(random, bits);
@@ -201,7 +201,7 @@ static void draw_log1p(struct wide_random *random, unsigned bits, struct pe_wide
     arguments[0] = x;
 }
 
-/* Whole powers, roots of squares and what is next to them; and anything. */
+/* Integer powers, roots of squares, numbers next to these, and any others. */
 static void draw_power(struct wide_random *random, unsigned bits, struct pe_wide arguments[2])
 {
     const unsigned kind = wide_random_bits(random) % 4;
@@ -220,8 +220,8 @@ static void draw_power(struct wide_random *random, unsigned bits, struct pe_wide
         arguments[0] = near_one(random, bits);
 }
 
-/* Any number of quarter turns below 2^128, and next to whole ones: of the precision, and doubles.
- */
+/* Any number of quarter turns below 2^128, and numbers next to multiples: of the precision, and
+ * doubles. */
 static void draw_angle(struct wide_random *random, unsigned bits, struct pe_wide arguments[2])
 {
     const unsigned kind = wide_random_bits(random) % 4;
@@ -236,8 +236,8 @@ static void draw_angle(struct wide_random *random, unsigned bits, struct pe_wide
     arguments[0] = kind == 3 ? pe_wide_of(bits, pe_wide_double(x)) : x;
 }
 
-/* mpfr_sqrt of MPFR 4.2.0 with GMP 6.2 says now and then that a root of many limbs is exact whose
- * square lacks a little: the square tells. */
+/* mpfr_sqrt of MPFR 4.2.0 with GMP 6.2 sometimes reports an inexact root of many limbs as exact, so
+ * the square is compared. */
 static int sqrt_mpfr(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t rounding)
 {
     mpfr_t square;
@@ -301,7 +301,7 @@ static bool is_near(mpfr_srcptr got, mpfr_srcptr want, enum bound bound)
     return near;
 }
 
-/* Is the result the one that MPFR makes in the same precision, and marked as MPFR says? */
+/* Is the result that of MPFR in the same precision, with the same mark? */
 static bool is_cut(mpfr_srcptr got, mpfr_srcptr want, bool marked, int ternary)
 {
     return marked == (ternary != 0) &&
@@ -328,7 +328,7 @@ bool wide_function_check(size_t function, unsigned bits, struct wide_random *ran
     ternary = f->two ? f->two_mpfr(want, x, y, MPFR_RNDZ) : f->one_mpfr(want, x, MPFR_RNDZ);
     bool good =
         f->bound == CUT ? is_cut(got, want, result.inexact, ternary) : is_near(got, want, f->bound);
-    /* What is not marked is exact; a power that is exact is not marked. */
+    /* An unmarked result is exact, and an exact power is unmarked. */
     const bool exact = mpfr_prec_round(want, precision, MPFR_RNDZ) == 0 && ternary == 0;
     good = good && (result.inexact || (exact && mpfr_equal_p(got, want)) || mpfr_nan_p(want));
     good = good && (f->two != pe_wide_pow || !result.inexact || !exact);

@@ -7,9 +7,9 @@
 
 #include "core/exact/wide.h"
 
-/* Wide numbers beside MPFR's. */
+/* Wide numbers compared with MPFR. */
 
-/* A generator of arguments, seeded with anything but 0. */
+/* A generator of arguments; its seed is not 0. */
 struct wide_random {
     uint64_t state;
 };
@@ -19,16 +19,16 @@ double wide_random_double(struct wide_random *random, int exponent_least, int ex
 struct pe_wide wide_random_number(struct wide_random *random, unsigned bits, int64_t exponent_least,
                                   int64_t exponent_most);
 
-/* Gives MPFR the exponents of wide numbers; once for each thread. */
+/* Sets the exponent range of MPFR to that of wide numbers; once a thread. */
 void wide_mpfr_prepare(void);
 
-/* MPFR's number, in the precision of x; initialized by this. */
+/* x as a number of MPFR in the precision of x, which this initializes. */
 void wide_to_mpfr(mpfr_ptr out, struct pe_wide x);
-/* An exact one, or what is left of it towards zero. */
+/* The number of MPFR, cut off towards zero. */
 struct pe_wide wide_from_mpfr(mpfr_srcptr x, unsigned bits);
 
-/* One function at one precision with arguments that it draws: does the result keep its bound, and
- * are marks true? Failures are printed. */
+/* One function at one precision with random arguments: is the result within its bound and marked
+ * correctly? Failures are printed. */
 extern const size_t wide_functions_count;
 bool wide_function_check(size_t function, unsigned bits, struct wide_random *random);
 const char *wide_function_name(size_t function);

@@ -137,8 +137,7 @@ TEST(rotations)
     pe_work_free(work);
 }
 
-/* An attention releases the memory that it was charged for, and a failed allocation is not charged.
- */
+/* An attention releases the memory that it was charged for; failed allocations are not charged. */
 TEST(memory_is_released)
 {
     OWNED_SCHEME scheme = scheme_new("alibi", "heads=1");

@@ -317,8 +317,7 @@ TEST(specs_grow)
     }
 }
 
-/* The library writes to a comparison, so that a shorter one than in the first version is refused.
- */
+/* The library writes to a comparison, so one shorter than the first version is refused. */
 TEST(comparisons_and_samples_grow)
 {
     const double seen[] = {1, 0.01}, other[] = {1, 0.02};

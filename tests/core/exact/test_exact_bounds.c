@@ -14,8 +14,7 @@
 
 #define SURPLUS 1.8
 
-/* How much the largest part of a bound may change; halving or doubling the bound changes it by 2.
- */
+/* How much the largest part of a bound may change; halving or doubling a bound changes it by 2. */
 #define SLACK 1.4
 
 enum { BITS = 1400 };

@@ -30,8 +30,7 @@ enum {
     LAST_SEARCH = 1000000,
 };
 
-/* How much the part of a recorded case may change; a wrong bound is off by a factor of 2 or more.
- */
+/* How much the part of a recorded case may change; a wrong bound is off by a factor of 2. */
 #define SLACK 1.25
 
 /* ---- the steps of one element ---------------------------------------------------------------- */

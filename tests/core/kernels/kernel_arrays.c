@@ -22,8 +22,7 @@ static void check_conversion(struct kernel_check *check, convert *run, enum pe_d
     }
 }
 
-/* f32 around every number of 16 bits: itself, the midpoint to the next one, and their neighbours.
- */
+/* f32 near every number of 16 bits: itself, the midpoint to the next one, and their neighbours. */
 static void check_neighbours(struct kernel_check *check, convert *run, enum pe_dtype to)
 {
     enum { COUNT = 1 << 12 };
