@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/arguments/arguments.h"
-#include "api/base/system.h"
 #include "api/config/config.h"
 
 #define EPSILON_USUAL 1e-6
@@ -412,107 +411,94 @@ enum pe_status attention_positions_read(struct attention_args *args, size_t axes
 
 /* ---- traits of a config's model ------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void warn(struct attention_args *args,
-                                                       const char *format, ...)
-{
-    char text[300];
-    va_list values;
-
-    va_start(values, format);
-    api_vprint(text, sizeof(text), format, values);
-    va_end(values);
-    json_array_append_new(args->request->config->warnings, json_string(text));
-}
-
 static bool is_open(const struct attention_args *args, const char *name)
 {
     return !pe_param_given(&args->params, name);
 }
 
-static void scale_apply(struct attention_args *args, const struct pe_attention_traits *traits)
-{
-    const double width = (double)args->spec.q.shape[3];
-
-    if (!is_open(args, "scale"))
-        return;
-    if (!isnan(traits->scale) || traits->scale_multiplier != 1)
-        args->spec.scale =
-            (isnan(traits->scale) ? 1 / sqrt(width) : traits->scale) * traits->scale_multiplier;
-    if (traits->scale_over_layer)
-        warn(args, "each layer of the model divides scale by its number, counted from 1, which is "
-                   "not known here; give scale");
-}
-
-/* The window of a causal model ends at the query, others extend to both sides. */
-static void window_apply(struct attention_args *args, const struct pe_attention_traits *traits)
+static void model_norm_take(struct attention_args *args, const struct pe_attention_spec *model)
 {
     struct pe_attention_spec *spec = &args->spec;
-    const bool open =
-        is_open(args, "window") && is_open(args, "window_left") && is_open(args, "window_right");
 
-    if (traits->window > 0 && open) {
-        spec->has_window = true;
-        spec->window_left = traits->causal ? traits->window - 1 : traits->window;
-        spec->window_right = traits->causal ? -1 : traits->window;
-    }
-    if (traits->chunk > 0 && is_open(args, "chunk"))
-        spec->chunk = (uint64_t)traits->chunk;
-    if (!traits->causal || spec->causal || !is_open(args, "causal"))
-        return;
-    if (traits->window > 0 || traits->chunk > 0)
-        warn(args, "queries see the keys behind them too: causal was not given");
-}
-
-static void norm_apply(struct attention_args *args, const struct pe_attention_traits *traits)
-{
-    const struct pe_qk_norm *norm = &traits->qk_norm;
-    struct pe_attention_spec *spec = &args->spec;
-    const bool posted = spec->q_norm.rank > 0 || spec->k_norm.rank > 0;
-
-    if (norm->kind == PE_QK_NORM_NONE || !is_open(args, "norm"))
-        return;
-    if (norm->kind != PE_QK_NORM_RMS || norm->whole) {
-        warn(args,
-             "the model's norm of q and k is %s: it is not applied; post q and k as they "
-             "are after it",
-             norm->whole ? "that of all heads together" : "a layer norm");
-        return;
-    }
-    if (norm->weight != PE_QK_WEIGHT_NONE && !posted) {
-        warn(args, "the model's norm of q and k is not applied, for its weights q_norm and k_norm "
-                   "are not posted");
-        return;
-    }
-    spec->norm = norm->after ? PE_NORM_AFTER : PE_NORM_BEFORE;
-    spec->norm_epsilon =
-        is_open(args, "norm_epsilon") ? norm->eps : pe_param_number(&args->params, "norm_epsilon");
+    spec->norm = model->norm;
+    spec->norm_epsilon = is_open(args, "norm_epsilon")
+                             ? model->norm_epsilon
+                             : pe_param_number(&args->params, "norm_epsilon");
     if (is_open(args, "norm_offset"))
-        spec->norm_offset = norm->weight == PE_QK_WEIGHT_FROM_1 ? 1 : 0;
+        spec->norm_offset = model->norm_offset;
+}
+
+/* Takes from the model's spec what the request leaves open. */
+static void model_take(struct attention_args *args, const struct pe_attention_spec *model)
+{
+    struct pe_attention_spec *spec = &args->spec;
+
+    if (is_open(args, "scale"))
+        spec->scale = model->scale;
+    if (is_open(args, "window") && is_open(args, "window_left") && is_open(args, "window_right")) {
+        spec->has_window = model->has_window;
+        spec->window_left = model->window_left;
+        spec->window_right = model->window_right;
+    }
+    if (is_open(args, "chunk"))
+        spec->chunk = model->chunk;
+    if (is_open(args, "temperature_strength"))
+        spec->temperature = model->temperature;
+    if (is_open(args, "softcap"))
+        spec->softcap = model->softcap;
+    if (is_open(args, "bias_before_scale"))
+        spec->bias_before_scale = model->bias_before_scale;
+}
+
+static void warnings_add(const struct attention_args *args,
+                         const struct pe_attention_traits *traits, unsigned skipped)
+{
+    const bool limits = traits->window > 0 || traits->chunk > 0;
+    const struct {
+        bool applies;
+        const char *text;
+    } warnings[] = {
+        {skipped & PE_TRAITS_LAYER_SCALE && is_open(args, "scale"),
+         "each layer of the model divides scale by its number, counted from 1, which is not known "
+         "here; give scale"},
+        {limits && traits->causal && !args->spec.causal && is_open(args, "causal"),
+         "queries see the keys behind them too: causal was not given"},
+        {skipped & PE_TRAITS_NORM && is_open(args, "norm") && traits->qk_norm.whole,
+         "the model's norm of q and k is that of all heads together: it is not applied; post q and "
+         "k as they are after it"},
+        {skipped & PE_TRAITS_NORM && is_open(args, "norm") && !traits->qk_norm.whole,
+         "the model's norm of q and k is a layer norm: it is not applied; post q and k as they are "
+         "after it"},
+        {skipped & PE_TRAITS_NORM_WEIGHTS && is_open(args, "norm"),
+         "the model's norm of q and k is not applied, for its weights q_norm and k_norm are not "
+         "posted"},
+        {skipped & PE_TRAITS_SINKS,
+         "the model's heads have sinks, which are not applied, for the tensor sinks is not posted"},
+    };
+
+    for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++)
+        if (warnings[i].applies)
+            json_array_append_new(args->request->config->warnings, json_string(warnings[i].text));
 }
 
 enum pe_status attention_config_apply(struct attention_args *args, struct pe_error *err)
 {
     struct pe_attention_traits traits = {.size = sizeof(traits)};
     struct api_config *config = args->request->config;
-    struct pe_attention_spec *spec = &args->spec;
+    struct pe_attention_spec model = args->spec;
+    unsigned skipped;
 
     if (!config)
         return PE_OK;
     if (api_config_attention(args->request, config, !args->encoding, !is_open(args, "scale"),
-                             &traits, err))
+                             &traits, err) ||
+        pe_attention_traits_apply(&traits, &model, &skipped, err))
         return err->status;
-    scale_apply(args, &traits);
-    window_apply(args, &traits);
-    if (traits.temperature.strength != 0 && is_open(args, "temperature_strength"))
-        spec->temperature = traits.temperature;
-    norm_apply(args, &traits);
-    if (traits.softcap > 0 && is_open(args, "softcap"))
-        spec->softcap = traits.softcap;
-    if (traits.scales_bias && is_open(args, "bias_before_scale"))
-        spec->bias_before_scale = args->encoding && pe_encoding_has(args->encoding, PE_KIND_BIAS);
-    if (traits.sinks && spec->sinks.rank == 0)
-        warn(args, "the model's heads have sinks, which are not applied, for the tensor sinks is "
-                   "not posted");
+    model_take(args, &model);
+    if (traits.qk_norm.kind != PE_QK_NORM_NONE && is_open(args, "norm") &&
+        !(skipped & (PE_TRAITS_NORM | PE_TRAITS_NORM_WEIGHTS)))
+        model_norm_take(args, &model);
+    warnings_add(args, &traits, skipped);
     return PE_OK;
 }
 

@@ -40,6 +40,57 @@ enum pe_status pe_attention_infer(const struct pe_encoding *encoding, struct pe_
     return encoding->relative ? encoding->relative->infer(params, &spec, err) : PE_OK;
 }
 
+/* Which norm is not applied; 0: it is, or there is none. */
+static unsigned norm_apply(const struct pe_qk_norm *norm, struct pe_attention_spec *spec)
+{
+    if (norm->kind == PE_QK_NORM_NONE)
+        return 0;
+    if (norm->kind != PE_QK_NORM_RMS || norm->whole)
+        return PE_TRAITS_NORM;
+    if (norm->weight != PE_QK_WEIGHT_NONE && spec->q_norm.rank == 0 && spec->k_norm.rank == 0)
+        return PE_TRAITS_NORM_WEIGHTS;
+    spec->norm = norm->after ? PE_NORM_AFTER : PE_NORM_BEFORE;
+    spec->norm_epsilon = norm->eps;
+    spec->norm_offset = norm->weight == PE_QK_WEIGHT_FROM_1 ? 1 : 0;
+    return 0;
+}
+
+enum pe_status pe_attention_traits_apply(const struct pe_attention_traits *given,
+                                         struct pe_attention_spec *out, unsigned *skipped,
+                                         struct pe_error *err)
+{
+    struct pe_attention_traits traits;
+    struct pe_attention_spec spec;
+    const size_t size = out->size;
+
+    *skipped = 0;
+    if (pe_struct_read(&traits, sizeof(traits), given, err) ||
+        pe_struct_read(&spec, sizeof(spec), out, err))
+        return err->status;
+    if (!isnan(traits.scale) || traits.scale_multiplier != 1)
+        spec.scale = (isnan(traits.scale) ? 1 / sqrt((double)spec.q.shape[3]) : traits.scale) *
+                     traits.scale_multiplier;
+    if (traits.window > 0) { /* of a causal model it ends at the query, else it has both sides */
+        spec.has_window = true;
+        spec.window_left = traits.causal ? traits.window - 1 : traits.window;
+        spec.window_right = traits.causal ? -1 : traits.window;
+    }
+    if (traits.chunk > 0)
+        spec.chunk = (uint64_t)traits.chunk;
+    if (traits.temperature.strength != 0)
+        spec.temperature = traits.temperature;
+    if (traits.softcap > 0)
+        spec.softcap = traits.softcap;
+    if (traits.scales_bias)
+        spec.bias_before_scale = spec.scheme && pe_bias_is_known(spec.scheme->encoding);
+    *skipped = norm_apply(&traits.qk_norm, &spec) |
+               (traits.scale_over_layer ? PE_TRAITS_LAYER_SCALE : 0) |
+               (traits.sinks && spec.sinks.rank == 0 ? PE_TRAITS_SINKS : 0);
+    spec.size = size;
+    memcpy(out, &spec, size < sizeof(spec) ? size : sizeof(spec));
+    return PE_OK;
+}
+
 static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &attention->spec;

@@ -73,6 +73,14 @@ struct pe_attention_spec {
 
 struct pe_attention;
 
+/* Traits of a model that pe_attention_traits_apply does not apply. */
+enum {
+    PE_TRAITS_LAYER_SCALE = 1,  /* scale is to be divided by the layer's number, from 1 */
+    PE_TRAITS_NORM = 2,         /* a layer norm, or a norm of all heads together */
+    PE_TRAITS_NORM_WEIGHTS = 4, /* a norm whose weights q_norm and k_norm are absent */
+    PE_TRAITS_SINKS = 8,        /* sinks, which are absent */
+};
+
 PE_DECLARATIONS_BEGIN
 
 /* Infers parameters of an encoding from the shapes of the spec's tensors, unless they are given:
@@ -82,6 +90,14 @@ PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
                                          struct pe_params *params,
                                          const struct pe_attention_spec *spec,
                                          struct pe_error *err);
+
+/* Sets scale, window, chunk, temperature, softcap, norm and bias_before_scale of a spec to the
+ * traits of a model, where it has them. q's shape, the scheme, q_norm, k_norm and sinks are set
+ * before; causal stays. *skipped: traits that are not applied, PE_TRAITS_NORM and so on. PE_INVALID
+ * for `size` of either struct. Any thread. */
+PE_API enum pe_status pe_attention_traits_apply(const struct pe_attention_traits *traits,
+                                                struct pe_attention_spec *spec, unsigned *skipped,
+                                                struct pe_error *err);
 
 /* The name, dtype and shape of the result: checks shapes and the scheme as pe_attention_new does,
  * for tensors that may lack data and a scheme that may be unprepared. `output` is the caller's, of

@@ -54,6 +54,17 @@ TEST(conversions_without_dtype)
     ck_assert(isnan(wide));
 }
 
+TEST(traits_refuse)
+{
+    const struct pe_attention_traits traits = SIZED(pe_attention_traits, .scale = 1), unset = {0};
+    struct pe_attention_spec spec = SIZED(pe_attention_spec, .scale = 2), none = {0};
+    unsigned skipped;
+
+    REFUSED(PE_INVALID, pe_attention_traits_apply(&unset, &spec, &skipped, &err));
+    REFUSED(PE_INVALID, pe_attention_traits_apply(&traits, &none, &skipped, &err));
+    ck_assert(spec.scale == 2 && none.scale == 0);
+}
+
 TEST(layout_changes_refuse)
 {
     const struct pe_layout_change good = SIZED(pe_layout_change, .head_dim = 4, .width = 4);

@@ -116,6 +116,56 @@ TEST(rope_depends_on_the_distance)
     ck_assert(spread < 1e-12 && across > 0.1);
 }
 
+/* ---- traits of models ------------------------------------------------------------------------ */
+
+/* Gemma 2 and 3: a window that ends at the query, a cap, a norm with weights from 1. */
+TEST(traits_of_a_causal_model)
+{
+    const struct pe_attention_traits traits =
+        SIZED(pe_attention_traits, .scale = NAN, .scale_multiplier = 2, .softcap = 50, .window = 8,
+              .causal = true, .chunk = 5, .temperature = {0.1, 8, 1}, .scales_bias = true,
+              .qk_norm = {PE_QK_NORM_RMS, PE_QK_WEIGHT_FROM_1, false, false, 1e-5});
+    struct pe_attention_spec spec =
+        SIZED(pe_attention_spec, .q = {PE_F32, 4, {1, 2, 3, 16}}, .q_norm = {PE_F32, 1, {16}});
+    struct pe_error err = {0};
+    unsigned skipped;
+
+    ck_assert_msg(!pe_attention_traits_apply(&traits, &spec, &skipped, &err), "%s", err.detail);
+    ck_assert_uint_eq(skipped, 0);
+    ck_assert(spec.scale == 0.5 && spec.softcap == 50 && spec.chunk == 5);
+    ck_assert(spec.has_window && spec.window_left == 7 && spec.window_right == -1);
+    ck_assert(!spec.causal && !spec.bias_before_scale && spec.temperature.strength == 0.1);
+    ck_assert(spec.norm == PE_NORM_BEFORE && spec.norm_epsilon == 1e-5 && spec.norm_offset == 1);
+}
+
+/* A window of both sides, a scale of its own, and traits that are not applied. */
+TEST(traits_that_are_skipped)
+{
+    struct pe_attention_traits traits = SIZED(
+        pe_attention_traits, .scale = 0.25, .scale_multiplier = 1, .scale_over_layer = true,
+        .window = 8, .sinks = true, .qk_norm = {PE_QK_NORM_RMS, PE_QK_WEIGHT, true, false, 1e-6});
+    struct pe_attention_spec spec = SIZED(pe_attention_spec, .q = {PE_F32, 4, {1, 2, 3, 16}});
+    struct pe_error err = {0};
+    unsigned skipped;
+
+    ck_assert(!pe_attention_traits_apply(&traits, &spec, &skipped, &err));
+    ck_assert_uint_eq(skipped, PE_TRAITS_LAYER_SCALE | PE_TRAITS_NORM_WEIGHTS | PE_TRAITS_SINKS);
+    ck_assert(spec.scale == 0.25 && spec.window_left == 8 && spec.window_right == 8);
+    ck_assert(spec.norm == PE_NORM_NONE);
+    traits.qk_norm.whole = true;
+    ck_assert(!pe_attention_traits_apply(&traits, &spec, &skipped, &err));
+    ck_assert(skipped & PE_TRAITS_NORM && !(skipped & PE_TRAITS_NORM_WEIGHTS));
+    traits.qk_norm = (struct pe_qk_norm){.kind = PE_QK_NORM_RMS, .after = true, .eps = 0.5};
+    ck_assert(!pe_attention_traits_apply(&traits, &spec, &skipped, &err));
+    ck_assert(!(skipped & (PE_TRAITS_NORM | PE_TRAITS_NORM_WEIGHTS)));
+    ck_assert(spec.norm == PE_NORM_AFTER && spec.norm_epsilon == 0.5 && spec.norm_offset == 0);
+    /* Members that a shorter spec lacks are not written. */
+    spec = SIZED(pe_attention_spec, .q = {PE_F32, 4, {1, 2, 3, 16}});
+    spec.size = offsetof(struct pe_attention_spec, has_window);
+    ck_assert(!pe_attention_traits_apply(&traits, &spec, &skipped, &err));
+    ck_assert(spec.scale == 0.25 && !spec.has_window);
+}
+
 /* ---- transformer-xl: ((q + u) k + (q + v) W_r R(i - j)) scale ---------------------------------
  */
 
