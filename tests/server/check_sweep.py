@@ -104,7 +104,7 @@ def post(target, name, content):
 
 
 def extremes(schema):
-    """Values at the ends of what a parameter may have, and its choices."""
+    """The extreme values of a parameter, and its choices."""
     if "enum" in schema:
         return [str(value) for value in schema["enum"]]
     if schema.get("type") == "boolean":
@@ -125,7 +125,7 @@ def views(server):
 
 
 def of_view(encoding, view):
-    """The usual request, and others that differ from it in one parameter, or in all that grow."""
+    """The usual request, and others that differ in one parameter, or in all sizes."""
     known = {**encoding["parameters"]["properties"], **view["parameters"]["properties"]}
     required = encoding["parameters"].get("required", []) + view["parameters"].get("required", [])
     usual = {
@@ -294,7 +294,7 @@ def metric(server, name):
 
 
 def send(server, request, seconds):
-    """(status, bytes read); after so many seconds the client leaves."""
+    """(status, bytes read); the client leaves after so many seconds."""
     until, first, size = time.monotonic() + seconds, b"", 0
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(request.bytes.replace(b"\r\nHost", b"\r\nConnection: close\r\nHost", 1))
@@ -310,7 +310,7 @@ def send(server, request, seconds):
 
 
 def settled_cpu(server, worked=True):
-    """The server's CPU time as soon as it does not grow any more."""
+    """The server's CPU time once it has stopped growing."""
     now, then = cpu_of(server), None if worked else cpu_of(server)
     while now != then:
         time.sleep(0.1)
@@ -338,7 +338,7 @@ def measure(servers, request):
 
 
 class Servers:
-    """One at a time; a new one where the last one has worked."""
+    """One server at a time, replaced after it has worked."""
 
     def __init__(self, work):
         self.flags = (*FLAGS, "--work-max", str(int(work * 1e9)), "--tables", str(TABLE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a server says that it holds, and requests that make it hold something."""
+"""The memory that /metrics reports as held, and requests that hold memory."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def held(server):
 
 
 def buffers_are_kept():
-    """AddressSanitizer sees the end of a body only if its own allocator made it: none is kept."""
+    """No buffer is cached with AddressSanitizer, which needs its own allocator."""
     return "ASan" not in os.environ.get("POSENC_SANITIZED", "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The memory budget, the queue, and what they hold when everyone is gone."""
+"""The memory budget and the queue, and that both are empty after all clients left."""
 
 import concurrent.futures
 import os
@@ -86,7 +86,7 @@ def test_a_chunked_body_is_counted_as_it_grows(start_server):
 
 
 def test_work_beyond_the_whole_budget_is_413(start_server):
-    """cos and sin that even an idle server has no room for are nothing to try again."""
+    """cos and sin that exceed the budget of an idle server are refused without Retry-After."""
     server = start_server("--memory-budget", "16MiB")
     answer = rotate(server, "f16", (1, 1, 1 << 15, 96), 6 * MIB)
     assert answer.status_code == 413, answer.text
@@ -96,7 +96,7 @@ def test_work_beyond_the_whole_budget_is_413(start_server):
 
 
 def test_the_queue_has_an_end(start_server):
-    """Ten times more than it takes: the excess gets 503 at once, the rest its answer."""
+    """Of ten times its capacity, the excess gets 503 at once, the others their answers."""
     server = start_server("--threads", "1", "--queue-max", "4")
     url = (
         server.url + "/v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=192&dtype=f64"

@@ -64,7 +64,7 @@ HOSTILE = {
 
 
 def hostile_send(port, name):
-    """Every second time it leaves at once; else it waits for the first bytes of an answer."""
+    """Every second time the client leaves at once; else after the first bytes of an answer."""
     with wire.connect(port, 2) as client:
         try:
             client.sendall(HOSTILE[name])
@@ -76,7 +76,7 @@ def hostile_send(port, name):
 
 
 def trickle(port, stop):
-    """A client that sends its head, one its body, and one that reads, a byte at a time."""
+    """Clients that send their head, send their body, and read, a byte at a time."""
     with wire.connect(port) as head, wire.connect(port) as body, wire.connect(port) as reader:
         body.sendall(POST + b"Content-Length: 256\r\n\r\n")
         reader.sendall(HOSTILE["a download"])
@@ -169,7 +169,7 @@ def can_connect(port):
 
 
 def bystand(port, stop):
-    """What a well-behaved client gets: the answers that are not 200, and how many there were."""
+    """A well-behaved client's answers other than 200, and the number of all."""
     failed, count = [], 0
     while not stop.is_set():
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""117-120: who trickles is cut at a deadline, while others are served."""
+"""Slow clients are cut off at a deadline, while others are served."""
 
 import socket
 import threading
@@ -26,7 +26,7 @@ def head(rows):
 
 
 def trickle(client, piece, pause, seconds):
-    """Sends a piece again and again; how long the server let it."""
+    """Sends a piece again and again until it is cut off; the seconds."""
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         try:
@@ -57,7 +57,7 @@ def test_a_body_that_never_comes_gets_408(start_server):
 
 
 def test_a_body_that_is_quick_enough_is_taken(start_server):
-    """Ten seconds' worth of windows, each with more than the rate asks for."""
+    """Ten seconds of windows, each above the lowest rate."""
     server = start_server("--header-timeout", "500ms", "--body-rate-min", "8KiB")
     rows = 256
     with wire.connect(server.port) as client:
@@ -71,7 +71,7 @@ def test_a_body_that_is_quick_enough_is_taken(start_server):
 
 @pytest.mark.parametrize("pause", [0.02, 30])
 def test_a_slow_reader_is_cut_while_others_are_served(start_server, pause):
-    """One that takes a little now and then, and one that takes nothing."""
+    """A client that reads a little now and then, and one that reads nothing."""
     server = start_server("--header-timeout", "1s", "--read-rate-min", "256KiB")
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -97,7 +97,7 @@ def test_a_slow_reader_is_cut_while_others_are_served(start_server, pause):
 
 
 def gone(server):
-    """No request but the one that asks."""
+    """Only the request that reads the metrics is in flight."""
     answer, _ = wire.ask(server.port, b"GET /metrics HTTP/1.1\r\n" + HOST + b"\r\n")
     return b"posenc_http_requests_in_flight 1\n" in answer.body
 
@@ -134,7 +134,7 @@ def test_others_are_served_while_some_trickle(start_server):
 
 
 def test_a_whole_upload_is_read_before_a_refusal_closes(start_server):
-    """Off loopback a reset would overtake the 413: the bytes that still come are dropped."""
+    """Without loopback a reset could overtake the 413: bytes that still arrive are dropped."""
     server = start_server("--body-max", "1MiB")
     size = 64 << 20
     client = wire.connect(server.port, 20)

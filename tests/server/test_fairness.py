@@ -31,7 +31,7 @@ def rotate(server, body, shape, answers, stop):
 
 
 def test_a_hundred_small_ones_beside_two_large(start_server):
-    """Of 256 MiB each; under a sanitizer of 16."""
+    """Bodies of 256 MiB each; 16 MiB under a sanitizer."""
     heads = 1024 if "POSENC_SANITIZED" not in os.environ else 64
     server = start_server("--log-format", "off")
     body = numpy.random.default_rng(5).standard_normal(heads << 16, dtype=numpy.float32)

@@ -126,7 +126,7 @@ def test_a_flood(start_server, name):
 
 @pytest.mark.plain
 def test_connections_beyond_the_budget_wait(start_server):
-    """A budget of 4 MiB has room for 61. The next one is served when others are closed."""
+    """A budget of 4 MiB fits 61 connections. The next one is served when others are closed."""
     server = start_server("--log-format", "off", "--memory-budget", "4MiB")
     first = [wire.connect(server.port) for _ in range(61)]
     with wire.connect(server.port, 0.5) as last:
@@ -141,7 +141,7 @@ def test_connections_beyond_the_budget_wait(start_server):
 
 
 def test_short_pairs_take_no_time(server):
-    """46 KB of =& took a third of a second."""
+    """A query of 46 KB of =& once took a third of a second."""
     times = []
     for _ in range(5):
         with wire.connect(server.port) as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests whose framing is wrong: refused, closed, and the next one is served."""
+"""Requests with wrong framing: refused and closed, and the next connection is served."""
 
 import json
 import pathlib
@@ -72,7 +72,6 @@ REFUSED = {  # name: (bytes, statuses); None: closed without a word
     ],
 )
 def test_a_host_that_is_none(server, host):
-    """142"""
     answer, closed = wire.ask(server.port, GET + b"Host: " + host + b"\r\n\r\n")
     assert answer.status == 400 and closed and b"Host" in answer.body
 
@@ -115,7 +114,7 @@ VIEW = b"/v1/encodings/rope/table?dim=4&length=3"
     ],
 )
 def test_absolute_targets(server, method, target, scheme, host):
-    """RFC 9112, 3.2.2: answered as the path alone is with that Host, whatever the field says."""
+    """RFC 9112, 3.2.2: answered like the path alone with that Host, with any Host field."""
     origin = target if target.startswith(b"/") else b"/" + target
     want, _ = wire.ask(
         server.port,
@@ -210,7 +209,7 @@ def test_the_log_has_the_path_of_an_absolute_target(server):
     ],
 )
 def test_a_long_uri_is_answered_at_once(server, query, status):
-    """137: by a problem document, however many arguments it has; others do not wait for it."""
+    """By a problem document, with any number of arguments; others do not wait for it."""
     waits = []
     for _ in range(3):
         with wire.connect(server.port) as client, wire.connect(server.port) as other:
@@ -271,7 +270,7 @@ def test_refused(server, name):
 
 @pytest.mark.parametrize("change", ["lower", "upper", "swapcase"])
 def test_names_of_fields_have_no_case(server, change):
-    """What the framing depends on is refused however its fields are written."""
+    """Wrong fields of the framing are refused in any case and with any blanks."""
     names = rb"(?<=\r\n)(Host|Content-Length|Transfer-Encoding)(?= ?:)"
     judged = 0
     for name, (raw, statuses) in REFUSED.items():
@@ -329,7 +328,7 @@ def test_connection_goes_on(server, name):
 
 
 def test_expectations(server):
-    """30: an unknown one is 417; 100-continue over the limit is 413 and never 100."""
+    """An unknown one is 417; 100-continue over the limit is 413 and never 100."""
     answer, _ = wire.ask(server.port, body(b"Content-Length: 5", b"Expect: foo", content=b""))
     assert answer.status == 417
     answer, closed = wire.ask(
@@ -378,7 +377,7 @@ OCTETS = b"Content-Type: application/octet-stream\r\n"
     ],
 )
 def test_refusals_have_the_id_and_what_pages_need(start_shared, status, head, content):
-    """Those that the server words itself, and those in the middle of a body."""
+    """Refusals by the server itself, and in the middle of a body."""
     server = start_shared(
         "--cors-origin",
         "https://a.example",
@@ -408,7 +407,7 @@ def test_refusals_have_the_id_and_what_pages_need(start_shared, status, head, co
 
 
 def test_too_large_is_told_though_the_client_writes_on(server):
-    """The answer to 600 kB that nothing takes arrives; the bytes are read and dropped."""
+    """The answer to 600 kB that no route takes arrives; the bytes are read and dropped."""
     raw = (
         b"POST /v1/encodings HTTP/1.1\r\n"
         + HOST
@@ -426,7 +425,7 @@ def test_too_large_is_told_though_the_client_writes_on(server):
 
 
 def test_too_large_is_told_in_the_middle_of_chunks(start_server):
-    """The limit shows only under way, where the library takes no answer."""
+    """The limit is exceeded in the middle of a body, where the library accepts no answer."""
     server = start_server("--body-max", "1MiB")
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     for chunks in (17, 24, 48, 320):  # over the limit by 64 kB, 500 kB, 2 MiB, 19 MiB
@@ -444,7 +443,7 @@ def test_too_large_is_told_in_the_middle_of_chunks(start_server):
 
 
 def test_pipelined(server):
-    """31: a hundred at once, answered in order."""
+    """A hundred requests at once are answered in order."""
     with wire.connect(server.port) as client:
         path = b"/v1/encodings/sinusoidal/table?dim=2&length=1&format=raw&start="
         client.sendall(
@@ -459,7 +458,7 @@ def test_pipelined(server):
 
 
 def test_get_with_a_body(server):
-    """32: read, ignored, in step."""
+    """A body of GET is read and ignored."""
     with wire.connect(server.port) as client:
         client.sendall(GET + HOST + b"Content-Length: 5\r\n\r\nhello" + GET + HOST + b"\r\n")
         stream = client.makefile("rb")
@@ -468,7 +467,6 @@ def test_get_with_a_body(server):
 
 
 def test_one_byte_at_a_time(server):
-    """37"""
     content = b'{"heads":1,"query_length":2}'
     raw = (
         b"POST /v1/encodings/alibi/bias HTTP/1.1\r\n" + HOST + b"Content-Type: application/json"
@@ -482,7 +480,7 @@ def test_one_byte_at_a_time(server):
 
 
 def test_three_megabytes_in_chunks_of_one_byte(server):
-    """18: in bounded memory."""
+    """In bounded memory."""
 
     def resident():
         status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
@@ -501,7 +499,7 @@ def test_three_megabytes_in_chunks_of_one_byte(server):
     "method, field, status", [(b"HEAD", b"", 200), (b"GET", b"If-None-Match: *\r\n", 304)]
 )
 def test_answers_without_a_body_stay_in_step(server, method, field, status, query):
-    """Of known and of unknown length: what follows is the next answer, or the end."""
+    """Of known and of unknown length: the next answer follows, or the end."""
     path = b" /v1/encodings/rope/table?dim=8&length=5" + query
     with wire.connect(server.port) as client:
         client.sendall(method + path + b" HTTP/1.1\r\n" + HOST + field + b"\r\n")

@@ -42,7 +42,7 @@ def rotated(server, form):
 
 @pytest.mark.parametrize("form", ["raw", "npy", "safetensors"])
 def test_an_answer_in_pieces(start_server, form):
-    """Alone a client gets its answer whole, beside another one in pieces."""
+    """A client alone gets its answer from one buffer, beside another one in pieces."""
     server = start_server("--log-format", "off", "--loops", "1")
     alone = rotated(server, form)
     with wire.connect(server.port):
@@ -51,7 +51,7 @@ def test_an_answer_in_pieces(start_server, form):
 
 
 def test_large_bodies_at_once(start_server):
-    """Each connection sleeps for its own pages."""
+    """Each connection is suspended until its own pages are made."""
     server = start_server("--log-format", "off", "--loops", "1", "--threads", "2")
     expected, found = rotated(server, "raw"), []
     threads = [
@@ -83,7 +83,7 @@ def test_clients_that_leave_while_pages_are_made(start_server):
 
 @pytest.mark.plain
 def test_who_waits_for_pages_is_not_slow(start_server, tmp_path):
-    """A window passes while the server reads nothing: that is no fault of the client."""
+    """A window in which the server reads nothing does not count as slow."""
     library = tmp_path / "slow.so"
     subprocess.run(
         ["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_pages.c", "-o", library],
@@ -108,7 +108,7 @@ def test_who_waits_for_pages_is_not_slow(start_server, tmp_path):
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("form", ["raw", "npy", "safetensors"])
 def test_a_stream_is_what_is_made_whole(start_server, view, form):
-    """Where nothing is kept views are streamed, ranges of them too."""
+    """Without a cache views are streamed, ranges of them too."""
     keeps = start_server("--log-format", "off", "--loops", "1")
     streams = start_server("--log-format", "off", "--loops", "1", "--cache-max", "0")
     path = f"/v1/encodings/{view}&format={form}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Work is for those who are there: blocks of an answer whose reader left are taken back, a quick
-reader is not blamed for slow blocks, and what was waited for once is not waited for again."""
+"""Queued blocks of an answer are removed when its reader leaves; a fast reader is not cut off
+because of slow blocks; a connection waits no longer than it has to."""
 
 import http.client
 import socket
@@ -64,7 +64,7 @@ def test_a_quick_reader_of_slow_blocks_is_served(start_server):
 
 
 def seconds_to_cut(server, target):
-    """From the request of one who reads nothing until the server has had enough."""
+    """From the request of a client that reads nothing until it is cut off."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", server.port))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Connections that end badly, deadlines, the drain, settings: what a service must outlive."""
+"""Broken connections, deadlines, the drain, settings."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def reset(client):
 
 
 def test_aborted_uploads_leave_nothing(server):
-    """122: data and FIN that arrive together; half a body; a reset."""
+    """Data and FIN that arrive together; half a body; a reset."""
     assert wire.is_alive(server.port)
     before = descriptors(server)
     head = b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\n"
@@ -60,7 +60,6 @@ def test_aborted_uploads_leave_nothing(server):
 
 
 def test_resets_while_downloading(server):
-    """123"""
     before = descriptors(server)
     for _ in range(20):
         client = wire.connect(server.port)
@@ -80,7 +79,7 @@ def test_half_close_is_answered(server):
 
 
 def test_half_close_beside_others(server):
-    """The end of the client's side is seen while its answer is made, and others are busy."""
+    """A client that shuts down its side while its answer is made gets it, beside busy others."""
     lengths = range(2000, 2060)
     for length in lengths:
         other = wire.connect(server.port)
@@ -109,7 +108,7 @@ def test_at_the_limit_of_connections(start_server):
 
 
 def test_trickled_headers_are_cut(start_server):
-    """117: while others are served."""
+    """While others are served."""
     server = start_server("--header-timeout", "1s", "--idle-timeout", "2s")
     began = time.monotonic()
     with wire.connect(server.port) as client:
@@ -149,7 +148,7 @@ def test_idle_connections_are_closed(start_server):
 
 
 def test_a_late_answer_is_503(start_server):
-    """The pool's only worker is busy with a long job; what waits longer than it may is told so."""
+    """The pool's only worker is busy with a long job; requests past the timeout get 503."""
     server = start_server("--threads", "1", "--request-timeout", "300ms")
     table = "GET /v1/encodings/rope/analysis/error?dim=64&length={}&angle=f32 HTTP/1.1\r\n"
     clients = [wire.connect(server.port, 30) for _ in range(60)]
@@ -165,7 +164,7 @@ def test_a_late_answer_is_503(start_server):
 
 
 def test_sigterm_answers_what_was_accepted(start_server):
-    """130, 131: unready at once, what is under way is finished, exit 0."""
+    """Not ready at once, requests under way are finished, exit 0."""
     server = start_server("--drain-delay", "2s")
     length, bodies = 128 + 20000 * 128 * 4, []
 
@@ -247,7 +246,7 @@ def test_second_signal_ends_at_once(start_server, first):
 
 
 def test_closed_stdout(start_server):
-    """128: a log that nobody reads stops nothing."""
+    """A log that is not read does not block the server."""
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
         [BINARY, "--port", "0", "--log-format", "text"],
@@ -264,7 +263,7 @@ def test_closed_stdout(start_server):
 
 
 def test_full_log(start_server):
-    """128: nor does a log that is full and stays open."""
+    """Nor does a log that is full and stays open."""
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
         [BINARY, "--port", "0", "--log-format", "text"],
@@ -330,7 +329,7 @@ def test_clients_gone_while_the_server_ends(start_server):
 
 
 def test_a_rotation_whose_client_leaves(start_server):
-    """At every moment of it: while it is read, begun, run."""
+    """At each moment: while it is read, begun, run."""
     server = start_server("--threads", "2")
     data = bytes(8 << 20)
     head = (

@@ -59,7 +59,7 @@ def post(server, path, body, coding="identity"):
 
 
 def most_held(start_server, *requests):
-    """How far the process grew."""
+    """The growth of the process."""
     server = start_server("--log-format", "off")
     assert wire.is_alive(server.port)
     before = status(server, "VmRSS")
@@ -72,7 +72,7 @@ def most_held(start_server, *requests):
 @pytest.mark.plain
 @pytest.mark.parametrize("tree", TREES)
 def test_a_tree_takes_64_mib_at_most(start_server, tree):
-    """Beside the body; 31 MiB of {} took 2.4 GB."""
+    """Besides the body; 31 MiB of {} once took 2.4 GB."""
     requests = [(path, TREES[tree]) for path in PATHS]
     requests += [(PATHS[0], TREES[tree], coding) for coding in ("gzip", "zstd")]
     assert most_held(start_server, *requests) < 2 * len(TREES[tree]) + 64 * MIB + 16 * MIB
@@ -92,7 +92,7 @@ WHOLE = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s
     ids=["refused", "read", "numbers"],
 )
 def test_others_wait_for_no_tree(server, path, body, coding):
-    """Neither while it is read nor while it is given back, which took the loop .8 s."""
+    """Neither while it is parsed nor while it is freed, which once took the loop .8 s."""
     longest = []
     while len(longest) < 3 and min(longest, default=1) > 0.1:
         poster = threading.Thread(target=post, args=(server, path, body, coding))
@@ -118,14 +118,14 @@ def test_others_wait_for_no_tree(server, path, body, coding):
     ],
 )
 def test_numbers_take_what_they_are(start_server, path, begin, number):
-    """Body and numbers together are five times the body at most."""
+    """Body and numbers together are at most five times the body."""
     body = filled(begin, b"," + number, b"]}" + b"}" * begin.count(b"{", 1))
     numbers = 8 * body.count(b",")
     assert most_held(start_server, (path, body)) < 1.1 * (SIZE + numbers) + 16 * MIB
 
 
 def test_values_are_counted(start_server):
-    """Lists of numbers are not among them."""
+    """Lists of numbers are not counted as values."""
     server = start_server("--json-values-max", "20")
     config = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s]}'
     table = b'{"dim":2,"positions":[%s]}'
@@ -140,7 +140,7 @@ def test_values_are_counted(start_server):
 
 
 def test_connections_are_in_the_budget(start_server):
-    """Whether they ask or not, and until they are closed; requests have what they leave."""
+    """With or without requests, until they are closed; requests have the rest."""
     server = start_server("--log-format", "off", "--memory-budget", "8MiB")
     body = b'{"tensors":{}}'.ljust(2 * MIB)
     assert post(server, "/v1/rotation", body).status == 422
@@ -156,7 +156,7 @@ def test_connections_are_in_the_budget(start_server):
 
 @pytest.mark.plain
 def test_what_was_held_goes_back(start_server):
-    """To the system, in a few seconds, with nobody asking."""
+    """To the system, in a few seconds, without requests."""
     server = start_server("--log-format", "off")
     assert wire.is_alive(server.port)
     before, size = status(server, "VmRSS"), 32 * MIB

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The counters of /metrics move by what was done, by nothing more and nothing less."""
+"""The counters of /metrics change by exactly what was done."""
 
 import gzip
 import os
@@ -50,7 +50,7 @@ class Meter:
         return {name: value - before.get(name, 0) for name, value in self.values.items()}, size
 
     def moved(self, *requests):
-        """What requests did to the counters, without what the page before them did; the answers."""
+        """The changes of the counters by requests alone, and the answers."""
         self.page()
         answers = [self.ask(*request) for request in requests]
         moved, size = self.page()
@@ -201,7 +201,7 @@ def test_counters(meter, name):
 
 
 def test_histograms(meter):
-    """Buckets rise to the count, and the sum is what it took."""
+    """Buckets rise to the count, and the sum is the time."""
     asked = [("GET", table(base=20 + i)) for i in range(20)]
     moved, _ = meter.moved(*asked, ("GET", table(dim=128, length=90000)))
     assert moved[COUNT] == 21 and 0 < moved[DURATIONS + "_sum"] < 20
@@ -223,7 +223,7 @@ def test_histograms(meter):
 
 
 def test_requests_under_way(meter):
-    """Those that send, and none that is over."""
+    """Requests that are being sent, and none that has ended."""
     port = meter.client.getpeername()[1]
     held = [wire.connect(port) for _ in range(3)]
     for client in held:
@@ -263,7 +263,7 @@ def proc(process, name):
 
 
 def stat(process):
-    """The fields behind the name of the program: the first is the third of proc(5)."""
+    """The fields after the program's name: the first is the third of proc(5)."""
     return proc(process, "stat").rpartition(")")[2].split()
 
 
@@ -276,7 +276,7 @@ def resident(process):
 
 
 def between(meter, process, name, source, slack):
-    """The metric lies between what its source says before and after the page, but for a slack."""
+    """The metric is between the values of its source before and after the page, with a slack."""
     before = source(process)
     meter.page()
     value, after = meter.values[name], source(process)
@@ -285,7 +285,7 @@ def between(meter, process, name, source, slack):
 
 
 def test_processor_time(start_server):
-    """Of user and system, fractions of a second included, by requests that take either."""
+    """User and system time, with fractions of a second, by requests that use either."""
     server = start_server("--log-format", "off")
     meter = Meter(server)
     name, seen = "process_cpu_seconds_total", []
@@ -321,7 +321,7 @@ def test_memory_descriptors_and_start(start_server):
 
 
 def test_memory_of_requests(start_server):
-    """What a body takes while it comes, the most of it for good, and what is cached."""
+    """The memory of a body while it is received, its maximum, and the cache."""
     server = start_server("--log-format", "off", "--memory-budget", "256M")
     meter, size = Meter(server), 8 << 20
     meter.page()

@@ -238,7 +238,7 @@ def most_resident(server):
 
 
 def long_turns(server):
-    """Turns of loops that took more CPU than they may."""
+    """Iterations of loops that took more CPU than allowed."""
     page = server.get("/metrics").text
     counts = [
         int(re.search(rf"^posenc_loop_turn_cpu_seconds_{what} (\d+)$", page, re.M).group(1))
@@ -276,7 +276,7 @@ class Probes:
 
 
 def estimated(body):
-    """Seconds that a refusal says the answer would take; None: nothing is said."""
+    """The estimated seconds in a refusal; None: not given."""
     found = re.search(rb"would take about (\S+) s of one core", body)
     return float(found.group(1)) if found else None
 
@@ -288,7 +288,7 @@ def sent(connection, request):
 
 
 def operation_tried(server, connection, operation, budget):
-    """How many answers were 200."""
+    """The number of answers with 200."""
     good = 0
     for request in requests_of(operation):
         before = cpu_seconds(server)
@@ -330,7 +330,7 @@ def test_no_parameter_costs_much(start_server, listed, budget):
 
 
 def test_ranges_at_eight_a_second(start_server):
-    """52 bytes that stopped the loop: beside eight a second probes are answered."""
+    """52 bytes that once blocked the loop: beside eight a second probes are answered."""
     server = start_server("--log-format", "off")
     target = "/v1/encodings/rope/table?dim=2&positions=0..16777214"
     before = cpu_seconds(server)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A start with little of something: the server serves, or says in one line why not and ends."""
+"""A start with scarce resources: the server serves, or reports in one line why not and ends."""
 
 import concurrent.futures
 import os
@@ -26,7 +26,7 @@ NOBODY = 61000 + os.getpid() % 4000  # a user with no process, so that RLIMIT_NP
 
 
 def test_service_manager_is_told(start_server, tmp_path, monkeypatch):
-    """When the server listens, and when it begins to end."""
+    """Notifications when the server listens, and when it begins to end."""
     for name in (str(tmp_path / "notify"), f"\0posenc-{os.getpid()}"):
         monkeypatch.setenv("NOTIFY_SOCKET", name.replace("\0", "@"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -77,7 +77,7 @@ def started(limit, value, *arguments, binary=BINARY, user=None):
 
 
 def check(outcomes):
-    """Each outcome is one of the two that are allowed; how many served."""
+    """Each outcome is one of the two that are allowed; the number that served."""
     for value, (code, said, status) in outcomes.items():
         if status is None:
             assert code > 0 and said.count("\n") == 1, (value, code, said)
@@ -150,7 +150,7 @@ def test_few_threads():
 
 @pytest.mark.plain
 def test_stacks_of_a_stated_size(start_server):
-    """Whatever the limit for the main thread says: workers, loops, the pool's for brief jobs."""
+    """With any limit of the main thread: workers, loops, the pool's threads for brief jobs."""
     before = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (6 << 20, before[1]))
     try:
@@ -197,7 +197,7 @@ def said_at_start(tmp_path, tokens, mode):
     ],
 )
 def test_a_line_that_is_no_token(tmp_path, tokens, line):
-    """Refused at the start, with the file and the line, and none of its words."""
+    """Refused at the start, with the file and the line, but not its text."""
     started, text = said_at_start(tmp_path, tokens, 0o600)
     assert not started and f"line {line} of {tmp_path}/tokens" in text
     assert "good" not in text and text.count("posencd: ") == 1
@@ -205,7 +205,7 @@ def test_a_line_that_is_no_token(tmp_path, tokens, line):
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440, 0o644, 0o604, 0o606, 0o660, 0o601])
 def test_a_token_file_that_others_read(tmp_path, mode):
-    """Whoever reads it can store; whoever writes to it too."""
+    """A token file that others can read or write is reported."""
     started, text = said_at_start(tmp_path, b"# of the build\ngood\n\n", mode)
     assert started
     assert (f"has mode {mode:04o}" in text) == (mode & 0o027 != 0)

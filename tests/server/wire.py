@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bytes on a socket, and what comes back."""
+"""Bytes written to a socket, and the bytes received."""
 
 import dataclasses
 import socket

@@ -319,7 +319,7 @@ def run_leaving():
     """Work that ends with its client, a hundred times of each kind."""
     os.environ["POSENC_ROUNDS"] = "100"
     try:
-        return pytest("tests/server/test_ending.py")
+        return pytest("tests/server/test_cancellation.py")
     finally:
         del os.environ["POSENC_ROUNDS"]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Work for nobody ends: where the client left, where --request-timeout is over, where the server
-goes down. Threads of the pool stop in the middle of what they compute."""
+"""Work is cancelled when its client leaves, after --request-timeout, and when the server ends, even
+in the middle of a computation."""
 
 import contextlib
 import gzip
@@ -48,7 +48,7 @@ def comparison(length):
 
 
 def diagnosis():
-    """Values that no encoding explains, so that every suspect is tried to its end."""
+    """Values that no encoding explains, so that every suspect is tried completely."""
     numbers = random.Random(1)
     rows = [[numbers.uniform(-1, 1) for _ in range(64)] for _ in range(256)]
     return post("/v1/diagnosis", {"tensors": {"table": {"data": rows}}})
@@ -59,7 +59,7 @@ def cpu(server):
 
 
 def rests(server):
-    """Within a tenth of a second, and the 50 ms in which deadlines are looked at: no work."""
+    """Idle within 0.1 s and the 50 ms between checks of deadlines."""
     time.sleep(0.2 * SLOWER)
     before = cpu(server)
     time.sleep(0.3)
@@ -112,7 +112,7 @@ def projection():
 
 
 def packing():
-    """Keys are packed before the first row of the answer."""
+    """Attention whose keys are packed before the first row of the answer."""
     keys, few = (
         numpy.zeros((1, 1, 60000, 64), numpy.float32),
         numpy.zeros((1, 1, 64, 64), numpy.float32),
@@ -169,13 +169,13 @@ def burnt(server):
 
 
 def spent_until(server, seconds):
-    """Waits for work that takes longer, or that is over."""
+    """Waits until work has begun, or has ended."""
     before = burnt(server)
     wire.eventually(lambda: burnt(server) - before > seconds, 1)
 
 
 def spent_after(server, leave, client):
-    """CPU from when a client leaves until there is silence."""
+    """CPU time from the moment a client leaves until the server is idle."""
     before = burnt(server)
     leave(client)
     last, quiet = before, 0
@@ -189,7 +189,7 @@ def spent_after(server, leave, client):
 
 @contextlib.contextmanager
 def bystander(server):
-    """Asks for little that was not asked before, again and again; how long each answer took."""
+    """Makes small uncached requests again and again; the seconds of each."""
     seconds, ended = [], threading.Event()
 
     def ask():
@@ -228,7 +228,7 @@ def test_work_ends_with_its_client(server, work):
 
 @pytest.mark.parametrize("work", ["sandwich", "similarity", "comparison"])
 def test_small_requests_do_not_wait_for_long_blocks(start_server, work):
-    """Twice as many requests as there are workers, each with blocks, or a beginning, of seconds."""
+    """Twice as many requests as workers, each with blocks or a preparation of seconds."""
     server = start_server("--threads", "2")
     with contextlib.ExitStack() as stack:
         for _ in range(4):
@@ -241,7 +241,7 @@ def test_small_requests_do_not_wait_for_long_blocks(start_server, work):
 
 
 def read_until_silence(client):
-    """Whatever comes until a block takes longer."""
+    """Reads until a block takes longer."""
     client.settimeout(30)
     parts = [client.recv(1 << 20)]
     client.settimeout(0.1)
@@ -256,7 +256,7 @@ RANGE = view("rope/frequencies?dim=65536").replace(b"\r\n\r\n", b"\r\nRange: byt
 
 
 def test_work_ends_with_a_client_that_read_a_part(server):
-    """One that has read all there is leaves by FIN alone: the server sends another byte to see."""
+    """A client that has read all so far leaves by FIN alone: the server probes it with a byte."""
     with wire.connect(server.port, 30) as client:
         client.sendall(RANGE)
         assert read_until_silence(client).startswith(b"HTTP/1.1 206")
@@ -264,7 +264,7 @@ def test_work_ends_with_a_client_that_read_a_part(server):
 
 
 def test_half_closed_clients_wait_for_every_block(server):
-    """Bytes that are sent to see whether they are there belong to the answer."""
+    """Bytes sent as probes are part of the answer."""
     with wire.connect(server.port, 60) as client:
         client.sendall(RANGE)
         read = read_until_silence(client)
@@ -281,7 +281,7 @@ def test_half_closed_clients_wait_for_every_block(server):
 
 
 def test_half_closed_clients_wait_for_long_work(server):
-    """They are asked whether they are there by an interim response, and get their answer."""
+    """Half-closed clients are probed by an interim response, and get their answer."""
     with wire.connect(server.port, 60) as client:
         client.sendall(comparison(65536))
         client.shutdown(socket.SHUT_WR)
@@ -292,7 +292,7 @@ def test_half_closed_clients_wait_for_long_work(server):
 
 
 def test_the_old_protocol_has_no_interim_responses(server):
-    """HTTP/1.0 knows no 1xx: such a client is taken to wait."""
+    """HTTP/1.0 has no 1xx: such a client is assumed to wait."""
     with wire.connect(server.port, 60) as client:
         client.sendall(comparison(4096).replace(b"HTTP/1.1", b"HTTP/1.0"))
         client.shutdown(socket.SHUT_WR)
@@ -305,7 +305,7 @@ TOGETHER = "--threads", str(len(KINDS)), "--memory-budget", "4GiB", "--queue-max
 
 @contextlib.contextmanager
 def everything_at_once(server):
-    """A client a kind of work, each with a thread of the server to itself."""
+    """One client for each kind of work, each with a thread of the server."""
     with contextlib.ExitStack() as stack:
         clients = {kind: stack.enter_context(wire.connect(server.port, 30)) for kind in KINDS}
         senders = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the server runs: its environment, the quota of its control group, its settings and log."""
+"""The environment of the server, the limits of its control group, its settings and log."""
 
 import ctypes
 import json
@@ -149,7 +149,6 @@ SERVICE = {
 
 
 def test_a_service_of_kubernetes_is_no_setting(start_server):
-    """143"""
     server = start_server(env=SERVICE | {"POSENC_OTHER": "1"})
     assert wire.is_alive(server.port) and "POSENC_OTHER" not in server.log_text()
     for name in SERVICE:
@@ -199,7 +198,7 @@ def test_anonymous_writes_beyond_loopback_are_told_at_the_start(start_server):
 
 
 def test_an_answer_is_refused_before_a_balancer_gives_up():
-    """nginx waits 60 s for one, and takes a server out that has not begun it by then."""
+    """nginx waits 60 s for an answer, and disables a server that has not begun it by then."""
     told = re.search(r"--request-timeout=(\d+)ms", run("--print-config").stdout)
     assert int(told.group(1)) <= 55000
 
@@ -251,7 +250,7 @@ HOSTILE = b'/v1?a=b%0a"},{"status":200}\\x1b[31m\x80\xff' + b"z" * 2000
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_log_lines(start_server, form):
-    """Who asked for what, and what was wrong; nothing of a client ends a line or a string."""
+    """Client, request and problem; no text of a client ends a line or a string."""
     server = start_server("--log-format", form, "--log-probes", "false")
     for path in (b"/livez", b"/readyz", b"/metrics", b"/v1?colour=red", HOSTILE):
         wire.ask(server.port, b"GET " + path + b" HTTP/1.1\r\n" + CLOSE)

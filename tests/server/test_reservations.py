@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What requests hold of the budget, seen from outside while they are under way."""
+"""The memory that requests hold while they are under way, as reported by /metrics."""
 
 import gzip
 import os
@@ -28,7 +28,7 @@ def upload(server, sent, media, *fields, size=SIZE, path=b"/v1/rotation"):
 
 
 def expect_held(server, least, most=None):
-    """Between these two, and nothing when all are gone."""
+    """Within these bounds, and nothing after all have ended."""
     most = least if most is None else most
     assert wire.eventually(lambda: least <= held(server) <= most), (least, held(server), most)
 
@@ -62,7 +62,7 @@ def chunk(size):
     "media, times", [(b"application/octet-stream", 2), (b"application/json", 4)]
 )
 def test_a_body_of_unknown_length(budget, media, times):
-    """By the room that it has: twice as much whenever it is full."""
+    """By its capacity, which doubles whenever it is full."""
     with upload(budget, chunk(1), media, size=None) as client:
         expect_held(budget, times * (64 << 10))
         client.sendall(chunk((64 << 10) - 1))
@@ -75,7 +75,7 @@ def test_a_body_of_unknown_length(budget, media, times):
 
 
 def test_decoders(budget):
-    """What a decoder keeps is counted beside what it makes: a window of zstd, zlib's tables."""
+    """The memory of a decoder is counted too: zstd's window, zlib's tables."""
     parameters = zstandard.ZstdCompressionParameters(window_log=23, compression_level=3)
     body = zstandard.ZstdCompressor(compression_params=parameters).compress(
         os.urandom(1000) * (20 * MIB // 1000)
@@ -94,7 +94,7 @@ def test_decoders(budget):
 
 
 def narrow(server):
-    """A reader that takes little at a time."""
+    """A client that reads slowly."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.settimeout(30)
@@ -147,7 +147,7 @@ def test_half_a_stream(budget):
 
 @pytest.mark.parametrize("coding, workspace", [(b"gzip", 256 << 10), (b"zstd", MIB)])
 def test_half_a_coded_stream(budget, coding, workspace):
-    """What the encoder of each of four blocks works in is held with the block."""
+    """The memory of the encoder of each of four blocks is held with the block."""
     ask = (
         b"GET /v1/encodings/rope/table?dim=128&length=100000&format=json HTTP/1.1\r\n"
         + HOST
@@ -165,7 +165,7 @@ def test_half_a_coded_stream(budget, coding, workspace):
 
 
 def test_text_that_becomes_numbers(budget):
-    """As the answer begins, what was reserved for the work and not taken is given back."""
+    """When the answer begins, the unused reservation for the work is released."""
     count = 4 << 20
     body = (
         b'{"encoding":"rope","layout":"half","axes":"bhsd","start":0,"tensors":{"q":{"shape":'
@@ -184,7 +184,7 @@ def test_text_that_becomes_numbers(budget):
 
 
 def test_buffers_are_used_again(budget):
-    """A request as large as the last one takes no more of the system."""
+    """A request as large as the last one allocates no more from the system."""
     size, most = 16 * MIB, float("inf")
     for _ in range(5):
         with wire.connect(budget.port, 30) as client:
