@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/comparison/compare.c, distances of dtype.c and core/rotation/merge_rows.c: distances in
- * every dtype, sums by parts, joined rows. */
+/* core/comparison/compare.c and the distances of core/base/dtype.c: every dtype, sums in parts. */
 
 #include <float.h>
 #include <math.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 
 #include "posenc/comparison.h"
-#include "posenc/layouts.h"
 #include "tests/check_main.h"
 
 static unsigned long cases;
@@ -114,35 +112,6 @@ TEST(test_tolerance)
     ck_assert(sum.diverges && sum.column == 2);
     ck_assert_uint_eq(sum.unequal, 3);
     cases++;
-}
-
-TEST(test_merge)
-{
-    const float x[] = {0.1f, 3, -0.7f, 1e30f}, p[] = {0.3f, -1, 0x1p-30f, 1};
-    const double wide_x[] = {0.1, 3}, wide_p[] = {0.3, -1};
-    double wide[4];
-    float out[8];
-
-    pe_merge_rows(PE_MERGE_ADD, 1.1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
-    for (size_t i = 0; i < 4; i++, cases++) {
-        volatile float product = x[i] * 1.1f;
-        ck_assert(out[i] == product + p[i]);
-    }
-    pe_merge_rows(PE_MERGE_MUL, 1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
-    for (size_t i = 0; i < 4; i++, cases++) {
-        volatile float sum = p[i] + 1;
-        ck_assert(out[i] == x[i] * sum);
-    }
-    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
-    const float joined[] = {x[0], x[1], p[0], p[1], x[2], x[3], p[2], p[3]};
-    ck_assert_mem_eq(out, joined, sizeof(joined));
-    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 4, x, 1, NULL, 0, out, &(struct pe_error){0});
-    ck_assert_mem_eq(out, x, sizeof(x));
-    pe_merge_rows(PE_MERGE_ADD, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide, &(struct pe_error){0});
-    ck_assert(wide[0] == 0.1 + 0.3 && wide[1] == 2);
-    pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide, &(struct pe_error){0});
-    ck_assert(wide[0] == 0.1 * (0.3 + 1) && wide[1] == 0);
-    cases += 4;
 }
 
 CHECK_WAY(.cases = &cases);
