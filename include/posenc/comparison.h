@@ -116,12 +116,12 @@ PE_API double pe_comparison_rms(const struct pe_comparison *sum);
 PE_API enum pe_status pe_differences_new(struct pe_differences **differences,
                                          const struct pe_differences_spec *spec,
                                          struct pe_work *work, struct pe_error *err);
-/* Nanoseconds of one core, about, that pe_differences_find takes, preparation of schemes included.
+/* Nanoseconds of one core, about, that pe_differences_find and the preparation of its schemes take.
  */
 PE_API double pe_differences_work(const struct pe_differences *differences);
 /* Compares, once, on the pool; pool NULL: on this thread. Schemes are prepared by then: else
- * PE_INVALID. Errors of pe_view_fill, pe_rotation_new and pe_tolerance_new; PE_TOO_LARGE,
- * PE_CANCELLED, PE_OUT_OF_MEMORY. The same numbers for any pool. */
+ * PE_INVALID, as for a second call. Errors of pe_view_fill, pe_rotation_new and pe_tolerance_new;
+ * PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. The same numbers for any pool. */
 PE_API enum pe_status pe_differences_find(struct pe_differences *differences, struct pe_pool *pool,
                                           struct pe_error *err);
 PE_API void pe_differences_free(struct pe_differences *differences);

@@ -148,8 +148,8 @@ struct pe_kv_cell {
     enum pe_verdict verdict; /* of values: PE_VERDICT_MATCH where they are unchanged */
     int explanation;         /* its index; -1: none */
     bool undecided;          /* left unknown because there are explanations enough */
-    struct pe_bad_rows bad;  /* rows of the cell that are not explained; of values, changed ones */
     double max_abs;          /* the largest error of the sampled rows */
+    struct pe_bad_rows bad;  /* rows of the cell that are not explained; of values, changed ones */
 };
 
 /* A diagnosis of one cell that explains others too. New members come behind the last one. */
@@ -226,9 +226,9 @@ PE_API size_t pe_observed_dim(const struct pe_observed *observed);
  * shapes that are refused. */
 PE_API double pe_observed_work(const struct pe_observed *observed);
 /* Checks the shapes. The rows that have positions are axes->batch rows of axes->sequence each; both
- * are 0 for inv_freq. PE_INVALID where `size` is not set; PE_MISSING and PE_CONFLICT for other than
- * one kind of tensors; PE_SHAPE_MISMATCH, PE_UNSUPPORTED for a dtype, PE_TOO_LARGE beyond
- * PE_SAMPLE_PAIRS_MAX; errors of pe_axes_parse. */
+ * are 0 for inv_freq. PE_INVALID where `size` is not set or a tensor has no data; PE_MISSING and
+ * PE_CONFLICT for other than one kind of tensors; PE_SHAPE_MISMATCH, PE_UNSUPPORTED for a dtype,
+ * PE_TOO_LARGE beyond PE_SAMPLE_PAIRS_MAX; errors of pe_axes_parse. Any thread, here and above. */
 PE_API enum pe_status pe_observed_axes(const struct pe_observed *observed, struct pe_axes *axes,
                                        struct pe_error *err);
 /* Reads at most 256 rows as samples, one for each layout that the tensors may have, and lets a
@@ -245,15 +245,17 @@ PE_API void pe_observations_free(struct pe_observations *observations);
 
 /* ---- a cache by layer and head ---- */
 
-/* Checks the shapes; *nanoseconds of one core, about, is what pe_diagnose_kv takes, the scheme's
- * preparation besides. PE_INVALID where `size` is not set or there are no axes, PE_MISSING for
- * tensors, PE_UNSUPPORTED for a dtype, PE_SHAPE_MISMATCH. */
+/* Checks the shapes; *nanoseconds: of one core, about, that pe_diagnose_kv takes. Positions and the
+ * expected scheme are not read. PE_INVALID where `size` is not set, axes are not those of q or a
+ * tensor has no data; PE_MISSING for tensors, PE_UNSUPPORTED for a dtype, PE_SHAPE_MISMATCH,
+ * PE_TOO_LARGE. Any thread. */
 PE_API enum pe_status pe_kv_diagnosis_check(const struct pe_kv_spec *spec, double *nanoseconds,
                                             struct pe_error *err);
 /* Diagnoses the first cell of keys, holds its explanation against all others, diagnoses the first
  * one left, and so on, PE_KV_EXPLANATIONS_MAX times at most. Cells are tried on the pool, in
  * stripes; pool NULL: on this thread. The tensors, the scheme and the positions must outlive the
- * diagnosis. Errors as above and of pe_observations_new and pe_diagnose. */
+ * diagnosis, which is immutable: any thread. Errors as above and of pe_observations_new and
+ * pe_diagnose. */
 PE_API enum pe_status pe_diagnose_kv(struct pe_kv_diagnosis **diagnosis,
                                      const struct pe_kv_spec *spec, struct pe_pool *pool,
                                      struct pe_work *work, struct pe_error *err);
