@@ -189,10 +189,21 @@ $(BUILD)/$(1)/%.o: %.c core/base/isas.def
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
+# A list of objects, rewritten when a source comes or goes: what is made of them is then made anew.
+$(BUILD)/core.objects: WANTED = $(CORE_OBJECTS)
+$(BUILD)/service.objects: WANTED = $(SVC_OBJECTS) $(API_OBJECTS)
+$(BUILD)/%.objects: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(WANTED) | cmp -s - $@ || printf '%s\n' $(WANTED) >$@
+
+$(BUILD)/libposenc.a: $(BUILD)/core.objects
+$(BUILD)/libposenc.so.$(VERSION): $(BUILD)/core.objects
+$(BUILD)/libposenc-service.a $(SERVICE_LIBRARY): $(BUILD)/service.objects
+
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)$(AR) rcsD $@ $^
+	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -203,7 +214,7 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)$(AR) rcsD $@ $^
+	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 
 # The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
 # allocator, which is one for the whole process, and a host may use jansson as well.
@@ -589,7 +600,9 @@ bench bench-quick:
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
+FORCE:
+
+.PHONY: FORCE all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
         bench-quick bench-tools dist deb release format lint fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
