@@ -187,7 +187,8 @@ def component(catalogue, name, kind, required):
 
 
 def text_of(catalogue, name, kind, names):
-    """What encodings say of a parameter: first what most of them say, then what a few do."""
+    """The descriptions of a parameter by its encodings: first the one of most of them, then a list
+    of the others."""
     said = {}
     for encoding, about in catalogue.uses(name, kind):
         if encoding not in said.setdefault(about["description"], []):
@@ -197,8 +198,8 @@ def text_of(catalogue, name, kind, names):
         return most + by(catalogue, name, kind, names)
     if len(said[most]) < 3:
         most = None
-    few = [f"{', '.join(by)}: {text}" for text, by in said.items() if text != most]
-    return " ".join(([most] if most else []) + few)
+    few = [f"- {', '.join(by)}: {text}" for text, by in said.items() if text != most]
+    return "\n".join(([most, ""] if most else []) + few)
 
 
 def by(catalogue, name, kind, names):

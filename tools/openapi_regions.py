@@ -113,19 +113,20 @@ def example_body(entry, view):
 
 
 def view_post(kind, members):
-    description = "Parameters in a body."
+    description = "The same view, with the parameters in a body."
     tensors = {
         name: [entry["name"] for entry, view in members if name in view["tensors"]]
         for _, view in members
         for name in view["tensors"]
     }
     for name, names in tensors.items():
-        named = " as table=tensor:NAME" if name == "table" else ""
-        description += f" {' and '.join(names)} may be posted `{name}`{named}."
+        named = ", to which table=tensor:NAME refers" if name == "table" else ""
+        takes = "takes" if len(names) == 1 else "take"
+        description += f" {' and '.join(names)} {takes} the tensor `{name}`{named}."
     if tensors:
-        description += " tensor=NAME names that of an npy or raw body."
+        description += " The parameter `tensor` names the tensor of an npy or raw body."
     taken = ("format", "viewTensor") if tensors else ("format",)
-    return head("post", kind, members[0][1]["title"] + ", posted", description) | {
+    return head("post", kind, members[0][1]["title"] + ", parameters in a body", description) | {
         "parameters": [ref("parameters", name) for name in taken],
         "requestBody": ref("requestBodies", "Tensors" if tensors else "View"),
         "responses": responses({"200": "View"}),
@@ -188,7 +189,7 @@ def schemas(catalogue):
     found = {
         "EncodingName": {
             "type": "string",
-            "description": "The encodings that are built in.",
+            "description": "The name of a built-in encoding.",
             "enum": [entry["name"] for entry in catalogue.entries],
         }
     }
@@ -211,11 +212,11 @@ def schemas(catalogue):
     }
     own = set.union(*catalogue.own.values())
     found["EncodingParameters"] = wide_object(
-        catalogue, "Parameters of any encoding.", [name for name in of_encodings if name not in own]
+        catalogue, "The parameters of all encodings.", [name for name in of_encodings if name not in own]
     )
     found["ViewParameters"] = wide_object(
         catalogue,
-        "What any view takes besides.",
+        "The further parameters of all views.",
         [
             name
             for name in catalogue.all_names()
@@ -230,7 +231,7 @@ def any_encoding(catalogue):
     found = {name: ref("schemas", schema_name(name)) for name in names}
     mapping = {name: at["$ref"] for name, at in found.items()}
     return {
-        "description": "An encoding with its parameters, as answers name it.",
+        "description": "An encoding with its parameters, in the form that answers give it.",
         "oneOf": list(found.values()),
         "discriminator": {"propertyName": "name", "mapping": mapping},
     }
@@ -253,7 +254,7 @@ def function_schema(catalogue, function):
     ]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))
-    text = f"{function.capitalize()} takes these, by name or with parameters."
+    text = f"An encoding that {function} takes: its name, or an object with its parameters."
     return {"description": text, "anyOf": choices}
 
 
@@ -273,7 +274,7 @@ def function_parameters(catalogue, function):
         {
             "name": "encoding",
             "in": "query",
-            "description": "The name of an encoding.",
+            "description": "The name of the encoding.",
             "schema": schema,
         }
     ]
@@ -310,7 +311,7 @@ def function_answers(catalogue, path, operation):
 
 
 def encodings_table(catalogue):
-    lines = ["| encoding | family | what | views | functions |", "|---|---|---|---|---|"]
+    lines = ["| encoding | family | description | views | functions |", "|---|---|---|---|---|"]
     for entry in catalogue.entries:
         names = ", ".join(view["name"] for view in entry["operations"])
         lines.append(

@@ -13,14 +13,14 @@ static const struct pe_param params_list[] = {
      .max = 0x1p53 - 1,
      .fallback = "0",
      .unit = "positions",
-     .doc = "The first position; may be negative or fractional."},
+     .doc = "The first position; it may be negative or fractional."},
     {.name = "step",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .fallback = "1",
      .unit = "positions",
-     .doc = "From one position to the next; may be negative or fractional."},
+     .doc = "The distance from one position to the next; it may be negative or fractional."},
 };
 
 void api_token_positions_params(struct pe_params *params)

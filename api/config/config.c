@@ -14,14 +14,15 @@
 const struct pe_param api_config_list[] = {
     {.name = "config",
      .type = PE_TEXT,
-     .doc = "A config.json of Hugging Face, as text: what it tells need not be given."},
+     .doc = "A config.json of Hugging Face, as JSON text. It supplies the parameters of the "
+            "encoding that are not given."},
     {.name = "layer_type",
      .type = PE_TEXT,
-     .doc = "The layers that are meant, where those of the config differ."},
+     .doc = "The type of layer whose encoding is taken, where the layers of the config differ."},
     {.name = "strict",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Refuse a config whose rope object has keys without a meaning."},
+     .doc = "Whether a config is refused whose rope object has unknown keys."},
 };
 
 const size_t api_config_count = sizeof(api_config_list) / sizeof(api_config_list[0]);

@@ -11,14 +11,14 @@ const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
      .choices = "heatmap,curves,points,circle,spectrum,rows",
-     .doc = "How a picture shows the values, chosen by the view if absent; circle takes "
-            "rotary tables, spectrum takes tables and decays."},
+     .doc = "The kind of picture; if absent the view's own kind. circle is for rotary tables, "
+            "spectrum for tables and decays."},
     {.name = "plot_columns",
      .type = PE_RANGES,
      .min = 0,
      .max = 0x1p53 - 1,
-     .doc = "The columns that curves and circle show, at most 8: 0,2,5..7; chosen by the "
-            "view if absent."},
+     .doc = "The columns shown by curves and circle, at most 8, as numbers and ranges: 0,2,5..7. "
+            "Chosen by the view if absent."},
     {.name = "plot_width",
      .type = PE_INTEGER,
      .min = 240,

@@ -68,7 +68,7 @@ void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings)
 static const char *doc_of(const struct pe_param *param)
 {
     if (param->type == PE_TEXT && strcmp(param->name, "table") == 0)
-        return "The name of a stored table, or tensor:NAME of a posted one.";
+        return "The learned table: the name of a stored table, or tensor:NAME for a posted one.";
     return param->doc;
 }
 

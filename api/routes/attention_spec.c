@@ -21,72 +21,82 @@ static const struct pe_param params_list[] = {
      .type = PE_CHOICE,
      .choices = "scores,weights,output,components",
      .fallback = "output",
-     .doc = "What to answer with; output needs v, components are the four terms of absolute."},
+     .doc = "The result. scores: the logits. weights: their softmax. output: the weighted sum of "
+            "v, which must be posted. components: the four terms of the encoding absolute."},
     {.name = "heads",
      .type = PE_INTEGER,
      .min = 1,
      .max = 1 << 16,
-     .doc = "absolute: how many heads the projections make; 1 if absent."},
+     .doc = "absolute: the number of heads of the projections; 1 if absent."},
     {.name = "causal",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "No token sees those behind it."},
+     .doc = "Whether keys after their query are masked."},
     {.name = "scale",
      .type = PE_NUMBER,
      .min = 1e-30,
      .max = 1e30,
-     .doc = "What q k is multiplied by; 1 / sqrt(d) if absent."},
+     .doc = "The factor of q·k; 1 / sqrt(d) if absent."},
     {.name = "query_start",
      .type = PE_INTEGER,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "Position of the first query; n - s if absent."},
-    KEYS("window", "The query's own key and window - 1 before it, and as many behind it unless "
-                   "causal (sliding_window of configs); 0: all."),
-    KEYS("window_left",
-         "Keys before the query's own that it sees (FlashAttention); all if absent."),
-    KEYS("window_right", "Keys behind the query's own that it sees; all if absent."),
-    KEYS("chunk", "A query sees keys of its own chunk of so many (Llama 4); 0: all."),
+     .doc = "The position of the first query; n - s if absent, so that the queries are at the last "
+            "positions."},
+    KEYS("window", "The sliding window: a query attends to its own key, to the window - 1 keys "
+                   "before it and, unless causal, to as many after it. 0 is no window."),
+    KEYS("window_left", "The number of keys before its own to which a query attends, as in "
+                        "FlashAttention; all if absent."),
+    KEYS("window_right",
+         "The number of keys after its own to which a query attends; all if absent."),
+    KEYS("chunk", "The length of a chunk: a query attends only to keys of its own chunk, as in "
+                  "Llama 4. 0 is no chunks."),
     {.name = "softcap",
      .type = PE_NUMBER,
      .max = 1e30,
-     .doc = "Scores are softcap tanh(score / softcap), before biases (Gemma 2); 0: as they are."},
+     .doc = "The bound of the scores, which become softcap tanh(score / softcap) before biases are "
+            "added, as in Gemma 2. 0 is no bound."},
     {.name = "bias_before_scale",
      .type = PE_BOOLEAN,
-     .doc = "The encoding's bias is added to q k and scaled with it (Falcon); false if absent."},
+     .doc = "Whether the encoding's bias is added to q·k before both are scaled, as in Falcon; "
+            "false if absent."},
     {.name = "temperature_strength",
      .type = PE_NUMBER,
      .min = -1e30,
      .max = 1e30,
-     .doc = "Queries are multiplied by 1 + strength ln(1 + floor((position + offset) / length)) "
-            "(attn_scale of Llama 4); 0: as they are."},
+     .doc = "The strength of the temperature: queries are multiplied by 1 + strength ln(1 + "
+            "floor((position + offset) / length)), offset and length being temperature_offset and "
+            "temperature_length (attn_scale of Llama 4). 0 is no temperature."},
     {.name = "temperature_length",
      .type = PE_NUMBER,
      .min = 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "floor_scale of Llama 4; required with temperature_strength."},
+     .doc = "The length in the formula of temperature_strength (floor_scale of Llama 4); required "
+            "with it."},
     {.name = "temperature_offset",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "1 if absent, as Llama 4 has it; Ministral 3 has 0."},
+     .doc = "The offset in the formula of temperature_strength; 1 if absent, as in Llama 4. "
+            "Ministral 3 has 0."},
     {.name = "norm",
      .type = PE_CHOICE,
      .choices = "none,before,after",
-     .doc = "Where each head of q and k is divided by its root mean square: before or after the "
-            "rotation; before if q_norm or k_norm is posted."},
+     .doc =
+         "The normalization of each head of q and k by its root mean square: before the rotation, "
+         "after it, or none. If absent before where q_norm or k_norm is posted, else none."},
     {.name = "norm_epsilon",
      .type = PE_NUMBER,
      .max = 1,
-     .doc = "Added to the mean square; 1e-6 if absent."},
+     .doc = "The number added to the mean square of norm; 1e-6 if absent."},
     {.name = "norm_offset",
      .type = PE_NUMBER,
      .min = -1e30,
      .max = 1e30,
-     .doc = "Added to q_norm and k_norm: 1 for Gemma; 0 if absent."},
+     .doc = "The number added to q_norm and k_norm; 0 if absent. Gemma has 1."},
 };
 
 static const char own[] = "encoding tensors tensor tables positions key_positions cu_seqlens "

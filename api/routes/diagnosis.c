@@ -12,17 +12,18 @@ static const struct pe_param params_list[] = {
     {.name = "layout",
      .type = PE_CHOICE,
      .choices = API_LAYOUTS,
-     .doc = "The layout of the pairs that is expected; any if absent."},
+     .doc = "The expected layout of the pairs; any layout if absent."},
     {.name = "axes",
      .type = PE_TEXT,
-     .doc = "The axes of q and q_rotated: bhsd, bshd, thd, shd, hsd, bsd, sd; without h, d is "
-            "heads * dim. By head: a letter an axis, l layer, k key or value, b, h, s and d last; "
-            "lkbhsd, lbhsd or bhsd by their rank if absent."},
+     .doc = "The axes of q and q_rotated, one letter for each axis: b batch, s tokens (t in packed "
+            "sequences), h heads, d the elements of a head, or of all heads where h is missing. "
+            "With l (layer) or k (key or value), as of a KV cache, each head is reported. If "
+            "absent lkbhsd, lbhsd or bhsd, by the rank."},
     {.name = "per_head",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Tell each layer and head by itself, as is done for axes with l or k and from rank 5 "
-            "on."},
+     .doc = "Whether each layer and head is reported. It always is for axes with l or k, and for "
+            "tensors of rank 5 or more."},
     API_PARAM_CACHE,
 };
 

@@ -14,19 +14,20 @@ static const struct pe_param params_list[] = {
      .type = PE_CHOICE,
      .choices = "add,mul,concat",
      .fallback = "add",
-     .doc = "add: x xscale + p; mul: x (p + 1); concat: p behind x."},
+     .doc = "The operation that joins a row p of the table to an embedding x. add: xscale x + p. "
+            "mul: x (p + 1). concat: x followed by p."},
     {.name = "xscale",
      .type = PE_NUMBER,
      .min = -1e30,
      .max = 1e30,
      .fallback = "1",
-     .doc = "add: what x is multiplied by first, sqrt(dim) in Attention Is All You Need."},
+     .doc = "add: the factor of x; sqrt(dim) in Attention Is All You Need."},
     {.name = "seed",
      .type = PE_INTEGER,
      .min = 0,
      .max = 0x1p53 - 1,
      .fallback = "0",
-     .doc = "tokens: another seed gives other vectors."},
+     .doc = "tokens: the seed of the vectors of the words."},
 };
 
 static const char own[] = "encoding tensors positions tokens tensor dtype " API_CONFIG_OWN;

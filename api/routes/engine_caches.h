@@ -12,9 +12,10 @@
 #define API_PARAM_CACHE                                                                            \
     {                                                                                              \
         .name = "cache", .type = PE_CHOICE, .choices = API_ENGINES,                                \
-        .doc = "How a posted cache lies: hf cos and sin [n, d], each row twice; vllm "             \
-               "cos_sin_cache [n, d]; meta freqs_cis [n, d/2, 2]; onnx cos_cache and sin_cache "   \
-               "[n, d/2]; ggml rope_freqs.weight [d/2]. All but hf are known by their names."      \
+        .doc = "The engine whose cache is posted. hf: cos and sin [n, d], each row repeated side " \
+               "by side. vllm: cos_sin_cache [n, d]. meta: freqs_cis [n, d / 2, 2]. onnx: "        \
+               "cos_cache and sin_cache [n, d / 2]. ggml: rope_freqs.weight [d / 2]. All but hf "  \
+               "are recognised by the names of the tensors."                                       \
     }
 
 /* The cache of a name or an alias; -1: there is none. */

@@ -16,23 +16,24 @@
      .type = PE_CHOICE,                                                                            \
      .choices = LAYOUTS,                                                                           \
      .required = true,                                                                             \
-     .doc = "The layout of the pairs that are given."},                                            \
+     .doc = "The layout of the pairs in the request."},                                            \
         {.name = "to_layout",                                                                      \
          .type = PE_CHOICE,                                                                        \
          .choices = LAYOUTS,                                                                       \
          .required = true,                                                                         \
-         .doc = "The layout of the pairs that is wanted."},                                        \
+         .doc = "The layout of the pairs in the answer."},                                         \
         {.name = "head_dim",                                                                       \
          .aliases = "dim",                                                                         \
          .type = PE_INTEGER,                                                                       \
          .min = 2,                                                                                 \
          .max = API_LAYOUT_ELEMENTS_MAX,                                                           \
          .unit = "elements",                                                                       \
-         .doc = "Width of a head."},                                                               \
+         .doc = "The number of elements in a head."},                                              \
     {                                                                                              \
         .name = "rotary_dim", .type = PE_INTEGER, .min = 2, .max = API_LAYOUT_ELEMENTS_MAX,        \
         .unit = "elements",                                                                        \
-        .doc = "How many elements of a head rotate, the first ones; all of them if absent."        \
+        .doc = "The number of elements of a head that are rotated, counted from the first; all "   \
+               "of them if absent."                                                                \
     }
 
 static const struct pe_param table_params[] = {
@@ -43,7 +44,7 @@ static const struct pe_param table_params[] = {
      .min = 1,
      .max = 1 << 16,
      .fallback = "1",
-     .doc = "How many heads lie side by side."},
+     .doc = "The number of heads side by side."},
 };
 
 static const struct pe_param function_params[] = {
@@ -52,12 +53,14 @@ static const struct pe_param function_params[] = {
      .type = PE_CHOICE,
      .choices = "activations,projection_rows,table",
      .required = true,
-     .doc = "activations: heads lie along the last axis; projection_rows: along the first one, as "
-            "in the weight or bias of a projection; table: the last axis is one row of pairs."},
+     .doc = "The kind of the tensors. activations: heads are along the last axis. projection_rows: "
+            "heads are along the first axis, as in the weight or bias of a projection. table: the "
+            "last axis is one row of pairs."},
     {.name = "axes",
      .type = PE_CHOICE,
      .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
-     .doc = "activations: the axes of the tensors; with h, head_dim is axis d."},
+     .doc = "activations: the axes of the tensors. With h, axis d is the elements of a head and "
+            "gives head_dim."},
 };
 
 enum { KIND_ACTIVATIONS, KIND_PROJECTION_ROWS, KIND_TABLE };

@@ -45,7 +45,8 @@ static const struct pe_param params_list[] = {
     {.name = "axes",
      .type = PE_CHOICE,
      .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
-     .doc = "The axes of the tensors; without h, d is heads * dim."},
+     .doc = "The axes of the tensors, one letter for each axis: b batch, s tokens (t in packed "
+            "sequences), h heads, d the elements of a head, or of all heads where h is missing."},
     {.name = "layout",
      .type = PE_CHOICE,
      .choices = API_LAYOUTS,
@@ -54,12 +55,15 @@ static const struct pe_param params_list[] = {
     {.name = "output_layout",
      .type = PE_CHOICE,
      .choices = API_LAYOUTS,
-     .doc = "The layout of the pairs in the answer; the same if absent."},
-    {.name = "inverse", .type = PE_BOOLEAN, .fallback = "false", .doc = "Undo a rotation."},
+     .doc = "The layout of the pairs in the answer; that of the request if absent."},
+    {.name = "inverse",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Whether the rotation is undone, the attention factor included."},
     {.name = "apply_attention_factor",
      .type = PE_BOOLEAN,
      .fallback = "true",
-     .doc = "Multiply by the scheme's attention factor."},
+     .doc = "Whether the rotated elements are multiplied by the attention factor of the encoding."},
     API_PARAM_CACHE,
 };
 

@@ -475,13 +475,17 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-/* A doc of one sentence loses its full stop. */
+/* The reason is the first sentence of the doc, without its full stop. */
 enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param)
 {
+    const char *end = strstr(param->doc, ". ");
     char doc[240];
-    const int length = snprintf(doc, sizeof(doc), "%s", param->doc);
+    size_t length;
 
-    if (length > 0 && (size_t)length < sizeof(doc) && doc[length - 1] == '.' && !strstr(doc, ". "))
+    snprintf(doc, sizeof(doc), "%.*s", end ? (int)(end - param->doc) : (int)strlen(param->doc),
+             param->doc);
+    length = strlen(doc);
+    if (!end && length > 0 && doc[length - 1] == '.')
         doc[length - 1] = '\0';
     if (doc[0] >= 'A' && doc[0] <= 'Z')
         doc[0] = (char)(doc[0] - 'A' + 'a');

@@ -16,12 +16,12 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1000,
      .fallback = "8",
-     .doc = "The last slope is 2^-alibi_bias_max."},
+     .doc = "The exponent of the smallest slope, which is 2^-alibi_bias_max."},
     {.name = "slopes",
      .type = PE_NUMBERS,
      .min = -1e30,
      .max = 1e30,
-     .doc = "The slopes themselves, one a head."},
+     .doc = "The slopes, one for each head, instead of those that follow from alibi_bias_max."},
 };
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two checks of the work */
@@ -252,7 +252,7 @@ extern const struct pe_encoding pe_encoding_alibi;
 const struct pe_encoding pe_encoding_alibi = {
     .info.name = "alibi",
     .info.family = "bias",
-    .info.title = "Attention with linear biases: the further a key, the less it counts",
+    .info.title = "Attention with linear biases: the bias falls linearly with the distance",
     .info.formula = "bias[h, i, j] = -slope_h |i - j|",
     .info.source = "Press et al. 2022, Train Short, Test Long, arXiv:2108.12409",
     PE_INFO_PARAMS(params),

@@ -23,7 +23,7 @@ extern const struct pe_encoding pe_encoding_all_sin;
 const struct pe_encoding pe_encoding_all_sin = {
     .info.name = "all-sin",
     .info.family = "absolute",
-    .info.title = "A sine in every column, each of a frequency of its own",
+    .info.title = "A sine in every column, each with its own frequency",
     .info.formula = "p(t, i) = sin(t base^(-i/(dim-1))), i = 0 .. dim - 1",
     .info.source =
         "Textbook step towards sinusoidal encodings, before sines are paired with cosines",

@@ -18,7 +18,8 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .choices = "msb,lsb",
      .fallback = "msb",
-     .doc = "msb: the most significant bit first, as numbers are written; lsb: the least."},
+     .doc = "The order of the digits. msb: the most significant digit first, as numbers are "
+            "written. lsb: the least significant digit first."},
 };
 
 static double position_of(const struct pe_positions *positions, size_t index)
@@ -158,7 +159,7 @@ extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {
     .info.name = "binary",
     .info.family = "absolute",
-    .info.title = "The binary digits of the position, one a column",
+    .info.title = "The binary digits of the position, one in each column",
     .info.formula = "p(t, i) = bit dim - 1 - i of t (msb) or bit i of t (lsb), 0 <= t < 2^dim",
     .info.source = "Textbook step from positions to sinusoidal encodings",
     PE_INFO_PARAMS(params),

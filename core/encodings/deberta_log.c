@@ -16,7 +16,8 @@ static const struct pe_param params[] = {
      .min = 2,
      .max = 4096,
      .fallback = "256",
-     .doc = "Buckets of one direction; the first half of them hold one distance each."},
+     .doc = "The number of buckets of each direction. The first half of them hold one distance "
+            "each, the others are logarithmic."},
     {.name = "max_relative_positions",
      .aliases = "max_position,max_position_embeddings",
      .type = PE_INTEGER,
@@ -24,13 +25,14 @@ static const struct pe_param params[] = {
      .max = 1 << 30,
      .fallback = "512",
      .unit = "positions",
-     .doc = "Distances below it have their bucket by the logarithm; the rest are cut to the first "
-            "and last row of the table."},
+     .doc = "The end of the logarithmic buckets: all distances from here on belong to the first or "
+            "last row of the table."},
     {.name = "direction",
      .type = PE_CHOICE,
      .fallback = "i-j",
      .choices = "i-j,j-i",
-     .doc = "j-i: key minus query; i-j: query minus key; the paper's if absent."},
+     .doc = "The sign of a distance. j-i: position of the key minus that of the query. i-j: "
+            "position of the query minus that of the key. The default is that of the paper."},
 };
 
 struct state {
@@ -111,7 +113,7 @@ extern const struct pe_encoding pe_encoding_deberta_log;
 const struct pe_encoding pe_encoding_deberta_log = {
     .info.name = "deberta-log",
     .info.family = "bias",
-    .info.title = "Signed buckets of distances, the farther the wider",
+    .info.title = "Signed buckets of distances, with wider buckets for longer distances",
     .info.formula = "r = i - j, m = position_buckets div 2: r where |r| <= m, else sign(r) (m + "
                     "ceil(ln(|r|/m) / ln((max_relative_positions - 1)/m) (m - 1))), within "
                     "[-position_buckets, position_buckets - 1]",

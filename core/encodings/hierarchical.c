@@ -18,8 +18,8 @@ static const struct pe_param params[] = {
      .max = 0x1.fffffffffffffp-1,
      .above_min = true,
      .fallback = "0.4",
-     .doc = "How much of a row is the block that it stands in; not 0.5, which cannot tell (i, j) "
-            "from (j, i)."},
+     .doc = "The weight of u[t div n] in the formula, that of u[t mod n] being 1 - alpha. It must "
+            "not be 0.5, with which positions i n + j and j n + i have the same row."},
 };
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -144,7 +144,7 @@ extern const struct pe_encoding pe_encoding_hierarchical;
 const struct pe_encoding pe_encoding_hierarchical = {
     .info.name = "hierarchical",
     .info.family = "absolute",
-    .info.title = "A learned table of n rows decomposed, so that it has n^2",
+    .info.title = "A learned table of n rows extended to n^2 positions by decomposition",
     .info.formula =
         "u = (p - alpha p_0) / (1 - alpha); PE[t] = alpha u[t div n] + (1 - alpha) u[t mod n]",
     .info.source =

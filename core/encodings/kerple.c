@@ -82,10 +82,10 @@ static const struct pe_param log_params[] = {
     PE_PARAM_HEADS,
     PARAM_LEARNED(
         "p", 1e30,
-        "What the logarithm is multiplied by, learned: one for all heads or one for each."),
+        "The learned factor of the logarithm: one number for all heads or one for each head."),
     PARAM_LEARNED(
         "a", 1e30,
-        "What the distance is multiplied by, learned: one for all heads or one for each."),
+        "The learned factor of the distance: one number for all heads or one for each head."),
 };
 
 /* Only at distance 0 is the value, or a tie, representable: the logarithm of a rational other than
@@ -139,7 +139,8 @@ extern const struct pe_encoding pe_encoding_kerple_log;
 const struct pe_encoding pe_encoding_kerple_log = {
     .info.name = "kerple-log",
     .info.family = "bias",
-    .info.title = "KERPLE, the logarithmic kernel: bias falls with the logarithm of the distance",
+    .info.title =
+        "KERPLE, the logarithmic kernel: the bias falls with the logarithm of the distance",
     .info.formula = "bias[h, i, j] = -p_h ln(1 + a_h |i - j|)",
     .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
                    "Extrapolation, arXiv:2205.09921",
@@ -153,10 +154,12 @@ const struct pe_encoding pe_encoding_kerple_log = {
 
 static const struct pe_param power_params[] = {
     PE_PARAM_HEADS,
-    PARAM_LEARNED("a", 1e30,
-                  "What the power is multiplied by, learned: one for all heads or one for each."),
+    PARAM_LEARNED(
+        "a", 1e30,
+        "The learned factor of the power: one number for all heads or one for each head."),
     PARAM_LEARNED("p", 2,
-                  "The exponent, learned: one for all heads or one for each; at 1 this is alibi."),
+                  "The learned exponent of the distance: one number for all heads or one for each "
+                  "head. With 1 the bias is that of alibi."),
 };
 
 /* Exact where the value is rational, which may be a tie: whole powers, roots of squares,
@@ -234,7 +237,7 @@ extern const struct pe_encoding pe_encoding_kerple_power;
 const struct pe_encoding pe_encoding_kerple_power = {
     .info.name = "kerple-power",
     .info.family = "bias",
-    .info.title = "KERPLE, the power kernel: bias falls with a power of the distance",
+    .info.title = "KERPLE, the power kernel: the bias falls with a power of the distance",
     .info.formula = "bias[h, i, j] = -a_h |i - j|^p_h",
     .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
                    "Extrapolation, arXiv:2205.09921",

@@ -9,13 +9,13 @@ static const struct pe_param params[] = {
     {.name = "l2norm",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Divide each row by its Euclidean norm; a row of zeros stays."},
+     .doc = "Whether each row is divided by its Euclidean norm; a row of zeros stays as it is."},
     {.name = "scale",
      .type = PE_NUMBER,
      .min = -1e30,
      .max = 1e30,
      .fallback = "1",
-     .doc = "What rows are multiplied by, after l2norm."},
+     .doc = "The factor of all rows, applied after l2norm."},
 };
 
 static double positions_count(const struct pe_scheme *scheme)

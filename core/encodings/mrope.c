@@ -15,19 +15,22 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "pairs",
-     .doc = "Pairs of each coordinate: time, height, width (ggml: a fourth); vision: height, "
-            "width."},
+     .doc = "The number of pairs of each coordinate: time, height, width and, in ggml, a fourth; "
+            "for mrope_type vision height and width, for ernie height, width and time."},
     {.name = "mrope_interleaved",
      .type = PE_BOOLEAN,
-     .doc = "true: mrope_type interleaved; false: chunked."},
+     .doc = "The two values of mrope_type that Hugging Face's configs know: true is interleaved, "
+            "false is chunked."},
     {.name = "mrope_type",
      .type = PE_CHOICE,
      .choices = "chunked,interleaved,imrope,vision,ernie,axial",
-     .doc = "chunked (the default): section after section (Qwen2-VL, ggml's MROPE); interleaved: t "
-            "h w t h w, t where h or w end (Qwen3-VL); imrope: ggml's, the fourth where t ends "
-            "too; ernie: h w h w, then t, sections so ordered; vision: chunked, each section's "
-            "frequencies anew, powers of base over half of the pairs (Qwen2-VL's tower, ggml's "
-            "VISION); axial: so, over a section's pairs (MiniMax M3's tower)."},
+     .doc = "The coordinate, t (time), h (height) or w (width), that rotates each pair. chunked, "
+            "the default: section after section (Qwen2-VL, ggml's MROPE). interleaved: t h w t h "
+            "w, with t in place of h or w after the end of their sections (Qwen3-VL). imrope: the "
+            "same in ggml, with the fourth coordinate after the end of t. ernie: h w h w, then t. "
+            "vision: section after section, pair k of a section having the frequency base^(-k / (D "
+            "/ 4)), D being rotary_dim (Qwen2-VL's vision tower, ggml's VISION). axial: the same "
+            "with base^(-k / n), n being the pairs of a section (MiniMax M3's vision tower)."},
 };
 
 static enum layout layout_of(const struct pe_scheme *scheme)
@@ -206,8 +209,8 @@ extern const struct pe_encoding pe_encoding_mrope;
 const struct pe_encoding pe_encoding_mrope = {
     .info.name = "mrope",
     .info.family = "rotary",
-    .info.title =
-        "Multimodal rotary embedding: each pair turns with one of a position's coordinates",
+    .info.title = "Multimodal rotary position embedding: each pair is rotated by one coordinate of "
+                  "the position",
     .info.formula = "as rope, with t the coordinate of the pair's section: time, height or width",
     .info.source = "Wang et al. 2024, Qwen2-VL, arXiv:2409.12191; interleaved: Qwen3-VL in Hugging "
                    "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",

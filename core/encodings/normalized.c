@@ -14,7 +14,7 @@ static const struct pe_param params[] = {
      .max = 0x1p53 - 1,
      .required = true,
      .unit = "positions",
-     .doc = "How many positions there are; the last one is at 1."},
+     .doc = "The number of positions; the value of the last one is 1."},
 };
 
 static double last_of(const struct pe_scheme *scheme)
@@ -66,7 +66,8 @@ static const struct pe_param view_params[] = {
      .min = 0,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "Some of the positions 0 .. length - 1 instead of all: 0,5,7..9."},
+     .doc = "Some of the positions 0 .. length - 1, as numbers and ranges: 0,5,7..9. All of them "
+            "if absent."},
     PE_PARAMS_POOL,
 };
 
@@ -124,7 +125,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "The table",
+    .info.title = "Table of position vectors",
     .info.doc = "`table` [positions, 1]: one row for each position.",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
@@ -146,7 +147,7 @@ extern const struct pe_encoding pe_encoding_normalized;
 const struct pe_encoding pe_encoding_normalized = {
     .info.name = "normalized",
     .info.family = "absolute",
-    .info.title = "Positions spread evenly over 0 .. 1, in one column",
+    .info.title = "Positions scaled to the range from 0 to 1, in one column",
     .info.formula = "p(t) = t / (length - 1); 0 where length is 1",
     .info.example = "length=5",
     .info.source = "Textbook step: bounded, but the distance of neighbours depends on the length",

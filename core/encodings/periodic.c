@@ -43,7 +43,8 @@ extern const struct pe_encoding pe_encoding_periodic;
 const struct pe_encoding pe_encoding_periodic = {
     .info.name = "periodic",
     .info.family = "absolute",
-    .info.title = "Sines whose frequency halves from column to column: binary digits made smooth",
+    .info.title =
+        "Sines whose frequency halves from column to column: a smooth form of binary digits",
     .info.formula = "p(t, i) = sin(t 2^-i), i = 0 .. dim - 1",
     .info.source = "Textbook step from binary digits to sinusoidal encodings",
     PE_INFO_PARAMS(params),

@@ -34,7 +34,7 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "elements",
-     .doc = "Width of a head, a multiple of 4."},
+     .doc = "The number of elements in a head, a multiple of 4."},
     {.name = "base",
      .aliases = "rope_theta,theta,max_wavelength",
      .type = PE_NUMBER,
@@ -42,16 +42,18 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1e30,
      .fallback = "100",
-     .doc = "Frequencies are powers of it; if absent 100 for axial, else 10000."},
+     .doc = "The base of the frequencies; if absent 100 for the variant axial and 10000 for the "
+            "others."},
     {.name = "variant",
      .type = PE_CHOICE,
      .choices = "axial=rope-vit,llama4,pixtral,qwen2-vl,kimi-k25,efficientloftr",
      .fallback = "axial",
-     .doc = "axial: half of the pairs turn with x, then half with y, at the same frequencies "
-            "(RoPE-ViT, SAM 2); llama4: the same with x + 1 and y + 1, its class token standing at "
-            "-1, -1; qwen2-vl: y before x; pixtral: so too, x at the frequencies between those of "
-            "y; kimi-k25: pairs turn with x and y in turns; efficientloftr: with y + 1 and x + 1 "
-            "so."},
+     .doc =
+         "The coordinate that rotates each pair. axial: x for the first half of the pairs, y for "
+         "the second half, with the same frequencies (RoPE-ViT, SAM 2). llama4: as axial, by x + 1 "
+         "and y + 1; the class token is at -1, -1. qwen2-vl: y for the first half, x for the "
+         "second. pixtral: as qwen2-vl, the frequencies of x lying between those of y. kimi-k25: x "
+         "and y alternate from pair to pair. efficientloftr: y + 1 and x + 1 alternate."},
 };
 
 static const struct variant *variant_of(const struct pe_scheme *scheme)
@@ -122,13 +124,14 @@ static const struct pe_param view_params[] = {
      .min = 0,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "With height: a row for each point of a grid, x from 0 running fastest."},
+     .doc = "With height: the number of columns of the grid. The table has one row for each point "
+            "of the grid, x running fastest, both coordinates from 0."},
     {.name = "height",
      .type = PE_INTEGER,
      .min = 0,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "With width: how many y there are."},
+     .doc = "With width: the number of rows of the grid."},
     PE_PARAM_COORDINATES("all x;all y"),
     PE_PARAMS_PART,
     PE_PARAMS_POOL,
@@ -280,10 +283,10 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "Cosines and sines of a grid, or of points",
-    .info.doc =
-        "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
-        "point, of a grid x fastest.",
+    .info.title = "Cosines and sines of a grid or of listed points",
+    .info.doc = "`cos` and `sin` [points, dim / 2]: the cosine and sine of the angle of each pair, "
+                "one row for each listed point, or for each point of the grid, x running fastest. "
+                "With part=complex one tensor `complex` instead.",
     .info.example = "width=2&height=2",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_rotary_table_of,
@@ -301,7 +304,7 @@ extern const struct pe_encoding pe_encoding_rope_2d;
 const struct pe_encoding pe_encoding_rope_2d = {
     .info.name = "rope-2d",
     .info.family = "rotary",
-    .info.title = "Rotary position embedding of images: half of the pairs turn with x, half with y",
+    .info.title = "Rotary position embedding of images: half of the pairs rotated by x, half by y",
     .info.formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
     .info.source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
                    "arXiv:2403.13298; other variants as in Hugging Face transformers",

@@ -20,13 +20,14 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "elements",
-     .doc = "Width of the sinusoids whose product this is; an even number."},
+     .doc = "The number of elements of the sinusoidal vectors whose product is the bias; an even "
+            "number."},
     PE_PARAM_BASE,
     {.name = "scales",
      .type = PE_NUMBERS,
      .min = -1e30,
      .max = 1e30,
-     .doc = "What the sum is multiplied by: one for all heads or one for each; 1 if absent."},
+     .doc = "The factor of the bias: one number for all heads or one for each head; 1 if absent."},
 };
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -249,7 +250,7 @@ extern const struct pe_encoding pe_encoding_sandwich;
 const struct pe_encoding pe_encoding_sandwich = {
     .info.name = "sandwich",
     .info.family = "bias",
-    .info.title = "The product of two sinusoidal positions alone",
+    .info.title = "A bias that is the dot product of two sinusoidal position vectors",
     .info.formula = "bias[h, i, j] = scale_h sum_k cos((j - i) base^(-2k/dim)), k = 1 .. dim/2",
     .info.source = "Chi et al. 2023, Dissecting Transformer Length Extrapolation via the Lens of "
                    "Receptive Field Analysis, arXiv:2212.10356",

@@ -15,33 +15,34 @@ static const struct pe_param params[] = {
      .max = 1 << 16,
      .required = true,
      .unit = "positions",
-     .doc =
-         "Distances beyond it share a vector; the tables have 2 * max_relative_position + 1 rows."},
+     .doc = "The distance beyond which all distances share one vector; each table has 2 * "
+            "max_relative_position + 1 rows."},
     {.name = "direction",
      .type = PE_CHOICE,
      .fallback = "j-i",
      .choices = "j-i,i-j",
-     .doc = "j-i: key minus query; i-j: query minus key; the paper's if absent."},
+     .doc = "The sign of a distance. j-i: position of the key minus that of the query. i-j: "
+            "position of the query minus that of the key. The default is that of the paper."},
     {.name = "vectors",
      .type = PE_CHOICE,
      .fallback = "learned",
      .choices = "learned,sinusoidal",
-     .doc =
-         "learned: the tables are given; sinusoidal (NEZHA): the vector of clipped distance c is "
-         "row c of the sinusoidal table, c = 0 .. 2 * max_relative_position, for keys and values."},
+     .doc = "The source of the vectors. learned: tables that are given. sinusoidal, as in NEZHA: "
+            "row c of the sinusoidal table is the vector of clipped distance c = 0 .. 2 * "
+            "max_relative_position, for keys and for values."},
     {.name = "dim",
      .aliases = "head_dim",
      .type = PE_INTEGER,
      .min = 1,
      .max = 1 << 20,
      .unit = "elements",
-     .doc = "Width of a sinusoidal vector, that of a head."},
+     .doc = "The number of elements of a sinusoidal vector, which is that of a head."},
     {.name = "base",
      .type = PE_NUMBER,
      .min = 1,
      .above_min = true,
      .max = 1e30,
-     .doc = "Frequencies are powers of it; 10000 if absent."},
+     .doc = "The base of the frequencies of sinusoidal vectors; 10000 if absent."},
 };
 
 static size_t clip(const struct pe_scheme *scheme)
@@ -116,7 +117,7 @@ static const struct pe_param view_params[] = {PE_PARAMS_POOL};
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "The sinusoidal vectors",
+    .info.title = "Table of the sinusoidal vectors",
     .info.doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
     .info.example = "vectors=sinusoidal&dim=4",
     PE_INFO_PARAMS(view_params),

@@ -129,8 +129,9 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .choices = "paper,endpoint,next-even",
      .fallback = "paper",
-     .doc = "paper: exponents 2k/dim; endpoint: k/(dim/2 - 1), so that the last is 1 "
-            "(tensor2tensor, fairseq); " PE_SPACING_NEXT_EVEN_DOC "."},
+     .doc = "The exponents e of the frequencies base^-e. paper: e = 2k / dim. endpoint: e = k / "
+            "(dim/2 - 1), so that the last exponent is 1 (tensor2tensor, "
+            "fairseq). " PE_SPACING_NEXT_EVEN_DOC "."},
 };
 
 /* With an odd width the last pair has only a sine; with spacing endpoint the last column is 0. */

@@ -12,14 +12,16 @@
 #define PE_PARAM_DIM(least, most)                                                                  \
     {                                                                                              \
         .name = "dim", .aliases = "d_model,hidden_size,d", .type = PE_INTEGER, .min = least,       \
-        .max = most, .required = true, .unit = "elements", .doc = "Width of a row."                \
+        .max = most, .required = true, .unit = "elements",                                         \
+        .doc = "The number of elements in a row."                                                  \
     }
 
 #define PE_PARAM_BASE                                                                              \
     {                                                                                              \
         .name = "base", .aliases = "max_wavelength,temperature,theta", .type = PE_NUMBER,          \
         .min = 1, .above_min = true, .max = 1e30, .fallback = "10000",                             \
-        .doc = "Frequencies are powers of it."                                                     \
+        .doc = "The base of the frequencies, which fall in equal ratios from 1 towards 1 / base, " \
+               "as the encoding's formula says."                                                   \
     }
 
 enum { PE_SINES_INTERLEAVED, PE_SINES_CONCATENATED };
@@ -27,22 +29,23 @@ enum { PE_SINES_INTERLEAVED, PE_SINES_CONCATENATED };
     {                                                                                              \
         .name = "layout", .type = PE_CHOICE, .choices = "interleaved,concatenated",                \
         .fallback = "interleaved",                                                                 \
-        .doc = "interleaved: sin, cos, sin, cos (Attention Is All You Need); concatenated: all "   \
-               "sines, then all cosines."                                                          \
+        .doc = "The order of the columns. interleaved: sin, cos, sin, cos, as in Attention Is "    \
+               "All You Need. concatenated: all sines, then all cosines."                          \
     }
 
 enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT, PE_SPACING_NEXT_EVEN };
 #define PE_PARAM_SPACING                                                                           \
     {                                                                                              \
         .name = "spacing", .type = PE_CHOICE, .choices = "paper,endpoint", .fallback = "paper",    \
-        .doc = "paper: exponents 2k/dim; endpoint: k/(dim/2 - 1), so that the last is 1 "          \
+        .doc = "The exponents e of the frequencies base^-e on an axis of n columns. paper: e = "   \
+               "2k / n. endpoint: e = k / (n/2 - 1), so that the last exponent is 1 "              \
                "(tensor2tensor, fairseq)."                                                         \
     }
 
 /* Two divisors are in use for odd widths. */
 #define PE_SPACING_NEXT_EVEN_DOC                                                                   \
-    "next-even: 2k/(dim + 1) of an odd dim, the last column of the next wider table left out "     \
-    "(positional-encodings); as paper of an even one"
+    "next-even: for an odd dim e = 2k / (dim + 1), as in the next wider table, whose last column " \
+    "is left out (positional-encodings); for an even dim the same as paper"
 
 /* Values of these parameters. */
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme);

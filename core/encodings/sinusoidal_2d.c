@@ -18,34 +18,37 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "positions",
-     .doc = "Rows of the grid."},
+     .doc = "The number of rows of the grid."},
     {.name = "width",
      .type = PE_INTEGER,
      .min = 1,
      .max = 1 << 20,
      .required = true,
      .unit = "positions",
-     .doc = "Columns of the grid."},
+     .doc = "The number of columns of the grid."},
     {.name = "variant",
      .type = PE_CHOICE,
      .choices = "detr,mae",
      .fallback = "detr",
-     .doc = "detr: coordinates from 1, sin, cos, sin, cos, the vertical half first; mae: "
-            "coordinates from 0, all sines, then all cosines, the horizontal half first."},
+     .doc = "The form of a row. detr: coordinates start at 1, the half of y comes first, and each "
+            "half is sin, cos, sin, cos. mae: coordinates start at 0, the half of x comes first, "
+            "and each half is all sines, then all cosines."},
     PE_PARAM_BASE,
     {.name = "normalize",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "detr: coordinates are divided by the last one + 1e-6 and multiplied by scale."},
+     .doc = "detr: whether each coordinate is divided by the last one + 1e-6 and multiplied by "
+            "scale."},
     {.name = "scale",
      .type = PE_NUMBER,
      .min = 1e-30,
      .max = 1e9,
-     .doc = "What normalized coordinates are multiplied by; 2 pi, as a double, if absent."},
+     .doc = "The factor of normalized coordinates; 2 pi as a double if absent. It needs "
+            "normalize=true."},
     {.name = "class_token",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "mae: a row of zeros before all others."},
+     .doc = "mae: whether the table begins with a row of zeros, for the class token."},
 };
 
 /* Frequencies of the two axes, which differ where coordinates are normalized. */
@@ -208,9 +211,9 @@ static const struct pe_param view_params[] = {PE_PARAMS_POOL};
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "The table of a grid",
-    .info.doc =
-        "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
+    .info.title = "Table of a grid",
+    .info.doc = "`table` [height * width, dim]: one row for each cell of the grid, row by row; "
+                "with class_token=true preceded by a row of zeros.",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
     .open = open,
@@ -233,11 +236,10 @@ extern const struct pe_encoding pe_encoding_sinusoidal_2d;
 const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .info.name = "sinusoidal-2d",
     .info.family = "absolute",
-    .info.title = "Sines and cosines of two coordinates, half a row for each",
-    .info.formula =
-        "detr: [PE(y + 1), PE(x + 1)] interleaved, or of (v + 1) / (last + 1e-6) scale; "
-        "mae: [PE(x), PE(y)], each all sines, then all cosines; "
-        "w_k = base^(-2k/(dim/2))",
+    .info.title = "Sines and cosines of two coordinates, half of a row for each",
+    .info.formula = "detr: [PE(y + 1), PE(x + 1)], each interleaved; normalize=true: PE(scale (y + "
+                    "1) / (height + 1e-6)), and so for x and width; mae: [PE(x), PE(y)], each all "
+                    "sines, then all cosines; w_k = base^(-2k/(dim/2))",
     .info.source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
                    "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
     PE_INFO_PARAMS(params),

@@ -15,8 +15,8 @@ static const struct pe_param params[] = {
      .min = 1,
      .max = PE_GRID_AXES_MAX,
      .fallback = "2",
-     .doc = "How many axes there are; each has 2 ceil(dim / (2 ndim)) columns, the last one what "
-            "is left."},
+     .doc = "The number of axes. Each axis has n = 2 ceil(dim / (2 ndim)) columns, the last axis "
+            "those that remain."},
     PE_PARAM_BASE,
     PE_PARAM_SINES_LAYOUT,
     PE_PARAM_SPACING,
@@ -86,8 +86,8 @@ static const struct pe_param view_params[] = {
      .type = PE_NUMBERS,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "How many coordinates 0, 1, 2 ... each axis has; a row for every point, the last axis "
-            "fastest."},
+     .doc = "The number of coordinates 0, 1, 2, ... on each axis. The table has one row for each "
+            "point of this grid, the last axis running fastest."},
     {.name = "coordinates",
      .aliases = "positions",
      .type = PE_NUMBERS,
@@ -95,7 +95,8 @@ static const struct pe_param view_params[] = {
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "Points instead of a shape: ndim numbers each, as rows or one point after the other."},
+     .doc = "The points of the table, instead of a shape: ndim numbers for each point, as one list "
+            "per point or all in one list."},
     PE_PARAMS_POOL,
 };
 
@@ -191,8 +192,9 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "The table of a grid, or of points",
-    .info.doc = "`table` [points, dim]: one row for each point, of a grid the last axis fastest.",
+    .info.title = "Table of a grid or of listed points",
+    .info.doc = "`table` [points, dim]: one row for each listed point, or for each point of the "
+                "grid, the last axis running fastest.",
     .info.example = "shape=1,2,2",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
@@ -208,7 +210,8 @@ extern const struct pe_encoding pe_encoding_sinusoidal_nd;
 const struct pe_encoding pe_encoding_sinusoidal_nd = {
     .info.name = "sinusoidal-nd",
     .info.family = "absolute",
-    .info.title = "Sines and cosines of up to three coordinates, the columns shared out among them",
+    .info.title =
+        "Sines and cosines of up to three coordinates, each with its share of the columns",
     .info.formula =
         "[PE(t_0), PE(t_1), ...] cut to dim, each as sinusoidal of width 2 ceil(dim / (2 "
         "ndim))",

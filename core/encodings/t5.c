@@ -13,7 +13,8 @@ static const struct pe_param params[] = {
      .min = 2,
      .max = 4096,
      .fallback = "32",
-     .doc = "How many buckets distances share, those of both directions together."},
+     .doc =
+         "The number of buckets; with bidirectional=true half of them belong to each direction."},
     {.name = "max_distance",
      .aliases = "relative_attention_max_distance",
      .type = PE_INTEGER,
@@ -21,12 +22,12 @@ static const struct pe_param params[] = {
      .max = 1 << 30,
      .fallback = "128",
      .unit = "positions",
-     .doc = "From here on all distances share the last bucket."},
+     .doc = "The distance from which on all distances belong to the last bucket."},
     {.name = "bidirectional",
      .type = PE_BOOLEAN,
      .fallback = "true",
-     .doc = "true (encoders): keys behind the query have buckets of their own; false (decoders): "
-            "they share bucket 0 with distance 0."},
+     .doc = "Whether keys after the query have their own buckets, as in encoders. With false, as "
+            "in decoders, they share bucket 0 with distance 0."},
 };
 
 struct state {
@@ -130,7 +131,8 @@ extern const struct pe_encoding pe_encoding_t5;
 const struct pe_encoding pe_encoding_t5 = {
     .info.name = "t5",
     .info.family = "bias",
-    .info.title = "A learned bias for each bucket of distances, the farther the wider",
+    .info.title =
+        "A learned bias for each bucket of distances, with wider buckets for longer distances",
     .info.formula =
         "bias[h, i, j] = W[bucket(j - i), h]; of B buckets a direction the first e = B div "
         "2 hold one distance each, then e + floor(ln(n/e) / ln(max_distance/e) (B - e)), "

@@ -16,24 +16,25 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1e30,
      .fallback = "10000",
-     .doc = "Frequencies are powers of it."},
+     .doc = "The base of the frequencies, which are scale * max_period^(-k / (dim/2 - "
+            "downscale_freq_shift)) for k = 0 .. dim/2 - 1."},
     {.name = "downscale_freq_shift",
      .type = PE_NUMBER,
      .min = -1e6,
      .max = 1e6,
      .fallback = "1",
-     .doc =
-         "Taken from dim/2 in the exponent k/(dim/2 - downscale_freq_shift); must not equal it."},
+     .doc = "The number subtracted from dim/2 in the exponents of the frequencies; it must differ "
+            "from dim/2."},
     {.name = "scale",
      .type = PE_NUMBER,
      .min = 1e-30,
      .max = 1e9,
      .fallback = "1",
-     .doc = "What angles are multiplied by."},
+     .doc = "The factor of all angles."},
     {.name = "flip_sin_to_cos",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "All cosines, then all sines, instead of all sines, then all cosines."},
+     .doc = "Whether all cosines come before all sines; otherwise all sines come first."},
 };
 
 static double param(const struct pe_scheme *scheme, const char *name)
@@ -130,7 +131,7 @@ extern const struct pe_encoding pe_encoding_timestep;
 const struct pe_encoding pe_encoding_timestep = {
     .info.name = "timestep",
     .info.family = "absolute",
-    .info.title = "Time steps of diffusion models: all sines, then all cosines",
+    .info.title = "Time step embedding of diffusion models: all sines, then all cosines",
     .info.formula =
         "[sin(a_k), cos(a_k)], a_k = scale t max_period^(-k/(dim/2 - downscale_freq_shift))",
     .info.source = "Ho et al. 2020, Denoising Diffusion Probabilistic Models, arXiv:2006.11239; "

@@ -14,13 +14,14 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .choices = "paper,next-even",
      .fallback = "paper",
-     .doc = "paper: exponents 2k/dim; " PE_SPACING_NEXT_EVEN_DOC "."},
+     .doc = "The exponents e of the frequencies base^-e. paper: e = 2k / "
+            "dim. " PE_SPACING_NEXT_EVEN_DOC "."},
     {.name = "direction",
      .type = PE_CHOICE,
      .choices = "both,past",
      .fallback = "both",
-     .doc = "both: distances length - 1 .. -(length - 1) (Conformer, ESPnet); past: length - 1 .. "
-            "0 (Transformer-XL)."},
+     .doc = "The distances in the table. both: from length - 1 down to -(length - 1), as in "
+            "Conformer and ESPnet. past: from length - 1 down to 0, as in Transformer-XL."},
 };
 
 /* With an odd width the last pair has only a sine. */
@@ -54,7 +55,8 @@ static const struct pe_param view_params[] = {
      .max = 0x1p52,
      .required = true,
      .unit = "positions",
-     .doc = "How many positions attend to each other; distances are below it."},
+     .doc =
+         "The number of positions that attend to each other; the longest distance is length - 1."},
     PE_PARAMS_POOL,
 };
 
@@ -71,8 +73,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 static const struct pe_view_type table = {
     .info.name = "table",
-    .info.title = "The table of distances",
-    .info.doc = "`table` [distances, dim]: one row for each distance, the farthest first.",
+    .info.title = "Table of the vectors of distances",
+    .info.doc = "`table` [distances, dim]: one row for each distance, from length - 1 down.",
     .info.example = "length=3",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,
@@ -95,7 +97,7 @@ extern const struct pe_encoding pe_encoding_transformer_xl;
 const struct pe_encoding pe_encoding_transformer_xl = {
     .info.name = "transformer-xl",
     .info.family = "absolute",
-    .info.title = "Sines and cosines of distances, the farthest first",
+    .info.title = "Sines and cosines of the distances between positions, the longest first",
     .info.formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim) "
                     "(next-even: base^(-k/ceil(dim/2))), s = length - 1 .. 0 or .. -(length - 1); "
                     "in attention logits ((q_i + u) k_j + "

@@ -21,7 +21,7 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "elements",
-     .doc = "Width of a head."},
+     .doc = "The number of elements in a head."},
     {.name = "base",
      .aliases = "rope_theta,rotary_emb_base,theta,max_wavelength",
      .type = PE_NUMBER,
@@ -29,7 +29,8 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1e30,
      .fallback = "10000",
-     .doc = "Frequencies are powers of it."},
+     .doc = "The base of the frequencies, which fall in equal ratios from 1 towards 1 / base, as "
+            "the encoding's formula says."},
     {.name = "scale_base",
      .aliases = "xpos_scale_base",
      .type = PE_NUMBER,
@@ -37,15 +38,17 @@ static const struct pe_param params[] = {
      .max = 1e9,
      .fallback = "512",
      .unit = "positions",
-     .doc = "After so many positions the scale has come down by zeta."},
+     .doc = "The number of positions over which the scale of queries falls by the factor zeta of "
+            "the pair."},
     {.name = "t_center",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .required = true,
      .unit = "positions",
-     .doc = "The position where the scale is 1. Scores do not depend on it, tables do: torchscale "
-            "has ceil(n / 2) of a sequence of n, others floor(n / 2), or 0."},
+     .doc =
+         "The position where the scale is 1. Attention scores do not depend on it, but tables do. "
+         "torchscale uses ceil(n / 2) for a sequence of n tokens, others use floor(n / 2) or 0."},
 };
 
 struct state {
@@ -260,7 +263,7 @@ const struct pe_encoding pe_encoding_xpos = {
     .info.name = "xpos",
     .info.family = "rotary",
     .info.title =
-        "Extrapolatable position embedding: rope whose queries shrink as much as keys grow",
+        "Extrapolatable position embedding: rope with queries scaled by zeta^p and keys by zeta^-p",
     .info.formula =
         "q: zeta_i^p rope(t), k: zeta_i^-p rope(t), zeta_i = (2i + 0.4 dim) / (1.4 dim), "
         "p = (t - t_center) / scale_base",

@@ -82,7 +82,8 @@ double pe_bias_cost(const struct pe_scheme *scheme, enum pe_dtype dtype);
 #define PE_PARAM_HEADS                                                                             \
     {                                                                                              \
         .name = "heads", .aliases = "num_heads,n_heads,num_attention_heads,n_head",                \
-        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = "How many heads.",  \
+        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true,                            \
+        .doc = "The number of attention heads.",                                                   \
     }
 
 /* `heads` of the kind; 0 where any number is possible. */

@@ -26,18 +26,15 @@ enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor 
 /* ---- members that its encodings share -------------------------------------------------------- */
 
 #define PE_PARAMS_LEARNED                                                                          \
-    {.name = "table",                                                                              \
-     .type = PE_TEXT,                                                                              \
-     .required = true,                                                                             \
-     .doc = "The name of the table whose rows these are."},                                        \
+    {.name = "table", .type = PE_TEXT, .required = true, .doc = "The name of the learned table."}, \
         {.name = "version",                                                                        \
          .type = PE_INTEGER,                                                                       \
          .min = 1,                                                                                 \
          .max = 0x1p53 - 1,                                                                        \
-         .doc = "Which version of the table; the latest if absent."},                              \
+         .doc = "The version of the table; the latest if absent."},                                \
     {                                                                                              \
         .name = "dim", .type = PE_INTEGER, .min = 1, .max = 1 << 20, .unit = "elements",           \
-        .doc = "Width of a row; the table's if absent."                                            \
+        .doc = "The number of elements in a row; that of the table if absent."                     \
     }
 
 /* `prepare`: PE_MISSING without a table. */

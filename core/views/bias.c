@@ -17,7 +17,7 @@ static const struct pe_param bias_params[] = {
     {.name = "causal",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Put -Infinity where a key stands behind its query."},
+     .doc = "Whether the bias of keys after their query is -Infinity."},
     PE_PARAMS_POOL,
 };
 
@@ -333,29 +333,29 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 extern const struct pe_view_type pe_view_bias;
 const struct pe_view_type pe_view_bias = {
     MEMBERS,
-    .info.title = "What is added to the logits",
-    .info.doc =
-        "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
+    .info.title = "Bias of the attention logits",
+    .info.doc = "`bias` [heads, query_length, key_length]: the number added to the attention logit "
+                "of a query and a key. `slopes` [heads], for alibi: the slope of each head.",
     PE_INFO_PARAMS(bias_params),
     .open = bias_open,
 };
 
 static const struct pe_view_type buckets = {
     MEMBERS,
-    .info.title = "Rows of the learned tables",
-    .info.doc =
-        "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
-        "a key share.",
+    .info.title = "Buckets of the learned tables",
+    .info.doc = "`buckets` [query_length, key_length], i64: the row of the learned tables that "
+                "belongs to a query and a key.",
     PE_INFO_PARAMS(bucket_params),
     .open = buckets_open,
 };
 
 static const struct pe_view_type learned = {
     MEMBERS,
-    .info.title = "Buckets, or with weights what is added to the logits",
+    .info.title = "Buckets, or with weights the bias of the attention logits",
     .info.doc =
-        "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are given, "
-        "`bias` [heads, query_length, key_length] instead.",
+        "`buckets` [query_length, key_length], i64: the row of the learned weights that belongs to "
+        "a query and a key. With `weights` [num_buckets, heads] given, `bias` [heads, "
+        "query_length, key_length] instead: the number added to the attention logit.",
     .info.tensor = "weights",
     PE_INFO_PARAMS(bias_params),
     .open = learned_open,

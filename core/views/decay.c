@@ -23,22 +23,24 @@ enum { SAMPLES_MAX = 1 << 16 };
      .max = 0x1p53 - 1,                                                                            \
      .required = true,                                                                             \
      .unit = "positions",                                                                          \
-     .doc = "The last offset, key minus query."},                                                  \
+     .doc = "The last offset from the query or the anchor."},                                      \
         {.name = "min_offset",                                                                     \
          .type = PE_INTEGER,                                                                       \
          .min = -0x1p53 + 1,                                                                       \
          .max = 0x1p53 - 1,                                                                        \
          .fallback = "0",                                                                          \
          .unit = "positions",                                                                      \
-         .doc = "The first offset; negative ones lie before the anchor."},                         \
+         .doc = "The first offset from the query or the anchor; negative offsets are positions "   \
+                "before it."},                                                                     \
         {.name = "samples",                                                                        \
          .type = PE_INTEGER,                                                                       \
          .min = 2,                                                                                 \
          .max = SAMPLES_MAX,                                                                       \
-         .doc = "So many of the offsets at most, both ends among them, instead of all."},          \
+         .doc = "The largest number of offsets, both ends included; all offsets if absent."},      \
     {                                                                                              \
         .name = "sample_spacing", .type = PE_CHOICE, .choices = "linear,log",                      \
-        .doc = "How samples are spread: evenly (the default), or dense around offset 0."           \
+        .doc =                                                                                     \
+            "The spacing of the samples. linear, the default: even. log: dense around offset 0."   \
     }
 
 /* Ascending whole distances: all from first to last, or some of them. */
@@ -162,11 +164,12 @@ static const struct pe_param rows_params[] = {
      .max = 0x1p53 - 1,
      .fallback = "0",
      .unit = "positions",
-     .doc = "The position that offsets count from; sums of cosines are the same for all."},
+     .doc = "The position from which offsets are counted. Sums of cosines do not depend on it."},
     {.name = "normalize",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Divide by both norms: the cosine of the angle between the rows, 0 where one is 0."},
+     .doc = "Whether products are divided by the norms of both rows, which gives the cosine of the "
+            "angle between them; 0 if a row is zero."},
 };
 
 struct rows_state {
@@ -352,12 +355,12 @@ extern const struct pe_view_type pe_view_decay;
 const struct pe_view_type pe_view_decay = {
     .info.name = "decay",
     .info.group = "analysis",
-    .info.title = "How likeness falls with distance",
-    .info.doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
-                " it; `envelope` [offsets], the largest |decay| so far or farther on the same "
-                "side, of those asked for; `offsets` [offsets]. Where all columns are "
-                "pairs that turn, `decay` is a sum of cosines, correctly rounded; else as good "
-                "as `similarity`.",
+    .info.title = "Similarity of rows by distance",
+    .info.doc = "`decay` [offsets]: the dot product of the row at `anchor` with the row at anchor "
+                "+ offset. `envelope` [offsets]: the largest listed |decay| at this offset "
+                "or farther on the same side. `offsets` [offsets], i64: the offsets. Where all "
+                "columns are pairs of sine and cosine, decay is a sum of cosines, correctly "
+                "rounded; elsewhere its error is bounded as that of `similarity`.",
     .info.example = "max_offset=3",
     .info.note =
         "products of rows need not fall steadily with the offset: sums of cosines oscillate, and "
@@ -506,18 +509,19 @@ static const struct pe_view_type *bias_of(const struct pe_encoding *encoding);
 extern const struct pe_view_type pe_view_bias_decay;
 const struct pe_view_type pe_view_bias_decay = {
     BIAS_MEMBERS,
-    .info.title = "How a bias falls with distance",
+    .info.title = "Bias by distance",
     .info.doc =
-        "`decay` [heads, offsets], what is added to the logit of a key so far from its query, and "
-        "`offsets` [offsets], key minus query.",
+        "`decay` [heads, offsets]: the bias at each offset, which is added to the attention logit. "
+        "`offsets` [offsets], i64: position of the key minus that of the query.",
 };
 
 static const struct pe_view_type learned_decay = {
     BIAS_MEMBERS,
-    .info.title = "How a learned bias falls with distance",
+    .info.title = "Learned bias by distance",
     .info.doc =
-        "`decay` [heads, offsets] of given `weights`, without them `buckets` [offsets]; and "
-        "`offsets` [offsets], key minus query.",
+        "`decay` [heads, offsets], with `weights` [num_buckets, heads] given: the bias at each "
+        "offset. Without weights `buckets` [offsets], i64: the row of the weights at each offset. "
+        "`offsets` [offsets], i64: position of the key minus that of the query.",
     .info.tensor = "weights",
 };
 

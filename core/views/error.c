@@ -24,10 +24,9 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .choices = "exact,f64=float64,f32=float32,f16=float16,bf16=bfloat16",
      .fallback = "exact",
-     .doc =
-         "The type that positions, frequencies, angles, their cosines and sines, and the products "
-         "of those with the attention factor are rounded to, one after the other; exact: none "
-         "is, and the table is correctly rounded."},
+     .doc = "The type of the arithmetic. Positions, frequencies, angles, their cosines and sines, "
+            "and the products of those with the attention factor are rounded to it, one after the "
+            "other. exact: only the table itself is rounded, correctly."},
 };
 
 struct state {
@@ -407,11 +406,11 @@ extern const struct pe_view_type pe_view_error;
 const struct pe_view_type pe_view_error = {
     PE_ANALYSIS_MEMBERS,
     .info.name = "error",
-    .info.title = "What a table is off by",
-    .info.doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
-                "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
-                " of the dtype lie between the table and the correctly rounded one. Infinity "
-                "where an angle overflowed its type.",
+    .info.title = "Errors of a table computed in a short type",
+    .info.doc = "`error` [positions, pairs]: |table - real number|, of a pair's cosine or sine, "
+                "whichever is larger, correctly rounded. `ulps` [positions, pairs]: the distance "
+                "of the table from the correctly rounded one, in numbers of the dtype, again the "
+                "larger one. Both are Infinity where the angle overflowed its type.",
     .info.example = "length=2&start=1000&angle=f32",
     .close = close_all,
 };

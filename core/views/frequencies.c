@@ -79,11 +79,12 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 static const struct pe_view_type rotary_frequencies = {
     .info.name = "frequencies",
-    .info.title = "Frequencies and attention factor",
-    .info.doc =
-        "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
-        "`freq_factors` [pairs], unscaled over scaled, and the attention factor; where "
-        "positions have several coordinates, `axes` [pairs]: which of them a pair turns with.",
+    .info.title = "Frequencies, wavelengths and attention factor",
+    .info.doc = "`inv_freq` [pairs]: the frequency of each pair, in radians per position. "
+                "`wavelengths` [pairs]: the positions of a full rotation, 2 pi / inv_freq. "
+                "`freq_factors` [pairs]: the unscaled frequency over the scaled one. `axes` "
+                "[pairs], i64, for mrope and rope-2d: the index of the coordinate that rotates the "
+                "pair. `attention_factor`: the factor of cos and sin.",
     .of = of,
     .open = open,
     .fill = fill,
@@ -94,8 +95,8 @@ extern const struct pe_view_type pe_view_frequencies;
 const struct pe_view_type pe_view_frequencies = {
     .info.name = "frequencies",
     .info.title = "Frequencies and wavelengths",
-    .info.doc =
-        "`inv_freq` [pairs], radians a position, and `wavelengths` [pairs], positions a turn.",
+    .info.doc = "`inv_freq` [pairs]: the frequency of each pair, in radians per position. "
+                "`wavelengths` [pairs]: the positions of a full rotation, 2 pi / inv_freq.",
     .of = of,
     .open = open,
     .fill = fill,

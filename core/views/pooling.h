@@ -15,16 +15,17 @@ struct pe_pooled;
     {.name = "pool",                                                                               \
      .type = PE_CHOICE,                                                                            \
      .choices = "mean,min,max,minmax",                                                             \
-     .doc = "One value of many neighbours: row i is made of the rows [i n / rows, "                \
-            "(i + 1) n / rows) of n, columns likewise."},                                          \
+     .doc = "The function that combines neighbouring elements, so that a large matrix becomes a "  \
+            "small one: of n rows, those from i n / rows up to (i + 1) n / rows become row i, "    \
+            "and columns likewise. minmax gives two tensors, NAME_min and NAME_max."},             \
         {.name = "rows",                                                                           \
          .type = PE_INTEGER,                                                                       \
          .min = 1,                                                                                 \
          .max = 0x1p53 - 1,                                                                        \
-         .doc = "With pool: how many rows at most; all if absent."},                               \
+         .doc = "With pool: the largest number of rows of the result; all rows if absent."},       \
     {                                                                                              \
         .name = "columns", .type = PE_INTEGER, .min = 1, .max = 0x1p53 - 1,                        \
-        .doc = "With pool: how many columns at most; all if absent."                               \
+        .doc = "With pool: the largest number of columns of the result; all columns if absent."    \
     }
 
 /* True where these parameters are given, or the dtype is u8. */

@@ -61,8 +61,8 @@ extern const struct pe_view_type pe_view_scale;
 const struct pe_view_type pe_view_scale = {
     .info.name = "scale",
     .info.title = "Scales of queries and keys",
-    .info.doc =
-        "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
+    .info.doc = "`scale` [positions, dim / 2]: the scale of each pair, zeta^p for queries or, with "
+                "side=key, zeta^-p for keys.",
     .info.example = "length=3",
     PE_INFO_PARAMS(params),
     .of = of,

@@ -22,14 +22,14 @@ static const struct pe_param params[] = {
      .max = 0x1p53 - 1,
      .required = true,
      .unit = "positions",
-     .doc = "Where to start."},
+     .doc = "The position before the shift."},
     {.name = "delta",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .required = true,
      .unit = "positions",
-     .doc = "How far to go; the blocks depend on it alone."},
+     .doc = "The distance of the shift; the blocks depend on it alone."},
 };
 
 struct state {
@@ -176,11 +176,13 @@ extern const struct pe_view_type pe_view_shift;
 const struct pe_view_type pe_view_shift = {
     PE_ANALYSIS_MEMBERS,
     .info.name = "shift",
-    .info.title = "A shift is a linear map",
-    .info.doc = "PE(t + delta) = T PE(t): `blocks` [pairs, 2, 2] of T, `left` [pairs, 2] the "
-                "left side, both correctly rounded; `right` [pairs, 2] the product as the dtype"
-                " holds its factors, rounded once, and `residual` [pairs, 2], left less the "
-                "product, rounded once. Vectors are (sin, cos), rotary ones (cos, sin).",
+    .info.title = "Shift of a position as a linear map",
+    .info.doc = "The identity PE(t + delta) = T PE(t), t being `position` and T having one 2 x 2 "
+                "block for each pair. `blocks` [pairs, 2, 2]: the blocks of T, correctly rounded. "
+                "`left` [pairs, 2]: PE(t + delta), correctly rounded. `right` [pairs, 2]: the "
+                "product of the blocks and PE(t), both rounded to the dtype, rounded once. "
+                "`residual` [pairs, 2]: left minus that product, rounded once. The vector of a "
+                "pair is (sin, cos), that of a rotary pair (cos, sin).",
     .info.example = "position=3&delta=5",
 };
 

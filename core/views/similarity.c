@@ -28,11 +28,13 @@ static const struct pe_param params[] = {
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "Compare with the row of this position alone, instead of each row with each."},
+     .doc = "The position whose row is compared with all others; each row is compared with each if "
+            "absent."},
     {.name = "normalize",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Divide by both norms: the cosine of the angle between the rows, 0 where one is 0."},
+     .doc = "Whether products are divided by the norms of both rows, which gives the cosine of the "
+            "angle between them; 0 if a row is zero."},
 };
 
 struct state {
@@ -253,11 +255,12 @@ extern const struct pe_view_type pe_view_similarity;
 const struct pe_view_type pe_view_similarity = {
     PE_ANALYSIS_MEMBERS,
     .info.name = "similarity",
-    .info.title = "How alike rows are",
-    .info.doc = "`similarity` [positions, positions], the product of each row with each, or "
-                "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
-                "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
-                "then rounded.",
+    .info.title = "Similarity of rows",
+    .info.doc =
+        "`similarity` [positions, positions]: the dot product of each row with each. With `anchor` "
+        "[positions]: the dot product of each row with that of the anchor. A row of rope is the "
+        "query whose pairs are all (1, 0), rotated. The error before the final rounding is less "
+        "than (width / 8 + 8) 2^-53 times the product of both norms.",
     .info.example = "length=3",
     .close = close_all,
     .memory = memory_of,

@@ -45,7 +45,7 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
 
 /* Members of both types; only the learned one is given a tensor. */
 #define ROWS_TABLE                                                                                 \
-    .info.name = "table", .info.title = "The table",                                               \
+    .info.name = "table", .info.title = "Table of position vectors",                               \
     .info.doc = "`table` [positions, width]: one row for each position.",                          \
     .info.example = "length=3", PE_INFO_PARAMS(rows_params), .of = pe_view_table_of,               \
     .open = rows_open, .fill = pe_view_table_fill
@@ -308,9 +308,9 @@ extern const struct pe_view_type pe_view_rotary_table;
 const struct pe_view_type pe_view_rotary_table = {
     .info.name = "table",
     .info.title = "Cosines and sines of a rotation",
-    .info.doc =
-        "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
-        "multiplied by the attention factor. With `cache` the names and shapes of an engine.",
+    .info.doc = "`cos` and `sin` [positions, rotary_dim / 2]: the cosine and sine of the angle of "
+                "each pair, multiplied by the attention factor. With part=complex one tensor "
+                "`complex` instead; with `cache` the names and shapes of an engine's cache.",
     .info.example = "length=3",
     PE_INFO_PARAMS(rotary_params),
     .of = pe_view_rotary_table_of,
@@ -349,9 +349,10 @@ static enum pe_status scaled_open(struct pe_view *view, const struct pe_params *
 
 static const struct pe_view_type scaled_table = {
     .info.name = "table",
-    .info.title = "Cosines and sines of a rotation, scaled",
-    .info.doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
-                "multiplied by the scale of queries, or of keys.",
+    .info.title = "Scaled cosines and sines of a rotation",
+    .info.doc = "`cos` and `sin` [positions, dim / 2]: the cosine and sine of the angle of each "
+                "pair, multiplied by the scale of queries or, with side=key, by that of keys. With "
+                "part=complex one tensor `complex` instead.",
     .info.example = "length=3",
     PE_INFO_PARAMS(scaled_params),
     .of = pe_view_rotary_table_of,

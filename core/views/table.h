@@ -28,8 +28,8 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
     {                                                                                              \
         .name = "positions", .type = PE_RANGES, .nested = true, .min = -0x1p53 + 1,                \
         .max = 0x1p53 - 1, .unit = "positions",                                                    \
-        .doc = "The positions themselves: 0,5,7..9,-3..-1; of several coordinates a row "          \
-               "each: " example "."                                                                \
+        .doc = "The positions, as numbers and ranges: 0,5,7..9,-3..-1. Positions of several "      \
+               "coordinates are one list for each coordinate: " example "."                        \
     }
 
 /* The choices of the parameter `cache`, in the order of enum pe_cache. */
@@ -42,17 +42,19 @@ enum pe_cache { PE_CACHE_HF, PE_CACHE_VLLM, PE_CACHE_META, PE_CACHE_ONNX, PE_CAC
      .type = PE_CHOICE,                                                                            \
      .choices = "both,cos,sin,complex",                                                            \
      .fallback = "both",                                                                           \
-     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},                          \
+     .doc = "The tensors of the result: both, cos or sin alone, or complex: cos + i sin as one "   \
+            "tensor."},                                                                            \
         {.name = "duplicate",                                                                      \
          .type = PE_BOOLEAN,                                                                       \
          .fallback = "false",                                                                      \
-         .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},        \
+         .doc = "Whether each row is repeated side by side, so that it has rotary_dim elements, "  \
+                "as in Hugging Face transformers."},                                               \
     {                                                                                              \
         .name = "cache", .type = PE_CHOICE, .choices = PE_CACHES,                                  \
-        .doc = "As an engine lays it out, by the engine's names: hf cos and sin [n, d], each row " \
-               "twice; vllm cos_sin_cache [n, d], cos beside sin; meta freqs_cis [n, d/2], "       \
-               "complex; onnx cos_cache and sin_cache [n, d/2]; ggml rope_freqs.weight [d/2], "    \
-               "factors that divide the frequencies."                                              \
+        .doc = "The form of an engine's cache, for n positions and d = rotary_dim. hf: cos and "   \
+               "sin [n, d], each row repeated side by side. vllm: cos_sin_cache [n, d], cosines "  \
+               "before sines. meta: freqs_cis [n, d / 2], complex. onnx: cos_cache and sin_cache " \
+               "[n, d / 2]. ggml: rope_freqs.weight [d / 2], the divisors of the frequencies."     \
     }
 
 /* The state of such a view begins with it. */
@@ -95,7 +97,8 @@ bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_s
 #define PE_PARAM_SIDE                                                                              \
     {                                                                                              \
         .name = "side", .type = PE_CHOICE, .choices = "query,key=downscale", .fallback = "query",  \
-        .doc = "query: times the scale; key: divided by it."                                       \
+        .doc = "The side of the attention product. query: values are multiplied by the scale. "    \
+               "key: they are divided by it."                                                      \
     }
 
 /* Reads PE_PARAMS_POSITIONS and PE_PARAM_SIDE into a state that begins with struct pe_rotary_view;

@@ -26,8 +26,8 @@ static const struct pe_param params[] = {
     {.name = "rounded",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "Compare the rows as the dtype holds them, where two may have become the same, "
-            "instead of the real numbers."},
+     .doc = "Whether rows are rounded to the dtype before they are compared, so that two may have "
+            "become equal; otherwise the real numbers are compared."},
 };
 
 /* The result of the search. */
@@ -225,10 +225,10 @@ extern const struct pe_view_type pe_view_uniqueness;
 const struct pe_view_type pe_view_uniqueness = {
     PE_ANALYSIS_MEMBERS,
     .info.name = "uniqueness",
-    .info.title = "The two rows nearest to each other",
-    .info.doc = "`distance` [1], between the two rows that are nearest to each other, and "
-                "`positions` [2], where they stand; of distances whose squares are within 2^-40"
-                " of each other the first.",
+    .info.title = "The two nearest rows",
+    .info.doc = "`distance` [1]: the Euclidean distance between the two rows that are nearest to "
+                "each other. `positions` [2]: their positions. Of distances whose squares differ "
+                "by less than 2^-40 of themselves, the first counts.",
     .info.example = "length=8",
     .close = close_all,
     .memory = memory_of,

@@ -74,18 +74,18 @@ struct pe_view {
      .max = 0x1p53 - 1,                                                                            \
      .required = true,                                                                             \
      .unit = "positions",                                                                          \
-     .doc = "How many queries."},                                                                  \
+     .doc = "The number of queries."},                                                             \
         {.name = "key_length",                                                                     \
          .type = PE_INTEGER,                                                                       \
          .min = 0,                                                                                 \
          .max = 0x1p53 - 1,                                                                        \
          .unit = "positions",                                                                      \
-         .doc = "How many keys; as many as queries if absent."},                                   \
+         .doc = "The number of keys; that of the queries if absent."},                             \
     {                                                                                              \
         .name = "query_start", .type = PE_INTEGER, .min = -0x1p53 + 1, .max = 0x1p53 - 1,          \
         .unit = "positions",                                                                       \
-        .doc = "Position of the first query; key_length - query_length if absent, so that the "    \
-               "queries are the last ones."                                                        \
+        .doc = "The position of the first query; key_length - query_length if absent, so that "    \
+               "the queries are at the last positions."                                            \
     }
 
 /* Resolves PE_PARAMS_POSITIONS into view->positions. */

@@ -18,7 +18,7 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "How many positions a text has; max_position_embeddings if absent."},
+     .doc = "The context length; max_position_embeddings of the encoding if absent."},
 };
 
 /* Estimated nanoseconds of a wavelength that double-doubles decide, and of a number that takes wide
@@ -143,10 +143,11 @@ extern const struct pe_view_type pe_view_wavelengths;
 const struct pe_view_type pe_view_wavelengths = {
     PE_ANALYSIS_MEMBERS,
     .info.name = "wavelengths",
-    .info.title = "Wavelengths beside a context",
-    .info.doc = "`wavelengths` [pairs], positions a turn, and `turns` [pairs], how often each "
-                "turns in the context; `shortest`, `longest`, and `never_turn`, how many pairs "
-                "do not turn once. All correctly rounded.",
+    .info.title = "Wavelengths compared with a context length",
+    .info.doc = "`wavelengths` [pairs]: the positions of a full rotation of each pair. `turns` "
+                "[pairs]: the rotations of each pair in the context. `shortest` and `longest`: the "
+                "extreme wavelengths. `never_turn`: the number of pairs with less than one "
+                "rotation in the context. All numbers are correctly rounded.",
     .info.example = "context=1000",
     .scalar = scalar,
 };

@@ -52,18 +52,18 @@ struct pe_scalar {
      .min = 0,                                                                                     \
      .max = 0x1p53 - 1,                                                                            \
      .unit = "positions",                                                                          \
-     .doc = "How many positions."},                                                                \
+     .doc = "The number of positions."},                                                           \
         {.name = "start",                                                                          \
          .type = PE_NUMBER,                                                                        \
          .min = -0x1p53 + 1,                                                                       \
          .max = 0x1p53 - 1,                                                                        \
          .fallback = "0",                                                                          \
          .unit = "positions",                                                                      \
-         .doc = "The first position; may be negative or fractional."},                             \
+         .doc = "The first position; it may be negative or fractional."},                          \
     {                                                                                              \
         .name = "step", .type = PE_NUMBER, .min = -0x1p53 + 1, .max = 0x1p53 - 1, .fallback = "1", \
         .unit = "positions",                                                                       \
-        .doc = "From one position to the next; may be negative or fractional."                     \
+        .doc = "The distance from one position to the next; it may be negative or fractional."     \
     }
 
 #define PE_PARAMS_POSITIONS                                                                        \
@@ -71,7 +71,8 @@ struct pe_scalar {
     {                                                                                              \
         .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
         .unit = "positions",                                                                       \
-        .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1."      \
+        .doc = "The positions, as numbers and ranges, instead of length, start and step: "         \
+               "0,5,7..9,-3..-1."                                                                  \
     }
 
 PE_DECLARATIONS_BEGIN

@@ -317,7 +317,8 @@ extern const struct pe_encoding pe_encoding_rope;
 const struct pe_encoding pe_encoding_rope = {
     .info.name = "rope",
     .info.family = "rotary",
-    .info.title = "Rotary position embedding: pairs of a query or key turn with its position",
+    .info.title = "Rotary position embedding: pairs of elements of queries and keys rotated by "
+                  "their position",
     .info.formula =
         "(x0, x1) -> A (x0 cos tw - x1 sin tw, x0 sin tw + x1 cos tw), w_i = base^(-2i/dim)",
     .info.source = "Su et al. 2021, RoFormer, arXiv:2104.09864; scaled types as in Hugging Face "
