@@ -212,7 +212,9 @@ def schemas(catalogue):
     }
     own = set.union(*catalogue.own.values())
     found["EncodingParameters"] = wide_object(
-        catalogue, "The parameters of all encodings.", [name for name in of_encodings if name not in own]
+        catalogue,
+        "The parameters of all encodings.",
+        [name for name in of_encodings if name not in own],
     )
     found["ViewParameters"] = wide_object(
         catalogue,

@@ -53,9 +53,9 @@ static const struct pe_param function_params[] = {
      .type = PE_CHOICE,
      .choices = "activations,projection_rows,table",
      .required = true,
-     .doc = "The kind of the tensors. activations: heads are along the last axis. projection_rows: "
-            "heads are along the first axis, as in the weight or bias of a projection. table: the "
-            "last axis is one row of pairs."},
+     .doc = "activations, with heads along the last axis; projection_rows, with heads along the "
+            "first axis, as in the weight or bias of a projection; or table, whose last axis is "
+            "one row of pairs."},
     {.name = "axes",
      .type = PE_CHOICE,
      .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",

@@ -479,14 +479,12 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param)
 {
     const char *end = strstr(param->doc, ". ");
+    size_t length = end ? (size_t)(end - param->doc) : strlen(param->doc);
     char doc[240];
-    size_t length;
 
-    snprintf(doc, sizeof(doc), "%.*s", end ? (int)(end - param->doc) : (int)strlen(param->doc),
-             param->doc);
-    length = strlen(doc);
-    if (!end && length > 0 && doc[length - 1] == '.')
-        doc[length - 1] = '\0';
+    if (!end && length > 0 && param->doc[length - 1] == '.')
+        length--;
+    snprintf(doc, sizeof(doc), "%.*s", (int)length, param->doc);
     if (doc[0] >= 'A' && doc[0] <= 'Z')
         doc[0] = (char)(doc[0] - 'A' + 'a');
     return pe_param_fail(err, PE_MISSING, param, "%s is required: %s", doc);
