@@ -357,6 +357,13 @@ def run_parity():
     return pytest("tests/parity", python=python)
 
 
+def run_engines():
+    """Engines in environments of their own, measured anew, beside tools/engines/engines.json."""
+    if not make("all"):
+        return Count(0, 1)
+    return pytest("tests/engines")
+
+
 def run_fresh(release):
     return counting([sys.executable, "tests/newcomer/fresh.py", release])
 
@@ -497,6 +504,7 @@ SUITES = [
     Suite("confusion", run_confusion, 15),
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),
+    Suite("engines", run_engines, 90),
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
     Suite("threads", run_threads, 45, alone=True),

