@@ -332,7 +332,7 @@ $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
 ZLIB_SOURCES := $(addprefix build-wasm/sources/zlib/,$(addsuffix .c,adler32 crc32 deflate trees zutil \
                   compress))
 PICTURE_SOURCES = tests/ports/pictures.c \
-                  api/codings/deflate.c $(addprefix api/pictures/,canvas.c canvas_pixels.c canvas_svg.c \
+                  api/codings/zlib_compress.c $(addprefix api/pictures/,canvas.c canvas_pixels.c canvas_svg.c \
                   drawing.c font.c mask.c png.c spectrum.c) $(addprefix api/base/,base64.c system.c) \
                   $(addprefix api/numbers/,text.c print.c decimal.c) \
                   $(addprefix api/memory/,arena.c budget.c) $(ZLIB_SOURCES)

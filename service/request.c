@@ -126,7 +126,7 @@ const struct pe_response *pe_request_finish(struct pe_request *request)
         .in_place = request->borrowed && made->body.buffer == request->borrowed &&
                     made->body.prefix_size == 0,
     };
-    svc_pump_begin(&request->pump, made, pool_of, request->service);
+    svc_body_reader_begin(&request->reader, made, pool_of, request->service);
     return response;
 }
 
@@ -146,7 +146,7 @@ enum pe_status pe_request_next(struct pe_request *request, const void **bytes, s
 
     *size = request->rest_size;
     request->rest_size = 0;
-    if (*size == 0 && !svc_pump_next(&request->pump, &at, size))
+    if (*size == 0 && !svc_body_reader_next(&request->reader, &at, size))
         return atomic_load(&request->cancelled) ? PE_CANCELLED : PE_OUT_OF_MEMORY;
     *bytes = at;
     return PE_OK;
@@ -204,9 +204,9 @@ void pe_request_free(struct pe_request *request)
     if (!request)
         return;
     if (request->response.status) {
-        if (request->pump.batches[0].pump)
+        if (request->reader.batches[0].reader)
             api_response_cancel(request->made);
-        svc_pump_end(&request->pump);
+        svc_body_reader_end(&request->reader);
     }
     if (request->made)
         api_response_free(request->made);

@@ -11,25 +11,25 @@
 #include "posenc/service.h"
 #include "service/settings.h"
 
-/* ---- pump.c ---------------------------------------------------------------------------------- */
+/* ---- body_reader.c --------------------------------------------------------------------------- */
 
 /* A response body as successive runs of bytes. With a pool its blocks are made in advance, in two
  * batches: one is made while the other is read. */
 
 enum { SVC_BATCH_MAX = 64 };
 
-struct svc_pump;
+struct svc_body_reader;
 
 struct svc_batch {
     struct pe_job job;
-    struct svc_pump *pump;
+    struct svc_body_reader *reader;
     unsigned char *buffer;
     size_t first, count;
     size_t sizes[SVC_BATCH_MAX]; /* SIZE_MAX: failed */
     bool working;
 };
 
-struct svc_pump {
+struct svc_body_reader {
     struct api_response *response;
     struct pe_pool *pool;
     uint64_t left; /* bytes still to be read; or API_SIZE_UNKNOWN */
@@ -49,15 +49,16 @@ struct svc_pump {
 
 /* pool_of is called if the body has blocks for several threads; it may return NULL. The response
  * stays the caller's. */
-void svc_pump_begin(struct svc_pump *pump, struct api_response *response,
-                    struct pe_pool *(*pool_of)(void *context), void *context);
+void svc_body_reader_begin(struct svc_body_reader *reader, struct api_response *response,
+                           struct pe_pool *(*pool_of)(void *context), void *context);
 
 /* The next run of bytes, valid until the next call; *size 0: the end. false: a block failed or was
  * cancelled, or memory is short, and every later call fails too. */
-bool svc_pump_next(struct svc_pump *pump, const unsigned char **bytes, size_t *size);
+bool svc_body_reader_next(struct svc_body_reader *reader, const unsigned char **bytes,
+                          size_t *size);
 
 /* Waits for blocks that are being made; afterwards the response can be freed. */
-void svc_pump_end(struct svc_pump *pump);
+void svc_body_reader_end(struct svc_body_reader *reader);
 
 /* ---- service.c, request.c -------------------------------------------------------------------- */
 
@@ -80,7 +81,7 @@ struct pe_request {
     struct api_response *made; /* NULL: not finished */
     const void *borrowed;      /* the body of pe_request_lend; NULL: none */
     struct pe_response response;
-    struct svc_pump pump;
+    struct svc_body_reader reader;
     const unsigned char *rest; /* of a run that pe_request_read did not read completely */
     size_t rest_size;
     atomic_bool cancelled;

@@ -20,7 +20,7 @@ enum pe_status api_function_refuse(struct api_request *request, const char *name
                                    struct pe_error *err);
 
 /* Refuses `names`, adds the stored tables of "tables", and refuses an empty body. A body without
- * tensors is noted as a mistake, so that api_bind must follow. */
+ * tensors is noted as a parameter error, so that api_bind must follow. */
 enum pe_status api_function_start(struct api_request *request, const char *names,
                                   struct pe_error *err);
 

@@ -48,5 +48,5 @@ enum pe_status api_function_start(struct api_request *request, const char *names
         return PE_OK;
     pe_fail(err, PE_MISSING, "parameter:tensors",
             "tensors is required: {\"q\": {\"dtype\": \"f32\", \"data\": [...]}}");
-    return api_mistake_note(request, "tensors", err);
+    return api_parameter_error_note(request, "tensors", err);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/base/compiler.h"
-#include "api/codings/deflate.h"
+#include "api/codings/zlib_compress.h"
 #include "posenc/work.h"
 
 /* PNG: https://www.w3.org/TR/png-3/. */

@@ -15,7 +15,7 @@
 #include "api/response/etag.h"
 #include "api/response/response.h"
 #include "api/routes/handler.h"
-#include "api/routes/limits.h"
+#include "api/routes/result_limits.h"
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 

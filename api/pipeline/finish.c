@@ -203,7 +203,7 @@ static enum pe_status request_open(struct api_intake *intake, struct pe_error *e
     struct api_request *request = &intake->request;
 
     request->route->handler->open(request, &intake->result, err);
-    return api_mistakes_end(request, err);
+    return api_parameter_errors_end(request, err);
 }
 
 static size_t json_elements(const json_t *json)

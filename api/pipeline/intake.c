@@ -113,7 +113,7 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error 
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
     if (err->status != PE_OUT_OF_MEMORY &&
-        api_problem_write(intake->request.api, response, intake->request.mistakes, err))
+        api_problem_write(intake->request.api, response, intake->request.parameter_errors, err))
         return response;
     /* In place: the intake has to live as long as its response, for api_intake_cancel. */
     *response = *api_problem_no_memory();

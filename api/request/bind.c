@@ -69,7 +69,7 @@ static bool is_common(const char *name)
 /* The parameter that an unknown name stands for by its case or by spellings.def; NULL: none. */
 static const char *intended_name(const struct binding *binding, const char *where, const char *name)
 {
-    if (api_mistakes_hold(binding->request->mistakes, where))
+    if (api_parameter_errors_have(binding->request->parameter_errors, where))
         return NULL;
     return api_spelling_find(binding->request, binding->sets, binding->sets_count,
                              binding->handler_names, name);
@@ -311,7 +311,8 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
             continue;
         /* The core reports the parameter; in JSON the pointer is more useful. */
         snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
-        if (api_mistake_note(binding->request, set ? set->list[index].name : NULL, binding->err))
+        if (api_parameter_error_note(binding->request, set ? set->list[index].name : NULL,
+                                     binding->err))
             return binding->err->status;
     }
     return PE_OK;
@@ -416,7 +417,7 @@ static enum pe_status contradiction_note(struct api_request *request, const char
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
     pe_fail(err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s", name, first, other);
-    return api_mistake_note(request, name, err);
+    return api_parameter_error_note(request, name, err);
 }
 
 /* Checks the names that the handler reads, and parameters of type text. */
@@ -449,7 +450,8 @@ static enum pe_status pairs_bind(const struct binding *binding, struct api_pair 
                                  size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
+        if (text_bind(binding, &pairs[i]) &&
+            api_parameter_error_note(binding->request, NULL, binding->err))
             return binding->err->status;
     return PE_OK;
 }
@@ -469,7 +471,7 @@ static enum pe_status missing_note(const struct binding *binding)
                 continue;
             pe_params_init(&absent, param, 1);
             pe_params_finish(&absent, binding->err);
-            if (api_mistake_note(request, param->name, binding->err))
+            if (api_parameter_error_note(request, param->name, binding->err))
                 return binding->err->status;
         }
     return PE_OK;
@@ -486,5 +488,6 @@ enum pe_status api_bind(struct api_request *request, struct pe_params **sets, si
         pairs_bind(&binding, request->metadata, request->metadata_count) ||
         contradictions_note(&binding) || missing_note(&binding))
         return err->status;
-    return request->mistakes ? api_mistakes_fail(request->mistakes, err) : PE_OK;
+    return request->parameter_errors ? api_parameter_errors_fail(request->parameter_errors, err)
+                                     : PE_OK;
 }

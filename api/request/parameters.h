@@ -11,13 +11,13 @@ bool api_params_keep(struct api_arena *arena, struct pe_params *params);
 
 /* Sets parameters from the query, the top level of the JSON body, and the metadata; each name goes
  * to the first set that has it. handler_names: names, separated by spaces, that the handler reads
- * itself from request->json. Notes each mistake, and fails with the first. An unknown name is
+ * itself from request->json. Notes each error, and fails with the first. An unknown name is
  * PE_UNKNOWN_PARAMETER with the nearest known ones. */
 enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
                         const char *handler_names, struct pe_error *err);
 
 /* Sets parameters from one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer.
- * Mistakes are noted, and make the next api_bind or api_mistakes_end fail. */
+ * Errors are noted, and make the next api_bind or api_parameter_errors_end fail. */
 enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
                                struct pe_params **sets, size_t sets_count,
                                const char *handler_names, struct pe_error *err);
@@ -36,41 +36,44 @@ const struct pe_tensor *api_request_list(const struct api_request *request, cons
 /* The posted tensor of a name, or NULL. */
 struct api_tensor *api_request_tensor(struct api_request *request, const char *name);
 
-/* ---- mistakes.c: the mistakes of a request, reported together -------------------------------- */
+/* ---- parameter_errors.c: the parameter errors of a request, reported together ---------------- */
 
-enum { API_MISTAKES_MAX = 32 };
+enum { API_PARAMETER_ERRORS_MAX = 32 };
 
-struct api_mistake {
+struct api_parameter_error {
     enum pe_status status;
     const char *name; /* of the parameter, or ""; in the arena */
     char where[sizeof(((struct pe_error *)NULL)->where)];
     char detail[sizeof(((struct pe_error *)NULL)->detail)];
 };
 
-struct api_mistakes {
-    struct api_mistake list[API_MISTAKES_MAX]; /* missing parameters after wrong ones */
+struct api_parameter_errors {
+    struct api_parameter_error
+        list[API_PARAMETER_ERRORS_MAX]; /* missing parameters after wrong ones */
     size_t count;
     size_t more; /* beyond the capacity of the list */
 };
 
-/* Is it a mistake in a parameter, which can be reported with others? */
-bool api_is_mistake(enum pe_status status);
+/* Is it an error in a parameter, which can be reported with others? */
+bool api_is_parameter_error(enum pe_status status);
 
-/* Moves a mistake from err into the request's list, unless the list has it. name: of the parameter;
- * NULL: the last part of err->where. Other failures stay in err. Returns the status of err. */
-enum pe_status api_mistake_note(struct api_request *request, const char *name,
-                                struct pe_error *err);
+/* Moves a parameter error from err into the request's list, unless the list has it. name: of the
+ * parameter; NULL: the last part of err->where. Other failures stay in err. Returns the status of
+ * err. */
+enum pe_status api_parameter_error_note(struct api_request *request, const char *name,
+                                        struct pe_error *err);
 
-/* Is the mistake in the list, or the list full, so that no detail is needed? */
-bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where);
+/* Is the error in the list, or the list full, so that no detail is needed? */
+bool api_parameter_errors_have(const struct api_parameter_errors *errors, const char *where);
 
-/* Fails with the first mistake of a list. */
-enum pe_status api_mistakes_fail(const struct api_mistakes *mistakes, struct pe_error *err);
+/* Fails with the first error of a list. */
+enum pe_status api_parameter_errors_fail(const struct api_parameter_errors *errors,
+                                         struct pe_error *err);
 
-/* After a handler's `open`, whose failure, if any, is in err. If mistakes were noted, notes that
+/* After a handler's `open`, whose failure, if any, is in err. If errors were noted, notes that
  * failure too unless it may follow from them, and fails with the first. A failure that is not the
- * client's mistake (PE_BUSY) stays. */
-enum pe_status api_mistakes_end(struct api_request *request, struct pe_error *err);
+ * client's error (PE_BUSY) stays. */
+enum pe_status api_parameter_errors_end(struct api_request *request, struct pe_error *err);
 
 /* The known parameter that an unknown name stands for by its case or by spellings.def; NULL: none.
  * sets, handler_names: see api_bind. */

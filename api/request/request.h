@@ -15,7 +15,7 @@
 struct api_coding;
 struct api_config;
 struct api_format;
-struct api_mistakes;
+struct api_parameter_errors;
 struct api_reader;
 struct api_route;
 
@@ -95,7 +95,7 @@ struct api_request {
     size_t passed_metadata_count;
     struct api_tensor *tensors;
     size_t tensors_count;
-    struct api_mistakes *mistakes; /* NULL: none so far */
+    struct api_parameter_errors *parameter_errors; /* NULL: none so far */
 };
 
 #endif

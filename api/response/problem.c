@@ -90,35 +90,35 @@ static json_t *place_make(struct api_arena *arena, enum pe_status status, const 
 
 /* False: memory is short. */
 static bool errors_set(json_t *document, struct api_arena *arena,
-                       const struct api_mistakes *mistakes, const struct pe_error *err)
+                       const struct api_parameter_errors *errors, const struct pe_error *err)
 {
-    json_t *errors = json_array();
-    bool done = errors && json_object_set_new(document, "errors", errors) == 0;
+    json_t *list = json_array();
+    bool done = list && json_object_set_new(document, "errors", list) == 0;
 
-    for (size_t i = 0; done && mistakes && i < mistakes->count; i++) {
-        const struct api_mistake *mistake = &mistakes->list[i];
+    for (size_t i = 0; done && errors && i < errors->count; i++) {
+        const struct api_parameter_error *entry = &errors->list[i];
         /* The first has its detail in err, where more may have been added. */
-        if (strchr(mistake->where, ':'))
-            done = json_array_append_new(errors,
-                                         place_make(arena, mistake->status, mistake->where,
-                                                    i > 0 ? mistake->detail : err->detail)) == 0;
+        if (strchr(entry->where, ':'))
+            done =
+                json_array_append_new(list, place_make(arena, entry->status, entry->where,
+                                                       i > 0 ? entry->detail : err->detail)) == 0;
     }
-    if (done && json_array_size(errors) == 0)
-        done = json_array_append_new(errors,
+    if (done && json_array_size(list) == 0)
+        done = json_array_append_new(list,
                                      place_make(arena, err->status, err->where, err->detail)) == 0;
-    if (done && mistakes && mistakes->more > 0)
+    if (done && errors && errors->more > 0)
         done = json_object_set_new(document, "errors_left_out",
-                                   json_integer((json_int_t)mistakes->more)) == 0;
+                                   json_integer((json_int_t)errors->more)) == 0;
     return done;
 }
 
 static json_t *document_make(struct api *api, struct api_response *response,
-                             const struct api_mistakes *mistakes, const struct pe_error *err)
+                             const struct api_parameter_errors *errors, const struct pe_error *err)
 {
     const char *code = pe_status_code(err->status);
     const char *detail = api_text_sanitize(response->arena, err->detail);
     const bool is_first =
-        mistakes && mistakes->count > 0 && strcmp(mistakes->list[0].where, err->where) == 0;
+        errors && errors->count > 0 && strcmp(errors->list[0].where, err->where) == 0;
     char type[160];
     json_t *document;
 
@@ -129,7 +129,7 @@ static json_t *document_make(struct api *api, struct api_response *response,
                : NULL;
     if (document &&
         ((strchr(err->where, ':') &&
-          !errors_set(document, response->arena, is_first ? mistakes : NULL, err)) ||
+          !errors_set(document, response->arena, is_first ? errors : NULL, err)) ||
          (response->request_id &&
           json_object_set_new(document, "request_id", json_string(response->request_id))))) {
         json_decref(document);
@@ -139,7 +139,7 @@ static json_t *document_make(struct api *api, struct api_response *response,
 }
 
 bool api_problem_write(struct api *api, struct api_response *response,
-                       const struct api_mistakes *mistakes, struct pe_error *err)
+                       const struct api_parameter_errors *errors, struct pe_error *err)
 {
     struct api_text text = {0};
     const char *bytes;
@@ -149,7 +149,7 @@ bool api_problem_write(struct api *api, struct api_response *response,
         err->status = PE_BUSY;
     response->status = api_problem_status(err->status);
     response->problem = pe_status_code(err->status);
-    document = document_make(api, response, mistakes, err);
+    document = document_make(api, response, errors, err);
     if (!document)
         return false;
     api_text_json(&text, document, false);

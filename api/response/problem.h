@@ -12,13 +12,13 @@
 /* The status code of HTTP. */
 int api_problem_status(enum pe_status status);
 
-struct api_mistakes;
+struct api_parameter_errors;
 
-/* Makes the response a problem document of the error, and of all mistakes if it is the first of
- * them. mistakes NULL: none. PE_CANCELLED, a timeout or a client that left, becomes PE_BUSY. False:
- * memory is short. */
+/* Makes the response a problem document of the error, and of all parameter errors if it is the
+ * first of them. errors NULL: none. PE_CANCELLED, a timeout or a client that left, becomes PE_BUSY.
+ * False: memory is short. */
 bool api_problem_write(struct api *api, struct api_response *response,
-                       const struct api_mistakes *mistakes, struct pe_error *err);
+                       const struct api_parameter_errors *errors, struct pe_error *err);
 /* A constant response for when there is no memory for another. */
 struct api_response *api_problem_no_memory(void);
 

@@ -8,8 +8,8 @@
 #include "api/request/request.h"
 #include "posenc/views.h"
 
-/* A new kind of result has a constant and members here, limits in routes/limits.c and a case in
- * pipeline/finish.c. */
+/* A new kind of result has a constant and members here, limits in routes/result_limits.c and a case
+ * in pipeline/finish.c. */
 enum api_result_kind {
     API_TENSORS, /* named outputs, filled by rows in the negotiated format */
     API_REPORT,  /* a JSON value */

@@ -138,7 +138,7 @@ static json_t *limits_make(const struct api_request *request)
         {"list_elements_max", PE_PARAM_LIST_MAX},
         {"rank_max", PE_RANK_MAX},
         {"diagnosis_pairs_max", PE_SAMPLE_PAIRS_MAX},
-        {"errors_max", API_MISTAKES_MAX},
+        {"errors_max", API_PARAMETER_ERRORS_MAX},
         {"json_tree_max", API_JSON_TREE_MAX},
         {"row_max", API_ROW_SIZE_MAX},
         {"zstd_window_max", UINT64_C(1) << API_ZSTD_WINDOW_LOG_MAX},

@@ -575,7 +575,7 @@ static enum pe_status config_open(struct api_request *request, struct api_result
     if (!request->config) {
         pe_fail(err, PE_MISSING, "parameter:config",
                 "config is required: post a config.json, or {\"config\": {...}}");
-        return api_mistake_note(request, "config", err)
+        return api_parameter_error_note(request, "config", err)
                    ? err->status
                    : api_bind(request, NULL, 0, API_CONFIG_OWN, err);
     }

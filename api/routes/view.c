@@ -6,15 +6,15 @@
 #include "api/arguments/arguments.h"
 #include "api/base/names.h"
 #include "api/codings/coding.h"
-#include "api/codings/deflate.h"
+#include "api/codings/zlib_compress.h"
 #include "api/config/config.h"
 #include "api/config/scheme_cache.h"
 #include "api/formats/formats.h"
 #include "api/pictures/plot.h"
 #include "api/request/parameters.h"
 #include "api/routes/handler.h"
-#include "api/routes/limits.h"
 #include "api/routes/query_text.h"
+#include "api/routes/result_limits.h"
 
 struct view_state {
     struct api_request *request;
@@ -158,7 +158,7 @@ static enum pe_status tensors_check(const struct view_state *state,
     return PE_OK;
 }
 
-/* Reads the dtype, which is not bound with the other parameters, and whose mistakes are
+/* Reads the dtype, which is not bound with the other parameters, and whose errors are
  * reported together. */
 static enum pe_status dtype_read(struct view_state *state, struct api_request *request,
                                  bool is_picture, struct pe_error *err)
@@ -169,8 +169,8 @@ static enum pe_status dtype_read(struct view_state *state, struct api_request *r
         return err->status;
     if (!err->status)
         *err = wrong;
-    else if (request->mistakes)
-        api_mistake_note(request, "dtype", &wrong);
+    else if (request->parameter_errors)
+        api_parameter_error_note(request, "dtype", &wrong);
     return err->status;
 }
 

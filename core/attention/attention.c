@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 
 enum {
     ROWS_MIN = PE_ATTENTION_ROWS_MIN,
@@ -445,7 +445,7 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
     for (size_t row = row_begin, count; row < row_end && !pe_work_check(work, err); row += count) {
         const size_t head = row / attention->queries, first = row % attention->queries;
         const struct pe_attention_sequence *sequence = pe_sequence_of_query(attention, first);
-        count = pe_least(pe_least(sequence->end - first, row_end - row), attention->rows_max);
+        count = pe_min(pe_min(sequence->end - first, row_end - row), attention->rows_max);
         if (pe_query_block_fill(attention, scratch, head, first, count,
                                 (char *)out + (row - row_begin) * row_size, work, err))
             break;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 
 #define POSITION_MAX (0x1p53 - 1)
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
+#include "core/base/errors.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 
 /* Larger windows and chunks hold every key; sums of it and a position fit into int64_t. */
 #define FARTHEST ((int64_t)1 << 53)
@@ -186,7 +186,7 @@ static enum pe_status values_check(struct pe_attention *attention, const struct 
         !pe_shape_elements(tensor->shape, tensor->rank, &count))
         return PE_OK;
     for (size_t at = 0; at < count; at += STEP) {
-        const size_t step = pe_least(count - at, STEP);
+        const size_t step = pe_min(count - at, STEP);
         if (at % CHECK_ELEMENTS == 0 && pe_work_check(attention->work, err))
             return err->status;
         pe_to_f64(values, (const char *)tensor->data + at * pe_dtype_info(tensor->dtype)->size,

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 
 enum { PIECE = 1 << 16 }; /* elements between two checks of the work */
 
@@ -43,7 +42,7 @@ static enum pe_status packed_scan(const struct pe_attention *attention, struct p
     for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE) {
         bool nonfinite, large;
         attention->kernels.odd(&nonfinite, &large, rows + at * attention->size,
-                               pe_least(count - at, PIECE));
+                               pe_min(count - at, PIECE));
         if (nonfinite)
             atomic_store_explicit(&packed->nonfinite, true, memory_order_relaxed);
         if (large)
@@ -60,7 +59,7 @@ enum pe_status pe_packed_write(const struct pe_attention *attention, struct pe_p
     char *to = (char *)packed->data + head * packed->head_size;
 
     for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t used = pe_least(packed->columns - column, width);
+        const size_t used = pe_min(packed->columns - column, width);
         for (size_t k = 0; k < packed->depth; k++, to += PE_PANEL_SIZE) {
             memcpy(to, rows + (k * packed->columns + column) * size, used * size);
             memset(to + used * size, 0, (width - used) * size);
@@ -95,7 +94,7 @@ enum pe_status pe_packed_transpose(const struct pe_attention *attention, struct 
     char *to = (char *)packed->data + head * packed->head_size;
 
     for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t used = pe_least(packed->columns - column, width);
+        const size_t used = pe_min(packed->columns - column, width);
         const char *from = rows + column * depth * attention->size;
         if (pe_pace(&pace, width * depth, err))
             return err->status;
@@ -125,7 +124,7 @@ enum pe_status pe_elements_read_all(const struct pe_attention *attention, char *
 
     for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE)
         pe_elements_read(attention, to + at * attention->size, tensor, first + at,
-                         pe_least(count - at, PIECE));
+                         pe_min(count - at, PIECE));
     return err->status;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "posenc/attention.h"
 
 /* A projection is a matrix of attention scores: queries are the rows of x, keys those of the

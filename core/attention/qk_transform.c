@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/exact/elementary.h"
 #include "core/rotation/rotation.h"
 
@@ -335,7 +334,7 @@ enum pe_status pe_qk_transform_apply(const struct pe_qk_transform *transform, bo
 
     for (size_t at = 0; at < count && !pe_work_check(work, err); at += most) {
         const struct run run = {rows + at * attention->head_dim * attention->size, batch,
-                                begin + at, pe_least(count - at, most)};
+                                begin + at, pe_min(count - at, most)};
         if (norm == PE_NORM_BEFORE)
             norm_apply(transform, steps, &run);
         if (steps->rotations &&

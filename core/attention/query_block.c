@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 
 enum {
     TILE = 1 << 10,      /* keys whose logits of all rows of a block stay in the L2 cache */
@@ -97,7 +97,7 @@ enum pe_status pe_block_multiply(const struct pe_query_block *block, const char 
     struct pe_pace pace = {block->work, 0};
 
     for (size_t count; panel < panel_end; panel += count, out += count * PE_PANEL_SIZE) {
-        count = pe_least(panel_end - panel, PE_PANELS_AT_ONCE);
+        count = pe_min(panel_end - panel, PE_PANELS_AT_ONCE);
         struct pe_panels panels = pe_packed_panels(packed, head, panel, count, 0, attention->size);
         panels.next = prefetches ? count * panels.step : 0;
         if (pe_pace(&pace, count * product_pace(block, packed->depth), err))
@@ -130,7 +130,7 @@ enum pe_status pe_block_output_add(const struct pe_query_block *block, size_t ro
     for (size_t at = 0, step; at < depth; at += step) {
         step = depth_step(depth_begin + at, depth_begin + depth);
         for (size_t panel = 0, count; panel < packed->panels; panel += count) {
-            count = pe_least(packed->panels - panel, PE_PANELS_AT_ONCE);
+            count = pe_min(packed->panels - panel, PE_PANELS_AT_ONCE);
             struct pe_panels panels =
                 pe_packed_panels(packed, head, panel, count, depth_begin + at, attention->size);
             if (attention->streams)
@@ -223,7 +223,7 @@ static enum pe_status bias_of(const struct pe_query_block *block, size_t row,
     const struct pe_scheme *scheme = attention->spec.scheme;
     const size_t head = block->head % attention->heads;
     const int64_t position = pe_block_position(block, row);
-    const size_t end = pe_least(tile->end, block->key_end);
+    const size_t end = pe_min(tile->end, block->key_end);
     const struct pe_bias_part part = {.scheme = scheme,
                                       .head = head,
                                       .query = (double)position,
@@ -285,11 +285,11 @@ static void tile_finish(const struct pe_query_block *block, size_t row, const ch
     }
     if (spec->mask.rank > 0 || spec->bias.rank > 0) {
         kernels->logits(logits + begin, bias ? bias + begin : NULL, count, scale, max);
-        pe_block_mask_add(block, row, visible_begin, pe_least(visible.end, tile->end));
+        pe_block_mask_add(block, row, visible_begin, pe_min(visible.end, tile->end));
         scale = 1;
         bias = NULL;
     }
-    pe_row_fill(attention, logits, tile->begin, pe_least(visible.begin, tile->end), -INFINITY);
+    pe_row_fill(attention, logits, tile->begin, pe_min(visible.begin, tile->end), -INFINITY);
     pe_row_fill(attention, logits, visible_end, tile->end, -INFINITY);
     kernels->logits(logits + begin, bias ? bias + begin : NULL, count, scale, max);
 }
@@ -516,7 +516,7 @@ static enum pe_status output_compute(const struct pe_query_block *block, char *o
     for (struct key_tile tile = {0, 0}; tile_next(block, &tile);)
         if (pe_work_check(block->work, err) || tile_softmax(block, &tile, err) ||
             (together && values_multiply(block, 0, block->count, tile.begin,
-                                         pe_least(tile.end, block->key_end), err)))
+                                         pe_min(tile.end, block->key_end), err)))
             return err->status;
     if (together && attention->rel_v.first && block->key_begin < block->key_end)
         pe_block_relative_values(block, 0, block->count, block->key_begin, block->key_end, err);
@@ -558,7 +558,7 @@ static enum pe_status row_output(const struct pe_query_block *block, size_t row,
             return err->status;
         attention->kernels.divide(logits + tile.begin * attention->size, count, divisor);
     }
-    pe_row_fill(attention, logits, 0, pe_least(visible.begin, attention->keys), hidden);
+    pe_row_fill(attention, logits, 0, pe_min(visible.begin, attention->keys), hidden);
     pe_row_fill(attention, logits, visible.end, attention->keys, hidden);
     row_write(attention, out, row, logits);
     return PE_OK;

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 
 enum { CHECK_DISTANCES = 1 << 12 }; /* between two checks of the work */
 
@@ -117,7 +116,7 @@ static enum pe_status distances_write(const struct distance_packing *distances, 
     const struct pe_attention *attention = distances->packing.attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
     const size_t columns = attention->rel_k.columns, width = attention->width;
-    const size_t first = panel * width, count = pe_least(columns - first, width);
+    const size_t first = panel * width, count = pe_min(columns - first, width);
     const struct pe_positions all = {
         .start = -(double)attention->least, .step = -1, .count = columns};
     const struct pe_rows_part part = {&all, first, first + count, attention->type};
@@ -155,7 +154,7 @@ static enum pe_status panel_project(const struct distance_packing *distances, si
                 attention->kernels.gemm(
                     (char *)packed->data + head * packed->head_size + offset, attention->width,
                     distances->weights + (head * packed->depth * dim + at) * attention->size, dim,
-                    &panels, packed->depth, pe_least(dim - at, DEPTH_STEP), at > 0);
+                    &panels, packed->depth, pe_min(dim - at, DEPTH_STEP), at > 0);
             }
     free(rows);
     return err->status;
@@ -468,12 +467,12 @@ static enum pe_status p2c_add(const struct pe_query_block *block, size_t kv_head
     struct pe_pace pace = {block->work, 0};
 
     for (size_t key = block->key_begin; key < block->key_end; key += width) {
-        const size_t end = pe_least(key + width, block->key_end);
+        const size_t end = pe_min(key + width, block->key_end);
         const struct row_range range = range_of(block, key, end);
         const struct pe_panels panel =
             pe_packed_panels(&attention->k, kv_head, key / width, 1, 0, attention->size);
         for (size_t base = range.low; base <= range.high; base += most) {
-            const size_t count = pe_least(range.high - base + 1, most);
+            const size_t count = pe_min(range.high - base + 1, most);
             if (pe_pace(&pace, 4 * (count + width) * (attention->k.depth + block->count), err))
                 return err->status;
             attention->kernels.gemm(block->scratch->p2c, width,

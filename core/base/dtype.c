@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/isa.h"
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
 #include "core/kernels/half.h"
 #include "posenc/comparison.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/base/once.h"
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/threads.h"
 
 /* Nanoseconds between checks of the work of a waiting thread. */

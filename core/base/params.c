@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/base/memory.h"
+#include "core/base/errors.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 
 static const char *param_where(const struct pe_param *param, char *out, size_t size)
 {

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/fail.h"
-#include "core/base/memory.h"
+#include "core/base/errors.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 
 /* Values of parameters from text. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/threads.h"
 #include "posenc/pool.h"
 #include "posenc/work.h"

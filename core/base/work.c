@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "posenc/work.h"
+#include "core/base/work.h"
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/base/fail.h"
-#include "core/base/memory.h"
+#include "core/base/errors.h"
 #include "core/base/threads.h"
 
 struct pe_work {
@@ -127,6 +127,41 @@ void pe_memory_give(struct pe_work *work, void *memory, size_t count, size_t siz
         return;
     free(memory);
     pe_work_release(work, count * size);
+}
+
+struct pe_allocation {
+    struct pe_allocation *before;
+    size_t bytes; /* with this header */
+    alignas(max_align_t) unsigned char data[];
+};
+
+void *pe_allocations_take(struct pe_allocations *allocations, size_t count, size_t size,
+                          struct pe_error *err)
+{
+    struct pe_allocation *allocation;
+    size_t bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes) ||
+        __builtin_add_overflow(bytes, sizeof(*allocation), &bytes)) {
+        pe_no_memory(err, allocations->purpose);
+        return NULL;
+    }
+    allocation = pe_memory_take(allocations->work, bytes, 1, allocations->purpose, err);
+    if (!allocation)
+        return NULL;
+    allocation->before = allocations->last;
+    allocation->bytes = bytes;
+    allocations->last = allocation;
+    return allocation->data;
+}
+
+void pe_allocations_free(struct pe_allocations *allocations)
+{
+    while (allocations->last) {
+        struct pe_allocation *allocation = allocations->last;
+        allocations->last = allocation->before;
+        pe_memory_give(allocations->work, allocation, allocation->bytes, 1);
+    }
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */

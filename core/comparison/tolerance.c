@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/fail.h"
-#include "core/base/memory.h"
+#include "core/base/errors.h"
+#include "core/base/work.h"
 #include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/rotary.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/config/gguf_file.h"
 #include "core/config/reading.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 
 /* Parses the head of a GGUF file without copying. Every length is checked against the bytes left
  * before it is used. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/params.h"
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
 #include "core/config/reading.h"
 
 /* The layers of a model: one by one, with their types (by a list of the config, else by the rule of

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/params.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 
 /* The public functions of a reading: its begin, its results, and the scheme of the encoding that
  * the config describes. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 
 /* A config as a tree of values. The members of an object are in a balanced tree (tsearch), so that
  * lookups stay fast for any choice of keys, and in a list, which keeps the order of the file. */

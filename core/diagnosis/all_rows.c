@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/table_fill.h"
 
@@ -368,12 +367,12 @@ static void rows_run(struct pe_job *job, size_t block)
 {
     struct check *check = (struct check *)job;
     const size_t all = check->rows.positions.count, first = block * check->block_rows;
-    const size_t end = pe_least(all, first + check->block_rows);
+    const size_t end = pe_min(all, first + check->block_rows);
     struct pe_error err = {0};
     double *buffer = pe_memory_take(check->work, chunk_size(check), sizeof(*buffer), "rows", &err);
 
     for (size_t row = first; buffer && row < end && !err.status; row += check->chunk_rows) {
-        const size_t rows = pe_least(check->chunk_rows, end - row);
+        const size_t rows = pe_min(check->chunk_rows, end - row);
         struct chunk chunk = chunk_of(check, buffer);
         bool explained = false;
         if (pe_work_check(check->work, &err))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/diagnosis.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 #include "core/scheme/rows.h"
 
 static const struct pe_bug_info infos[] = {

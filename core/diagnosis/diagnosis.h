@@ -9,7 +9,7 @@
  * decision on every row; diagnosis.c runs these steps and holds the outcome against other samples.
  * docs/diagnosis.md describes the rules. */
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/scheme/scheme.h"
 #include "posenc/diagnosis.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/memory.h"
+#include "core/base/work.h"
 #include "core/diagnosis/observations.h"
 
 /* A cache of keys by layer and head. A cell is one head of one layer in one batch row. The first
@@ -40,7 +40,7 @@ struct pe_kv_diagnosis {
     struct pe_kv_spec spec;
     struct pe_pool *pool;
     struct pe_work *work;
-    struct pe_pieces pieces;
+    struct pe_allocations memory;
     size_t tokens, head_dim;
     struct pe_sampled_rows rows;
     size_t batch; /* rows of positions: 1 or all */
@@ -268,7 +268,7 @@ static enum pe_status cell_diagnose(struct pe_kv_diagnosis *cache, size_t index,
                 : pe_rotated_tokens_width(tokens, cache->spec.expected);
     if (width == 0)
         return PE_OK;
-    if (pe_rotated_tokens_samples(tokens, &cache->rows, width, cache->spec.layout, &cache->pieces,
+    if (pe_rotated_tokens_samples(tokens, &cache->rows, width, cache->spec.layout, &cache->memory,
                                   by->rows, by->samples, &count, err) ||
         pe_diagnose(&by->diagnosis, cache->spec.expected, by->samples, count, cache->pool,
                     cache->work, err))
@@ -343,7 +343,8 @@ static enum pe_status batch_row_of(struct pe_kv_diagnosis *cache, size_t row,
     out->values = all->values + row * all->count;
     if (axes == 1)
         return PE_OK;
-    out->values = values = pe_pieces_take(&cache->pieces, axes * all->count, sizeof(*values), err);
+    out->values = values =
+        pe_allocations_take(&cache->memory, axes * all->count, sizeof(*values), err);
     for (size_t axis = 0; values && axis < axes; axis++)
         memcpy(values + axis * all->count, all->values + (axis * all->batch + row) * all->count,
                all->count * sizeof(*values));
@@ -360,21 +361,22 @@ static enum pe_status positions_new(struct pe_kv_diagnosis *cache, struct pe_err
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:positions",
                        "positions are %zu for each of %zu batch rows, axis s has %zu and b %zu",
                        all->count, cache->batch, cache->tokens, rows);
-    cache->positions = pe_pieces_take(&cache->pieces, cache->batch, sizeof(*cache->positions), err);
+    cache->positions =
+        pe_allocations_take(&cache->memory, cache->batch, sizeof(*cache->positions), err);
     for (size_t row = 0; cache->positions && row < cache->batch; row++)
         if (batch_row_of(cache, row, &cache->positions[row].all, err) ||
-            pe_row_positions_new(&cache->positions[row], &cache->rows, &cache->pieces, err))
+            pe_row_positions_new(&cache->positions[row], &cache->rows, &cache->memory, err))
             return err->status;
     return err->status;
 }
 
 static enum pe_status memory_take(struct pe_kv_diagnosis *cache, struct pe_error *err)
 {
-    struct pe_pieces *pieces = &cache->pieces;
+    struct pe_allocations *memory = &cache->memory;
 
-    cache->cells = pe_pieces_take(pieces, cache->count, sizeof(*cache->cells), err);
-    cache->heads = pe_pieces_take(pieces, cache->heads_count, sizeof(*cache->heads), err);
-    cache->stripes = pe_pieces_take(pieces, STRIPES, sizeof(*cache->stripes), err);
+    cache->cells = pe_allocations_take(memory, cache->count, sizeof(*cache->cells), err);
+    cache->heads = pe_allocations_take(memory, cache->heads_count, sizeof(*cache->heads), err);
+    cache->stripes = pe_allocations_take(memory, STRIPES, sizeof(*cache->stripes), err);
     if (!cache->cells || !cache->heads || !cache->stripes)
         return err->status;
     for (size_t i = 0; i < cache->count; i++)
@@ -386,8 +388,8 @@ static enum pe_status memory_take(struct pe_kv_diagnosis *cache, struct pe_error
                                                     .after = {"q_rotated", cache->spec.q_rotated},
                                                     .sampled_heads = 1,
                                                     .head_dim = cache->head_dim};
-        if (pe_rotated_tokens_new(&stripe->tokens, pieces, err) ||
-            pe_sample_buffers_new(&stripe->buffers, cache->rows.count, cache->head_dim, pieces,
+        if (pe_rotated_tokens_new(&stripe->tokens, memory, err) ||
+            pe_sample_buffers_new(&stripe->buffers, cache->rows.count, cache->head_dim, memory,
                                   err))
             return err->status;
     }
@@ -432,7 +434,7 @@ static enum pe_status cache_diagnose(struct pe_kv_diagnosis *cache, struct pe_er
     /* A layer of many heads that do not rotate at all must not use up the explanations: cells
      * beside unknown ones come last. */
     if (pe_observed_pairs_check("q", (cache->head_dim + 1) / 2, err) ||
-        pe_sampled_rows_new(&cache->rows, cache->tokens, (cache->head_dim + 1) / 2, &cache->pieces,
+        pe_sampled_rows_new(&cache->rows, cache->tokens, (cache->head_dim + 1) / 2, &cache->memory,
                             err) ||
         positions_new(cache, err) || memory_take(cache, err) || cells_diagnose(cache, false, err) ||
         cells_diagnose(cache, true, err))
@@ -454,7 +456,7 @@ enum pe_status pe_diagnose_kv(struct pe_kv_diagnosis **out, const struct pe_kv_s
         return err->status;
     cache->pool = pool;
     cache->work = work;
-    cache->pieces = (struct pe_pieces){.work = work, .purpose = "a diagnosis"};
+    cache->memory = (struct pe_allocations){.work = work, .purpose = "a diagnosis"};
     if (spec_read(&cache->spec, spec, err) || cache_diagnose(cache, err)) {
         pe_kv_diagnosis_free(cache);
         return err->status;
@@ -469,7 +471,7 @@ void pe_kv_diagnosis_free(struct pe_kv_diagnosis *cache)
         return;
     for (size_t i = 0; i < PE_KV_EXPLANATIONS_MAX; i++)
         pe_diagnosis_free(cache->explanations[i].diagnosis);
-    pe_pieces_free(&cache->pieces);
+    pe_allocations_free(&cache->memory);
     pe_memory_give(cache->work, cache, 1, sizeof(*cache));
 }
 

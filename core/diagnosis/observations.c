@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "posenc/comparison.h"
 
 enum { SAMPLES_MAX = 4, PIECE = 512, HEADS_MAX = 16 };
@@ -31,7 +31,7 @@ struct table_rows {
 };
 
 struct pe_observations {
-    struct pe_pieces pieces;
+    struct pe_allocations memory;
     struct pe_observed observed;
     struct pe_sampled_rows rows;
     struct pe_row_positions positions; /* of all batch rows, one behind the other */
@@ -108,7 +108,7 @@ void pe_values_read(const struct pe_tensor *tensor, size_t first, size_t step, s
         return;
     }
     for (size_t begin = 0; begin < count; begin += PIECE / step) {
-        const size_t some = pe_least(count - begin, PIECE / step);
+        const size_t some = pe_min(count - begin, PIECE / step);
         pe_to_f64(piece, from + begin * step * size, tensor->dtype, (some - 1) * step + 1);
         for (size_t i = 0; i < some; i++)
             out[begin + i] = piece[i * step];
@@ -156,15 +156,15 @@ size_t pe_sampled_rows_count(size_t total, size_t pairs)
     const size_t wide = ELEMENTS_MAX / pairs;
     const size_t most = wide < ROWS_MIN ? ROWS_MIN : wide < ROWS_MAX ? wide : ROWS_MAX;
 
-    return pe_least(total, most);
+    return pe_min(total, most);
 }
 
 enum pe_status pe_sampled_rows_new(struct pe_sampled_rows *sampled, size_t total, size_t pairs,
-                                   struct pe_pieces *pieces, struct pe_error *err)
+                                   struct pe_allocations *memory, struct pe_error *err)
 {
     sampled->total = total;
     sampled->count = pe_sampled_rows_count(total, pairs);
-    sampled->rows = pe_pieces_take(pieces, sampled->count, sizeof(*sampled->rows), err);
+    sampled->rows = pe_allocations_take(memory, sampled->count, sizeof(*sampled->rows), err);
     for (size_t i = 0; sampled->rows && i < sampled->count; i++)
         sampled->rows[i] = row_of(i, sampled->count, total);
     return err->status;
@@ -196,8 +196,8 @@ static enum pe_status positions_check(const struct pe_positions *all, struct pe_
 }
 
 enum pe_status pe_row_positions_new(struct pe_row_positions *positions,
-                                    const struct pe_sampled_rows *sampled, struct pe_pieces *pieces,
-                                    struct pe_error *err)
+                                    const struct pe_sampled_rows *sampled,
+                                    struct pe_allocations *memory, struct pe_error *err)
 {
     const struct pe_positions *all = &positions->all;
     const size_t count = axes_of(all) * sampled->count;
@@ -205,7 +205,7 @@ enum pe_status pe_row_positions_new(struct pe_row_positions *positions,
 
     if (positions_check(all, err))
         return err->status;
-    positions->sampled = values = pe_pieces_take(pieces, count, sizeof(*values), err);
+    positions->sampled = values = pe_allocations_take(memory, count, sizeof(*values), err);
     for (size_t i = 0; values && i < count; i++)
         values[i] = position_of(all, i / sampled->count, sampled->rows[i % sampled->count]);
     return err->status;
@@ -231,7 +231,7 @@ static enum pe_status positions_join(struct pe_observations *observations,
     if (axes->batch == 1 || given->batch == axes->batch)
         return PE_OK;
     all->values = values =
-        pe_pieces_take(&observations->pieces, axes_of(given) * total, sizeof(*values), err);
+        pe_allocations_take(&observations->memory, axes_of(given) * total, sizeof(*values), err);
     for (size_t i = 0; values && i < axes_of(given) * total; i++)
         values[i] = position_of(given, i / total, i % total % axes->sequence);
     return err->status;
@@ -275,7 +275,7 @@ static bool repeats(const struct pe_tensor *tensor, const struct shape *shape, b
 
     for (size_t i = 0; i < rows && i < ROWS_MAX; i++) {
         const char *row =
-            (const char *)tensor->data + row_of(i, pe_least(rows, ROWS_MAX), rows) * width * size;
+            (const char *)tensor->data + row_of(i, pe_min(rows, ROWS_MAX), rows) * width * size;
         for (size_t pair = 0; pair < pairs; pair++) {
             const char *a = row + (half ? pair : 2 * pair) * size;
             const char *b = row + (half ? pair + pairs : 2 * pair + 1) * size;
@@ -505,7 +505,7 @@ static void copies_compare(const struct pe_tensor *tensor, size_t first,
     double copies[PIECE];
 
     for (size_t begin = 0; begin < count; begin += PIECE) {
-        const size_t some = pe_least(count - begin, PIECE);
+        const size_t some = pe_min(count - begin, PIECE);
         pe_values_read(tensor, first + columns->copy + begin * columns->step, columns->step, some,
                        copies);
         for (size_t i = 0; i < some; i++)
@@ -519,7 +519,7 @@ static void part_read(const struct table_rows *rows, bool is_sin, size_t begin, 
 {
     const struct pe_tensor *tensor = is_sin ? rows->sin : rows->cos;
     const struct columns *columns = &rows->columns[is_sin];
-    const size_t some = pe_least(rows->pairs, columns->count);
+    const size_t some = pe_min(rows->pairs, columns->count);
 
     for (size_t row = 0; row < count; row++) {
         const size_t first = (begin + row) * rows->width + columns->first;
@@ -582,9 +582,9 @@ static enum pe_status columns_read(struct pe_observations *observations, struct 
                                    struct pe_error *err)
 {
     struct table_rows *rows = &observations->tables[sample - observations->samples];
-    const size_t pairs = sample->pairs, some = pe_least(pairs, columns.count);
+    const size_t pairs = sample->pairs, some = pe_min(pairs, columns.count);
     double *values =
-        pe_pieces_take(&observations->pieces, sample->rows * pairs, sizeof(*values), err);
+        pe_allocations_take(&observations->memory, sample->rows * pairs, sizeof(*values), err);
 
     if (!values)
         return err->status;
@@ -657,7 +657,7 @@ static enum pe_status added_read(struct pe_observations *observations, const str
 static enum pe_status frequencies_read(struct pe_observations *observations,
                                        const struct shape *shape, struct pe_error *err)
 {
-    double *values = pe_pieces_take(&observations->pieces, shape->pairs, sizeof(*values), err);
+    double *values = pe_allocations_take(&observations->memory, shape->pairs, sizeof(*values), err);
 
     if (!values ||
         pe_finite_read(shape->first, 0, 1, shape->pairs, &observations->precision, values, err))
@@ -683,20 +683,20 @@ static enum pe_status tokens_read(struct pe_observations *observations, const st
                   .token_step = token,
                   .sequence = axes->sequence,
                   .batch_step = axes->heads_outer * axes->sequence * token},
-        .sampled_heads = pe_least(axes->heads_outer * axes->heads_inner, HEADS_MAX),
+        .sampled_heads = pe_min(axes->heads_outer * axes->heads_inner, HEADS_MAX),
         .head_dim = axes->head_dim,
         .positions = &observations->positions,
         .skips_zeros = true};
     size_t width;
 
-    if (pe_rotated_tokens_new(&tokens, &observations->pieces, err) ||
+    if (pe_rotated_tokens_new(&tokens, &observations->memory, err) ||
         pe_rotated_tokens_measure(&tokens, &observations->rows, err))
         return err->status;
     width = pe_rotated_tokens_width(&tokens, observed->expected);
     if (width == 0)
         return pe_observed_refuse("q", "as wide as what is expected to rotate, at least", err);
     return pe_rotated_tokens_samples(&tokens, &observations->rows, width, observed->layout,
-                                     &observations->pieces, observations->tokens,
+                                     &observations->memory, observations->tokens,
                                      observations->samples, &observations->count, err);
 }
 
@@ -726,9 +726,9 @@ static enum pe_status observations_read(struct pe_observations *observations, st
     const struct pe_axes axes = {shape.batch, 1, shape.sequence, 1, 2 * shape.pairs};
     if (shape.kind != FREQUENCIES &&
         (pe_sampled_rows_new(&observations->rows, shape.batch * shape.sequence, shape.pairs,
-                             &observations->pieces, err) ||
+                             &observations->memory, err) ||
          positions_join(observations, &axes, err) ||
-         pe_row_positions_new(&observations->positions, &observations->rows, &observations->pieces,
+         pe_row_positions_new(&observations->positions, &observations->rows, &observations->memory,
                               err)))
         return err->status;
     if (kind_read(observations, &shape, err) || shape.kind == TOKENS)
@@ -748,7 +748,7 @@ enum pe_status pe_observations_new(struct pe_observations **out, const struct pe
     *out = NULL;
     if (!observations)
         return err->status;
-    observations->pieces = (struct pe_pieces){.work = work, .purpose = "a diagnosis"};
+    observations->memory = (struct pe_allocations){.work = work, .purpose = "a diagnosis"};
     if (pe_struct_read(&observations->observed, sizeof(*observed), observed, err) ||
         observations_read(observations, err)) {
         pe_observations_free(observations);
@@ -772,6 +772,6 @@ void pe_observations_free(struct pe_observations *observations)
 {
     if (!observations)
         return;
-    pe_pieces_free(&observations->pieces);
-    pe_memory_give(observations->pieces.work, observations, 1, sizeof(*observations));
+    pe_allocations_free(&observations->memory);
+    pe_memory_give(observations->memory.work, observations, 1, sizeof(*observations));
 }

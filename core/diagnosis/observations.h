@@ -6,7 +6,7 @@
  * keys before and after a rotation, kv_heads.c every head of a cache. Many rows are sampled,
  * which bounds the time; the rest is read when all rows are checked. */
 
-#include "core/base/pieces.h"
+#include "core/base/work.h"
 #include "core/diagnosis/diagnosis.h"
 
 /* ---- observations.c -------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ struct pe_sampled_rows {
 };
 size_t pe_sampled_rows_count(size_t total, size_t pairs);
 enum pe_status pe_sampled_rows_new(struct pe_sampled_rows *sampled, size_t total, size_t pairs,
-                                   struct pe_pieces *pieces, struct pe_error *err);
+                                   struct pe_allocations *memory, struct pe_error *err);
 
 /* Positions of all rows, and of the sampled ones. */
 struct pe_row_positions {
@@ -54,8 +54,8 @@ struct pe_row_positions {
 };
 /* Finds the sampled positions of positions->all. PE_OUT_OF_RANGE. */
 enum pe_status pe_row_positions_new(struct pe_row_positions *positions,
-                                    const struct pe_sampled_rows *sampled, struct pe_pieces *pieces,
-                                    struct pe_error *err);
+                                    const struct pe_sampled_rows *sampled,
+                                    struct pe_allocations *memory, struct pe_error *err);
 
 /* ---- rotated_tokens.c ------------------------------------------------------------------------ */
 
@@ -81,8 +81,8 @@ struct pe_rotated_tokens {
                                   and of values before */
 };
 /* Takes memory for the sums; the other members are set. */
-enum pe_status pe_rotated_tokens_new(struct pe_rotated_tokens *tokens, struct pe_pieces *pieces,
-                                     struct pe_error *err);
+enum pe_status pe_rotated_tokens_new(struct pe_rotated_tokens *tokens,
+                                     struct pe_allocations *memory, struct pe_error *err);
 /* Computes the sums and the precision. PE_INVALID: an element is not finite. Any thread, for tokens
  * of its own. */
 enum pe_status pe_rotated_tokens_measure(struct pe_rotated_tokens *tokens,
@@ -113,7 +113,7 @@ struct pe_sample_buffers {
     double *cos, *sin, *weight;
 };
 enum pe_status pe_sample_buffers_new(struct pe_sample_buffers *buffers, size_t rows,
-                                     size_t head_dim, struct pe_pieces *pieces,
+                                     size_t head_dim, struct pe_allocations *memory,
                                      struct pe_error *err);
 
 /* A sample of the tokens in one layout; `expected` is the expected layout or NULL. The context must
@@ -125,7 +125,7 @@ void pe_rotated_tokens_sample(const struct pe_rotated_tokens *tokens,
 /* Samples in both layouts; of a single pair in the expected one, since both are alike. */
 enum pe_status pe_rotated_tokens_samples(const struct pe_rotated_tokens *tokens,
                                          const struct pe_sampled_rows *rows, size_t width,
-                                         const char *expected, struct pe_pieces *pieces,
+                                         const char *expected, struct pe_allocations *memory,
                                          struct pe_token_rows contexts[2],
                                          struct pe_sample samples[2], size_t *count,
                                          struct pe_error *err);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/diagnosis/observations.h"
 #include "posenc/comparison.h"
 
@@ -35,11 +35,11 @@ static size_t heads_count(const struct pe_head_layout *heads)
 
 /* ---- sums over the sampled tokens ------------------------------------------------------------ */
 
-enum pe_status pe_rotated_tokens_new(struct pe_rotated_tokens *tokens, struct pe_pieces *pieces,
-                                     struct pe_error *err)
+enum pe_status pe_rotated_tokens_new(struct pe_rotated_tokens *tokens,
+                                     struct pe_allocations *memory, struct pe_error *err)
 {
-    tokens->changes = pe_pieces_take(pieces, tokens->head_dim, sizeof(double), err);
-    tokens->squares = pe_pieces_take(pieces, tokens->head_dim, sizeof(double), err);
+    tokens->changes = pe_allocations_take(memory, tokens->head_dim, sizeof(double), err);
+    tokens->squares = pe_allocations_take(memory, tokens->head_dim, sizeof(double), err);
     return tokens->changes && tokens->squares ? PE_OK : err->status;
 }
 
@@ -55,11 +55,11 @@ static enum pe_status head_measure(struct pe_rotated_tokens *tokens, size_t at,
     double x[PIECE], y[PIECE];
 
     for (size_t first = 0; first < tokens->head_dim; first += PIECE)
-        if (pe_finite_read(tokens->before, at + first, 1, pe_least(tokens->head_dim - first, PIECE),
+        if (pe_finite_read(tokens->before, at + first, 1, pe_min(tokens->head_dim - first, PIECE),
                            NULL, x, err))
             return err->status;
     for (size_t first = 0; first < tokens->head_dim; first += PIECE) {
-        const size_t count = pe_least(tokens->head_dim - first, PIECE);
+        const size_t count = pe_min(tokens->head_dim - first, PIECE);
         pe_values_read(tokens->before.tensor, at + first, 1, count, x);
         if (pe_finite_read(tokens->after, at + first, 1, count, &tokens->precision, y, err))
             return err->status;
@@ -201,7 +201,7 @@ static void row_sample(const struct pe_rotated_tokens *tokens, const struct pe_t
     struct rotated_pair sums[PIECE];
 
     for (size_t first = 0; first < rows->pairs; first += PIECE) {
-        const size_t count = pe_least(rows->pairs - first, PIECE);
+        const size_t count = pe_min(rows->pairs - first, PIECE);
         sampled_heads_sum(rows, tokens->sampled_heads, row, first, count, sums);
         for (size_t i = 0; i < count; i++) {
             if (tokens->skips_zeros && sums[i].before == 0)
@@ -223,7 +223,7 @@ static void head_read(const void *context, size_t head, size_t begin, size_t row
     for (size_t row = 0; row < rows; row++)
         for (size_t first = 0; first < tokens->pairs; first += PIECE) {
             const size_t at = row * tokens->pairs + first;
-            piece.count = pe_least(tokens->pairs - first, PIECE);
+            piece.count = pe_min(tokens->pairs - first, PIECE);
             piece_read(tokens, begin + row, head, first, &piece);
             for (size_t i = 0; i < piece.count; i++) {
                 const struct rotated_pair pair = pair_of(&piece, i);
@@ -248,7 +248,7 @@ static bool is_unrotated(const void *context, size_t head, size_t row, struct pe
     double before[PIECE], after[PIECE];
 
     for (size_t first = 2 * tokens->pairs; first < tokens->head_dim; first += PIECE) {
-        const size_t count = pe_least(tokens->head_dim - first, PIECE);
+        const size_t count = pe_min(tokens->head_dim - first, PIECE);
         pe_values_read(tokens->before, at + first, 1, count, before);
         pe_values_read(tokens->after, at + first, 1, count, after);
         for (size_t i = 0; i < count; i++)
@@ -265,14 +265,14 @@ static bool is_unrotated(const void *context, size_t head, size_t row, struct pe
 /* ---- samples --------------------------------------------------------------------------------- */
 
 enum pe_status pe_sample_buffers_new(struct pe_sample_buffers *buffers, size_t rows,
-                                     size_t head_dim, struct pe_pieces *pieces,
+                                     size_t head_dim, struct pe_allocations *memory,
                                      struct pe_error *err)
 {
     const size_t count = rows * ((head_dim + 1) / 2);
 
-    buffers->cos = pe_pieces_take(pieces, count, sizeof(double), err);
-    buffers->sin = pe_pieces_take(pieces, count, sizeof(double), err);
-    buffers->weight = pe_pieces_take(pieces, count, sizeof(double), err);
+    buffers->cos = pe_allocations_take(memory, count, sizeof(double), err);
+    buffers->sin = pe_allocations_take(memory, count, sizeof(double), err);
+    buffers->weight = pe_allocations_take(memory, count, sizeof(double), err);
     return buffers->cos && buffers->sin && buffers->weight ? PE_OK : err->status;
 }
 
@@ -329,7 +329,7 @@ void pe_rotated_tokens_sample(const struct pe_rotated_tokens *tokens,
 
 enum pe_status pe_rotated_tokens_samples(const struct pe_rotated_tokens *tokens,
                                          const struct pe_sampled_rows *rows, size_t width,
-                                         const char *expected, struct pe_pieces *pieces,
+                                         const char *expected, struct pe_allocations *memory,
                                          struct pe_token_rows contexts[2],
                                          struct pe_sample samples[2], size_t *count,
                                          struct pe_error *err)
@@ -341,7 +341,7 @@ enum pe_status pe_rotated_tokens_samples(const struct pe_rotated_tokens *tokens,
         struct pe_sample_buffers buffers;
         if (width == 2 && (half ? expected && strcmp(expected, "half") != 0 : *count > 0))
             continue;
-        if (pe_sample_buffers_new(&buffers, rows->count, width, pieces, err))
+        if (pe_sample_buffers_new(&buffers, rows->count, width, memory, err))
             return err->status;
         pe_rotated_tokens_sample(tokens, rows, half, width / 2, expected, &buffers,
                                  &contexts[*count], &samples[*count]);

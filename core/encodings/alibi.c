@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/scheme/bias.h"
 
 static const struct pe_param params[] = {
@@ -110,7 +109,7 @@ static double prepare_cost(const struct pe_scheme *scheme)
 {
     const struct period period = period_of(scheme);
     const size_t heads = pe_heads_count(scheme);
-    const size_t exact = period.heads > 0 ? pe_least(heads, 2 * period.heads) : heads;
+    const size_t exact = period.heads > 0 ? pe_min(heads, 2 * period.heads) : heads;
 
     return (double)exact * SLOPE_COST + (double)(heads - exact) * SCALED_COST;
 }
@@ -218,7 +217,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
 
     for (size_t i = 0, count; i < part->key_count; i += count) {
         char *to = (char *)out + i * size;
-        count = plain ? pe_least(GROUP, part->key_count - i) : 1;
+        count = plain ? pe_min(GROUP, part->key_count - i) : 1;
         if (i % CHECK_KEYS == 0 && pe_work_check(work, err))
             return err->status;
         e.distance = fabs(part->query - (double)(part->key_begin + i));

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
 #include "core/base/params.h"
+#include "core/base/sizes.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/exact/angle.h"
 
@@ -114,7 +114,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
 {
     const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(part->dtype)->size;
     struct digits digits = {.dim = dim,
-                            .count = pe_least(dim, POSITION_BITS),
+                            .count = pe_min(dim, POSITION_BITS),
                             .lsb = pe_param_choice(&scheme->params, "bit_order") == ORDER_LSB};
     /* Rows written at once: at most CHECK_ELEMENTS elements. */
     const size_t most = dim < CHECK_ELEMENTS / GROUP ? GROUP : 1;
@@ -125,7 +125,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     pe_from_f64(&digits.one, part->dtype, &one, 1);
     for (size_t row = part->begin, rows; row < part->end; row += rows, unchecked += rows * dim) {
         char *const to = (char *)out + (row - part->begin) * dim * size;
-        rows = pe_least(most, part->end - row);
+        rows = pe_min(most, part->end - row);
         if (unchecked >= CHECK_ELEMENTS) {
             unchecked = 0;
             if (pe_work_check(work, err))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/base/memory.h"
 #include "core/base/params.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 #include "core/scheme/bias.h"
 #include "core/tables/log_buckets.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
+#include "core/base/sizes.h"
 #include "core/encodings/sinusoidal.h"
 
 enum { CHECK_ROWS = 16 }; /* copied rows between two checks of the work */
@@ -53,7 +53,7 @@ static enum pe_status period_write(const struct sweep *s, size_t end, struct pe_
     for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {
         const size_t coordinate = row / s->inner % s->axis->size;
         const size_t runs = (end - row + s->inner - 1) / s->inner;
-        count = row % s->inner ? 1 : pe_least(s->axis->size - coordinate, runs);
+        count = row % s->inner ? 1 : pe_min(s->axis->size - coordinate, runs);
         if (axis_write(s->grid, s->axis, &positions, coordinate, count, s->inner, s->dtype,
                        s->out + (row - s->begin) * s->row_size, work, err))
             return err->status;
@@ -85,7 +85,7 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
                                 end,
                                 (char *)out + axis->column * size,
                                 grid->dim * size};
-        const size_t period = pe_least(end - begin, inner * axis->size);
+        const size_t period = pe_min(end - begin, inner * axis->size);
         if (axis->columns == 0)
             continue;
         if (period_write(&s, begin + period, work, err))

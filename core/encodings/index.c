@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/exact/angle.h"
 #include "core/scheme/rows.h"
 
@@ -85,7 +85,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     for (size_t at = part->begin; at < part->end; at += GROUP) {
         if (at % (GROUP * 64) < GROUP && pe_work_check(work, err))
             return err->status;
-        whole_write(p, at, pe_least(GROUP, part->end - at), part->dtype,
+        whole_write(p, at, pe_min(GROUP, part->end - at), part->dtype,
                     (char *)out + (at - part->begin) * size);
     }
     return PE_OK;

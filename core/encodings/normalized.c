@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/exact/double_double.h"
 #include "core/scheme/rows.h"
 #include "core/views/table.h"

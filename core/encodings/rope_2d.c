@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/scheme/rotary.h"
 #include "core/views/table.h"
@@ -273,7 +273,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     for (size_t row = row_begin + width, end; row < row_end; row = end) {
         char *const to = (char *)out + (row - row_begin) * row_size;
         const bool is_line_start = row % width == 0;
-        end = pe_least(row_end, row + width - row % width);
+        end = pe_min(row_end, row + width - row % width);
         if (is_line_start && points_fill(view, output, row, row + 1, to, work, err))
             return err->status;
         line_copy(view, end - row - is_line_start, row_size, to + is_line_start * row_size);

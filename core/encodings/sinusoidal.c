@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/base/least.h"
 #include "core/base/params.h"
+#include "core/base/sizes.h"
 
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme)
 {
@@ -63,13 +63,13 @@ struct pe_table pe_sinusoids_columns(void *out, int layout, size_t pairs, size_t
                                      size_t dim, size_t size)
 {
     const bool concatenated = layout == PE_SINES_CONCATENATED;
-    const size_t cosines = columns - pe_least(columns, pairs);
+    const size_t cosines = columns - pe_min(columns, pairs);
 
     return (struct pe_table){
         .cos = (char *)out + (concatenated ? pairs : 1) * size,
         .sin = out,
-        .cos_count = pe_least(pairs, concatenated ? cosines : columns / 2),
-        .sin_count = pe_least(pairs, concatenated ? columns : (columns + 1) / 2),
+        .cos_count = pe_min(pairs, concatenated ? cosines : columns / 2),
+        .sin_count = pe_min(pairs, concatenated ? columns : (columns + 1) / 2),
         .pair_step = concatenated ? 1 : 2,
         .row_size = dim * size,
     };

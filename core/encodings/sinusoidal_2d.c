@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/least.h"
 #include "core/base/params.h"
+#include "core/base/sizes.h"
 #include "core/encodings/grid.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/views/table.h"

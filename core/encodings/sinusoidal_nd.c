@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
 #include "core/base/params.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/encodings/grid.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/views/table.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 #include "core/scheme/bias.h"
 #include "core/tables/log_buckets.h"
 

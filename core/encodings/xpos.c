@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/rotary.h"
@@ -244,7 +244,7 @@ static void scale_all(struct pe_table_scales *out, const struct pe_scheme *schem
 static double scale_cost(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
     enum { SAMPLES = 64, DOUBLES = 650, WIDE = 2000 };
-    const size_t samples = pe_least(positions->count, SAMPLES);
+    const size_t samples = pe_min(positions->count, SAMPLES);
     double beyond = 0;
 
     for (size_t i = 0; i < samples; i++) {

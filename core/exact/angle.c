@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
 #include "core/exact/wide_internal.h"
 
 enum { LIMBS = 3 }; /* of the fraction of a turn: 192 bits, least first */

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
 #include "core/exact/wide_internal.h"
 
 /* ---- limbs ---------------------------------------------------------------------------------- */

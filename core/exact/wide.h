@@ -7,20 +7,23 @@
 
 #include "posenc/dtype.h"
 
+/* clang-format off: it would reflow the table of bounds. */
 /* Wide numbers: binary floating point of 64 to 1536 bits, for real numbers that doubles do not
  * decide. A number is a value, copied by assignment: no allocation, no failure, no state. Every
  * number has a precision of its own, a multiple of 64 bits; an operation works in the larger one of
  * its operands, so that a double or an integer (64 bits, always exact) combines with any other.
  * Exponents lie within ±2^60.
  *
- * Bounds (proofs: docs/internals/exactness.md, "Wide numbers"), relative to the result of precision
- * p, for exact operands: cut, add, sub, mul, div, sqrt   below 2^(1-p): the nearest number towards
- * zero pi, exp, exp2, log, log1p, pow  below 2^(2-p) sin, cos                        below 2^(2-p)
- * of the result or of 2^-p, the larger; no double comes so near to a multiple of pi/2 that 2^-p
- * would be it
+ * Bounds (proofs: docs/internals/exactness.md, "Wide numbers"), relative to the result, p being its
+ * precision. The operands count as exact: the caller adds their own errors.
+ *   cut, add, sub, mul, div, sqrt   below 2^(1-p): the nearest number towards zero
+ *   pi, exp, exp2, log, log1p, pow  below 2^(2-p)
+ *   sin, cos                        below 2^(2-p) of the result or of 2^-p, the larger; no double
+ *                                   comes so near to a multiple of pi/2 that 2^-p would be it
  *
  * An operation that cuts something off, or has an operand that was cut, marks its result as
  * inexact; an unmarked number is the real number itself. Marks err on the side of inexact. */
+/* clang-format on */
 
 enum {
     PE_WIDE_BITS = 1536, /* the largest precision: 1280, and 256 more for what cancels */

@@ -3,7 +3,7 @@
  * parts; the product with its second double is below an ulp of it and is rounded, so that only the
  * sign of the remainder is certain. Where the slope has a second double, and the remainder is too
  * small for its sign to be certain, the element is undecided. */
-#include "core/kernels/double_double.h"
+#include "core/kernels/vec_double_double.h"
 
 #define REST_LEAST 0x1p-100 /* of the product; the remainder is good to 2^-104 of it */
 

@@ -2,7 +2,7 @@
 /* Anchors in doubles: cosines and sines of one position for many frequencies, their powers, and
  * scales that depend on the position. Error bounds: docs/internals/exactness.md, "Rows in
  * doubles". */
-#include "core/kernels/double_double.h"
+#include "core/kernels/vec_double_double.h"
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of f64 in double-doubles: cosines and sines of an anchor, the powers of a step, and the rows
  * made of them. Error bounds: docs/internals/exactness.md, "Rows of f64". */
-#include "core/kernels/double_double.h"
+#include "core/kernels/vec_double_double.h"
 
 /* ---- anchors -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/base/fail.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/work.h"
 #include "core/positions/position_ids.h"
 
 /* Ids are compared with those of a spec, and with those that each known mistake would give. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "posenc/position_ids.h"
 
 void pe_ids_kinds_fill(const int64_t *tokens, size_t count, int64_t image_token,

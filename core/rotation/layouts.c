@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 
 /* ---- axes of a tensor of tokens -------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "posenc/layouts.h"
 
 #define MERGE(type)                                                                                \

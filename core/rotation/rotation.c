@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/isa.h"
-#include "core/base/least.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/rotation/rotation.h"
 #include "core/scheme/rotary.h"
 
@@ -240,7 +240,7 @@ static void block_fill(struct pe_job *job, size_t block)
     struct table_job *table = (struct table_job *)job;
     const struct pe_rotation *rotation = table->rotation;
     const size_t begin = block * table->rows_per_block;
-    const size_t count = pe_least(table->rows - begin, table->rows_per_block);
+    const size_t count = pe_min(table->rows - begin, table->rows_per_block);
     char *cos = rotation->cos + begin * table->row_size;
     char *sin = rotation->sin + begin * table->row_size;
 
@@ -497,7 +497,7 @@ enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const s
         const size_t batch_row = begin / axes->sequence / axes->heads_outer;
         const size_t row = (rotation->batch > 1 ? batch_row * axes->sequence : 0) + index;
         const size_t left = axes->sequence - index;
-        const size_t tokens = pe_least(pe_least(end - begin, left), most);
+        const size_t tokens = pe_min(pe_min(end - begin, left), most);
 
         if (pe_work_check(work, err))
             return err->status;

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/memory.h"
 #include "core/base/once.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 #include "posenc/attention.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/memory.h"
+#include "core/base/work.h"
 #include "posenc/attention.h"
 
 enum {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 #include "core/scheme/bias.h"
 #include "core/scheme/learned.h"
 #include "core/scheme/relative.h"

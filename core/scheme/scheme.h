@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/tables/frequencies.h"
 #include "posenc/schemes.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 
 /* Pairs between two checks of the work: a millisecond in double-doubles, and in wide numbers. */
 enum { CHECK_FINE = 4096, CHECK_REAL = 64 };
@@ -259,7 +259,7 @@ enum pe_status pe_cosines_fill(const struct pe_cosines *cosines, const struct pe
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t row = begin; row < end; row += ROWS)
-        if (group_fill(cosines, offsets, row, pe_least(end, row + ROWS), dtype,
+        if (group_fill(cosines, offsets, row, pe_min(end, row + ROWS), dtype,
                        (char *)out + (row - begin) * size, work, err))
             return err->status;
     return PE_OK;

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/memory.h"
-#include "core/base/spend.h"
+#include "core/base/work.h"
 
 /* ---- powers --------------------------------------------------------------------------------- */
 

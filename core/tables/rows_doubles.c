@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16 in doubles. Every 32 rows have an anchor A (cos tw, sin tw), computed
@@ -135,7 +135,7 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
 static void steps_compute(struct fill *fill)
 {
     const struct pe_position step = {{fill->call->step, 0, 0}};
-    const size_t powers = pe_least(fill->call->rows_most, POWERS);
+    const size_t powers = pe_min(fill->call->rows_most, POWERS);
 
     fill->step_stride = fill->call->interleaved ? 2 * fill->pairs : fill->pairs;
     memset(fill->reach, 0, sizeof(fill->reach));
@@ -197,7 +197,7 @@ enum pe_status pe_rows_doubles_fill(const struct pe_table_call *call, struct pe_
     fill.unchecked = 0;
     fill.place = call->end;
     for (fill.pair = 0; fill.pair < call->pairs; fill.pair += piece)
-        if (piece_fill(&fill, pe_least(call->pairs, fill.pair + piece), work, err))
+        if (piece_fill(&fill, pe_min(call->pairs, fill.pair + piece), work, err))
             return err->status;
     return PE_OK;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 
 /* Rows of f64 as rows_doubles.c has the shorter dtypes: an anchor every 32 rows, rotated by powers
  * of one step. Every number is a double-double, and so a piece has half as many columns. Granted
@@ -80,7 +80,7 @@ static void step_compute(struct fill *fill)
 
 static void steps_compute(struct fill *fill)
 {
-    const size_t powers = pe_least(fill->call->rows_most, POWERS);
+    const size_t powers = pe_min(fill->call->rows_most, POWERS);
     double *const cos[] = {fill->step_cos[0], fill->step_cos[1]};
     double *const sin[] = {fill->step_sin[0], fill->step_sin[1]};
 
@@ -196,7 +196,7 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
             return err->status;
         count = pe_table_rows_from(call, row);
         if (call->sums)
-            count = pe_least(count, SUM_ROWS);
+            count = pe_min(count, SUM_ROWS);
         anchor_compute(fill, &position, amplitude);
         for (size_t i = 0; i < runs_count; i++)
             run_fill(fill, &runs[i], row, count);
@@ -221,7 +221,7 @@ bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *
 {
     static const double reach[COLUMNS];
     const struct pe_phases phases = pe_frequencies_phases(frequencies, pair);
-    const size_t pairs = pe_least(pe_frequencies_count(frequencies) - pair, COLUMNS);
+    const size_t pairs = pe_min(pe_frequencies_count(frequencies) - pair, COLUMNS);
     const struct pe_exact scale = pe_frequencies_scale(frequencies, amplitude)->value;
     const double t = fabs(position->part[0]);
     const struct pe_anchor_f64 at = {
@@ -243,7 +243,7 @@ enum pe_status pe_rows_f64_fill(const struct pe_table_call *call, struct pe_work
 
     fill.call = call;
     for (fill.pair = 0; fill.pair < call->pairs; fill.pair += piece)
-        if (piece_fill(&fill, pe_least(call->pairs, fill.pair + piece), work, err))
+        if (piece_fill(&fill, pe_min(call->pairs, fill.pair + piece), work, err))
             return err->status;
     return PE_OK;
 }

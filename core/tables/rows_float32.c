@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 
 /* Rows of arithmetic=hf: the position, its product with the frequency, cosine and sine, and their
  * product with the attention factor are float32 each. Cosine and sine are made in doubles, within
@@ -93,7 +93,7 @@ static enum pe_status piece_fill(struct fill *fill, struct pe_work *work, struct
         for (size_t which = 0; which < 2; which++) {
             if (!out[which] || ends[which] <= fill->pair)
                 continue;
-            const size_t count = pe_least(ends[which] - fill->pair, fill->count);
+            const size_t count = pe_min(ends[which] - fill->pair, fill->count);
             undecided_settle(fill, which, count, &position);
             values_scale(fill, fill->values[which], count);
             values_place(fill, fill->values[which], count, (char *)out[which] + at);
@@ -110,7 +110,7 @@ enum pe_status pe_rows_float32_fill(const struct pe_table_call *call, struct pe_
     fill.call = call;
     fill.factor = (float)pe_frequencies_amplitude(call->frequencies, PE_AMPLITUDE_FACTOR);
     for (fill.pair = 0; fill.pair < call->pairs; fill.pair += COLUMNS) {
-        fill.count = pe_least(call->pairs - fill.pair, COLUMNS);
+        fill.count = pe_min(call->pairs - fill.pair, COLUMNS);
         if (piece_fill(&fill, work, err))
             return err->status;
     }

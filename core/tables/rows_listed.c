@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16 at listed whole positions that do not follow each other. A position is
@@ -318,7 +318,7 @@ static enum pe_status run_fill(struct listed *listed, const struct pe_run *run, 
     anchors_compute(listed, run);
     errors_compute(listed, run);
     for (size_t row = begin; row < end; row += list.rows) {
-        list.rows = pe_least(BATCH, end - row);
+        list.rows = pe_min(BATCH, end - row);
         list.places = listed->places + (row - begin);
         if (++listed->unchecked % CHECK_BATCHES == 0 && pe_work_check(work, err))
             return err->status;
@@ -336,7 +336,7 @@ static enum pe_status rows_fill(struct listed *listed, size_t begin, size_t end,
     places_find(listed, begin, end - begin);
     for (size_t pair = 0, pair_end; pair < call->pairs; pair = pair_end) {
         struct pe_run runs[2];
-        pair_end = pe_least(call->pairs, pair + most);
+        pair_end = pe_min(call->pairs, pair + most);
         const size_t runs_count = pe_table_runs(call, pair, pair_end, runs);
         listed->phases = pe_frequencies_phases(call->frequencies, pair);
         listed->pairs = (pair_end - pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
@@ -361,7 +361,7 @@ enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_w
 
     tables_set(&listed, &call->digits);
     const size_t size = tables_size(&listed) + LINE +
-                        pe_least(call->end - call->begin, CHUNK) * sizeof(*listed.places);
+                        pe_min(call->end - call->begin, CHUNK) * sizeof(*listed.places);
     const bool reserved = pe_work_reserve(work, size);
     char *const memory = reserved ? malloc(size) : NULL;
     if (!memory) {
@@ -370,7 +370,7 @@ enum pe_status pe_rows_listed_fill(const struct pe_table_call *call, struct pe_w
     }
     memory_divide(&listed, (void *)(memory + LINE - (uintptr_t)memory % LINE));
     for (size_t begin = call->begin; begin < call->end && err->status == PE_OK; begin += CHUNK)
-        rows_fill(&listed, begin, pe_least(call->end, begin + CHUNK), work, err);
+        rows_fill(&listed, begin, pe_min(call->end, begin + CHUNK), work, err);
     free(memory);
     pe_work_release(work, size);
     return err->status;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/tables/table_rows.h"
 
 /* Chooses how a table is filled: in doubles (rows_doubles.c, and rows_listed.c for listed
@@ -55,7 +55,7 @@ static struct reach reach_of(const struct pe_positions *p, size_t begin, size_t 
                            p->start + p->step * ((double)p->count - 1)};
     struct reach reach = {INFINITY, 0};
 
-    for (size_t i = begin; i < (p->values ? end : begin + pe_least(p->count, 3)); i++) {
+    for (size_t i = begin; i < (p->values ? end : begin + pe_min(p->count, 3)); i++) {
         const double t = fabs(p->values ? p->values[i] : even[i - begin]);
         reach.near = t > 0 ? fmin(reach.near, t) : reach.near;
         reach.far = fmax(reach.far, t);
@@ -131,9 +131,8 @@ static struct pe_table_call call_of(const struct pe_table *table,
                                   .kernels = pe_isa()->kernels,
                                   .begin = begin,
                                   .end = end,
-                                  .pairs = pe_least(pe_frequencies_count(frequencies), most),
-                                  .rows_most =
-                                      isnan(step) ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
+                                  .pairs = pe_min(pe_frequencies_count(frequencies), most),
+                                  .rows_most = isnan(step) ? 1 : pe_min(PE_TABLE_ROWS, end - begin),
                                   .step = step,
                                   .apart = apart,
                                   .interleaved = table->pair_step == 2 && !table->columns};
@@ -254,7 +253,7 @@ double pe_table_cost(const struct pe_table_use *use)
     if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
     if (alone) {
-        const size_t rows = pe_least(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
+        const size_t rows = pe_min(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
         return 2.4 * slow * pe_rows_listed_share(p->values, count, rows, fastest) + row;
     }
     return (0.3 + ANCHOR / (double)(p->count + 1)) * slow + row;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 
 char *pe_table_place(const struct pe_table_call *call, void *out, size_t pair)
 {
@@ -18,8 +18,8 @@ size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
 {
     const struct pe_table *table = call->table;
     const size_t offset = table->columns ? 0 : pair * table->pair_step * call->size;
-    const size_t cos_end = pe_least(end, table->cos ? table->cos_count : 0);
-    const size_t sin_end = pe_least(end, table->sin ? table->sin_count : 0);
+    const size_t cos_end = pe_min(end, table->cos ? table->cos_count : 0);
+    const size_t sin_end = pe_min(end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
@@ -39,7 +39,7 @@ size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
 size_t pe_table_rows_from(const struct pe_table_call *call, size_t row)
 {
     const size_t count = call->positions->count;
-    const size_t most = pe_least(pe_least(call->rows_most, call->end - row), count - row % count);
+    const size_t most = pe_min(pe_min(call->rows_most, call->end - row), count - row % count);
     const double *t = call->positions->values ? call->positions->values + row : NULL;
     size_t rows = 1;
 

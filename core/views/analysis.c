@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
 #include "core/base/once.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/scheme/rotary.h"
 #include "core/scheme/rows.h"
 
@@ -170,7 +170,7 @@ static enum pe_status tile_make(void *thing, struct pe_work *work, struct pe_err
 {
     const struct pe_row_cache *cache = ((const struct tile *)thing)->cache;
     const size_t begin = ((const struct tile *)thing)->index * cache->tile_rows;
-    const size_t count = pe_least(cache->positions->count - begin, cache->tile_rows);
+    const size_t count = pe_min(cache->positions->count - begin, cache->tile_rows);
     double *out = cache->values + begin * cache->width;
     const double one = pe_row_cost(cache->scheme, cache->positions, cache->dtype);
     const size_t elements = count * cache->width, size = pe_dtype_info(cache->dtype)->size;

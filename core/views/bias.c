@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/least.h"
 #include "core/base/once.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/scheme/bias.h"
 #include "core/views/view.h"
 
@@ -217,7 +217,7 @@ static void future_mask(const struct pe_view *view, double query, char *row)
         return;
     pe_from_f64(row + begin * size, view->dtype, &masked, 1);
     for (size_t key = begin + 1, count; key < keys; key += count) { /* doubles the masked part */
-        count = pe_least(key - begin, keys - key);
+        count = pe_min(key - begin, keys - key);
         memcpy(row + key * size, row + begin * size, count * size);
     }
 }

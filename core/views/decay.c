@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/exact/elementary.h"
 #include "core/scheme/bias.h"
 #include "core/tables/cosine_sums.h"
@@ -271,7 +271,7 @@ static enum pe_status sums_write(const struct pe_view *view, size_t count, char 
         return pe_cosines_fill(&cosines, &even, 0, count, view->dtype, out, work, err);
     for (size_t i = 0, group; i < count; i += group) {
         double values[GROUP];
-        group = pe_least(count - i, GROUP);
+        group = pe_min(count - i, GROUP);
         for (size_t k = 0; k < group; k++)
             values[k] = (double)offset_at(offsets, i + k);
         if (pe_cosines_fill(&cosines, &(struct pe_positions){.values = values, .count = group}, 0,

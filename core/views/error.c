@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
+#include "core/base/sizes.h"
 #include "core/scheme/scheme.h"
 #include "core/tables/table_rows.h"
 #include "core/views/analysis.h"
@@ -52,12 +52,12 @@ struct span {
 static struct span span_of(const struct pe_positions *p)
 {
     const size_t ends[] = {0, 1, p->count > 0 ? p->count - 1 : 0},
-                 count = p->values ? p->count : pe_least(p->count, 3);
+                 count = p->values ? p->count : pe_min(p->count, 3);
     struct span span = {INFINITY, 0};
 
     for (size_t i = 0; i < count; i++) {
-        const double t = fabs(p->values ? p->values[i]
-                                        : p->start + p->step * (double)pe_least(ends[i], ends[2]));
+        const double t =
+            fabs(p->values ? p->values[i] : p->start + p->step * (double)pe_min(ends[i], ends[2]));
         span.near = t > 0 ? fmin(span.near, t) : span.near;
         span.far = fmax(span.far, t);
     }
@@ -393,7 +393,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
                           .amplitude = pe_real_exact(pe_frequencies_factor_real, f, 0)};
 
     for (; piece.pair < pairs; piece.pair += PE_F64_COLUMNS) {
-        piece.count = pe_least(pairs - piece.pair, PE_F64_COLUMNS);
+        piece.count = pe_min(pairs - piece.pair, PE_F64_COLUMNS);
         if (piece_fill(&piece, row_begin, row_end, out, work, err))
             break;
     }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "core/base/isa.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
 #include "core/base/once.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/views/view.h"
 
 /* ---- pooling --------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static struct scratch scratch_plan(const struct plan *plan)
 
     scratch.row_size = scratch.numbers * pe_dtype_info(plan->from_dtype)->size;
     scratch.rows = scratch.row_size < CHUNK_SIZE ? CHUNK_SIZE / (scratch.row_size + 1) : 1;
-    scratch.rows = pe_least(scratch.rows, plan->from_rows);
+    scratch.rows = pe_min(scratch.rows, plan->from_rows);
     scratch.size = scratch.numbers * DOUBLES * sizeof(double) + scratch.rows * scratch.row_size;
     return scratch;
 }
@@ -213,7 +213,7 @@ static enum pe_status span_fill(const struct plan *plan, const struct pe_view *v
 
     columns_clear(plan, &scratch->columns);
     for (; at < last; at += count) {
-        count = pe_least(scratch->rows, last - at);
+        count = pe_min(scratch->rows, last - at);
         if (view->type->fill(view, output, span->base + at, span->base + at + count, scratch->chunk,
                              work, err))
             return err->status;
@@ -245,7 +245,7 @@ static enum pe_status plan_fill(const struct plan *plan, const struct pe_view *v
         const size_t matrix = row / plan->rows;
         span.base = matrix * plan->from_rows;
         span.row_begin = row % plan->rows;
-        span.row_end = pe_least(plan->rows, span.row_begin + (row_end - row));
+        span.row_end = pe_min(plan->rows, span.row_begin + (row_end - row));
         if (span_fill(plan, view, output, &span, &scratch, out + (row - row_begin) * row_size, work,
                       err))
             break;
@@ -290,7 +290,7 @@ static size_t at_most(const struct pe_params *params, const char *name, size_t c
 {
     const double limit = pe_param_number(params, name);
 
-    return isnan(limit) ? count : pe_least(pe_count(limit), count);
+    return isnan(limit) ? count : pe_min(pe_count(limit), count);
 }
 
 /* The last two dimensions are the matrix that is pooled. */
@@ -446,7 +446,7 @@ static void values_bound(const struct part *part, size_t count, double *least, d
     double numbers[CONVERTED];
 
     for (size_t i = 0; i < count; i += CONVERTED) {
-        const size_t some = pe_least(CONVERTED, count - i);
+        const size_t some = pe_min(CONVERTED, count - i);
         pe_to_f64(numbers, part->values + i * size, part->dtype, some);
         for (size_t j = 0; j < some; j++) {
             const bool finite = isfinite(numbers[j]);
@@ -502,7 +502,7 @@ static void bytes_write(const struct pe_pooled *pooled, size_t index, size_t row
     double numbers[CONVERTED];
 
     for (size_t i = 0; i < count; i += CONVERTED) {
-        const size_t some = pe_least(CONVERTED, count - i);
+        const size_t some = pe_min(CONVERTED, count - i);
         pe_to_f64(numbers, from + i * size, part->dtype, some);
         for (size_t j = 0; j < some; j++)
             numbers[j] = (numbers[j] - pooled->offset) / scale;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/least.h"
 #include "core/base/once.h"
-#include "core/base/spend.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/scheme/scheme.h"
 #include "core/tables/cosine_sums.h"
 #include "core/views/analysis.h"

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/spend.h"
-#include "core/base/wraps.h"
+#include "core/base/sanitizer.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/views/pooling.h"
 
 /* ---- the list of views ----------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ PLATFORM := -D_WASI_EMULATED_GETPID -isystem ports/wasm -isystem $(BUILD)/source
             -isystem $(BUILD)/sources/libsodium/src/libsodium/include -isystem $(BUILD)/sources/zlib
 
 # A page has no use for codings, since its browser decodes what it fetches, and no control groups.
-PORT_WITHOUT := api/codings/zlib.c api/codings/zstd.c
+PORT_WITHOUT := api/codings/gzip.c api/codings/zstd.c
 
 JANSSON_C := dump error hashtable hashtable_seed load memory pack_unpack strbuffer strconv utf value
 SODIUM_C  := sodium/utils sodium/codecs crypto_shorthash/crypto_shorthash \

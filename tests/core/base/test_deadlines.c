@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <time.h>
 
-#include "core/base/memory.h"
+#include "core/base/work.h"
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 #include "tests/check_main.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/once.h"
 #include "posenc/posenc.h"
 #include "tests/check_main.h"

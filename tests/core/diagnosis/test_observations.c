@@ -223,15 +223,15 @@ TEST(test_sampled_rows)
     ck_assert_uint_eq(pe_sampled_rows_count(100000, 128), 128);
     ck_assert_uint_eq(pe_sampled_rows_count(100000, 2048), 16);
     for (size_t total = 1; total < 70000; total = total * 3 + 1, cases++) {
-        struct pe_pieces pieces = {.purpose = "rows"};
+        struct pe_allocations memory = {.purpose = "rows"};
         struct pe_sampled_rows sampled;
-        ck_assert(!pe_sampled_rows_new(&sampled, total, 64, &pieces, &(struct pe_error){0}));
+        ck_assert(!pe_sampled_rows_new(&sampled, total, 64, &memory, &(struct pe_error){0}));
         for (size_t i = 0; i < (sampled.count + 1) / 2; i++)
             ck_assert_uint_eq(sampled.rows[i], i);
         for (size_t i = 1; i < sampled.count; i++)
             ck_assert(sampled.rows[i] >= sampled.rows[i - 1]);
         ck_assert_uint_eq(sampled.rows[sampled.count - 1], total - 1);
-        pe_pieces_free(&pieces);
+        pe_allocations_free(&memory);
     }
 }
 

@@ -7,19 +7,19 @@
 #include "api/base/names.h"
 #include "api/request/request.h"
 
-bool api_is_mistake(enum pe_status status)
+bool api_is_parameter_error(enum pe_status status)
 {
     return status == PE_MISSING || status == PE_UNKNOWN_PARAMETER || status == PE_INVALID ||
            status == PE_OUT_OF_RANGE || status == PE_CONFLICT || status == PE_SHAPE_MISMATCH ||
            status == PE_UNSUPPORTED;
 }
 
-/* A parameter with a refused value is absent too, which is not a second mistake. */
-static bool is_listed(const struct api_mistakes *mistakes, const struct pe_error *err,
+/* A parameter with a refused value is absent too, which is no second error. */
+static bool is_listed(const struct api_parameter_errors *errors, const struct pe_error *err,
                       const char *name)
 {
-    for (size_t i = 0; i < mistakes->count; i++) {
-        const struct api_mistake *old = &mistakes->list[i];
+    for (size_t i = 0; i < errors->count; i++) {
+        const struct api_parameter_error *old = &errors->list[i];
         const bool same_name = *name && strcmp(old->name, name) == 0;
         if (strcmp(old->where, err->where) == 0 ||
             (same_name && (old->status == PE_MISSING || err->status == PE_MISSING)))
@@ -47,11 +47,12 @@ static const char *spelling_next(const char *fold, size_t *at)
     return NULL;
 }
 
-static struct api_mistakes *list_of(struct api_request *request)
+static struct api_parameter_errors *list_of(struct api_request *request)
 {
-    if (!request->mistakes)
-        request->mistakes = api_arena_take(request->arena, sizeof(*request->mistakes));
-    return request->mistakes;
+    if (!request->parameter_errors)
+        request->parameter_errors =
+            api_arena_take(request->arena, sizeof(*request->parameter_errors));
+    return request->parameter_errors;
 }
 
 static const char *last_word(const char *where)
@@ -61,38 +62,39 @@ static const char *last_word(const char *where)
     return strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
 }
 
-static void insert(struct api_mistakes *mistakes, const struct pe_error *err, const char *name)
+static void insert(struct api_parameter_errors *errors, const struct pe_error *err,
+                   const char *name)
 {
-    size_t place = mistakes->count++;
+    size_t place = errors->count++;
 
-    while (err->status != PE_MISSING && place > 0 &&
-           mistakes->list[place - 1].status == PE_MISSING) {
-        mistakes->list[place] = mistakes->list[place - 1];
+    while (err->status != PE_MISSING && place > 0 && errors->list[place - 1].status == PE_MISSING) {
+        errors->list[place] = errors->list[place - 1];
         place--;
     }
-    struct api_mistake *mistake = &mistakes->list[place];
-    mistake->status = err->status;
-    mistake->name = name;
-    memcpy(mistake->where, err->where, sizeof(mistake->where));
-    memcpy(mistake->detail, err->detail, sizeof(mistake->detail));
+    struct api_parameter_error *entry = &errors->list[place];
+    entry->status = err->status;
+    entry->name = name;
+    memcpy(entry->where, err->where, sizeof(entry->where));
+    memcpy(entry->detail, err->detail, sizeof(entry->detail));
 }
 
-enum pe_status api_mistake_note(struct api_request *request, const char *name, struct pe_error *err)
+enum pe_status api_parameter_error_note(struct api_request *request, const char *name,
+                                        struct pe_error *err)
 {
-    struct api_mistakes *mistakes;
+    struct api_parameter_errors *errors;
 
     if (!name)
         name = last_word(err->where);
-    if (!api_is_mistake(err->status))
+    if (!api_is_parameter_error(err->status))
         return err->status;
-    mistakes = list_of(request);
-    if (!mistakes)
+    errors = list_of(request);
+    if (!errors)
         return err->status;
-    if (!is_listed(mistakes, err, name)) {
-        if (mistakes->count == API_MISTAKES_MAX)
-            mistakes->more++;
+    if (!is_listed(errors, err, name)) {
+        if (errors->count == API_PARAMETER_ERRORS_MAX)
+            errors->more++;
         else if ((name = api_arena_copy(request->arena, name)))
-            insert(mistakes, err, name);
+            insert(errors, err, name);
         else
             return err->status;
     }
@@ -100,40 +102,42 @@ enum pe_status api_mistake_note(struct api_request *request, const char *name, s
     return PE_OK;
 }
 
-bool api_mistakes_hold(const struct api_mistakes *mistakes, const char *where)
+bool api_parameter_errors_have(const struct api_parameter_errors *errors, const char *where)
 {
-    if (!mistakes || mistakes->count == API_MISTAKES_MAX)
-        return mistakes;
-    for (size_t i = 0; i < mistakes->count; i++)
-        if (strcmp(mistakes->list[i].where, where) == 0)
+    if (!errors || errors->count == API_PARAMETER_ERRORS_MAX)
+        return errors;
+    for (size_t i = 0; i < errors->count; i++)
+        if (strcmp(errors->list[i].where, where) == 0)
             return true;
     return false;
 }
 
-enum pe_status api_mistakes_fail(const struct api_mistakes *mistakes, struct pe_error *err)
+enum pe_status api_parameter_errors_fail(const struct api_parameter_errors *errors,
+                                         struct pe_error *err)
 {
-    const struct api_mistake *first = mistakes->list;
+    const struct api_parameter_error *first = errors->list;
 
     return pe_fail(err, first->status, first->where, "%s", first->detail);
 }
 
-/* A conflict or a shape may follow from a mistake that was noted before. */
+/* A conflict or a shape may follow from an error that was noted before. */
 static bool is_independent(enum pe_status status)
 {
     return status == PE_MISSING || status == PE_UNKNOWN_PARAMETER || status == PE_INVALID ||
            status == PE_OUT_OF_RANGE;
 }
 
-enum pe_status api_mistakes_end(struct api_request *request, struct pe_error *err)
+enum pe_status api_parameter_errors_end(struct api_request *request, struct pe_error *err)
 {
     const enum pe_status status = err->status;
 
-    if (!request->mistakes || (status && status != PE_MALFORMED && !api_is_mistake(status)))
+    if (!request->parameter_errors ||
+        (status && status != PE_MALFORMED && !api_is_parameter_error(status)))
         return status;
-    if (is_independent(status) && api_mistake_note(request, NULL, err))
+    if (is_independent(status) && api_parameter_error_note(request, NULL, err))
         return err->status;
     *err = (struct pe_error){0};
-    return api_mistakes_fail(request->mistakes, err);
+    return api_parameter_errors_fail(request->parameter_errors, err);
 }
 
 /* ---- unknown names --------------------------------------------------------------------------- */
@@ -289,7 +293,7 @@ enum pe_status api_unknown_fail(struct api_request *request, struct pe_params **
     const char *intended;
     char text[256], rest[80];
 
-    if (api_mistakes_hold(request->mistakes, where))
+    if (api_parameter_errors_have(request->parameter_errors, where))
         return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "only counted");
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);

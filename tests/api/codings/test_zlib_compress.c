@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Pieces and streams of api/codings/deflate.c, read by zlib. */
+/* Pieces and streams of api/codings/zlib_compress.c, read by zlib. */
 
 #include <zlib.h>
 
-#include "api/codings/deflate.h"
+#include "api/codings/zlib_compress.h"
 #include "tests/check_main.h"
 
 enum { STEP = 256 << 10, SIZE_MOST = 3 * STEP }; /* STEP: of deflate.c */

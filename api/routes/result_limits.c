@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/routes/limits.h"
+#include "api/routes/result_limits.h"
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"

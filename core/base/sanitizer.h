@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_BASE_WRAPS_H
-#define CORE_BASE_WRAPS_H
+#ifndef CORE_BASE_SANITIZER_H
+#define CORE_BASE_SANITIZER_H
 
 /* Marks a function in which unsigned arithmetic wraps on purpose, with the reason. `tests/run
  * undefined` reports all other wrapping. */

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "api/codings/coding.h"
-#include "api/codings/deflate.h"
+#include "api/codings/zlib_compress.h"
 
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
  * of RFC 1951 under that name, so that is read too. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/comparison/differences.c: tables, rotations and caches; where they differ,
+/* core/comparison/compare_operands.c: tables, rotations and caches; where they differ,
  * and which values lie outside of a path's intervals. */
 
 #include <math.h>

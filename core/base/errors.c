@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/fail.h"
+#include "core/base/errors.h"
 #include "core/base/text.h"
 
 const char *pe_status_code(enum pe_status status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/comparison/compare.c and the distances of core/base/dtype.c: every dtype, sums in parts. */
+/* core/comparison/compare_arrays.c and the distances of core/base/dtype.c: every dtype, sums in
+ * parts. */
 
 #include <float.h>
 #include <math.h>

@@ -19,20 +19,20 @@ struct api_extent api_body_extent(const struct api_body *body)
 }
 
 /* A sink, and the number of bytes still to be passed to it. */
-struct pump {
+struct drain {
     bool (*sink)(void *context, const void *bytes, size_t size);
     void *context;
     uint64_t left;
 };
 
 /* Passes bytes on, without the first `skip` and those beyond the range. */
-static bool put(struct pump *pump, const unsigned char *bytes, size_t size, size_t skip)
+static bool put(struct drain *drain, const unsigned char *bytes, size_t size, size_t skip)
 {
     const size_t after = size - skip;
-    const size_t sent = after < pump->left ? after : (size_t)pump->left;
+    const size_t sent = after < drain->left ? after : (size_t)drain->left;
 
-    pump->left -= sent;
-    return sent == 0 || pump->sink(pump->context, bytes + skip, sent);
+    drain->left -= sent;
+    return sent == 0 || drain->sink(drain->context, bytes + skip, sent);
 }
 
 /* Blocks in one buffer are all made before the first is sent, as in the server. */
@@ -47,7 +47,7 @@ static bool buffer_fill(struct api_response *response)
     return true;
 }
 
-static bool blocks_put(struct pump *pump, struct api_response *response,
+static bool blocks_put(struct drain *drain, struct api_response *response,
                        const struct api_extent *extent)
 {
     const struct api_body *body = &response->body;
@@ -66,7 +66,7 @@ static bool blocks_put(struct pump *pump, struct api_response *response,
         else if (end - begin < size)
             size = (size_t)(end - begin);
         if (size == SIZE_MAX ||
-            !put(pump, body->buffer ? body->buffer + begin : block_bytes, size, skip))
+            !put(drain, body->buffer ? body->buffer + begin : block_bytes, size, skip))
             return false;
     }
     return true;
@@ -76,7 +76,7 @@ bool api_drain(struct api_response *response,
                bool (*sink)(void *context, const void *bytes, size_t size), void *context)
 {
     struct api_body *body = &response->body;
-    struct pump pump = {sink, context, body->size};
+    struct drain drain = {sink, context, body->size};
     unsigned char tail[API_TAIL_MAX];
 
     if (response->head_only)
@@ -84,12 +84,12 @@ bool api_drain(struct api_response *response,
     if (body->buffer && !buffer_fill(response))
         return false;
     if (body->kind == API_BYTES)
-        return put(&pump, body->bytes, (size_t)body->size, 0);
+        return put(&drain, body->bytes, (size_t)body->size, 0);
     const struct api_extent extent = api_body_extent(body);
     if (body->prefix_size > 0 &&
-        !put(&pump, body->prefix, body->prefix_size, (size_t)extent.prefix_skip))
+        !put(&drain, body->prefix, body->prefix_size, (size_t)extent.prefix_skip))
         return false;
-    if (!blocks_put(&pump, response, &extent))
+    if (!blocks_put(&drain, response, &extent))
         return false;
-    return !body->tail || put(&pump, tail, body->tail(response, tail), 0);
+    return !body->tail || put(&drain, tail, body->tail(response, tail), 0);
 }

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/work.h"
 
 enum {
     CHUNK = 256,

@@ -2,11 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/base/least.h"
-#include "core/base/memory.h"
-#include "core/base/pieces.h"
-#include "core/base/spend.h"
+#include "core/base/errors.h"
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/views/view.h"
 #include "posenc/comparison.h"
 
@@ -43,7 +41,7 @@ struct pe_differences {
     struct pe_kv_axes axes; /* rank 0: none */
     struct operand operands[2];
     struct pe_work *work;
-    struct pe_pieces pieces;
+    struct pe_allocations memory;
     struct pe_tolerance *tolerance; /* NULL: no path */
     size_t table;                   /* being compared */
     size_t chunk_rows;
@@ -176,7 +174,7 @@ static void convert(const struct pe_tensor *from, size_t first, size_t count, en
         return;
     }
     for (size_t i = 0; i < count; i += CHUNK) {
-        const size_t some = pe_least(count - i, CHUNK);
+        const size_t some = pe_min(count - i, CHUNK);
         pe_to_f64(values, at + i * from_size, from->dtype, some);
         pe_from_f64(to + i * size, dtype, values, some);
     }
@@ -211,7 +209,7 @@ static enum pe_status tokens_rotate(struct pe_differences *differences, struct o
 
     for (size_t i = 0; i < operand->given.slabs; i++)
         for (size_t at = 0; at < tokens; at += TOKENS) {
-            const size_t end = pe_least(tokens, at + TOKENS), first = (i * tokens + at) * token;
+            const size_t end = pe_min(tokens, at + TOKENS), first = (i * tokens + at) * token;
             convert(operand->given.tensors, first, (end - at) * token, dtype, data + first * size);
             if (pe_rotate(rotation, data + i * tokens * token * size, axes, at, end,
                           differences->work, err))
@@ -226,8 +224,8 @@ static enum pe_status operand_rotate(struct pe_differences *differences, struct 
     const enum pe_dtype dtype = operand->rotated.dtype;
     struct pe_rotation *rotation;
 
-    operand->rotated.data = pe_pieces_take(&differences->pieces, operand->rows * operand->columns,
-                                           pe_dtype_info(dtype)->size, err);
+    operand->rotated.data = pe_allocations_take(
+        &differences->memory, operand->rows * operand->columns, pe_dtype_info(dtype)->size, err);
     if (!operand->rotated.data ||
         pe_rotation_new(&rotation, &operand->rotation, dtype, pool, differences->work, err))
         return err->status;
@@ -462,7 +460,7 @@ static void stripe_run(struct pe_job *job, size_t index)
                  end = operands->rows * (index + 1) / STRIPES;
 
     for (size_t row = begin; row < end; row += differences->chunk_rows) {
-        const size_t rows = pe_least(end - row, differences->chunk_rows);
+        const size_t rows = pe_min(end - row, differences->chunk_rows);
         for (size_t i = 0; i < 2; i++)
             if (rows_read(&operands[i], differences->table, row, row + rows,
                           differences->spec.dtype, stripe->rows[i], differences->work,
@@ -522,8 +520,8 @@ static void stripes_reset(struct pe_differences *differences)
 static enum pe_status maxima_take(struct pe_differences *differences, struct pe_maxima *maxima,
                                   size_t count, struct pe_error *err)
 {
-    maxima->abs = pe_pieces_take(&differences->pieces, count, sizeof(double), err);
-    maxima->ulp = pe_pieces_take(&differences->pieces, count, sizeof(double), err);
+    maxima->abs = pe_allocations_take(&differences->memory, count, sizeof(double), err);
+    maxima->ulp = pe_allocations_take(&differences->memory, count, sizeof(double), err);
     return err->status;
 }
 
@@ -531,17 +529,17 @@ static enum pe_status memory_take(struct pe_differences *differences, struct pe_
 {
     const struct pe_differences_spec *spec = &differences->spec;
     struct pe_differences_found *found = &differences->found;
-    struct pe_pieces *pieces = &differences->pieces;
+    struct pe_allocations *memory = &differences->memory;
     const size_t columns = found->columns;
 
     differences->chunk_rows =
         columns < CHUNK_ELEMENTS && columns > 0 ? CHUNK_ELEMENTS / columns : 1;
     const size_t chunk = differences->chunk_rows * columns * pe_dtype_info(spec->dtype)->size;
-    differences->stripes = pe_pieces_take(pieces, STRIPES, sizeof(*differences->stripes), err);
+    differences->stripes = pe_allocations_take(memory, STRIPES, sizeof(*differences->stripes), err);
     for (size_t i = 0; i < STRIPES && !err->status; i++) {
         struct stripe *stripe = &differences->stripes[i];
-        stripe->rows[0] = pe_pieces_take(pieces, chunk, 1, err);
-        stripe->rows[1] = pe_pieces_take(pieces, chunk, 1, err);
+        stripe->rows[0] = pe_allocations_take(memory, chunk, 1, err);
+        stripe->rows[1] = pe_allocations_take(memory, chunk, 1, err);
         if (spec->by_pair)
             maxima_take(differences, &stripe->by_column, columns, err);
     }
@@ -552,8 +550,8 @@ static enum pe_status memory_take(struct pe_differences *differences, struct pe_
     if (found->heads > 0)
         maxima_take(differences, &found->by_head, found->heads, err);
     if (spec->has_path && spec->keeps_intervals)
-        found->intervals = differences->intervals = pe_pieces_take(
-            pieces, found->tables * found->rows * columns, sizeof(*differences->intervals), err);
+        found->intervals = differences->intervals = pe_allocations_take(
+            memory, found->tables * found->rows * columns, sizeof(*differences->intervals), err);
     return err->status;
 }
 
@@ -624,7 +622,7 @@ enum pe_status pe_differences_new(struct pe_differences **out,
     if (!differences)
         return err->status;
     differences->work = work;
-    differences->pieces = (struct pe_pieces){.work = work, .purpose = "a comparison"};
+    differences->memory = (struct pe_allocations){.work = work, .purpose = "a comparison"};
     differences->sum.size = sizeof(differences->sum);
     if (differences_open(differences, spec, err)) {
         pe_differences_free(differences);
@@ -713,7 +711,7 @@ void pe_differences_free(struct pe_differences *differences)
     if (!differences)
         return;
     pe_tolerance_free(differences->tolerance);
-    pe_pieces_free(&differences->pieces);
+    pe_allocations_free(&differences->memory);
     pe_memory_give(differences->work, differences, 1, sizeof(*differences));
 }
 

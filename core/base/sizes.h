@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_BASE_LEAST_H
-#define CORE_BASE_LEAST_H
+#ifndef CORE_BASE_SIZES_H
+#define CORE_BASE_SIZES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-static inline size_t pe_least(size_t a, size_t b)
+/* Arithmetic on counts and sizes. */
+
+static inline size_t pe_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/codings/deflate.h"
+#include "api/codings/zlib_compress.h"
 
 #include <stdint.h>
 #include <zlib.h>

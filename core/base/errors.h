@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_BASE_FAIL_H
-#define CORE_BASE_FAIL_H
+#ifndef CORE_BASE_ERRORS_H
+#define CORE_BASE_ERRORS_H
 
 #include "posenc/dtype.h"
 #include "posenc/status.h"

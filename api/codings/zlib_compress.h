@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_CODINGS_DEFLATE_H
-#define API_CODINGS_DEFLATE_H
+#ifndef API_CODINGS_ZLIB_COMPRESS_H
+#define API_CODINGS_ZLIB_COMPRESS_H
 
 #include <stddef.h>
 
