@@ -91,7 +91,7 @@ def revision_of(server):
 
 
 def answers_now(started, requests, bodies=None):
-    """(the server's revision, name -> what is kept of the answer)"""
+    """name -> what is kept of the answer"""
     revision, found = revision_of(started["usual"]), {}
     for index, request in enumerate(requests):
         kept, body = wire_answer.ask(started[request.server], request, revision)
@@ -99,7 +99,7 @@ def answers_now(started, requests, bodies=None):
         if bodies:
             name = re.sub(r"[^\w=,.-]+", "_", request.name)[:120]
             (bodies / f"{index:04}_{name}").write_bytes(body)
-    return revision, found
+    return found
 
 
 # ---- the file -----------------------------------------------------------------------------------
@@ -117,9 +117,9 @@ def usual_headers(answers):
     }
 
 
-def write(revision, answers):
+def write(answers):
     usual = usual_headers(answers)
-    lines = [{"revision": revision, "usual": usual}]
+    lines = [{"usual": usual}]
     for answer in answers:
         headers = answer["headers"]
         if not answer.get("loose"):
@@ -130,7 +130,7 @@ def write(revision, answers):
 
 
 def read():
-    """(revision, name -> answer) as they were recorded."""
+    """name -> answer, as they were recorded"""
     first, *lines = map(json.loads, ANSWERS.read_text().splitlines())
     found = {}
     for line in lines:
@@ -140,43 +140,57 @@ def read():
                 name: value for name, value in sorted(headers.items()) if value is not None
             }
         found[line["name"]] = line
-    return first["revision"], found
+    return found
 
 
 # ---- the comparison -----------------------------------------------------------------------------
 
 
 def body_lines(answer):
-    """A body as lines that a difference can point at."""
-    if "text" in answer:
-        return re.sub(r',(?=["{])|(?<=\]),', ",\n", answer["text"]).splitlines()
-    lines = [f"{key} {answer[key]}" for key in ("hex", "length", "sha256") if key in answer]
-    return lines + [f"{key}: {value}" for key, value in answer.get("parts", {}).items()]
+    """A body as lines that a difference can point at: of JSON, a line for each value."""
+    if "text" not in answer:
+        lines = [f"{key} {answer[key]}" for key in ("hex", "length", "sha256") if key in answer]
+        return lines + [f"{key}: {value}" for key, value in answer.get("parts", {}).items()]
+    if not wire_answer.is_json(answer["headers"].get("content-type") or ""):
+        return answer["text"].splitlines()
+    return list(values_of(wire_answer.parsed(answer["text"])))
 
 
-def difference(old, new, tags=True):
+def values_of(value, at=""):
+    """Each value of JSON behind its pointer."""
+    if isinstance(value, dict) and value:
+        for key in sorted(value):
+            yield from values_of(value[key], f"{at}/{key}")
+    elif isinstance(value, list) and value:
+        for index, one in enumerate(value):
+            yield from values_of(one, f"{at}/{index}")
+    else:
+        is_number = isinstance(value, wire_answer.Number)
+        yield f"{at} {value.text if is_number else json.dumps(value)}"
+
+
+def difference(old, new):
     """What differs between two answers, as lines; none where nothing does."""
     found = []
     if old["status"] != new["status"]:
         found.append(f"status: {old['status']} -> {new['status']}")
     for name in sorted(old["headers"].keys() | new["headers"].keys()):
         before, after = old["headers"].get(name), new["headers"].get(name)
-        same = before == after or not tags and name == "etag" and before and after
-        if not same:
+        if before != after:
             found.append(f"header {name}: {before} -> {after}")
     before, after = body_lines(old), body_lines(new)
     if before != after:
-        lines = list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]
+        lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
         found += ["body:", *("  " + line for line in lines if not line.startswith("@@"))]
     return found
 
 
 def compare(requests, recorded, now):
-    """Lines for everything that differs; (revision, answers) of then and of now."""
-    tags, found = recorded[0] == now[0], []
+    """Lines for everything that differs between the answers of then and of now."""
+    found = []
     for request in requests:
-        old, new = recorded[1].get(request.name), now[1][request.name]
-        lines = difference(old, new, tags) if old else ["nothing is recorded for it"]
+        old, new = recorded.get(request.name), now[request.name]
+        lines = difference(old, new) if old else ["nothing is recorded for it"]
         if lines:
             found += [request.name, *("    " + line for line in lines)]
     return found
@@ -200,17 +214,17 @@ def main():
         arguments.bodies.mkdir(parents=True, exist_ok=True)
     with servers() as started:
         now = answers_now(started, requests, arguments.bodies)
-    recorded = read() if ANSWERS.exists() else ("", {})
+    recorded = read() if ANSWERS.exists() else {}
     lines = compare(requests, recorded, now)
     if not arguments.groups:
-        gone = recorded[1].keys() - now[1].keys()
+        gone = recorded.keys() - now.keys()
         lines += [f"{name}\n    recorded, and no longer asked" for name in sorted(gone)]
     if lines:
         print("\n".join(lines))
     count = sum(not line.startswith("    ") for line in lines)
     print(f"{len(requests)} requests, {count} differ")
     if arguments.update:
-        write(now[0], list(now[1].values()))
+        write(list(now.values()))
         return 0
     return 1 if lines else 0
 

@@ -19,7 +19,7 @@ SOCKET_FIELDS = ("connection", "content-length", "date", "transfer-encoding")
 SOCKET_REQUESTS = {"refused heads: too many fields", "refused heads: a length that is no number"}
 # Of GET /v1: the flags and limits of the socket are not there.
 ABOUT = ("pages: GET /v1", "pages: GET /v1/")
-FORETOLD = re.compile(r"about [\d.e-]+ s of one core")
+ESTIMATED = re.compile(r"about [\d.e-]+ s of one core")
 # Host names that a server on a loopback address answers to, whatever --allowed-host adds.
 LOOPBACK = "localhost,127.0.0.1,[::1]"
 
@@ -79,10 +79,10 @@ def comparable(answer):
     headers = {k: v for k, v in answer["headers"].items() if k not in SOCKET_FIELDS}
     answer = answer | {"headers": headers}
     if "text" in answer:
-        answer["text"] = FORETOLD.sub("about * s of one core", answer["text"])
+        answer["text"] = ESTIMATED.sub("about * s of one core", answer["text"])
     if answer["name"] in ABOUT:
-        answer = {k: v for k, v in answer.items() if k not in ("length", "sha256")}
-        answer["parts"] = {k: v for k, v in answer["parts"].items() if k not in ("flags", "limits")}
+        parts = {k: v for k, v in answer["parts"].items() if k not in ("flags", "limits")}
+        answer = answer | {"parts": parts}
     return answer
 
 
@@ -96,8 +96,8 @@ def differences(opened, recorded, without=lambda request: False):
     found = []
     for request in requests:
         now = asked(opened[request.server], request, revision)
-        old = comparable(recorded[1][request.name])
-        lines = record.difference(old, comparable(now), recorded[0] == revision)
+        old = comparable(recorded[request.name])
+        lines = record.difference(old, comparable(now))
         if lines:
             found += [request.name, *("    " + line for line in lines)]
     return len(requests), found

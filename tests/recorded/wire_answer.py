@@ -2,6 +2,7 @@
 """Asks one request on a connection of its own and gives the answer in the form that is kept."""
 
 import base64
+import dataclasses
 import hashlib
 import http.client
 import json
@@ -12,18 +13,18 @@ import zlib
 
 import zstandard
 
-TEXT_MAX, HEX_MAX = 600, 64
+TEXT_MAX, HEX_MAX = 1200, 64
 PROBLEM = "application/problem+json"
 
-# Everything that differs from run to run or from machine to machine, and what stands for it:
-#   Date, Server-Timing         the clock
-#   X-Request-Id, request_id    drawn for each request, unless the client sent one
-#   revision                    the server's; where the recorded one is another, entity tags are not
-#                               compared either, because they are made of it
+# Everything that differs from run to run or from machine to machine, and its replacement:
+#   Date, Server-Timing         the clock: *
+#   X-Request-Id, request_id    drawn for each request, unless the client sent one: *
+#   ETag                        a digest of the request and the revision: "*" or W/"*"
+#   revision                    of the server: {revision}
+#   Content-Length              * for JSON, pictures and coded bodies, which may be written in other
+#                               words; of a 304, where it depends on the cache
 #   of GET /v1                  the instruction set, and flags that the machine or the test decides
-#   Content-Length of a 304     that of the body where the answer was kept from before, else 0
-#   of coded bodies, pictures   Content-Length, ETag and the compressed bytes, which differ with
-#                               versions of zstd and zlib; the decoded are kept
+#   coded bodies, pictures      are compared decoded: versions of zstd and zlib differ
 VOLATILE_HEADERS = ("date", "server-timing")
 VOLATILE_KEYS = (
     "isa",
@@ -36,6 +37,7 @@ VOLATILE_KEYS = (
     "token-file",
 )
 REQUEST_ID = re.compile("[0-9a-f]{16}")
+TAG = re.compile(r'(W/)?"[!#-~]+"')
 EMBEDDED = re.compile(rb"data:image/png;base64,([\w+/=]+)")
 
 
@@ -90,31 +92,64 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def parts_of(text):
-    """A digest of each key of a large JSON object, and of each tensor: where two differ."""
-    told = json.loads(text)
-    if not isinstance(told, dict):
-        return {}
-    flat = {key: value for key, value in told.items() if key != "tensors"}
-    tensors = told.get("tensors")
-    if isinstance(tensors, dict):
-        flat |= {f"tensors/{key}": value for key, value in tensors.items()}
-    elif tensors is not None:
-        flat["tensors"] = tensors
-    return {key: digest(json.dumps(value).encode())[:8] for key, value in flat.items()}
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A number of JSON by its digits: 0.5 is neither 5e-1 nor the string of these letters."""
+
+    text: str
+
+
+def unique(pairs):
+    found = dict(pairs)
+    assert len(found) == len(pairs), f"a key twice in {[key for key, _ in pairs]}"
+    return found
+
+
+def parsed(text):
+    """The values of JSON, for == and exact to the last digit of numbers."""
+    return json.loads(
+        text, object_pairs_hook=unique, parse_float=Number, parse_int=Number, parse_constant=Number
+    )
+
+
+def parts_of(value):
+    """A digest of each key of a large object, of each tensor, and of each entry of a list that has
+    names: they show where two answers differ."""
+    if not isinstance(value, dict):
+        value = {"list": value}
+    flat = {}
+    for key, one in value.items():
+        if key == "tensors" and isinstance(one, dict):
+            flat |= {f"tensors/{name}": tensor for name, tensor in one.items()}
+        elif (
+            isinstance(one, list) and one and all(isinstance(x, dict) and "name" in x for x in one)
+        ):
+            flat |= {f"{key}/{index} {entry['name']}": entry for index, entry in enumerate(one)}
+        else:
+            flat[key] = one
+    texts = {
+        key: json.dumps(one, sort_keys=True, default=dataclasses.astuple)
+        for key, one in flat.items()
+    }
+    return {key: digest(text.encode())[:8] for key, text in texts.items()}
+
+
+def is_json(media):
+    return media.split(";")[0].endswith("json")
 
 
 def body_kept(body, media):
-    """The text itself, bytes in hexadecimal, or the length and a digest."""
-    text = None
-    if media.split(";")[0].endswith(("json", "text/plain")):
+    """The text itself; of a large one the digests of its parts; of other bytes their hexadecimal
+    digits, or the length and a digest."""
+    if is_json(media) or media.startswith("text/plain"):
         text = body.decode("utf-8", "surrogateescape")
-    if text is not None and (len(text) <= TEXT_MAX or media == PROBLEM):
-        return {"text": text} if text else {}
+        if len(text) <= TEXT_MAX or media == PROBLEM:
+            return {"text": text} if text else {}
+        if is_json(media):
+            return {"parts": parts_of(parsed(text))}
     if len(body) <= HEX_MAX:
         return {"hex": body.hex()} if body else {}
-    kept = {"length": len(body), "sha256": digest(body)}
-    return kept | ({"parts": parts_of(text)} if text else {})
+    return {"length": len(body), "sha256": digest(body)}
 
 
 def is_about(request):
@@ -156,14 +191,11 @@ def kept_of(request, status, told, body, revision):
         told["x-request-id"] = "*"
         body = body.replace(f'"request_id":"{own}"'.encode(), b'"request_id":"*"')
     coding, media = told.get("content-encoding"), told.get("content-type", "").split(";")[0]
-    is_picture = media.startswith("image/")
-    if coding or is_picture or status == 304 or is_about(request):
+    if "etag" in told:
+        told["etag"] = TAG.sub(r'\1"*"', told["etag"])
+    if coding or is_json(media) or media.startswith("image/") or status == 304:
         if "content-length" in told:
             told["content-length"] = "*"
-    # Of a machine, of a text that grows, or of a version of a library.
-    if is_about(request) or "/openapi." in request.target or coding or is_picture:
-        if "etag" in told:
-            told["etag"] = "*"
     if coding and body:
         body = decoded(body, coding)
     if media == "image/png" and body:
