@@ -2,12 +2,14 @@
 """The package as it is installed, and the real server beside it (tests/conftest.py)."""
 
 import importlib.util
+import os
 import pathlib
 import sys
 
 import posenc
 import pytest
 
+os.environ["MPLBACKEND"] = "Agg"  # plots are drawn in memory
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/recorded"))
 

@@ -5,6 +5,7 @@ import asyncio
 import json
 import pickle
 import warnings
+import xml.etree.ElementTree
 
 import numpy
 import posenc
@@ -153,6 +154,113 @@ def test_a_report_has_a_line_for_each_key():
     assert json.loads(json.dumps(large)) == large and repr(posenc.Report()) == "Report()"
     wide = posenc.Report({"a": {str(i): i for i in range(30)}, "b": {"c": {"d": {"e": [0]}}}})
     assert "'11': 11, ...}" in repr(wide) and "{'c': {'d': {'e': [...]}}}" in repr(wide)
+
+
+def html(report):
+    """The elements of what a notebook shows."""
+    return xml.etree.ElementTree.fromstring(f"<div>{report._repr_html_()}</div>")
+
+
+def lines(report):
+    """What stands above the table."""
+    return ["".join(one.itertext()) for one in html(report).findall("div")]
+
+
+def rows(report):
+    """The texts of the table: key and value."""
+    return dict(
+        ["".join(cell.itertext()) for cell in row]
+        for row in html(report).find("table").findall("tr")
+    )
+
+
+LLAMA = {"model_type": "llama", "head_dim": 64, "rope_theta": 500000}
+GEMMA = {"model_type": "gemma3_text", "num_hidden_layers": 6, "head_dim": 256}
+LLAMA_ROPE = {"dim": 64, "base": 500000}
+
+
+@pytest.mark.parametrize(
+    "ask,expected",
+    [
+        (
+            lambda door: door.diagnose("rope", inv_freq=[1, 0.01]),
+            ["✓ match: every value that was looked at is explained by rounding, that of angles"],
+        ),
+        (
+            lambda door: door.diagnose(
+                config=LLAMA, inv_freq=[10000 ** (-i / 32) for i in range(32)]
+            ),
+            [
+                "✗ base-ignored: the frequencies are those of the default base",
+                "fix: pass the base (rope_theta) on to where inv_freq is computed",
+            ],
+        ),
+        (lambda door: door.diagnose("rope", inv_freq=[0.3, 0.7]), ["? unknown: "]),
+        (lambda door: door.diagnose(inv_freq=[1, 0.01]), ["? consistent: "]),
+        (
+            lambda door: door.diagnose_positions([1, 2, 3]),
+            ["✗ one-too-high: each id is one too high", "fix: begin to count at 0"],
+        ),
+        (
+            lambda door: door.compare(LLAMA, {"name": "rope", "dim": 64}, length=2),
+            ["✗ different: 59 of 128 elements"],
+        ),
+        (
+            lambda door: door.compare(LLAMA, {"name": "rope", **LLAMA_ROPE}, length=2),
+            ["✓ equal: all 128 elements"],
+        ),
+        (lambda door: door.config(LLAMA), ["✓ rope dim=64 base=500000 rope_type=default"]),
+        (lambda door: door.config(GEMMA), ["! rope dim=256 base=1000000"]),
+        (lambda door: door.encodings(), []),
+        (lambda door: door.encodings("rope"), []),
+    ],
+)
+def test_a_notebook_shows_the_verdict_first(door, ask, expected):
+    """The words are those of the command; below is every member that has a value."""
+    report = ask(door)
+    found = lines(report)
+    assert len(found) == len(expected)
+    assert all(one.startswith(text) for one, text in zip(found, expected)), found
+    assert list(rows(report)) == [
+        key for key, value in report.items() if value not in (None, [], {}, "")
+    ]
+    assert len(report._repr_html_()) < 50000
+
+
+HOSTILE = "<script>alert(1)</script>&\"'"
+
+
+def test_the_html_of_a_report_is_escaped():
+    report = posenc.Report(
+        {
+            "verdict": HOSTILE,
+            "candidates": [{"explanation": HOSTILE, "fix": HOSTILE, HOSTILE: [HOSTILE]}],
+            HOSTILE: {HOSTILE: {HOSTILE: HOSTILE}, "b": [{HOSTILE: 1}]},
+            "provenance": HOSTILE,
+        }
+    )
+    assert "<script" not in report._repr_html_() and "alert" in report._repr_html_()
+    assert lines(report) == [f"? {HOSTILE}: {HOSTILE}", f"fix: {HOSTILE}"]
+    other = posenc.Report({"provenance": {}, "encoding": {"name": HOSTILE, HOSTILE: HOSTILE}})
+    assert lines(other) == [f"✓ {HOSTILE} {HOSTILE}={HOSTILE}"]
+
+
+def test_the_html_of_a_report_is_short():
+    """Long lists and texts have their beginning; numbers have six digits."""
+    large = posenc.Report(
+        {
+            "a": [{"b": 1 / 3, "c": None}] * 30,
+            "d": "x" * 500,
+            "e": {"f": {"g": {"h": {"i": 1}}}},
+            "j": [],
+            "k": False,
+            "l": [{"m": [{"n": [{"o": 1}]}]}],
+        }
+    )
+    found = rows(large)
+    assert found["a"] == "bc" + "0.333333" * 8 + "22 more" and found["d"] == "x" * 200 + "…"
+    assert found["e"] == "fgh=i=1" and found["k"] == "False" and "j" not in found
+    assert html(posenc.Report()).find("table") is not None and not rows(posenc.Report())
 
 
 def test_other_objects_are_shown_by_what_they_are():

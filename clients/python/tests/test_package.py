@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The package as it is installed: types, examples, files."""
 
+import base64
 import doctest
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -27,34 +29,113 @@ MODULES = [
 OF_EVERY_SYSTEM = re.compile(r"(libc|libm|libz|ld-linux[\w-]*)\.so\.\d")
 
 
-def test_types_are_strict():
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / "build/mypy"],
-        cwd=ROOT / "clients/python",
+def mypy(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / "build/mypy", *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
     )
+
+
+def test_types_are_strict():
+    done = mypy(ROOT / "clients/python")
     assert done.returncode == 0, done.stdout + done.stderr
     assert pathlib.Path(posenc.__file__).with_name("py.typed").is_file()
 
 
-def test_the_examples_of_functions_run():
-    """module=False: public classes say that they are of `posenc`, wherever they stand."""
-    finder, ran = doctest.DocTestFinder(recurse=True), 0
+PROGRAM = """
+from typing import Any, assert_type
+
+import numpy as np
+import posenc
+from numpy.typing import NDArray
+from posenc import Report, Tensor, Tensors
+
+
+def tables(name: str, config: dict[str, Any]) -> NDArray[Any]:
+    cos, sin = posenc.table("rope", dim=8, length=5)
+    assert_type(cos, NDArray[Any])
+    cos, sin = posenc.table(config=config, length=5)
+    table = posenc.table("sinusoidal", dim=8, length=5)
+    assert_type(table, Tensor)
+    assert_type(posenc.table("rope", dim=8, length=5), Tensors)
+    assert_type(posenc.table("rope", dim=8, length=5, part="cos"), Tensor | Tensors)
+    assert_type(posenc.table(name, dim=8), Tensor | Tensors)
+    assert_type(posenc.frequencies(name, dim=8), Tensors)
+    assert_type(posenc.bias("alibi", heads=2), Tensors)
+    assert_type(posenc.bias("t5", query_length=3), Tensor)
+    assert_type(posenc.view(name, "similarity", length=3), Tensor)
+    assert_type(posenc.view(name, "decay", max_offset=3), Tensors)
+    assert_type(posenc.view(name, name), Tensor | Tensors)
+    assert_type(posenc.rotate(name, q=cos), Tensors)
+    assert_type(posenc.config(config), Report)
+    print(table.names, table.encoding["dim"], table["table"].shape, table.table.shape)
+    found = posenc.table(name, dim=8)
+    print(found.names, found.encoding, found.warnings, found.info, found.as_dict().keys())
+    table.plot().set_title("a title")
+    posenc.table("rope", dim=8, length=5).plot()[0].set_title("a title")
+    posenc.table(name, dim="wide")  # type: ignore[call-overload]
+    product: NDArray[Any] = table @ np.ones((8, 2), np.float32) + table[0, 1]
+    return product
+
+
+async def remote() -> None:
+    async with posenc.connect_async("http://127.0.0.1:8080") as server:
+        assert_type(await server.table("sinusoidal", dim=8, length=5), Tensor)
+        cos, sin = await server.table("rope", dim=8, length=5)
+        cos, sin = await server.table(config={}, length=5)
+        assert_type(await server.diagnose(inv_freq=[1, 0.01]), Report)
+    with posenc.connect("http://127.0.0.1:8080") as there:
+        assert_type(there.table("sinusoidal", dim=8, length=5), Tensor)
+        cos, sin = there.table(config={}, length=5)
+"""
+
+
+def test_types_of_a_program_that_uses_it(tmp_path):
+    """Of the package as it is installed; a comment against an error that is none is one too."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = mypy(tmp_path, "--strict", "program.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def examples_of(module):
+    """(name, test) of each docstring. module=False: public classes say that they are of `posenc`,
+    wherever they stand."""
+    finder = doctest.DocTestFinder(recurse=True, exclude_empty=False)
+    for value in vars(module).values():
+        if getattr(value, "__module__", None) in (module.__name__, "posenc"):
+            name = getattr(value, "__name__", "?")
+            yield from finder.find(value, name, module=False, globs=dict(vars(module)))
+
+
+def test_the_examples_of_functions_run(url):
+    ran = 0
     for module in MODULES:
-        objects = [
-            value
-            for value in vars(module).values()
-            if getattr(value, "__module__", None) in (module.__name__, "posenc")
-        ]
-        for value in objects:
-            for test in finder.find(
-                value, getattr(value, "__name__", "?"), module=False, globs=dict(vars(module))
-            ):
-                result = doctest.DocTestRunner().run(test)
-                assert result.failed == 0, test.name
-                ran += result.attempted
-    assert ran > 30
+        for test in examples_of(module):
+            for example in test.examples:
+                example.source = example.source.replace("http://127.0.0.1:8080", url)
+                example.want = example.want.replace("http://127.0.0.1:8080", url)
+            result = doctest.DocTestRunner().run(test)
+            assert result.failed == 0, test.name
+            ran += result.attempted
+    assert ran > 100
+
+
+def test_every_public_name_has_an_example():
+    """Functions, classes, and what classes have beside the functions."""
+    for name in posenc.__all__:
+        value = getattr(posenc, name)
+        own = vars(value) if inspect.isclass(value) else {}
+        members = {
+            key: one.fget if isinstance(one, property) else one
+            for key, one in own.items()
+            if not key.startswith("_")
+        }
+        for key, one in {name: value, **members}.items():
+            overridden = key == "as_dict"  # documented where it is declared
+            if callable(one) and not overridden:
+                assert ">>> " in (one.__doc__ or ""), (name, key)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -71,15 +152,19 @@ def test_the_examples_of_pages_run(page, url, tmp_path, monkeypatch):
 
 
 def test_the_cells_of_the_notebook_run(capsys):
-    """In order, each printing what stands below it; its picture is one."""
+    """In order, each printing what stands below it; its picture is one, and its report has a
+    verdict."""
     cells, names = json.loads((ROOT / "docs/examples/notebook.ipynb").read_text())["cells"], {}
     for cell in cells:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
             printed = "".join(line for out in cell["outputs"] for line in out["text"])
             assert capsys.readouterr().out == printed
-    drawn = xml.etree.ElementTree.fromstring(names["picture"]._repr_svg_())
+    image = xml.etree.ElementTree.fromstring(f"<div>{names['picture']._repr_html_()}</div>")[0]
+    svg = base64.b64decode(image.get("src").partition("base64,")[2])
+    drawn = xml.etree.ElementTree.fromstring(svg)
     assert drawn.tag.endswith("svg") and "sinusoidal" in "".join(drawn.itertext())
+    assert "✗ scaling-missing: " in names["found"]._repr_html_()
 
 
 def test_every_function_is_public_and_documented():

@@ -3,6 +3,7 @@
 
     import posenc
     cos, sin = posenc.table("rope", dim=128, length=4096)
+    table = posenc.table("sinusoidal", dim=128, length=4096)
 
 The functions of this module work inside of the process. ``posenc.connect(url)`` has the same
 against a server, ``posenc.connect_async(url)`` for asyncio, and ``posenc.Local(threads=1)`` a
@@ -10,9 +11,10 @@ service of its own settings. docs/python.md has more."""
 
 from __future__ import annotations
 
+from ._answers import Report, Tensor, Tensors
 from ._arrays import BF16
 from ._clients import AsyncRemote, Local, Remote, connect, connect_async
-from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply, Report, Tensors
+from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Remote",
     "Reply",
     "Report",
+    "Tensor",
     "Tensors",
     "attention",
     "bias",
@@ -56,6 +59,7 @@ for _public in (
     Remote,
     Reply,
     Report,
+    Tensor,
     Tensors,
 ):
     _public.__module__ = __name__  # where people look for them

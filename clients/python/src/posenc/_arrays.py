@@ -27,7 +27,7 @@ class HasDLPack(Protocol):
 
 class BF16(np.ndarray[Any, np.dtype[np.uint16]]):
     """Sixteen bits each of bfloat16, where ml_dtypes is not installed: NumPy has no such numbers.
-    As an argument it marks bits as bfloat16 (``bits.view(posenc.BF16)``).
+    As an argument it marks bits, which are uint16, as bfloat16 (``bits.view(posenc.BF16)``).
 
     >>> import numpy
     >>> numpy.array([0x3f80, 0xc000], numpy.uint16).view(BF16).to_float32()
@@ -35,7 +35,12 @@ class BF16(np.ndarray[Any, np.dtype[np.uint16]]):
     """
 
     def to_float32(self) -> NDArray[np.float32]:
-        """The numbers themselves, exactly."""
+        """The numbers themselves, exactly, in the same shape.
+
+        >>> import posenc
+        >>> posenc.table("index", length=3, dtype="bf16").view(posenc.BF16).to_float32().ravel()
+        array([0., 1., 2.], dtype=float32)
+        """
         wide = np.asarray(self).astype(np.uint32) << np.uint32(16)
         return wide.view(np.float32)
 

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from . import _requests
 from ._aio import AsyncConnections
+from ._answers import Report, Tensor, Tensors, report_of, tensors_of, view_of
 from ._arrays import check_in_place
 from ._functions import Functions
-from ._http import Connections, Origin, Progress
+from ._http import Connections, Origin, Progress, send_once
 from ._library import Service
-from ._messages import Reply, Report, Request, Tensors, checked, report_of, tensors_of
+from ._messages import Reply, Request, checked
 from ._requests import Config, Encoding
 
 
@@ -20,7 +21,7 @@ class Door(Protocol):
     def send(self, request: Request) -> Reply: ...
 
 
-class Client(Functions[Tensors, Report, Reply]):
+class Client(Functions[Tensor, Tensors, Report, Reply]):
     """The functions, answered at once."""
 
     def __init__(self, door: Door) -> None:
@@ -35,15 +36,24 @@ class Client(Functions[Tensors, Report, Reply]):
     def _reply(self, request: Request) -> Reply:
         return self._door.send(request)
 
-    def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
-        return self._tensors(then(self._report(request)))
+    def _draw(self, request: Request) -> Reply:
+        """Requests a picture, while a notebook waits."""
+        return self._door.send(request)
+
+    def _view(self, request: Request) -> Tensor | Tensors:
+        reply = self._door.send(request)
+        return view_of(reply, lambda: self._draw(_requests.picture(request)))
+
+    def _view_after(self, request: Request, then: Callable[[Report], Request]) -> Tensor | Tensors:
+        return self._view(then(self._report(request)))
 
 
 class Local(Client):
-    """A service inside of this process, started when it is first asked. Settings are the flags of
-    posencd, with underscores: ``Local(threads=1, tables="folder")``. `timeout` is in seconds, for
-    each request: what has not begun by then is refused (503), what is not whole is a TimeoutError.
-    Any number of threads may use it, and forked processes start their own.
+    """A service inside of this process, started by its first request. Settings are the flags of
+    posencd, with underscores: ``Local(threads=1, tables="folder")``; ValueError for one that does
+    not exist, by the first request. `timeout` is in seconds, for each request: what has not begun
+    by then is refused (503), what is not complete is a TimeoutError. Any number of threads may use
+    it, and forked processes start their own.
 
     >>> Local(dim_max=64).table("rope", dim=128, length=1)
     Traceback (most recent call last):
@@ -67,10 +77,11 @@ class Local(Client):
         **parameters: Any,
     ) -> None:
         """Like `rotate`, in the arrays' own memory: NumPy arrays that can be written to (of torch:
-        ``tensor.numpy()``), contiguous in C order. Positions are `start` and `step`, or not too
-        many to stand in a URL. All arrays are rotated or none: refusals, errors and the
-        timeout come before the first element is written. Two arrays that share memory are
-        refused, and so are masked arrays.
+        ``tensor.numpy()``), contiguous in C order, with the `axes` that are named. Positions are
+        `start` and `step`, or not too many to stand in a URL. All arrays are rotated or none:
+        posenc.Refused, errors and the timeout come before the first element is written. TypeError:
+        an array is masked or read-only, or its result would have another dtype; ValueError: two
+        arrays share memory, or the layers of a config differ.
 
         >>> import numpy
         >>> q = numpy.eye(2, 4, dtype=numpy.float32).reshape(2, 1, 4)
@@ -98,7 +109,14 @@ class Local(Client):
 
 
 class Remote(Client):
-    """A server. ``with posenc.connect(url) as server:`` closes its connections at the end."""
+    """A server, as posenc.connect gives it. ``with posenc.connect(url) as server:`` closes its
+    connections at the end.
+
+    >>> import posenc
+    >>> with posenc.connect("http://127.0.0.1:8080") as server:
+    ...     server.table("rope", dim=8, length=9)
+    Tensors(cos: float32[9, 4], sin: float32[9, 4])
+    """
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)
@@ -107,7 +125,15 @@ class Remote(Client):
     def __repr__(self) -> str:
         return f"Remote({self._connections.origin.address!r})"
 
+    def _draw(self, request: Request) -> Reply:
+        return send_once(self._connections.origin, request)
+
     def close(self) -> None:
+        """Closes the idle connections; another request opens one again.
+
+        >>> import posenc
+        >>> posenc.connect("http://127.0.0.1:8080").close()
+        """
         self._connections.close()
 
     def __enter__(self) -> Remote:
@@ -117,8 +143,18 @@ class Remote(Client):
         self.close()
 
 
-class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Reply]]):
-    """A server for asyncio: the same functions, awaited."""
+class AsyncRemote(
+    Functions[Awaitable[Tensor], Awaitable[Tensors], Awaitable[Report], Awaitable[Reply]]
+):
+    """A server for asyncio, as posenc.connect_async gives it: the same functions, awaited.
+
+    >>> import asyncio, posenc
+    >>> async def table():
+    ...     async with posenc.connect_async("http://127.0.0.1:8080") as server:
+    ...         return await server.table("rope", dim=8, length=9)
+    >>> asyncio.run(table())
+    Tensors(cos: float32[9, 4], sin: float32[9, 4])
+    """
 
     def __init__(self, connections: AsyncConnections) -> None:
         self._connections = connections
@@ -135,10 +171,21 @@ class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Rep
     async def _reply(self, request: Request) -> Reply:
         return await self._connections.send(request)
 
-    async def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
-        return await self._tensors(then(await self._report(request)))
+    async def _view(self, request: Request) -> Tensor | Tensors:
+        reply, origin = await self._connections.send(request), self._connections.origin
+        return view_of(reply, lambda: send_once(origin, _requests.picture(request)))
+
+    async def _view_after(
+        self, request: Request, then: Callable[[Report], Request]
+    ) -> Tensor | Tensors:
+        return await self._view(then(await self._report(request)))
 
     async def close(self) -> None:
+        """Closes the connections.
+
+        >>> import asyncio, posenc
+        >>> asyncio.run(posenc.connect_async("http://127.0.0.1:8080").close())
+        """
         await self._connections.close()
 
     async def __aenter__(self) -> AsyncRemote:
@@ -164,12 +211,25 @@ def connect(
     after the seconds that the server says, 30 at most. `progress` is True for a bar of
     tqdm, or a function called with "send" or "receive", bytes so far, and bytes in all; without,
     transfers over 16 MiB have a bar where tqdm is installed and stderr is a terminal. Any number of
-    threads may ask. Proxies of the environment are not used."""
+    threads may use it. Proxies of the environment are not used. ValueError: `url` is no address.
+
+    >>> import posenc
+    >>> server = posenc.connect("http://127.0.0.1:8080")
+    >>> server.table("sinusoidal", dim=8, length=5).shape
+    (5, 8)
+    >>> server.close()
+    """
     return Remote(Connections(Origin(url, token), timeout, retries, progress))
 
 
 def connect_async(
     url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4
 ) -> AsyncRemote:
-    """Like `connect`, for asyncio; needs httpx (``pip install posenc[async]``)."""
+    """Like `connect`, for asyncio, without a `progress`. ImportError where httpx is absent
+    (``pip install posenc[async]``).
+
+    >>> import posenc
+    >>> posenc.connect_async("http://127.0.0.1:8080")
+    AsyncRemote('http://127.0.0.1:8080')
+    """
     return AsyncRemote(AsyncConnections(Origin(url, token), timeout, retries))

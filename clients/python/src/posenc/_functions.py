@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from . import _requests
-from ._messages import Report, Request
+from ._answers import Report
+from ._messages import Request
 from ._requests import Config, Encoding
 
+# Views by how many arrays they give, for type checkers: the answer itself decides.
+RotaryName = Literal["rope", "mrope", "rope-2d", "xpos"]
+OneTableName = Literal[
+    "sinusoidal", "all-sin", "timestep", "transformer-xl", "sinusoidal-2d", "sinusoidal-nd",
+    "index", "normalized", "binary", "periodic", "learned", "hierarchical", "shaw"]
+OneBiasName = Literal[
+    "t5", "kerple-log", "kerple-power", "sandwich", "deberta-log", "shaw"]
+OneViewName = Literal["scale", "similarity"]
+SeveralViewName = Literal["frequencies", "decay", "uniqueness", "wavelengths", "error", "shift"]
+
+TensorT = TypeVar("TensorT")
 TensorsT = TypeVar("TensorsT")
 ReportT = TypeVar("ReportT")
 ReplyT = TypeVar("ReplyT")
@@ -23,12 +35,17 @@ def _given(names: dict[str, Any]) -> dict[str, Any]:
     return given | others
 
 
-class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
-    """The functions of the service. Parameters are those of its documentation, under the same
-    names; None means that nothing is said. What is wrong is told by posenc.Refused.
+class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
+    """The functions of the service. Parameters have the names of its documentation; None is as if
+    the parameter was absent.
 
     Tensors are NumPy arrays, anything with DLPack whose memory the CPU reads (torch, jax), or
-    lists of numbers, which are float32; none of them is changed."""
+    lists of numbers, which are float32; none of them is changed. Positions and lengths are in
+    tokens, angles in radians, wavelengths in positions a turn, base and factors are plain numbers.
+
+    Every function raises posenc.Refused, a ValueError, for what the service refuses, and TypeError
+    for arrays of a dtype that it does not take. A server adds posenc.ConnectionFailed and
+    TimeoutError."""
 
     @abstractmethod
     def _tensors(self, request: Request) -> TensorsT: ...
@@ -40,8 +57,64 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
     def _reply(self, request: Request) -> ReplyT: ...
 
     @abstractmethod
-    def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> TensorsT:
-        """The answer to a request that takes another one's report to write."""
+    def _view(self, request: Request) -> Any:
+        """TensorT or TensorsT, by the number of arrays in the answer."""
+
+    @abstractmethod
+    def _view_after(self, request: Request, then: Callable[[Report], Request]) -> Any:
+        """The view of a request that is written from another one's report."""
+
+    @overload
+    def view(self, encoding: Encoding | None, view: OneViewName, /,
+             **parameters: Any) -> TensorT: ...
+
+    @overload
+    def view(self, encoding: Encoding | None, view: SeveralViewName, /,
+             **parameters: Any) -> TensorsT: ...
+
+    @overload
+    def view(self, encoding: Encoding | None, view: str, /, *, config: Config | None = None,
+             # generated: parameters of views
+             a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
+             anchor: float | None = None, angle: str | None = None, arithmetic: str | None = None,
+             attention_factor: float | None = None, base: float | None = None,
+             beta_fast: float | None = None, beta_slow: float | None = None,
+             bidirectional: bool | None = None, bit_order: str | None = None,
+             cache: str | None = None, causal: bool | None = None, class_token: bool | None = None,
+             columns: int | None = None, context: float | None = None, coordinates: Any = None,
+             delta: float | None = None, dim: int | None = None, direction: str | None = None,
+             downscale_freq_shift: float | None = None, dtype: Any = None,
+             duplicate: bool | None = None, factor: float | None = None,
+             flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+             heads: int | None = None, height: int | None = None,
+             high_freq_factor: float | None = None, inv_freq: Any = None,
+             key_length: int | None = None, l2norm: bool | None = None, layer_type: Any = None,
+             layout: str | None = None, length: int | None = None, long_factor: Any = None,
+             low_freq_factor: float | None = None, max_distance: int | None = None,
+             max_offset: int | None = None, max_period: float | None = None,
+             max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+             max_relative_positions: int | None = None, min_offset: int | None = None,
+             mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+             mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+             mscale_all_dim: float | None = None, ndim: int | None = None,
+             normalize: bool | None = None, num_buckets: int | None = None,
+             original_max_position_embeddings: int | None = None, p: Any = None,
+             part: str | None = None, partial_rotary_factor: float | None = None,
+             pool: str | None = None, position: float | None = None,
+             position_buckets: int | None = None, positions: Any = None,
+             query_length: int | None = None, query_start: int | None = None,
+             rope_type: str | None = None, rotary_dim: int | None = None,
+             rounded: bool | None = None, rows: int | None = None,
+             sample_spacing: str | None = None, samples: int | None = None,
+             scale: float | None = None, scale_base: float | None = None, scales: Any = None,
+             seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
+             side: str | None = None, slopes: Any = None, spacing: str | None = None,
+             start: float | None = None, step: float | None = None, strict: bool | None = None,
+             t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+             variant: str | None = None, vectors: str | None = None, version: int | None = None,
+             weights: Any = None, width: int | None = None,
+             # end
+             **parameters: Any) -> TensorT | TensorsT: ...
 
     def view(self, encoding: Encoding | None, view: str, /, *, config: Config | None = None,
              # generated: parameters of views
@@ -84,15 +157,33 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
              variant: str | None = None, vectors: str | None = None, version: int | None = None,
              weights: Any = None, width: int | None = None,
              # end
-             **parameters: Any) -> TensorsT:
+             **parameters: Any) -> TensorT | TensorsT:
         """Any view of an encoding: ``table``, ``frequencies``, ``bias``, ``scale``, and analyses
         (``similarity``, ``decay``, ``uniqueness``, ``wavelengths``, ``error``, ``shift``).
 
-        `encoding` is a name, or what an answer calls encoding; None: the one that the config tells.
+        `encoding` is a name, or what an answer has as `encoding`; None: that of the config. A view
+        of one array is that array (posenc.Tensor), one of several is posenc.Tensors:
+
+        - ``scale`` [positions, pairs] of xpos: factors of queries, or of keys (``side="key"``).
+        - ``similarity`` [positions, positions]: products of each row with each; [positions] with
+          an `anchor`.
+        - ``decay`` [offsets] or [heads, offsets], with ``envelope`` and ``offsets`` in positions.
+        - ``uniqueness``: ``distance`` [1] of the two nearest rows, and their ``positions`` [2].
+        - ``wavelengths`` [pairs] in positions a turn, and ``turns`` [pairs] within `context`.
+        - ``error`` [positions, pairs], |table - exact value|, and ``ulps`` of the dtype.
+        - ``shift``: ``blocks`` [pairs, 2, 2] that move a position by `delta`, ``left``, ``right``
+          and ``residual`` [pairs, 2].
+
+        posenc.Refused: the encoding does not have this view, or lacks a parameter. TypeError:
+        neither an encoding nor a config is given.
 
         >>> import posenc
         >>> posenc.view("rope", "wavelengths", dim=4, context=100).turns
         array([15.915494  ,  0.15915494], dtype=float32)
+        >>> posenc.view("index", "similarity", length=3)
+        array([[0., 0., 0.],
+               [0., 1., 2.],
+               [0., 2., 4.]], dtype=float32)
         """
         given = _given(locals())
         for name in ("encoding", "view"):
@@ -102,13 +193,56 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
             read = _requests.config(config, layer)
             if _requests.gguf_head(config) is not None:
                 rest = {key: given[key] for key in given.keys() - {"config", "layer_type"}}
-                return self._tensors_after(
+                found: TensorT | TensorsT = self._view_after(
                     read, lambda report: _requests.view(report["encoding"], view, rest))
-            return self._tensors_after(
-                read, lambda report: _requests.view(report["encoding"]["name"], view, given))
+            else:
+                found = self._view_after(
+                    read, lambda report: _requests.view(report["encoding"]["name"], view, given))
+            return found
         if encoding is None:
             raise TypeError("an encoding is required, or a config that has one")
-        return self._tensors(_requests.view(encoding, view, given))
+        found = self._view(_requests.view(encoding, view, given))
+        return found
+
+    @overload
+    def table(self, encoding: OneTableName, /, **parameters: Any) -> TensorT: ...
+
+    @overload
+    def table(self, encoding: RotaryName, /, *, part: None = None, cache: None = None,
+              **parameters: Any) -> TensorsT: ...
+
+    @overload
+    def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+              # generated: parameters of table
+              alpha: float | None = None, arithmetic: str | None = None,
+              attention_factor: float | None = None, base: float | None = None,
+              beta_fast: float | None = None, beta_slow: float | None = None,
+              bit_order: str | None = None, cache: str | None = None,
+              class_token: bool | None = None, columns: int | None = None, coordinates: Any = None,
+              dim: int | None = None, direction: str | None = None,
+              downscale_freq_shift: float | None = None, dtype: Any = None,
+              duplicate: bool | None = None, factor: float | None = None,
+              flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
+              height: int | None = None, high_freq_factor: float | None = None,
+              inv_freq: Any = None, l2norm: bool | None = None, layer_type: Any = None,
+              layout: str | None = None, length: int | None = None, long_factor: Any = None,
+              low_freq_factor: float | None = None, max_period: float | None = None,
+              max_position_embeddings: int | None = None, max_relative_position: int | None = None,
+              mixed_b: float | None = None, mrope_interleaved: bool | None = None,
+              mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
+              mscale_all_dim: float | None = None, ndim: int | None = None,
+              normalize: bool | None = None, original_max_position_embeddings: int | None = None,
+              part: str | None = None, partial_rotary_factor: float | None = None,
+              pool: str | None = None, positions: Any = None, rope_type: str | None = None,
+              rotary_dim: int | None = None, rows: int | None = None, scale: float | None = None,
+              scale_base: float | None = None, seq_len: int | None = None, shape: Any = None,
+              short_factor: Any = None, side: str | None = None, spacing: str | None = None,
+              start: float | None = None, step: float | None = None, strict: bool | None = None,
+              t_center: float | None = None, table: Any = None, truncate: bool | None = None,
+              variant: str | None = None, vectors: str | None = None, version: int | None = None,
+              width: int | None = None,
+              # end
+              **parameters: Any) -> TensorT | TensorsT: ...
 
     def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
               # generated: parameters of table
@@ -140,11 +274,20 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
               variant: str | None = None, vectors: str | None = None, version: int | None = None,
               width: int | None = None,
               # end
-              **parameters: Any) -> TensorsT:
-        """The values of an encoding at positions: ``cos`` and ``sin`` of a rotary one, ``table``
-        of another.
+              **parameters: Any) -> TensorT | TensorsT:
+        """The values of an encoding at positions: ``cos`` and ``sin`` of a rotary one, each
+        [positions, pairs], or the table of another, [positions, dim], as the array itself.
+
+        Positions are `positions`, or `length` of them from `start` (0) by `step` (1). `dtype` is
+        f32 (default), f64, f16 or bf16. Of a rotary encoding ``part="cos"`` gives one array,
+        ``duplicate=True`` each column twice, `cache` the names and shapes of an engine.
+
+        posenc.Refused: a parameter is missing, unknown or out of its range.
 
         >>> import posenc
+        >>> table = posenc.table("sinusoidal", dim=8, length=5)
+        >>> table.shape, table.encoding["layout"]
+        ((5, 8), 'interleaved')
         >>> cos, sin = posenc.table("rope", dim=4, positions=[0, 131071])
         >>> sin
         array([[ 0.        ,  0.        ],
@@ -180,15 +323,42 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                     truncate: bool | None = None, variant: str | None = None,
                     # end
                     **parameters: Any) -> TensorsT:
-        """``inv_freq`` in radians a position, ``wavelengths`` in positions a turn; `info` tells the
-        attention factor.
+        """``inv_freq`` [pairs] in radians a position, ``wavelengths`` [pairs] in positions a turn;
+        of RoPE also ``freq_factors`` [pairs], unscaled over scaled, and where positions have more
+        coordinates, ``axes`` [pairs], which of them turns a pair. `info` has the attention factor.
+
+        posenc.Refused: the encoding has no frequencies, or lacks a parameter.
 
         >>> import posenc
         >>> posenc.frequencies("rope", dim=4, base=500000).inv_freq
         array([1.        , 0.00141421], dtype=float32)
         """
         given = _given(locals())
-        return self.view(given.pop("encoding", None), "frequencies", **given)
+        found: TensorsT = self.view(given.pop("encoding", None), "frequencies", **given)
+        return found
+
+    @overload
+    def bias(self, encoding: OneBiasName, /, **parameters: Any) -> TensorT: ...
+
+    @overload
+    def bias(self, encoding: Literal["alibi"], /, **parameters: Any) -> TensorsT: ...
+
+    @overload
+    def bias(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
+             # generated: parameters of bias
+             a: Any = None, alibi_bias_max: float | None = None, base: float | None = None,
+             bidirectional: bool | None = None, causal: bool | None = None,
+             columns: int | None = None, dim: int | None = None, direction: str | None = None,
+             dtype: Any = None, heads: int | None = None, key_length: int | None = None,
+             layer_type: Any = None, max_distance: int | None = None,
+             max_relative_position: int | None = None, max_relative_positions: int | None = None,
+             num_buckets: int | None = None, p: Any = None, pool: str | None = None,
+             position_buckets: int | None = None, query_length: int | None = None,
+             query_start: int | None = None, rows: int | None = None, scales: Any = None,
+             slopes: Any = None, strict: bool | None = None, vectors: str | None = None,
+             weights: Any = None,
+             # end
+             **parameters: Any) -> TensorT | TensorsT: ...
 
     def bias(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
              # generated: parameters of bias
@@ -204,15 +374,21 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
              slopes: Any = None, strict: bool | None = None, vectors: str | None = None,
              weights: Any = None,
              # end
-             **parameters: Any) -> TensorsT:
-        """Numbers that are added to scores: ``bias`` [heads, queries, keys], or ``buckets`` where
-        there are no weights.
+             **parameters: Any) -> TensorT | TensorsT:
+        """Numbers that are added to scores: ``bias`` [heads, queries, keys], or where there are no
+        weights, ``buckets`` [queries, keys], the row of the weights of each pair of tokens. ALiBi
+        has ``slopes`` [heads] beside them; the others are the array itself.
+
+        `query_length` and `key_length` are in tokens, `weights` are [buckets, heads].
+        posenc.Refused: the encoding has no bias, or lacks a parameter.
 
         >>> import posenc
         >>> posenc.bias("alibi", heads=2, query_length=1, key_length=3).bias
         array([[[-0.125     , -0.0625    ,  0.        ]],
         <BLANKLINE>
                [[-0.0078125 , -0.00390625,  0.        ]]], dtype=float32)
+        >>> posenc.bias("t5", query_length=1, key_length=3)
+        array([[2, 1, 0]])
         """
         given = _given(locals())
         return self.view(given.pop("encoding", None), "bias", **given)
@@ -242,12 +418,15 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                to_encoding: Any = None, truncate: bool | None = None, variant: str | None = None,
                # end
                **parameters: Any) -> TensorsT:
-        """Queries and keys turned by their positions; the answer has the names that were given.
+        """Queries and keys rotated by their positions; the answer has the names, shapes and dtypes
+        of the arrays that were given.
 
-        `axes` names the axes in order: ``bhsd`` is batch, heads, tokens, numbers of a head. The
-        `layout` of pairs is ``half`` or ``interleaved``: no default, unless the config tells it.
+        `axes` names the axes in order: ``bhsd`` is batch, heads, tokens, elements of a head. The
+        `layout` of pairs is ``half`` or ``interleaved``: no default, unless the config has it.
         `positions` is a list, a tensor [tokens] or [batch, tokens], or `start` is given instead.
         Other arrays among the parameters are tensors too: more to rotate, or ``cos`` and ``sin``.
+
+        posenc.Refused: `layout` or positions are missing, or shapes do not fit.
 
         >>> import numpy, posenc
         >>> q = numpy.array([[[1, 0, 0, 0]], [[1, 0, 0, 0]]], numpy.float32)
@@ -296,10 +475,14 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                   window_right: int | None = None, x: Any = None,
                   # end
                   **parameters: Any) -> TensorsT:
-        """Attention [batch, heads, tokens, numbers of a head] with positions: ``output``, or what
-        `outputs` names (``scores``, ``weights``, ``components``). Queries and keys come unrotated.
-        Other arrays are tensors by name: ``mask`` (bool or added), ``bias``, ``sinks``, ``q_norm``,
-        ``cu_seqlens``. With a `config`, attention is that of its model.
+        """Attention with positions: ``output`` [batch, heads, tokens, elements of a head], or what
+        `outputs` names: ``scores``, ``weights`` [batch, heads, queries, keys], ``components``.
+
+        `q`, `k` and `v` are [batch, heads, tokens, elements of a head]; queries and keys come
+        unrotated. Other arrays are tensors by name: ``mask`` (bool, or added), ``bias``,
+        ``sinks``, ``q_norm``, ``cu_seqlens``. With a `config`, attention is that of its model.
+
+        posenc.Refused: shapes do not fit, or a rotary encoding has no `layout`.
 
         >>> import numpy, posenc
         >>> x = numpy.ones((1, 2, 3, 4), numpy.float32)
@@ -325,8 +508,9 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                   xscale: float | None = None,
                   # end
                   **parameters: Any) -> TensorsT:
-        """Embeddings [tokens, width] or [batch, tokens, width] joined with a table, as
-        `merge_mode` says; or vectors made of words.
+        """Embeddings `x` [tokens, width] or [batch, tokens, width] joined with a table, as
+        `merge_mode` says (``add``, ``mul``, ``concat``); or vectors [tokens, dim] made of words.
+        posenc.Refused: the encoding has no table, or its width is not that of `x`.
 
         >>> import posenc
         >>> posenc.embedding("sinusoidal", x=[[0.5, 0.5], [0.5, 0.5]], start=0).x
@@ -341,8 +525,11 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                heads: int | None = None, kind: str | None = None, rotary_dim: int | None = None,
                # end
                **parameters: Any) -> TensorsT:
-        """Tensors from one layout of pairs to another, as `kind` says (``activations``,
-        ``projection_rows``, ``table``); without tensors the ``permutation`` itself.
+        """Tensors from one layout of pairs to another (``half``, ``interleaved``, ...), as `kind`
+        says (``activations``, ``projection_rows``, ``table``), with the shapes that they had;
+        without tensors the ``permutation`` [head_dim] of a head's elements itself.
+
+        posenc.Refused: a layout is unknown, or an axis is not a whole number of heads.
 
         >>> import posenc
         >>> posenc.layout("interleaved", "half", head_dim=8).permutation
@@ -355,7 +542,12 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                layer_type: Any = None, strict: bool | None = None,
                # end
                **parameters: Any) -> ReportT:
-        """A config.json as an encoding, with the key that each value came from.
+        """A config.json as an encoding: ``encoding``, ``provenance`` (the key of each value),
+        ``layers``, ``attention``, ``warnings``, and ``unused`` keys.
+
+        `config` is a dict, the text, the path of the file or of its folder, an object with
+        ``to_dict``, or the path of a GGUF file, whose head is read. posenc.Refused: a model of
+        such a config would not do what it says. OSError: the file cannot be read.
 
         >>> import posenc
         >>> report = posenc.config({"model_type": "llama", "head_dim": 64, "rope_theta": 500000})
@@ -378,7 +570,12 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         With an encoding or a config: what was expected.
 
         Values are named, or come as one argument: the answer of `table` or `frequencies`, a pair
-        of cos and sin, a mapping of names to arrays, or one array, which is a table.
+        of cos and sin, a mapping of names to arrays, or one array, which is a table. `inv_freq` is
+        [pairs] in radians a position, `cos` and `sin` are [positions, pairs] or twice as wide,
+        `table` [positions, dim]; `q` before and `q_rotated` after a rotation have `axes`.
+
+        ``verdict`` is match, consistent (nothing was expected), known-bug or unknown.
+        posenc.Refused: shapes do not fit each other. TypeError: an answer has none of these.
 
         >>> import posenc
         >>> report = posenc.diagnose({"name": "rope", "base": 500000},
@@ -409,7 +606,9 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                   video_grid_thw: Any = None, video_token_id: int | None = None,
                   # end
                   **parameters: Any) -> TensorsT:
-        """Position ids of tokens, and of models with images ``rope_deltas`` beside them.
+        """Position ids of tokens, ``position_ids`` [batch, tokens] or [axes, batch, tokens], and of
+        models with images ``rope_deltas`` [batch, 1] beside them. `model_type` is that of the
+        config; without it, ids of text. posenc.Refused: the tensors are not of such a model.
 
         >>> import posenc
         >>> ids = posenc.positions("qwen2_vl", mm_token_type_ids=[0, 1, 1, 0],
@@ -433,7 +632,10 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                            video_token_id: int | None = None,
                            # end
                            **parameters: Any) -> ReportT:
-        """Whether position ids are those of the tokens, or which known mistake explains them.
+        """Whether `position_ids` [tokens], [batch, tokens] or [axes, batch, tokens] are those of
+        the tokens, or which known mistake explains them: ``verdict``, ``bug``, ``fix``, ``first``.
+
+        posenc.Refused: shapes do not fit each other.
 
         >>> import posenc
         >>> posenc.diagnose_positions([1, 2, 3]).bug
@@ -453,8 +655,12 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                 width: int | None = None,
                 # end
                 **parameters: Any) -> ReportT:
-        """How far two tables are apart, and where that begins. Each side is an encoding with its
-        parameters (a dict), a config.json (a dict), or an array.
+        """How far two tables are apart, and where that begins: ``unequal`` of ``elements``,
+        ``max_abs``, ``max_ulp``, ``rms``, ``first_divergence``. Each side is an encoding with its
+        parameters (a dict), a config.json (a dict), or an array [positions, dim].
+
+        posenc.Refused: the shapes differ, or `length` is missing. TypeError: an answer of several
+        arrays is given.
 
         >>> import posenc
         >>> report = posenc.compare({"name": "rope", "dim": 4},
@@ -466,7 +672,8 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         return self._report(_requests.comparison(given.pop("a"), given.pop("b"), given))
 
     def encodings(self, name: str | None = None, /) -> ReportT:
-        """The catalogue, or what it says of one encoding: formula, source, every parameter.
+        """The catalogue, ``encodings``, or one entry of it: formula, source, every parameter with
+        its range, default and unit, and ``operations``. posenc.Refused: there is no such encoding.
 
         >>> import posenc
         >>> len(posenc.encodings()["encodings"]) > 20, posenc.encodings("alibi").family
@@ -477,6 +684,7 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
     def request(self, method: str, target: str, body: bytes = b"",
                 fields: dict[str, str] | None = None) -> ReplyT:
         """A request as it is, for everything that has no function here; a refusal is a reply too.
+        `target` is a path with its query, `fields` are header fields.
 
         >>> import posenc
         >>> reply = posenc.request("GET", "/v1/encodings/index/table?length=2&format=csv")

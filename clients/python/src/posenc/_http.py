@@ -20,6 +20,7 @@ from ._messages import ConnectionFailed, Reply, Request
 
 PIECE = 1 << 20  # bytes that are sent or read between two looks at the progress
 SHOWN_FROM = 16 << 20  # smaller transfers are over before anybody reads of them
+PICTURE_TIMEOUT = 10.0  # seconds
 WAIT_MAX = 30.0  # seconds; a server may say Retry-After: 86400
 
 Progress = bool | Callable[[str, int, int | None], None] | None
@@ -225,3 +226,12 @@ class Connections:
             tell("receive", done, whole)
         response.close()  # of an empty body nothing was read, which would have closed it
         return body
+
+
+def send_once(origin: Origin, request: Request) -> Reply:
+    """Over a connection of its own, without retries: for pictures, which a notebook waits for."""
+    connections = Connections(origin, PICTURE_TIMEOUT, 0, False)
+    try:
+        return connections.send(request)
+    finally:
+        connections.close()

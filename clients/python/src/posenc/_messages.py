@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import reprlib
-import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, SupportsIndex, overload
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _arrays
-from ._arrays import Array, Buffer
+from ._arrays import Buffer
 
 JSON, SAFETENSORS = "application/json", "application/x-safetensors"
-RAW = "application/octet-stream"
+RAW, SVG = "application/octet-stream", "image/svg+xml"
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,8 @@ class Fields(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Reply:
-    """An answer as it came; `parts` are the bytes of its body, one behind the other.
+    """An answer as it came: `status`, header `fields`, and `parts`, arrays of the bytes of its
+    body, one behind the other.
 
     >>> import posenc
     >>> posenc.request("GET", "/v1/encodings/index/table?length=2&format=csv")
@@ -57,18 +53,41 @@ class Reply:
 
     @property
     def content(self) -> bytes:
-        """The body as a copy."""
+        """The body as bytes, copied.
+
+        >>> import posenc
+        >>> posenc.request("GET", "/v1/encodings/index/table?length=2&format=raw").content.hex()
+        '000000000000803f'
+        """
         return b"".join(part.tobytes() for part in self.parts)
 
     @property
     def text(self) -> str:
+        """The body as text. UnicodeDecodeError: it is none.
+
+        >>> import posenc
+        >>> posenc.request("GET", "/v1/encodings/index/table?length=2&format=csv").text.split()
+        ['table_0', '0', '1']
+        """
         return self.content.decode()
 
     def json(self) -> Any:
+        """The value of a JSON body. ValueError: it is none.
+
+        >>> import posenc
+        >>> posenc.request("GET", "/v1/encodings/nothing").json()["status"]
+        404
+        """
         return json.loads(self.content)
 
     @property
     def media_type(self) -> str:
+        """Of the Content-Type, without its parameters; "" where there is none.
+
+        >>> import posenc
+        >>> posenc.request("GET", "/v1/encodings").media_type
+        'application/json'
+        """
         return (self.fields.get("Content-Type") or "").split(";")[0]
 
     def __repr__(self) -> str:
@@ -79,15 +98,17 @@ class Reply:
 class Refused(ValueError):
     """The service refuses a request, and says why in `detail`.
 
-    `status` and `code` are those of /problems/CODE; `errors` says which parameters or tensors are
-    meant; `hint` is what may help, or None.
+    `status` (of HTTP) and `code` are those of /problems/CODE; `errors` has an item for each
+    parameter or tensor that is wrong; `hint` is what may help, or None; `problem` is the document.
 
     >>> import posenc
     >>> try:
     ...     posenc.table("rope", dim=64, lenght=10)
     ... except posenc.Refused as refused:
     ...     print(refused)
+    ...     print(refused.status, refused.errors[0]["parameter"])
     there is no parameter 'lenght'; did you mean 'length'?
+    422 lenght
     """
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
@@ -108,8 +129,14 @@ class Refused(ValueError):
 
 
 class ConnectionFailed(ConnectionError):
-    """There is no connection to a server, or it broke before the answer was complete. `url` is
-    that of the server."""
+    """There is no connection to a server, or it broke before the answer was complete: a
+    ConnectionError. `url` is that of the server.
+
+    >>> import posenc
+    >>> posenc.connect("http://127.0.0.1:1").encodings()
+    Traceback (most recent call last):
+    posenc.ConnectionFailed: cannot connect to http://127.0.0.1:1: Connection refused
+    """
 
     def __init__(self, url: str, detail: str) -> None:
         self.url = url
@@ -120,126 +147,15 @@ class ConnectionFailed(ConnectionError):
 
 
 class EncodingWarning(UserWarning):
-    """An answer warns beside its values: of a scale that is missing, positions beyond a context."""
+    """An answer warns beside its values: of a scale that is missing, positions beyond a context.
+    The texts are also in `warnings` of the answer.
 
-
-class Tensors(tuple[Array, ...]):
-    """The arrays of an answer, in order and by name.
-
-    >>> import posenc
-    >>> angles = posenc.table("rope", dim=4, length=2)
-    >>> angles.names
-    ('cos', 'sin')
-    >>> cos, sin = angles
-    >>> angles.cos is cos and angles["cos"] is cos
-    True
-    >>> angles.encoding
-    {'name': 'rope', 'dim': 4, 'base': 10000, 'rope_type': 'default', 'arithmetic': 'exact'}
+    >>> import posenc, warnings
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     answer = posenc.view("sinusoidal", "decay", dim=8, max_offset=2)
+    >>> caught[0].category.__name__, str(caught[0].message) == answer.warnings[0]
+    ('EncodingWarning', True)
     """
-
-    names: tuple[str, ...]
-    encoding: dict[str, Any]
-    """The encoding with all its parameters resolved; can be given instead of a name."""
-    warnings: tuple[str, ...]
-    info: dict[str, Any]
-    """Everything else in the answer, such as `attention_factor`."""
-
-    def __new__(
-        cls,
-        arrays: Iterable[tuple[str, Array]],
-        encoding: Mapping[str, Any] | None = None,
-        warned: Iterable[str] = (),
-        info: Mapping[str, Any] | None = None,
-    ) -> Tensors:
-        named = dict(arrays)
-        made = super().__new__(cls, named.values())
-        made.names = tuple(named)
-        made.encoding = dict(encoding or {})
-        made.warnings = tuple(warned)
-        made.info = dict(info or {})
-        return made
-
-    @overload
-    def __getitem__(self, key: str | SupportsIndex) -> Array: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> tuple[Array, ...]: ...
-
-    def __getitem__(self, key: str | SupportsIndex | slice) -> Array | tuple[Array, ...]:
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        if key not in self.names:
-            raise KeyError(f"{key}; there are {', '.join(self.names)}")
-        return super().__getitem__(self.names.index(key))
-
-    def __getattr__(self, name: str) -> Array:
-        names = self.__dict__.get("names", ())
-        if name.startswith("__") or name not in names:
-            raise AttributeError(f"{name}; there are {', '.join(names)}")
-        return self[name]
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.names]
-
-    def as_dict(self) -> dict[str, Array]:
-        return dict(zip(self.names, self))
-
-    def __repr__(self) -> str:
-        arrays = ", ".join(
-            f"{name}: {array.dtype}{list(array.shape)}" for name, array in zip(self.names, self)
-        )
-        return f"Tensors({arrays})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Tensors, (list(self.as_dict().items()), self.encoding, self.warnings, self.info)
-
-
-class _Short(reprlib.Repr):
-    """The beginning of long values: a report is read by people."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel, self.maxdict, self.maxlist = 3, 12, 4
-        self.maxstring = self.maxother = 100
-
-    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """In the order of the answer, which reprlib sorts."""
-        if level <= 0 and x:
-            return "{...}"
-        shown = [
-            f"{key!r}: {self.repr1(value, level - 1)}"
-            for key, value in itertools.islice(x.items(), self.maxdict)
-        ]
-        return "{" + ", ".join(shown + ["..."] * (len(x) > self.maxdict)) + "}"
-
-
-_short = _Short()
-
-
-class Report(dict[str, Any]):
-    """An answer in words and numbers: a dict whose keys are attributes too. Its repr has a line for
-    each key, with the beginning of long values.
-
-    >>> import posenc
-    >>> posenc.encodings("index")["operations"][0]["name"], len(repr(posenc.encodings())) < 3000
-    ('table', True)
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"{name}; there are {', '.join(self)}") from None
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self]
-
-    def __repr__(self) -> str:
-        lines = [f"  {key}={_short.repr(value)}," for key, value in self.items()]
-        return "\n".join(["Report(", *lines, ")"]) if lines else "Report()"
-
-
-# ---- reading a reply -----------------------------------------------------------------------------
 
 
 def checked(reply: Reply) -> Reply:
@@ -253,41 +169,3 @@ def checked(reply: Reply) -> Reply:
     if not isinstance(problem, dict):
         problem = {"detail": str(problem)}
     raise Refused({"status": reply.status, **problem})
-
-
-def report_of(reply: Reply) -> Report:
-    return Report(checked(reply).json())
-
-
-def _field_json(reply: Reply, name: str) -> Any:
-    text = reply.fields.get(name)
-    return json.loads(text) if text else None
-
-
-def tensors_of(reply: Reply) -> Tensors:
-    """Arrays over the body's memory where that is possible; says what the answer warns of."""
-    if checked(reply).media_type == JSON:
-        told: dict[str, Any] = reply.json()
-        made = Tensors(
-            _arrays.json_arrays(told.pop("tensors", {})),
-            told.pop("encoding", None),
-            told.pop("warnings", ()),
-            told,
-        )
-    else:
-        made = Tensors(
-            _arrays.safetensors_arrays(reply.parts),
-            _field_json(reply, "Encoding-Parameters"),
-            _field_json(reply, "Encoding-Warnings") or (),
-        )
-    for text in made.warnings:
-        warnings.warn(text, EncodingWarning, stacklevel=_caller_level())
-    return made
-
-
-def _caller_level() -> int:
-    """The stacklevel of the first function outside of this package, as seen by a caller of this."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__package__") == __package__:
-        frame, level = frame.f_back, level + 1
-    return level

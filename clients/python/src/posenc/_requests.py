@@ -14,8 +14,9 @@ from urllib.parse import quote
 import numpy as np
 
 from . import _arrays
+from ._answers import Tensor, Tensors
 from ._arrays import Array
-from ._messages import JSON, RAW, SAFETENSORS, Request, Tensors
+from ._messages import JSON, RAW, SAFETENSORS, Request
 
 
 @runtime_checkable
@@ -195,6 +196,8 @@ def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
         for key in ("table", "weights")
         if _arrays.is_array(parameters.get(key))
     }
+    if "table" in tensors:
+        parameters["table"] = "tensor:table"
     if isinstance(name, Mapping):
         parameters["encoding"] = name
         name = str(name.get("name", ""))
@@ -207,6 +210,14 @@ def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
             tail = "" if accept != JSON else f"&{_BASE64}" if query else _BASE64
             return Request("GET", f"{path}?{query}{tail}", (("Accept", accept),))
     return _post(path if accept != JSON else f"{path}?{_BASE64}", parameters, tensors, accept)
+
+
+def picture(view: Request) -> Request:
+    """The same view as an SVG."""
+    target = view.target.removesuffix(_BASE64).rstrip("?&")
+    fields = tuple(field for field in view.fields if field[0] != "Accept")
+    join = "&" if "?" in target else "?"
+    return Request(view.method, f"{target}{join}format=svg", fields, view.body)
 
 
 def function(
@@ -238,7 +249,7 @@ def named_values(value: Any) -> dict[str, Any]:
     """The tensors of a diagnosis: an answer, a mapping, a pair of cos and sin, or a table."""
     if value is None:
         return {}
-    if isinstance(value, Tensors):
+    if isinstance(value, Tensors) or isinstance(value, Tensor) and value.names:
         found = {name: value[name] for name in value.names if name in DIAGNOSED}
         if not found:
             raise TypeError(
