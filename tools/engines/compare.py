@@ -139,7 +139,7 @@ def models(ours, theirs, permuted=False):
             seen = other.get("layers") is not None and not other.get("of_modules")
             if kind["rotation"] is None and not seen:
                 continue  # the driver does not see which layers call what they have
-            finding = kinds(kind, other, permuted)
+            finding = kinds(kind, other, permuted or other.get("permuted", False))
             if finding:
                 both = other.get("layers") and kind["layers"]
                 layers = set(kind["layers"]) & set(other["layers"]) if both else kind["layers"]

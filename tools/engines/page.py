@@ -39,8 +39,9 @@ reads in another way.
 *Same by default*: the engine does not read the base, and its own happens to be that of the config.
 
 What this does not show: positions, masks and windows; towers of pictures and sound; kernels, which
-may rotate otherwise than the code that was replayed; and pairs where an engine reorders weights
-when it converts them (llama.cpp).
+may rotate otherwise than the code that was replayed; pairs where an engine reorders weights when it
+converts or loads them (llama.cpp, Llama 4 in vLLM); and layers that have a rotary module and do not
+call it (vLLM).
 """
 
 

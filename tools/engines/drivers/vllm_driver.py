@@ -136,11 +136,13 @@ def rotations(config, length, longest):
             with set_current_vllm_config(made):
                 found[id(module)] = described(module, length)
         of_layer[int(layer[1])] = found[id(module)]
+    # Of Llama 4 it reorders the weights of q and k as it loads them.
+    permuted = any(hasattr(part, "permute_qk_weight_for_rotary") for part in model.modules())
     if not of_layer and "transformers" in type(model).__module__:
         raise Unmeasured("it runs the code of transformers")
     if not of_layer:
         raise Unmeasured("no rotary module in its layers")
-    return of_layer
+    return {layer: (rotated, permuted) for layer, rotated in of_layer.items()}
 
 
 def measure(config, lengths):
@@ -148,17 +150,17 @@ def measure(config, lengths):
     try:
         found = {n: rotations(config, n, n if several else None) for n in lengths}
     except OSError as error:
-        raise Unmeasured("it wants other files beside config.json") from error
+        raise Unmeasured("it wants more files than config.json") from error
     except AttributeError as error:
         if "_OpNamespace" in str(error):
             raise Unmeasured("it wants its native library") from error
         raise
     kinds = {}
+    permuted = any(moved for _, moved in found[lengths[0]].values())
     for layer in sorted(found[lengths[0]]):
-        of_lengths = {str(n): found[n][layer] for n in lengths}
-        kind = kinds.setdefault(
-            json.dumps(of_lengths), {"layers": [], "rotation": of_lengths, "of_modules": True}
-        )
+        of_lengths = {str(n): found[n][layer][0] for n in lengths}
+        new = {"layers": [], "rotation": of_lengths, "of_modules": True, "permuted": permuted}
+        kind = kinds.setdefault(json.dumps(of_lengths), new)
         kind["layers"].append(layer)
     return list(kinds.values())
 
