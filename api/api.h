@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_API_H
-#define API_API_H
+#ifndef API_H
+#define API_H
 
 /* The interface of api/ to server/ and service/: HTTP as values, without sockets.
  *
@@ -131,13 +131,14 @@ struct api_head {
     uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns; api_finish ends soon after it; 0: none */
 };
 
-/* Where a response is made: by its route in routes.def, and by the head of the request. */
+/* The CPU time of a response, by its route in routes.def and the head of the request. Quick: under
+ * about 100 us, so it is made on the loop. Brief: a few milliseconds, so a worker may make it
+ * beside long ones. All else is made on the pool. */
 enum api_cost {
-    API_COST_LOOP,  /* on the loop: under about 100 us */
-    API_COST_PLAIN, /* only of routes: on the loop, or on the pool if it is encoded */
-    API_COST_SIZE,  /* opened on the loop if the body is short, and finished there if all is at hand
-                       (api_finish_quickly); else on the pool */
-    API_COST_POOL,  /* on the pool: it can take any time */
+    API_COST_QUICK,
+    API_COST_QUICK_UNENCODED, /* only of routes: long if the response is encoded */
+    API_COST_MAYBE_QUICK,     /* api_finish_if_quick decides */
+    API_COST_LONG,            /* any time; api_finish_if_brief decides whether it is brief */
 };
 
 struct api_intake;
@@ -162,19 +163,18 @@ bool api_feed_waits(struct api_intake *intake, size_t size, void (*wake)(void *c
  * modify the bytes, and they have to live until the response is freed. */
 struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size);
 
-/* Known after api_begin. Never API_COST_PLAIN. */
+/* Known after api_begin. Never API_COST_QUICK_UNENCODED. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
-/* For API_COST_SIZE, after all bytes were fed: finishes on the loop if that takes under about 100
- * us, the blocks of a buffer included. NULL: it would take longer, or that is unknown; api_finish
- * continues. */
-struct api_response *api_finish_quickly(struct api_intake *intake);
+/* For API_COST_MAYBE_QUICK, after all bytes were fed: finishes if that is quick, the blocks of a
+ * buffer included. NULL: it would take longer, or that is unknown; api_finish continues. */
+struct api_response *api_finish_if_quick(struct api_intake *intake);
 
-/* On a worker, with any cost: may api_finish_briefly be called? */
-bool api_intake_is_brief(const struct api_intake *intake);
-/* Finishes if the response is estimated to take a few milliseconds of CPU, its blocks included.
- * NULL: it would take longer; api_finish continues. */
-struct api_response *api_finish_briefly(struct api_intake *intake);
+/* On a worker: may api_finish_if_brief be called? */
+bool api_intake_may_be_brief(const struct api_intake *intake);
+/* Finishes if the response, its blocks included, is estimated to be brief. NULL: it would take
+ * longer; api_finish continues. */
+struct api_response *api_finish_if_brief(struct api_intake *intake);
 
 /* Sets the time that the request waited for api_finish, for Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
@@ -226,9 +226,12 @@ struct api_body {
     /* Writes the bytes after the blocks, at most API_TAIL_MAX; called once, after all blocks are
      * made. NULL: none. Only for a body of unknown size. */
     size_t (*tail)(struct api_response *response, unsigned char *out);
-    bool cheap;  /* a block takes under about 100 us: fill it on the loop */
+    bool cheap;  /* filling a block is quick, and may be done on the loop */
     void *state; /* of fill and tail */
 };
+
+/* So few blocks are made by one thread: a job would take longer. */
+enum { API_BLOCKS_FEW = 2 };
 
 enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
 

@@ -11,10 +11,10 @@
  * reads, and would get a reset in place of the answer. */
 enum { DISCARD_MAX = 1 << 20 };
 
-enum { BLOCKS_FEW = 2 };
-
 /* ---- the head -------------------------------------------------------------------------------- */
 
+/* Lets the connection drain the client's remaining bytes before it closes: they would cause a
+ * reset, by which the client could lose the answer. */
 static void linger_allow(struct srv_request *request)
 {
     if (request->client)
@@ -125,7 +125,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
-        api_intake_cost(request->intake) != API_COST_LOOP &&
+        api_intake_cost(request->intake) != API_COST_QUICK &&
         !queue_enter(request->loop->srv, false))
         queue_refuse(request);
     if (head.content_length == 0)
@@ -239,13 +239,13 @@ static void finish_run(struct pe_job *job, size_t block)
     (void)block;
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response =
-        job->brief ? api_finish_briefly(request->intake) : api_finish(request->intake);
+        job->brief ? api_finish_if_brief(request->intake) : api_finish(request->intake);
     request->brief = job->brief && response;
     if (!response)
         return;
     request->intake = NULL;
     request->in_buffer = is_in_buffer(response);
-    request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
+    request->made = request->in_buffer && response->body.blocks <= API_BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -338,10 +338,10 @@ static enum MHD_Result work_start(struct srv_request *request)
     const enum api_cost cost = api_intake_cost(request->intake);
 
     request->working = request->intake;
-    if (cost == API_COST_LOOP)
+    if (cost == API_COST_QUICK)
         request->response = api_finish(request->intake);
-    else if (cost == API_COST_SIZE)
-        request->response = api_finish_quickly(request->intake);
+    else if (cost == API_COST_MAYBE_QUICK)
+        request->response = api_finish_if_quick(request->intake);
     if (request->response)
         return quick_reply(request);
     if (!queue_enter(request->loop->srv, true)) {
@@ -349,7 +349,7 @@ static enum MHD_Result work_start(struct srv_request *request)
         return srv_reply(request, false);
     }
     work_wait(request);
-    request->brief = api_intake_is_brief(request->intake);
+    request->brief = api_intake_may_be_brief(request->intake);
     job_submit(request, finish_run, 1, finish_ready);
     return MHD_YES;
 }

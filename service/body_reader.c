@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* So few blocks are made by the reading thread: a job would take longer. */
-enum { BLOCKS_FEW = 2 };
-
 /* ---- blocks in one buffer -------------------------------------------------------------------- */
 
 struct filling {
@@ -249,7 +246,7 @@ static bool is_for_several(const struct api_response *response)
 {
     const struct api_body *body = &response->body;
 
-    return body->kind != API_BYTES && !body->cheap && body->blocks > BLOCKS_FEW;
+    return body->kind != API_BYTES && !body->cheap && body->blocks > API_BLOCKS_FEW;
 }
 
 void svc_body_reader_begin(struct svc_body_reader *reader, struct api_response *response,

@@ -93,8 +93,8 @@ static struct api_response *work(struct pe_request *request)
 {
     struct api_response *made = NULL;
 
-    if (api_intake_is_brief(request->intake))
-        made = api_finish_briefly(request->intake);
+    if (api_intake_may_be_brief(request->intake))
+        made = api_finish_if_brief(request->intake);
     if (!made) {
         svc_pool(request->service);
         made = api_finish(request->intake);

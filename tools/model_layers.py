@@ -312,7 +312,7 @@ def where(found, has):
     if all(has(layer) == layer.turns for layer in attending):
         return "{.which = PE_WHERE_ROTATING}"
     if all(has(layer) != layer.turns for layer in attending):
-        return "{.which = PE_WHERE_STILL}"
+        return "{.which = PE_WHERE_NOPE}"
     kinds = {layer.kind for layer in attending if has(layer)}
     assert len(kinds) == 1, kinds
     return f"{{.which = PE_WHERE_TYPE, .type = {text(kinds.pop())}}}"
@@ -380,7 +380,7 @@ def traits_of(model_type, part, found, keys):
     members |= norm_of(model_type, part, found, keys)
     members |= trait("sinks", "true", found, lambda layer: layer.sinks)
     if part.model_type == "llama4_text":
-        members["temperature_where"] = "{.which = PE_WHERE_STILL}"
+        members["temperature_where"] = "{.which = PE_WHERE_NOPE}"
     return members
 
 

@@ -80,11 +80,12 @@ enum pe_status api_config_fail(const struct api_config *config, struct pe_error 
 /* Appends the new warnings of the reading to config->warnings. */
 void api_config_warnings_take(struct api_config *config);
 
-/* Traits of attention beside positions in layers of layer_type, else in those that rotate, or that
- * do not where `still`. Warns of which, where there are others, and of what attention does not do.
- * Once for a config that was not opened in full. */
+/* Reads the attention traits other than positions of the layers of layer_type; without layer_type,
+ * of the layers that rotate, or with `nope_layers` of those that do not. Warns of which layers
+ * these are if there are others, and of traits that the attention operation lacks. A config that
+ * was not opened in full can be read once. */
 enum pe_status api_config_attention(struct api_request *request, struct api_config *config,
-                                    bool still, bool scale_given,
+                                    bool nope_layers, bool scale_given,
                                     struct pe_attention_traits *traits, struct pe_error *err);
 
 /* Adds "length" and "dim" of an encoding that is a table of the model's weights. */

@@ -197,13 +197,13 @@ enum pe_status api_config_traits_json(struct api_config *config, const struct pe
 
 /* The kind of the type, else the usual one, or one that does not rotate. */
 static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
-                                            const char *layer_type, bool still)
+                                            const char *layer_type, bool nope_layers)
 {
     const struct pe_config_kind *kind;
 
     for (size_t i = 0; (kind = pe_config_kind(kinds, i)); i++)
         if (layer_type ? kind->layer_type && strcmp(kind->layer_type, layer_type) == 0
-                       : still && kind->attends && !kind->turns)
+                       : nope_layers && kind->attends && !kind->turns)
             return kind;
     return pe_config_kind(kinds, pe_config_kinds_usual(kinds));
 }
@@ -250,7 +250,7 @@ static enum pe_status kind_warn(struct api_config *config, const struct pe_confi
 }
 
 enum pe_status api_config_attention(struct api_request *request, struct api_config *config,
-                                    bool still, bool scale_given,
+                                    bool nope_layers, bool scale_given,
                                     struct pe_attention_traits *traits, struct pe_error *err)
 {
     const char *layer_type = pe_config_layer_meant(config->reading);
@@ -258,7 +258,7 @@ enum pe_status api_config_attention(struct api_request *request, struct api_conf
 
     if (api_config_kinds_find(request, config, err))
         return err->status;
-    kind = kind_of(config->kinds, layer_type, still);
+    kind = kind_of(config->kinds, layer_type, nope_layers);
     if (pe_config_kind_traits(config->reading, kind, traits, err) ||
         pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1, err))
         return api_config_fail(config, err);

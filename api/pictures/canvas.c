@@ -66,13 +66,13 @@ void api_palette_make(enum api_palette palette, struct api_colours *colours)
     for (int i = 0; i <= API_COLOUR_LAST; i++) {
         const int at = i * steps,
                   left = at / API_COLOUR_LAST < steps ? at / API_COLOUR_LAST : steps - 1;
-        const int share = at - left * API_COLOUR_LAST; /* of API_COLOUR_LAST */
+        const int weight = at - left * API_COLOUR_LAST; /* of API_COLOUR_LAST */
         for (int part = 0; part < 3; part++) {
             const int shift = 16 - 8 * part;
             const int from = palettes[palette].rgb[left] >> shift & 255;
             const int to = palettes[palette].rgb[left + 1] >> shift & 255;
-            colours->rgb[i][part] = (unsigned char)((from * (API_COLOUR_LAST - share) + to * share +
-                                                     API_COLOUR_LAST / 2) /
+            colours->rgb[i][part] = (unsigned char)((from * (API_COLOUR_LAST - weight) +
+                                                     to * weight + API_COLOUR_LAST / 2) /
                                                     API_COLOUR_LAST);
         }
     }
@@ -100,9 +100,13 @@ struct api_scale api_scale_of(double least, double most, int palette)
 unsigned char api_scale_index(const struct api_scale *scale, double value)
 {
     const double range = scale->most / 2 - scale->least / 2;
-    const double share = range > 0 ? (value / 2 - scale->least / 2) / range : 0.5;
+    const double fraction = range > 0 ? (value / 2 - scale->least / 2) / range : 0.5;
 
     if (!isfinite(value))
         return API_COLOUR_CLEAR;
-    return (unsigned char)((share < 0 ? 0 : share > 1 ? 1 : share) * API_COLOUR_LAST + 0.5);
+    return (unsigned char)((fraction < 0   ? 0
+                            : fraction > 1 ? 1
+                                           : fraction) *
+                               API_COLOUR_LAST +
+                           0.5);
 }

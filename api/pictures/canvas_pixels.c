@@ -213,10 +213,10 @@ static void mask_blend(struct api_canvas *canvas, enum api_ink ink, int opacity)
     for (int y = mask->top; y < mask->bottom; y++)
         for (int x = mask->left; x < mask->right; x++) {
             const size_t at = (size_t)y * (size_t)sheet->width + (size_t)x;
-            const int share = ((mask->cover[at] + 8) / 17 * 17 * opacity + 127) / 255;
-            for (int part = 0; share > 0 && part < 3; part++) {
+            const int alpha = ((mask->cover[at] + 8) / 17 * 17 * opacity + 127) / 255;
+            for (int part = 0; alpha > 0 && part < 3; part++) {
                 unsigned char *to = &sheet->rgb[at * 3 + (size_t)part];
-                *to = (unsigned char)((*to * (255 - share) + rgb[part] * share + 127) / 255);
+                *to = (unsigned char)((*to * (255 - alpha) + rgb[part] * alpha + 127) / 255);
             }
         }
     api_mask_clear(mask);
@@ -262,11 +262,11 @@ struct dashes {
     bool on;
 };
 
-static struct api_spot spot_between(struct api_spot a, struct api_spot b, int64_t share,
+static struct api_spot spot_between(struct api_spot a, struct api_spot b, int64_t along,
                                     int64_t length)
 {
-    return (struct api_spot){(int32_t)(a.x + (b.x - a.x) * share / length),
-                             (int32_t)(a.y + (b.y - a.y) * share / length)};
+    return (struct api_spot){(int32_t)(a.x + (b.x - a.x) * along / length),
+                             (int32_t)(a.y + (b.y - a.y) * along / length)};
 }
 
 static void dashes_put(struct api_mask *mask, const struct api_stroke *stroke,

@@ -162,7 +162,8 @@ void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke)
 
 /* ---- circles -------------------------------------------------------------------------------- */
 
-/* Takes roots near the border alone. */
+/* Coverage of a pixel at squared distance `square` from the centre; the root is needed only near
+ * the edge. wide 0: a disc, else a ring of that width. */
 static unsigned char circle_cover(int64_t square, int32_t radius, int32_t wide)
 {
     const int64_t inner = radius - wide / 2 - API_PIXEL, outer = radius + wide / 2 + API_PIXEL;
@@ -232,12 +233,12 @@ static struct api_spot place_of(const struct letter *letter, int x, int y)
 static void crossing_add(struct letter *letter, int line, int32_t x, int way)
 {
     int32_t *deltas = letter->deltas[line / LINES];
-    const int pixel = x >> 8, share = x & 255;
+    const int pixel = x >> 8, fraction = x & 255;
 
     if (pixel < 0 || pixel >= SIDE || line < 0 || line >= SIDE * LINES)
         return;
-    deltas[pixel] += way * (API_PIXEL - share);
-    deltas[pixel + 1] += way * share;
+    deltas[pixel] += way * (API_PIXEL - fraction);
+    deltas[pixel + 1] += way * fraction;
     letter->rows = line / LINES >= letter->rows ? line / LINES + 1 : letter->rows;
 }
 

@@ -308,7 +308,7 @@ enum pe_status api_plot_choose(struct api_plot *plot, const struct pe_view *view
     plot->rows = first->rank > 1 ? first->shape[first->rank - 2] : 1;
     plot->columns = first->shape[first->rank - 1];
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
-    plot->share = fmin(API_PANELS_MAX / matrices, 1);
+    plot->fraction = fmin(API_PANELS_MAX / matrices, 1);
     plot->transform_cost = plot->mark == API_SPECTRUM ? api_spectrum_cost(plot, first) : 0;
     plot->matrices = matrices * (second && api_plot_is_pair(first, second) ? 2 : 1);
     api_plot_cells(plot, plot->mark == API_HEATMAP ? plot->matrices : 1);

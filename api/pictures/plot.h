@@ -24,7 +24,7 @@ struct api_plot {
     bool pixels;                   /* or SVG */
     int scale;                     /* plot_scale of pixels, else 1 */
     double transform_cost;         /* nanoseconds of the Fourier transforms */
-    double share;                  /* of the rows that is drawn: some of many matrices */
+    double fraction;               /* of the rows that is drawn: some of many matrices */
     size_t rows, columns;          /* of a matrix of the first output, before pooling */
     double matrices;               /* of the outputs that are drawn, before pooling */
     size_t cells_high, cells_wide; /* of a matrix, at most, after pooling */

@@ -97,7 +97,7 @@ static void window_make(struct api_fourier *fourier)
 
 /* A sine has a peak at its frequency and at the negative one. Near the highest frequency these
  * overlap, and the peak contains both. */
-static void shares_make(struct api_fourier *fourier)
+static void gains_make(struct api_fourier *fourier)
 {
     const size_t size = fourier->size;
 
@@ -106,7 +106,7 @@ static void shares_make(struct api_fourier *fourier)
         fourier->wave[2 * i] = fourier->window[i];
     wave_transform(fourier);
     for (size_t k = fourier->first; k <= fourier->last; k++)
-        fourier->shares[k - fourier->first] =
+        fourier->gains[k - fourier->first] =
             2 / (magnitude(fourier, 0) + magnitude(fourier, 2 * k % size));
 }
 
@@ -122,13 +122,13 @@ bool api_fourier_begin(struct api_fourier *fourier, struct api_arena *arena, siz
         .window = (double *)(void *)api_arena_buffer(arena, count * sizeof(double)),
         .roots = (double *)(void *)api_arena_buffer(arena, bytes),
         .wave = (double *)(void *)api_arena_buffer(arena, 2 * bytes),
-        .shares = (double *)(void *)api_arena_buffer(arena, bytes),
+        .gains = (double *)(void *)api_arena_buffer(arena, bytes),
     };
-    if (!fourier->window || !fourier->roots || !fourier->wave || !fourier->shares)
+    if (!fourier->window || !fourier->roots || !fourier->wave || !fourier->gains)
         return false;
     roots_make(fourier);
     window_make(fourier);
-    shares_make(fourier);
+    gains_make(fourier);
     return true;
 }
 
@@ -147,8 +147,7 @@ void api_fourier_amplitudes(struct api_fourier *fourier, const double *values, s
         fourier->wave[2 * i] = fourier->window[i] * (values[i * stride] - sum / weights);
     wave_transform(fourier);
     for (size_t k = fourier->first; k <= fourier->last; k++)
-        amplitudes[k - fourier->first] =
-            magnitude(fourier, k) * fourier->shares[k - fourier->first];
+        amplitudes[k - fourier->first] = magnitude(fourier, k) * fourier->gains[k - fourier->first];
 }
 
 double api_fourier_cost(size_t count)

@@ -14,7 +14,7 @@ struct api_fourier {
     double *window;     /* weights of the values */
     double *roots;      /* exp(-2 pi i k / size) for k < size / 2, real and imaginary parts */
     double *wave;       /* the data of the transform, likewise */
-    double *shares;     /* the amplitude of a magnitude of 1, of each frequency */
+    double *gains;      /* the amplitude of a magnitude of 1, of each frequency */
 };
 
 /* For rows of `count` values, API_FOURIER_MIN to API_FOURIER_MAX. In the arena. False: memory is

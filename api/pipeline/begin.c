@@ -157,7 +157,7 @@ static void preflight_settle(struct api_intake *intake, const struct api_head *h
     query_read(intake, head, &(struct pe_error){0});
     if (request->route->handler == &api_handler_list_encodings || api_stored_is_named(request))
         api_store_of(request);
-    api_intake_origins_settle(intake);
+    api_intake_restrict_cors(intake);
 }
 
 static enum pe_status head_read(struct api_intake *intake, const struct api_head *head,
@@ -269,13 +269,14 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
     const struct api_route *route = intake->request.route;
 
     if (intake->refusal || intake->cached_response || !route)
-        return API_COST_LOOP;
+        return API_COST_QUICK;
     if (!query_is_light(&intake->request))
-        return API_COST_POOL;
-    if (route->cost == API_COST_PLAIN)
-        return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;
+        return API_COST_LONG;
+    if (route->cost == API_COST_QUICK_UNENCODED)
+        return intake->request.response_coding ? API_COST_LONG : API_COST_QUICK;
     /* Bodies are decoded on the pool. */
-    if (route->cost == API_COST_SIZE && (intake->decoding || !needs_no_file(&intake->request)))
-        return API_COST_POOL;
+    if (route->cost == API_COST_MAYBE_QUICK &&
+        (intake->decoding || !needs_no_file(&intake->request)))
+        return API_COST_LONG;
     return route->cost;
 }

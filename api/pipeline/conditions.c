@@ -79,10 +79,10 @@ bool api_has_ranges(const struct api_request *request, const struct api_result *
            strcmp(request->method, "POST") != 0;
 }
 
-/* The share of a result's rows that is made: those in the requested range, 0 for HEAD, else 1.
+/* The fraction of a result's rows that is made: those in the requested range, 0 for HEAD, else 1.
  * size: bytes of all rows. */
-static double range_share(const struct api_request *request, const struct api_result *result,
-                          uint64_t size)
+static double range_fraction(const struct api_request *request, const struct api_result *result,
+                             uint64_t size)
 {
     struct range range;
     uint64_t unit = 1; /* bytes of rows that are filled together */
@@ -207,7 +207,8 @@ enum pe_status api_result_check(struct api_intake *intake, struct pe_error *err)
         strcmp(request->route->method, "GET") == 0 && is_fresh(request, result->etag);
 
     if (amounts.bytes <= UINT64_MAX)
-        api_amounts_send(&amounts, result, range_share(request, result, (uint64_t)amounts.bytes));
+        api_amounts_send(&amounts, result,
+                         range_fraction(request, result, (uint64_t)amounts.bytes));
     if (result->operation) {
         response->operation = result->operation;
         response->encoding = result->encoding_name ? result->encoding_name : "";

@@ -278,7 +278,7 @@ static struct api_response *second_phase(struct api_intake *intake, struct pe_er
         api_error_explain(intake, err);
         return api_intake_fail(intake, err);
     }
-    api_intake_origins_settle(intake);
+    api_intake_restrict_cors(intake);
     api_response_cache_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);
@@ -304,28 +304,25 @@ static struct api_response *respond_by_cached_head(struct api_intake *intake)
     return intake->response;
 }
 
-/* An arena with a JSON tree of up to so many bytes is freed on the loop, in some 10 us; else on the
- * pool. */
-enum { QUICKLY_FREED = 64 << 10 };
+/* Freeing an arena with a JSON tree of up to so many bytes takes some 10 us, and is done on the
+ * loop; larger ones are freed on the pool. */
+enum { FREED_ON_LOOP_MAX = 64 << 10 };
 
-/* The part of a request that this thread may do. */
-enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
+/* How long this thread may work on a request, see enum api_cost. */
+enum duration { QUICK, BRIEF, LONG };
 
-/* Estimated nanoseconds, to a factor of 4: a block of the pool takes at most 20 ms. */
-#define BRIEF_COST 5e6
-
-static bool is_in_share(const struct api_intake *intake, enum share share)
+static bool is_within(const struct api_intake *intake, enum duration most)
 {
-    return share == SHARE_ALL || intake->result.at_hand ||
+    return most == LONG || intake->result.quick ||
            (intake->result.cheap && intake->first_cost <= API_QUICK_COST) ||
-           (share == SHARE_BRIEF && intake->cost <= BRIEF_COST);
+           (most == BRIEF && intake->cost <= API_BRIEF_COST);
 }
 
-/* Does as much as this thread may; NULL: another does the second phase. If the route takes a body,
- * JSON is allocated in the arena, and so counted; else there is little of it, and probes are
- * answered even if memory is short. The deadline ends with the beginning of the response: the
- * client may read slowly. */
-static struct api_response *finish(struct api_intake *intake, enum share share)
+/* NULL: the second phase would take longer than `most`. If the route takes a body, JSON is
+ * allocated in the arena, and so counted; else there is little of it, and probes are answered even
+ * if memory is short. The deadline ends with the beginning of the response: the client may read
+ * slowly. */
+static struct api_response *finish(struct api_intake *intake, enum duration most)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = NULL;
@@ -336,12 +333,12 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
     api_json_memory_reset();
     if (!intake->read)
         read_once(intake, &err);
-    if (!intake->opened && (share != SHARE_QUICK || err.status || is_open_light(request)))
+    if (!intake->opened && (most != QUICK || err.status || is_open_light(request)))
         open_once(intake, &err);
-    if (intake->opened && (is_in_share(intake, share) || err.status))
+    if (intake->opened && (is_within(intake, most) || err.status))
         response = second_phase(intake, &err);
     api_json_disown(&owner);
-    if (owner.heap.size > QUICKLY_FREED)
+    if (owner.heap.size > FREED_ON_LOOP_MAX)
         api_arena_free_by(request->arena, api_pool(request->api));
     if (response)
         pe_work_deadline(request->work, 0);
@@ -356,15 +353,15 @@ static struct api_response *blocks_failed(struct api_intake *intake)
     return api_intake_fail(intake, &err);
 }
 
-struct api_response *api_finish_quickly(struct api_intake *intake)
+struct api_response *api_finish_if_quick(struct api_intake *intake)
 {
     struct api_response *response;
 
     if (intake->cached_head)
         return respond_by_cached_head(intake);
-    if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
+    if (api_intake_cost(intake) != API_COST_MAYBE_QUICK || !is_short(intake))
         return NULL;
-    response = finish(intake, SHARE_QUICK);
+    response = finish(intake, QUICK);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
          block++)
         if (response->body.fill(response, block, NULL) == SIZE_MAX)
@@ -380,22 +377,22 @@ struct api_response *api_finish(struct api_intake *intake)
         return intake->refusal;
     if (intake->cached_head)
         return respond_by_cached_head(intake);
-    return intake->cached_response ? respond_from_cache(intake) : finish(intake, SHARE_ALL);
+    return intake->cached_response ? respond_from_cache(intake) : finish(intake, LONG);
 }
 
 /* JSON of so many bytes is parsed in a few milliseconds. */
 enum { BRIEF_SIZE = 128 << 10 };
 
-bool api_intake_is_brief(const struct api_intake *intake)
+bool api_intake_may_be_brief(const struct api_intake *intake)
 {
     return !intake->decoding && intake->size <= BRIEF_SIZE;
 }
 
-struct api_response *api_finish_briefly(struct api_intake *intake)
+struct api_response *api_finish_if_brief(struct api_intake *intake)
 {
     return intake->refusal || intake->cached_response || intake->cached_head
                ? api_finish(intake)
-               : finish(intake, SHARE_BRIEF);
+               : finish(intake, BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

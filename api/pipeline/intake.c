@@ -92,7 +92,7 @@ struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
     return intake;
 }
 
-void api_intake_origins_settle(struct api_intake *intake)
+void api_intake_restrict_cors(struct api_intake *intake)
 {
     struct api_response *response = intake->response;
     const size_t before = response->headers_count;
@@ -109,7 +109,7 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error 
     struct api_arena *arena = response->arena;
 
     response->headers_count = intake->common_headers;
-    api_intake_origins_settle(intake);
+    api_intake_restrict_cors(intake);
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
     if (err->status != PE_OUT_OF_MEMORY &&

@@ -46,8 +46,8 @@ struct api_intake {
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
 
 /* Removes the CORS headers from a response that depends on stored tables, unless --cors-origin was
- * given. Called when that is known for certain, and before the response is cached. */
-void api_intake_origins_settle(struct api_intake *intake);
+ * given. Called when the dependence is decided, and before the response is cached. */
+void api_intake_restrict_cors(struct api_intake *intake);
 
 /* Replaces an error by its cause: short memory, a deadline, an unquoted URL. */
 void api_error_explain(const struct api_intake *intake, struct pe_error *err);
@@ -149,8 +149,10 @@ bool api_head_cache_respond(struct api_intake *intake, struct pe_error *err);
 
 /* ---- conditions.c: limits, conditional requests, ranges -------------------------------------- */
 
-/* Estimated nanoseconds, to a factor of 4, that a loop may spend on one request. */
+/* Estimated nanoseconds, to a factor of 4, of a quick and of a brief request (enum api_cost). A
+ * block of the pool takes at most 20 ms. */
 #define API_QUICK_COST 1e5
+#define API_BRIEF_COST 5e6
 
 /* Between the two phases of a handler: checks the limits and the format, and whether the client has
  * the result already and the second phase is needed. Sets the response's status if it is 304, and

@@ -84,7 +84,7 @@ void api_cached_facts_use(const struct api_cached_facts *facts, struct api_intak
     struct api_response *response = intake->response;
 
     intake->request.reads_store = facts->reads_store;
-    api_intake_origins_settle(intake);
+    api_intake_restrict_cors(intake);
     response->status = 200;
     response->operation = facts->operation;
     response->encoding = facts->encoding;

@@ -27,7 +27,7 @@ static const struct api_route file_route = {
     .pattern = "/{file}",
     .handler = &api_handler_explorer_file,
     .formats = "",
-    .cost = API_COST_PLAIN,
+    .cost = API_COST_QUICK_UNENCODED,
 };
 
 /* More than any pattern has. */

@@ -41,8 +41,8 @@ struct api_result {
     uint64_t memory;   /* bytes that the computation holds, without those of the arena */
     const char *subject; /* of a sentence about limits: "the attention"; NULL: "the answer" */
     const char *advice;  /* if it takes too long: "send fewer keys"; NULL: that of views */
-    bool at_hand; /* `prepare` and the body take less than about 100 us: a route of API_COST_SIZE
-                     is answered on the loop */
+    bool quick;          /* `prepare` and the body take less than about 100 us: a route of
+                            API_COST_MAYBE_QUICK is answered on the loop */
 
     /* Headers. */
     int status;                           /* 0: 200 */

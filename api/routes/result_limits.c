@@ -56,7 +56,7 @@ struct api_amounts api_amounts_of(const struct api_request *request,
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        const double drawn = result->plot ? result->plot->share : 1;
+        const double drawn = result->plot ? result->plot->fraction : 1;
         const unsigned __int128 count =
             (unsigned __int128)((double)output->rows * drawn) * output->row_elements;
         amounts.elements += count;
@@ -73,12 +73,12 @@ struct api_amounts api_amounts_of(const struct api_request *request,
     return amounts;
 }
 
-void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double share)
+void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double fraction)
 {
     if (result->kind != API_TENSORS || amounts->elements == 0 || amounts->bytes > UINT64_MAX)
         return;
-    amounts->rendering *= share;
-    amounts->work += amounts->rows_work * share + amounts->rendering;
+    amounts->rendering *= fraction;
+    amounts->work += amounts->rows_work * fraction + amounts->rendering;
 }
 
 /* Advice on how to ask for less. */

@@ -15,8 +15,9 @@ struct api_amounts {
 
 struct api_amounts api_amounts_of(const struct api_request *request,
                                   const struct api_result *result);
-/* Adds the work of the rows that are sent, a share of all, and of writing them. */
-void api_amounts_send(struct api_amounts *amounts, const struct api_result *result, double share);
+/* Adds the work of the rows that are sent, a fraction of all, and of writing them. */
+void api_amounts_send(struct api_amounts *amounts, const struct api_result *result,
+                      double fraction);
 
 /* counts_work: also compare the cost, with that so far, with --work-max. PE_TOO_LARGE. */
 enum pe_status api_limits_check(const struct api_request *request, const struct api_result *result,

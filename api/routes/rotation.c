@@ -374,8 +374,8 @@ static const struct entry *entry_like(const struct state *state, const struct en
     return NULL;
 }
 
-/* Looks for cos and sin in the cache; *at_hand: all are found. */
-static enum pe_status rotations_find(struct state *state, bool *at_hand, struct pe_error *err)
+/* Looks for cos and sin in the cache; *all_cached: all are found. */
+static enum pe_status rotations_find(struct state *state, bool *all_cached, struct pe_error *err)
 {
     bool makes = false, undoes = false;
 
@@ -398,7 +398,7 @@ static enum pe_status rotations_find(struct state *state, bool *at_hand, struct 
     /* Each scheme is prepared once, however many tensors rotate by it. */
     state->work += makes ? pe_scheme_work(state->scheme) : 0;
     state->work += undoes ? pe_scheme_work(state->from_scheme) : 0;
-    *at_hand = !makes && !undoes;
+    *all_cached = !makes && !undoes;
     return PE_OK;
 }
 
@@ -574,7 +574,7 @@ static enum pe_status rotation_open(struct api_request *request, struct api_resu
     if (args_read(request, &state->args, err) ||
         api_answer_apply(request, &state->args.answer_params, result, err) ||
         entries_read(state, err) || schemes_open(state, err) || positions_set(state, err) ||
-        cos_check(state, err) || rotations_find(state, &result->at_hand, err))
+        cos_check(state, err) || rotations_find(state, &result->quick, err))
         return err->status;
     result_set(state, result);
     return result_describe(state, result, err);

@@ -345,12 +345,14 @@ static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
     const struct pe_kernels *all = pe_isa()->kernels;
 
     if (type == PE_F64)
-        return (struct pe_attention_kernels){all->gemm_f64,   all->transpose_f64, all->odd_f64,
-                                             all->logits_f64, all->softmax_f64,   all->softcap_f64,
-                                             all->sum_f64,    all->divide_f64};
-    return (struct pe_attention_kernels){all->gemm_f32,   all->transpose_f32, all->odd_f32,
-                                         all->logits_f32, all->softmax_f32,   all->softcap_f32,
-                                         all->sum_f32,    all->divide_f32};
+        return (struct pe_attention_kernels){
+            all->gemm_f64,   all->transpose_f64, all->find_nonfinite_f64,
+            all->logits_f64, all->softmax_f64,   all->softcap_f64,
+            all->sum_f64,    all->divide_f64};
+    return (struct pe_attention_kernels){
+        all->gemm_f32,   all->transpose_f32, all->find_nonfinite_f32,
+        all->logits_f32, all->softmax_f32,   all->softcap_f32,
+        all->sum_f32,    all->divide_f32};
 }
 
 static void spec_read(struct pe_attention *attention)

@@ -63,7 +63,7 @@ struct pe_attention_kernels {
 #define KERNEL_OF(name, like) __typeof__(((struct pe_kernels *)0)->like) name
     KERNEL_OF(gemm, gemm_f32);
     KERNEL_OF(transpose, transpose_f32);
-    KERNEL_OF(odd, odd_f32);
+    KERNEL_OF(find_nonfinite, find_nonfinite_f32);
     KERNEL_OF(logits, logits_f32);
     KERNEL_OF(softmax, softmax_f32);
     KERNEL_OF(softcap, softcap_f32);
@@ -250,10 +250,12 @@ enum pe_status pe_qk_transform_apply(const struct pe_qk_transform *transform, bo
 /* Allocates `heads` matrices; errors name `where`. */
 enum pe_status pe_packed_new(struct pe_attention *attention, struct pe_packed *packed, size_t heads,
                              size_t depth, size_t columns, const char *where, struct pe_error *err);
-/* Fills the matrix of a head from rows[depth][columns], or from rows[columns][depth]. PE_CANCELLED,
- * here and below. */
-enum pe_status pe_packed_write(const struct pe_attention *attention, struct pe_packed *packed,
-                               size_t head, const char *rows, struct pe_error *err);
+/* Fills the matrix of a head from values rows[depth][columns], and sets packed->nonfinite and
+ * packed->large if the head has such elements. PE_CANCELLED, here and below. */
+enum pe_status pe_packed_store_values(const struct pe_attention *attention,
+                                      struct pe_packed *packed, size_t head, const char *rows,
+                                      struct pe_error *err);
+/* Fills the matrix of a head from rows[columns][depth]. */
 enum pe_status pe_packed_transpose(const struct pe_attention *attention, struct pe_packed *packed,
                                    size_t head, const char *rows, struct pe_error *err);
 /* Elements of a tensor, converted to the type of the arithmetic. The second checks the work. */

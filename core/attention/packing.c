@@ -32,17 +32,17 @@ enum pe_status pe_packed_new(struct pe_attention *attention, struct pe_packed *p
     return err->status;
 }
 
-/* Sets nonfinite and large by the elements of a head. */
-static enum pe_status packed_scan(const struct pe_attention *attention, struct pe_packed *packed,
-                                  const char *rows, struct pe_error *err)
+/* Sets packed->nonfinite and packed->large if the head has such elements. */
+static enum pe_status extremes_find(const struct pe_attention *attention, struct pe_packed *packed,
+                                    const char *rows, struct pe_error *err)
 {
     const size_t count = packed->depth * packed->columns;
     struct pe_pace pace = {attention->work, 0};
 
     for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE) {
         bool nonfinite, large;
-        attention->kernels.odd(&nonfinite, &large, rows + at * attention->size,
-                               pe_min(count - at, PIECE));
+        attention->kernels.find_nonfinite(&nonfinite, &large, rows + at * attention->size,
+                                          pe_min(count - at, PIECE));
         if (nonfinite)
             atomic_store_explicit(&packed->nonfinite, true, memory_order_relaxed);
         if (large)
@@ -51,8 +51,9 @@ static enum pe_status packed_scan(const struct pe_attention *attention, struct p
     return err->status;
 }
 
-enum pe_status pe_packed_write(const struct pe_attention *attention, struct pe_packed *packed,
-                               size_t head, const char *rows, struct pe_error *err)
+enum pe_status pe_packed_store_values(const struct pe_attention *attention,
+                                      struct pe_packed *packed, size_t head, const char *rows,
+                                      struct pe_error *err)
 {
     const size_t size = attention->size, width = attention->width;
     struct pe_pace pace = {attention->work, 0};
@@ -67,7 +68,7 @@ enum pe_status pe_packed_write(const struct pe_attention *attention, struct pe_p
                 return err->status;
         }
     }
-    return packed_scan(attention, packed, rows, err);
+    return extremes_find(attention, packed, rows, err);
 }
 
 /* Transposes the last panel, which has fewer columns than its width. */
@@ -173,9 +174,10 @@ static enum pe_status key_value_pack(struct pe_attention *attention, size_t head
     if (err->status || !attention->v.first)
         return err->status;
     if (!attention->v.data)
-        return packed_scan(attention, &attention->v, pe_packed_panel(&attention->v, head, 0), err);
+        return extremes_find(attention, &attention->v, pe_packed_panel(&attention->v, head, 0),
+                             err);
     if (!head_read(attention, &attention->spec.v, head, false, &rows, &copy, &size, err))
-        pe_packed_write(attention, &attention->v, head, rows, err);
+        pe_packed_store_values(attention, &attention->v, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
     return err->status;
 }

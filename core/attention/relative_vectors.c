@@ -61,7 +61,7 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
     if (transposed)
         pe_packed_transpose(attention, packed, 0, rows, err);
     else
-        pe_packed_write(attention, packed, 0, rows, err);
+        pe_packed_store_values(attention, packed, 0, rows, err);
     pe_memory_give(attention->work, rows, buckets * columns, attention->size);
     return err->status;
 }

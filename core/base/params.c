@@ -402,7 +402,7 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
         if (value->present)
             continue;
         if (param->required)
-            return pe_param_missing(err, param);
+            return pe_fail_missing(err, param);
         if (param->fallback) {
             if (pe_params_set_text(params, i, param->fallback, err))
                 return err->status;

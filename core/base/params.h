@@ -12,7 +12,7 @@ enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
                              const struct pe_param *param, const char *format, const char *text);
 
 /* PE_MISSING, "dim is required: width of a head", from the doc of the parameter. */
-enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param);
+enum pe_status pe_fail_missing(struct pe_error *err, const struct pe_param *param);
 
 /* PE_UNKNOWN_PARAMETER for an invalid index. */
 enum pe_status pe_param_index_check(const struct pe_params *params, size_t index,

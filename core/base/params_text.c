@@ -476,7 +476,7 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 /* ---- printing ------------------------------------------------------------------------------- */
 
 /* The reason is the first sentence of the doc, without its full stop. */
-enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param)
+enum pe_status pe_fail_missing(struct pe_error *err, const struct pe_param *param)
 {
     const char *end = strstr(param->doc, ". ");
     size_t length = end ? (size_t)(end - param->doc) : strlen(param->doc);

@@ -295,16 +295,18 @@ size_t pe_differences_pair(const struct pe_differences *differences, size_t colu
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* The part of the way from a rotated element without rounding to the end of its interval. */
+/* The distance of a rotated element from its real number, as a fraction of that of the interval's
+ * end. */
 static double used_by_rotation(double value, const struct pe_interval *interval)
 {
-    const double way =
+    const double most =
         value < interval->real ? interval->real - interval->low : interval->high - interval->real;
 
-    return way > 0 ? fmin(fabs(value - interval->real) / way, 1) : 0;
+    return most > 0 ? fmin(fabs(value - interval->real) / most, 1) : 0;
 }
 
-/* The part of float32's error that a value uses beside the rounding to a coarser dtype. */
+/* Fraction of the allowed float32 error that this value consumes, rounding to a coarser dtype
+ * excluded. */
 static double used_by_value(const struct pe_differences *differences, double value,
                             const struct pe_interval *interval)
 {

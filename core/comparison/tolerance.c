@@ -22,7 +22,8 @@
 #define FREQUENCY_ULPS (8 * HALF_ULP)
 #define CIRCLE_ULPS    (4 * HALF_ULP)
 
-/* Schemes without known float32 operations: a power, or an exponential, of a rounded exponent. */
+/* For schemes without known float32 operations: a power, or an exponential, of a rounded exponent.
+ */
 #define POWER_ULPS 10.0
 
 /* Relative error of the doubles computed here, and of an angle. */
@@ -42,8 +43,8 @@ static const struct {
 
 enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
 
-struct wave {
-    double w;     /* the frequency without rounding, to a double */
+struct frequency {
+    double w;     /* without rounding, to a double */
     double error; /* of the frequency in float32 */
 };
 
@@ -52,8 +53,8 @@ struct pe_tolerance {
     enum pe_dtype dtype;
     double factor;
     size_t pairs, columns;
-    struct wave *waves; /* [pairs] */
-    double *first;      /* [columns], the row of position 0 of a table to be added; or NULL */
+    struct frequency *frequencies; /* [pairs] */
+    double *first; /* [columns], the row of position 0 of a table to be added; or NULL */
     struct pe_work *work;
 };
 
@@ -69,23 +70,24 @@ enum pe_dtype pe_path_dtype(enum pe_path path)
 
 /* ---- frequencies in float32 ------------------------------------------------------------------ */
 
-/* The scheme in another arithmetic, prepared; NULL: its parameters or type of scaling have none. */
-static enum pe_status sibling_new(struct pe_scheme **sibling, const struct pe_scheme *scheme,
-                                  const char *arithmetic, struct pe_work *work,
-                                  struct pe_error *err)
+/* Prepares the scheme in another arithmetic. *other NULL: its encoding or type of scaling does not
+ * have that one. */
+static enum pe_status scheme_with_arithmetic(struct pe_scheme **other,
+                                             const struct pe_scheme *scheme, const char *arithmetic,
+                                             struct pe_work *work, struct pe_error *err)
 {
     const struct pe_encoding *encoding = scheme->encoding;
     struct pe_error refused = {0};
     struct pe_params params;
 
-    *sibling = NULL;
+    *other = NULL;
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
     pe_params_set_pairs(&params, arithmetic, &refused);
     for (size_t i = 0; i < params.count && !refused.status; i++)
         if (scheme->params.values[i].given && !params.values[i].given)
             pe_params_set_value(&params, i, &params.list[i], &scheme->params.values[i], &refused);
     if (!refused.status)
-        pe_scheme_new(sibling, encoding, &params, work, &refused);
+        pe_scheme_new(other, encoding, &params, work, &refused);
     pe_params_free(&params);
     if (!refused.status || refused.status == PE_UNSUPPORTED ||
         refused.status == PE_UNKNOWN_PARAMETER)
@@ -99,7 +101,8 @@ static const struct pe_frequencies *frequencies_of(const struct pe_scheme *schem
     return pe_waves_of(scheme)->frequencies;
 }
 
-/* The distance of a frequency from its float32 operations, and the error of those. */
+/* The largest error of a frequency computed in float32: its distance from the predicted float32
+ * operations, and their own error. float32 NULL: the operations are unknown. */
 static double frequency_error(const struct pe_scheme *float32, size_t pair, double w)
 {
     if (float32) {
@@ -109,30 +112,30 @@ static double frequency_error(const struct pe_scheme *float32, size_t pair, doub
     return (POWER_ULPS + (w > 0 ? 2 * fabs(pe_log(w)) : 0)) * HALF_ULP * w;
 }
 
-static enum pe_status waves_make(struct pe_tolerance *tolerance, struct pe_error *err)
+static enum pe_status frequencies_make(struct pe_tolerance *tolerance, struct pe_error *err)
 {
     const struct pe_scheme *scheme = tolerance->scheme;
     const bool in_float32 = pe_frequencies_in_float32(frequencies_of(scheme));
-    struct pe_scheme *sibling;
+    struct pe_scheme *other;
 
-    if (sibling_new(&sibling, scheme, in_float32 ? "arithmetic=exact" : "arithmetic=hf",
-                    tolerance->work, err))
+    if (scheme_with_arithmetic(&other, scheme, in_float32 ? "arithmetic=exact" : "arithmetic=hf",
+                               tolerance->work, err))
         return err->status;
-    const struct pe_scheme *exact = in_float32 && sibling ? sibling : scheme;
-    const struct pe_scheme *float32 = in_float32 ? scheme : sibling;
+    const struct pe_scheme *exact = in_float32 && other ? other : scheme;
+    const struct pe_scheme *float32 = in_float32 ? scheme : other;
 
     tolerance->factor = pe_frequencies_amplitude(frequencies_of(exact), PE_AMPLITUDE_FACTOR);
     for (size_t pair = 0; pair < tolerance->pairs; pair++) {
         const double w = pe_frequencies_near(frequencies_of(exact), pair);
-        tolerance->waves[pair] = (struct wave){w, frequency_error(float32, pair, w)};
+        tolerance->frequencies[pair] = (struct frequency){w, frequency_error(float32, pair, w)};
     }
-    pe_scheme_free(sibling);
+    pe_scheme_free(other);
     return PE_OK;
 }
 
 /* ---- construction ---------------------------------------------------------------------------- */
 
-static bool is_taken(const struct pe_scheme *scheme)
+static bool is_supported(const struct pe_scheme *scheme)
 {
     const struct pe_encoding *encoding = scheme->encoding;
     const struct pe_waves *waves = pe_waves_of(scheme);
@@ -144,7 +147,7 @@ static bool is_taken(const struct pe_scheme *scheme)
                                   encoding->rows->sines->column_pair;
 }
 
-/* In the row of position 0 sines are 0 and cosines are not. */
+/* The row of position 0 distinguishes sines, which are 0 there, from cosines. */
 static enum pe_status first_make(struct pe_tolerance *tolerance, struct pe_error *err)
 {
     const struct pe_scheme *scheme = tolerance->scheme;
@@ -167,7 +170,7 @@ enum pe_status pe_tolerance_new(struct pe_tolerance **out, const struct pe_schem
     struct pe_tolerance *tolerance;
 
     *out = NULL;
-    if (!pe_path_name(path) || !is_taken(scheme))
+    if (!pe_path_name(path) || !is_supported(scheme))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:tolerance_of",
                        "tolerances are of cosines and sines of pairs, in rows that stand at one "
                        "number each");
@@ -178,9 +181,9 @@ enum pe_status pe_tolerance_new(struct pe_tolerance **out, const struct pe_schem
                                        .dtype = paths[path].dtype,
                                        .pairs = pe_waves_of(scheme)->pairs,
                                        .work = work};
-    tolerance->waves =
-        pe_memory_take(work, tolerance->pairs, sizeof(*tolerance->waves), "a tolerance", err);
-    if (!tolerance->waves || waves_make(tolerance, err) || first_make(tolerance, err)) {
+    tolerance->frequencies =
+        pe_memory_take(work, tolerance->pairs, sizeof(*tolerance->frequencies), "a tolerance", err);
+    if (!tolerance->frequencies || frequencies_make(tolerance, err) || first_make(tolerance, err)) {
         pe_tolerance_free(tolerance);
         return err->status;
     }
@@ -192,7 +195,8 @@ void pe_tolerance_free(struct pe_tolerance *tolerance)
 {
     if (!tolerance)
         return;
-    pe_memory_give(tolerance->work, tolerance->waves, tolerance->pairs, sizeof(*tolerance->waves));
+    pe_memory_give(tolerance->work, tolerance->frequencies, tolerance->pairs,
+                   sizeof(*tolerance->frequencies));
     pe_memory_give(tolerance->work, tolerance->first, tolerance->columns,
                    sizeof(*tolerance->first));
     pe_memory_give(tolerance->work, tolerance, 1, sizeof(*tolerance));
@@ -201,16 +205,17 @@ void pe_tolerance_free(struct pe_tolerance *tolerance)
 /* ---- intervals ------------------------------------------------------------------------------- */
 
 /* The error of the angle t w in float32. */
-static double angle_error(const struct wave *wave, double t)
+static double angle_error(const struct frequency *frequency, double t)
 {
     const double rounded = fabs((double)(float)t), shift = fabs((double)(float)t - t);
-    const double product = HALF_ULP * rounded * (wave->w + wave->error) + (t != 0 ? LEAST : 0);
+    const double product =
+        HALF_ULP * rounded * (frequency->w + frequency->error) + (t != 0 ? LEAST : 0);
 
-    return (rounded * wave->error + shift * wave->w + product) * (1 + DOUBLE_ERROR) +
-           DOUBLE_ERROR * fabs(t) * wave->w;
+    return (rounded * frequency->error + shift * frequency->w + product) * (1 + DOUBLE_ERROR) +
+           DOUBLE_ERROR * fabs(t) * frequency->w;
 }
 
-/* `other` is the cosine of a sine, or the sine of a cosine: the slope. */
+/* other: the derivative's magnitude (cos for a sine column, sin for a cosine column). */
 static struct pe_interval value_bounds(double value, double other, double angle, double factor)
 {
     const double bent = fmin(fmin(fabs(other) * angle + angle * angle / 2, angle), 2);
@@ -225,7 +230,7 @@ static struct pe_interval value_bounds(double value, double other, double angle,
                                 factor * (off + scaled)};
 }
 
-/* By calls: gcc 12 drops casts (double)(float)x where two stand side by side. */
+/* Calls a function: gcc 12 drops one of two consecutive casts (double)(float)x. */
 static struct pe_interval rounded(struct pe_interval interval, enum pe_dtype dtype)
 {
     if (dtype != PE_F64) {
@@ -241,9 +246,9 @@ enum pe_status pe_tolerance_interval(const struct pe_tolerance *tolerance, size_
 {
     if (pair >= tolerance->pairs || !(fabs(position) < 0x1p53))
         return PE_OUT_OF_RANGE;
-    const struct wave *wave = &tolerance->waves[pair];
-    const struct pe_circle at = pe_circle_at(position * wave->w);
-    const double angle = angle_error(wave, position);
+    const struct frequency *frequency = &tolerance->frequencies[pair];
+    const struct pe_circle at = pe_circle_at(position * frequency->w);
+    const double angle = angle_error(frequency, position);
 
     *interval = is_sin ? value_bounds(at.sin, at.cos, angle, tolerance->factor)
                        : value_bounds(at.cos, at.sin, angle, tolerance->factor);

@@ -268,7 +268,7 @@ static bool holds(const struct pe_layer_where *where, const struct pe_config_kin
         return true;
     case PE_WHERE_ROTATING:
         return kind->turns;
-    case PE_WHERE_STILL:
+    case PE_WHERE_NOPE:
         return !kind->turns;
     case PE_WHERE_TYPE:
         return kind->layer_type && strcmp(kind->layer_type, where->type) == 0;

@@ -271,9 +271,9 @@ static double width_made(const struct pe_config_filling *filling, const struct f
     const double own = head ? pe_config_number(&head->value) : 0;
     const double both =
         rotated + (*row->beside ? pe_config_effective_number(scope, row->beside) : 0);
-    const double share = part ? pe_config_number(&part->value) : rotated / both;
+    const double fraction = part ? pe_config_number(&part->value) : rotated / both;
 
-    return floor((own > 0 ? own : both) * (parted ? share : 1));
+    return floor((own > 0 ? own : both) * (parted ? fraction : 1));
 }
 
 void pe_config_width_check(const struct pe_config_filling *filling)

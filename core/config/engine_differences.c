@@ -155,11 +155,11 @@ static const struct pe_config_node *place_get(const struct pe_config_scope *scop
     case IN_ROPE:
         return scope->rope;
     case IN_FLAT_ROPE:
-        return scope->around ? NULL : scope->rope;
+        return scope->rope_by_layer_type ? NULL : scope->rope;
     case IN_TYPE_OF_LAYER:
-        return scope->around ? scope->rope : NULL;
+        return scope->rope_by_layer_type ? scope->rope : NULL;
     case BESIDE_TYPES:
-        return scope->around;
+        return scope->rope_by_layer_type;
     case IN_TEXT:
         break;
     }

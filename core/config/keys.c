@@ -56,7 +56,7 @@ static const struct pe_config_node *place_get(const struct pe_config_scope *scop
     case PE_PLACE_ROPE:
         return scope->rope;
     case PE_PLACE_FLAT:
-        return scope->around ? NULL : scope->text;
+        return scope->rope_by_layer_type ? NULL : scope->text;
     case PE_PLACE_LAYER:
         return scope->layer;
     case PE_PLACE_TEXT:
@@ -72,23 +72,23 @@ static const struct pe_config_node *place_get(const struct pe_config_scope *scop
 
 /* ---- which keys count ------------------------------------------------------------------------ */
 
-/* The model of the scope; NULL: none, or an architecture of GGUF, which is no class of Hugging
- * Face and has its keys under the names of any. */
-static const char *class_name(const struct pe_config_scope *scope)
+/* The model_type of the scope's class of Hugging Face; NULL: the model is not in the list, or is an
+ * architecture of GGUF, whose keys may have the names of any class. */
+static const char *hf_model_type(const struct pe_config_scope *scope)
 {
     return scope->model && !scope->top->config->models ? scope->model->model_type : NULL;
 }
 
 bool pe_config_is_among(const struct pe_config_scope *scope, const char *const *models)
 {
-    const char *name = class_name(scope);
+    const char *name = hf_model_type(scope);
 
     return name && pe_config_lists(models, name);
 }
 
 static bool is_foreign(const struct pe_config_scope *scope, const char *key)
 {
-    const char *name = class_name(scope);
+    const char *name = hf_model_type(scope);
 
     for (const struct limited *at = only_of; name && at->key; at++)
         if (strcmp(key, at->key) == 0)
@@ -98,7 +98,7 @@ static bool is_foreign(const struct pe_config_scope *scope, const char *key)
 
 static bool is_dead(const struct pe_config_scope *scope, const char *key)
 {
-    const char *name = class_name(scope);
+    const char *name = hf_model_type(scope);
 
     for (const struct limited *at = dead; name && at->key; at++)
         if (strcmp(key, at->key) == 0 && pe_config_lists(at->models, name))

@@ -498,8 +498,8 @@ static enum pe_status type_find(const struct pe_config *config, const char *type
 }
 
 /* Fails where no layer of the type rotates. */
-static enum pe_status still_refuse(const struct pe_config_reading *reading, const char *wanted,
-                                   struct pe_error *err)
+static enum pe_status reject_nope_layers(const struct pe_config_reading *reading,
+                                         const char *wanted, struct pe_error *err)
 {
     bool known, rotates;
 
@@ -511,7 +511,7 @@ static enum pe_status still_refuse(const struct pe_config_reading *reading, cons
                : PE_OK;
 }
 
-/* Enters the object of a type of layers; a single one needs no name. */
+/* Selects the rope object of a layer type; if there is only one type, it is the default. */
 static enum pe_status layer_enter(struct pe_config_reading *reading, const char *wanted,
                                   struct pe_error *err)
 {
@@ -523,7 +523,7 @@ static enum pe_status layer_enter(struct pe_config_reading *reading, const char 
 
     if (!layer)
         return layer_unknown(reading->config, wanted, err);
-    reading->scope.around = reading->scope.rope;
+    reading->scope.rope_by_layer_type = reading->scope.rope;
     reading->scope.rope = layer;
     return PE_OK;
 }
@@ -548,9 +548,8 @@ static bool type_is_known(const struct pe_config *config, const char *type)
     return type_find(config, type, &known, &rotates, &(struct pe_error){0}) == PE_OK && known;
 }
 
-/* Classes whose layers differ read rope_scaling, and of rope_parameters only objects for each
- * type. */
-static void flat_warn(struct pe_config_reading *reading)
+/* Models with per-layer-type RoPE ignore a flat rope_parameters; warn about it. */
+static void warn_rope_parameters_not_per_type(struct pe_config_reading *reading)
 {
     const struct pe_config_member *found =
         pe_config_find(reading, pe_in_text_top, NAMES("rope_parameters"));
@@ -568,7 +567,7 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
 {
     const struct pe_config_member *base = pe_config_find(reading, pe_in_text_top, sliding_keys);
 
-    flat_warn(reading);
+    warn_rope_parameters_not_per_type(reading);
     if (!base && sliding_of(reading->model) == PE_SLIDING_BY_TYPE)
         return pe_config_fail(NULL, PE_UNSUPPORTED, err,
                               "the layers of %s differ, and this config does not tell how: it has "
@@ -623,7 +622,7 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
     if (rope_find(reading, err) ||
         (layer_within(&reading->scope, 0) ? layer_enter(reading, layer_type, err)
                                           : sliding_choose(reading, layer_type, err)) ||
-        still_refuse(reading, layer_type, err))
+        reject_nope_layers(reading, layer_type, err))
         return err->status;
     reading->layer_type = layer_type;
     layer_find(reading);

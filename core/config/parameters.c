@@ -340,10 +340,11 @@ static bool has_length(const struct pe_config_node *rope)
 static enum pe_status beside_types_fill(const struct pe_config_filling *filling)
 {
     struct pe_config_reading *reading = filling->reading;
-    const bool has_use = reading->scope.around && has_length(reading->scope.rope);
+    const bool has_use = reading->scope.rope_by_layer_type && has_length(reading->scope.rope);
 
     for (const char *const *key = beside_types; *key && has_use; key++) {
-        const struct pe_config_member *found = pe_config_member(reading->scope.around, *key);
+        const struct pe_config_member *found =
+            pe_config_member(reading->scope.rope_by_layer_type, *key);
         const int index = pe_params_find(filling->params, *key);
         if (!found || found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
             continue;
@@ -363,8 +364,9 @@ static enum pe_status class_value_fill(const struct pe_config_filling *filling,
     const int index = pe_params_find(filling->params, row->key);
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (!pe_config_is_among(scope, row->models) || scope->around || !has_length(scope->rope) ||
-        pe_config_first(scope, pe_in_text, NAMES(row->key)) || !pe_config_is_open(filling, index))
+    if (!pe_config_is_among(scope, row->models) || scope->rope_by_layer_type ||
+        !has_length(scope->rope) || pe_config_first(scope, pe_in_text, NAMES(row->key)) ||
+        !pe_config_is_open(filling, index))
         return PE_OK;
     if (inner && pe_config_number(&inner->value) != row->value)
         pe_config_warn(reading, "%s is not read: the class of %s has %g, which stands above it",
@@ -491,10 +493,10 @@ static enum pe_status by_lengths_fill(const struct pe_config_filling *filling)
 static bool is_misplaced(struct pe_config_reading *reading, const struct pe_config_member *member)
 {
     const struct pe_config_member *outer =
-        pe_config_member(reading->scope.around, member->name.text);
+        pe_config_member(reading->scope.rope_by_layer_type, member->name.text);
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (!reading->scope.around || !pe_config_lists(beside_types, member->name.text))
+    if (!reading->scope.rope_by_layer_type || !pe_config_lists(beside_types, member->name.text))
         return false;
     if (!outer || !pe_config_equal(&outer->value, &member->value))
         pe_config_warn(reading,

@@ -84,7 +84,7 @@ struct pe_layer_rule {
 
 /* The layers with attention in which a trait holds. */
 struct pe_layer_where {
-    enum { PE_WHERE_ALL, PE_WHERE_ROTATING, PE_WHERE_STILL, PE_WHERE_TYPE } which;
+    enum { PE_WHERE_ALL, PE_WHERE_ROTATING, PE_WHERE_NOPE, PE_WHERE_TYPE } which;
     const char *type;
 };
 
@@ -120,12 +120,12 @@ struct pe_config_layers {
 /* The objects in which keys are looked up. */
 struct pe_config_scope {
     const struct pe_config_node *top;
-    const struct pe_config_node *text;   /* the part about text: top, or its text_config */
-    const struct pe_config_node *rope;   /* rope_parameters or rope_scaling; NULL: neither */
-    const struct pe_config_node *around; /* the object of objects of types of layers, of which rope
-                                          * is one; NULL: rope is flat */
-    const struct pe_config_node *layer;  /* about the layers described; NULL: none */
-    const struct pe_config_model *model; /* NULL: not in the list */
+    const struct pe_config_node *text; /* the part about text: top, or its text_config */
+    const struct pe_config_node *rope; /* rope_parameters or rope_scaling; NULL: neither */
+    const struct pe_config_node *rope_by_layer_type; /* the object with a rope object for each layer
+                                                      * type; NULL: rope is flat */
+    const struct pe_config_node *layer;              /* about the layers described; NULL: none */
+    const struct pe_config_model *model;             /* NULL: not in the list */
 };
 
 enum { PE_CONFIG_TRAITS_MAX = 16 };

@@ -251,15 +251,15 @@ static bool is_harmless(const struct pe_config_reading *reading,
 }
 
 /* Is this an object about another part of the model, or about layers of another type? */
-static bool is_elsewhere(const struct pe_config_reading *reading,
-                         const struct pe_config_member *member)
+static bool is_other_component(const struct pe_config_reading *reading,
+                               const struct pe_config_member *member)
 {
     const struct pe_config_scope *scope = &reading->scope;
     const struct pe_config_node *object = pe_config_object(member);
 
     if (!object)
         return false;
-    if (member->in == scope->around && object != scope->rope)
+    if (member->in == scope->rope_by_layer_type && object != scope->rope)
         return true;
     for (size_t i = 0; i < sizeof(other_parts) / sizeof(other_parts[0]); i++)
         if (strncmp(member->name.text, other_parts[i], strlen(other_parts[i])) == 0)
@@ -274,15 +274,15 @@ static bool is_given(const struct pe_config_value *value)
            (value->kind != PE_CONFIG_INTEGER || value->as.integer != -1);
 }
 
-static bool is_lost(const struct scan *scan, const struct pe_config_member *member)
+static bool is_unread_position_key(const struct scan *scan, const struct pe_config_member *member)
 {
     return !scan->reading->read[member->number] && is_given(&member->value) &&
            is_about_positions(scan, member->name.text) && !is_harmless(scan->reading, member);
 }
 
 /* Not inlined into the recursive scan, which has to use little of the stack. */
-__attribute__((noinline)) static void lost_warn(struct pe_config_reading *reading,
-                                                const struct pe_config_member *member)
+__attribute__((noinline)) static void
+unread_position_key_warn(struct pe_config_reading *reading, const struct pe_config_member *member)
 {
     char path[PE_CONFIG_PATH_SIZE];
 
@@ -309,10 +309,10 @@ static void object_scan(const struct scan *scan, const struct pe_config_node *ob
                         const struct pe_config_node *without)
 {
     for (const struct pe_config_member *at = object->first; at; at = at->next) {
-        if ((without && pe_config_object(at) == without) || is_elsewhere(scan->reading, at))
+        if ((without && pe_config_object(at) == without) || is_other_component(scan->reading, at))
             continue;
-        if (is_lost(scan, at))
-            lost_warn(scan->reading, at);
+        if (is_unread_position_key(scan, at))
+            unread_position_key_warn(scan->reading, at);
         else
             inner_scan(scan, &at->value);
     }

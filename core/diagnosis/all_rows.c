@@ -9,25 +9,25 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/table_fill.h"
 
-/* Every observed row is checked against the suspect that explains the sampled ones: errors must
+/* Checks every observed row against the candidate that explains the sampled ones: errors must
  * stay about as small as those of the sample. The values are also compared, bit for bit, with the
- * tables of the suspect's scheme. */
+ * tables of the candidate's scheme. */
 
 /* ---- bounds of errors ------------------------------------------------------------------------ */
 
 /* The largest error of all values may exceed the largest of the sample so many times. */
 #define MARGIN_ROUNDING 2.0
-#define MARGIN_GRANT    2.0
-#define MARGIN_SHARE    4.0
+#define MARGIN_ANGLE    2.0
+#define MARGIN_FRACTION 4.0
 
-/* Errors of angles up to so many granted roundings may be hidden by rounding in a sample. */
+/* Rounding may hide errors of angles in a sample, up to so many allowed roundings. */
 #define MARGIN_HIDDEN 4.0
 
 /* How far a value may be from its prediction. */
 struct bounds {
     const struct pe_trial *trial;
-    int grant;
-    double share;              /* of the granted error of an angle */
+    int allowance;             /* PE_ALLOW_ */
+    double fraction;           /* of the allowed error of an angle */
     double relative, absolute; /* rounding: a part of the value, and beside it */
     double least;              /* of values, where rounding scales with the magnitude of the pair */
     double noise;              /* absolute; 0: none */
@@ -43,9 +43,9 @@ struct bounded {
     double length;        /* of the pair before the rotation; 0: unknown */
 };
 
-static double granted(const struct bounds *bounds, double angle)
+static double angle_error_allowed(const struct bounds *bounds, double angle)
 {
-    return pe_angle_error_granted(bounds->trial, bounds->grant, angle) * bounds->trial->factor;
+    return pe_angle_error_allowed(bounds->trial, bounds->allowance, angle) * bounds->trial->factor;
 }
 
 static double rounding(const struct bounds *bounds, double value)
@@ -63,17 +63,17 @@ static double hidden(const struct bounds *bounds, const struct bounded *value)
     return fmin(value->spread * value->angle * bounds->trial->factor, most);
 }
 
-/* A NaN is never within. */
+/* False for a NaN. */
 static bool is_within(const struct bounds *bounds, const struct bounded *value)
 {
-    const double grant = granted(bounds, value->angle);
+    const double allowed = angle_error_allowed(bounds, value->angle);
     const double tiny = value->length > 0 ? bounds->smallest / value->length : 0;
     const double rounded = rounding(bounds, value->value) + tiny;
     const double noise = bounds->noise > 0 ? bounds->noise / value->scale : 0;
-    const double angle = fmax(bounds->share * grant, hidden(bounds, value));
+    const double angle = fmax(bounds->fraction * allowed, hidden(bounds, value));
 
     return value->error <= angle + (rounded > noise ? rounded : noise) ||
-           (grant > PE_GRANT_INFORMATIVE * bounds->trial->factor && !isnan(value->error));
+           (allowed > PE_ANGLE_ERROR_INFORMATIVE * bounds->trial->factor && !isnan(value->error));
 }
 
 /* The rows of the sample and their prediction. */
@@ -84,9 +84,9 @@ struct sample_errors {
     double *cos, *sin; /* of one row */
 };
 
-/* The largest part of the granted error of angles that a row's values use, and the sum of the
- * squares of errors beyond that grant. */
-static void row_measure(const struct sample_errors *errors, size_t row, double *share,
+/* Raises *fraction to the largest part of the allowed angle error that a row's values use, and adds
+ * the squares of errors beyond the allowed one to *squares. */
+static void row_measure(const struct sample_errors *errors, size_t row, double *fraction,
                         double *squares)
 {
     const struct pe_sample *sample = errors->sample;
@@ -99,13 +99,13 @@ static void row_measure(const struct sample_errors *errors, size_t row, double *
         if (!seen || isnan(seen[at]))
             continue;
         const double error = fabs(seen[at] - made);
-        const double grant =
-            granted(errors->bounds, pe_prediction_angle(&errors->prediction, row, pair));
+        const double allowed = angle_error_allowed(
+            errors->bounds, pe_prediction_angle(&errors->prediction, row, pair));
         const double weight = sample->weight ? sample->weight[at] : 1;
-        if (grant > 0)
-            *share = fmax(*share, (error - rounding(errors->bounds, made)) / grant);
-        if (error > grant)
-            *squares += weight * (error - grant) * (error - grant);
+        if (allowed > 0)
+            *fraction = fmax(*fraction, (error - rounding(errors->bounds, made)) / allowed);
+        if (error > allowed)
+            *squares += weight * (error - allowed) * (error - allowed);
     }
 }
 
@@ -116,10 +116,10 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The share over all sampled rows, and the rms of errors of the median row: the noise, where most
- * rows are good. */
+/* *fraction over all sampled rows, and the rms of the errors of the median row, which is the noise
+ * where most rows are good. */
 static enum pe_status sample_measure(const struct sample_errors *errors, struct pe_work *work,
-                                     double *share, double *rms, struct pe_error *err)
+                                     double *fraction, double *rms, struct pe_error *err)
 {
     const struct pe_sample *sample = errors->sample;
     const size_t parts = sample->cos && sample->sin ? 2 : 1;
@@ -131,7 +131,7 @@ static enum pe_status sample_measure(const struct sample_errors *errors, struct 
     if (!squares)
         return err->status;
     for (size_t row = 0; row < sample->rows; row++)
-        row_measure(errors, row, share, &squares[row]);
+        row_measure(errors, row, fraction, &squares[row]);
     qsort(squares, sample->rows, sizeof(*squares), by_size);
     *rms = sqrt(squares[sample->rows / 2] / (double)(sample->pairs * parts));
     pe_memory_give(work, squares, sample->rows, sizeof(*squares));
@@ -147,28 +147,28 @@ static enum pe_status bounds_make(struct bounds *bounds, const struct pe_fit *fi
     const struct pe_sample *sample = trial->sample;
     const struct pe_positions positions = {
         .values = sample->positions, .count = sample->rows, .axes = sample->axes};
-    const double times = MARGIN_ROUNDING * pe_roundings_granted(sample);
+    const double times = MARGIN_ROUNDING * pe_roundings_allowed(sample);
     const double least = pe_rounding_of(sample->precision, 0);
     struct sample_errors errors = {bounds, sample, *of, buffers[0], buffers[1]};
-    double share = 0, rms = 0;
+    double fraction = 0, rms = 0;
 
     errors.prediction.positions = &positions;
     errors.prediction.evenly_spaced = false;
     *bounds = (struct bounds){.trial = trial,
-                              .grant = fit->grant,
-                              .share = MARGIN_GRANT,
+                              .allowance = fit->allowance,
+                              .fraction = MARGIN_ANGLE,
                               .relative = times * (pe_rounding_of(sample->precision, 1) - least),
                               .absolute = times * (least + 0x1p-23 * trial->factor),
                               .least = sample->computed ? trial->factor : 0,
                               .smallest = times * least};
-    if (sample_measure(&errors, work, &share, &rms, err))
+    if (sample_measure(&errors, work, &fraction, &rms, err))
         return err->status;
     if (!trial->fits)
         bounds->noise = pe_noise_of(rms, trial->factor);
     else if (fit->noisy)
-        bounds->noise = pe_noise_granted(trial, fit->grant);
+        bounds->noise = pe_noise_allowed(trial, fit->allowance);
     else if (sample->precision <= PE_F32) /* coarser dtypes hide the errors of most angles */
-        bounds->share = fmin(MARGIN_GRANT, MARGIN_SHARE * share);
+        bounds->fraction = fmin(MARGIN_ANGLE, MARGIN_FRACTION * fraction);
     return PE_OK;
 }
 
@@ -453,7 +453,7 @@ static enum pe_status arithmetics_make(struct check *check, struct pe_diagnosis 
 {
     static const char *const names[PE_ARITHMETICS] = {"exact", "hf"};
     const struct pe_trial *trial = &diagnosis->trials[0];
-    const struct pe_scheme *scheme = trial->suspect->scheme;
+    const struct pe_scheme *scheme = trial->candidate->scheme;
 
     for (size_t i = 0; i < PE_ARITHMETICS; i++) {
         struct arithmetic *arithmetic = &check->arithmetics[i];
@@ -464,7 +464,7 @@ static enum pe_status arithmetics_make(struct check *check, struct pe_diagnosis 
             continue;
         const struct pe_scheme *variant =
             is_own ? scheme
-                   : pe_suspect_variant(diagnosis, scheme, strcat(change, arithmetic->name));
+                   : pe_candidate_variant(diagnosis, scheme, strcat(change, arithmetic->name));
         if (variant && !is_own &&
             pe_scheme_prepare(diagnosis->schemes[diagnosis->schemes_count - 1], check->work, err))
             return err->status;
@@ -542,7 +542,7 @@ static enum pe_status rows_spend(const struct check *check, struct pe_error *err
 enum pe_status pe_all_rows_check(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
                                  struct pe_error *err)
 {
-    const struct pe_fit fit = {diagnosis->trials, diagnosis->grant, diagnosis->noisy};
+    const struct pe_fit fit = {diagnosis->trials, diagnosis->allowance, diagnosis->noisy};
     const struct pe_sample *sample =
         diagnosis->trials_count > 0 ? diagnosis->trials[0].sample : NULL;
     struct check check = {.sample = sample, .work = diagnosis->work};
@@ -562,7 +562,7 @@ enum pe_status pe_all_rows_check(struct pe_diagnosis *diagnosis, struct pe_pool 
     return PE_OK;
 }
 
-enum pe_status pe_all_rows_hold(const struct pe_fit *fit, struct pe_bad_rows *bad,
+enum pe_status pe_all_rows_test(const struct pe_fit *fit, struct pe_bad_rows *bad,
                                 struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     struct check check = {.sample = fit->trial->sample, .work = work};

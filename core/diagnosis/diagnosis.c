@@ -16,13 +16,13 @@ const struct pe_bug_info *pe_bug_info(enum pe_bug bug)
 
 /* ---- trials ---------------------------------------------------------------------------------- */
 
-/* All suspects beside all samples. */
+/* All candidates beside all samples. */
 struct search {
     struct pe_job job; /* first: a pointer to it points to the struct */
     struct pe_diagnosis *diagnosis;
     struct pe_sample *samples;
     size_t samples_count;
-    struct pe_trial *trials; /* [suspects][samples] */
+    struct pe_trial *trials; /* [candidates][samples] */
     struct pe_work *work;
     _Atomic bool failed; /* for want of memory */
 };
@@ -36,10 +36,10 @@ static void scheme_run(struct pe_job *job, size_t block)
         search->failed = true;
 }
 
-static void suspect_run(struct pe_job *job, size_t block)
+static void candidate_run(struct pe_job *job, size_t block)
 {
     struct search *search = (struct search *)job;
-    const struct pe_suspect *suspect = &search->diagnosis->suspects[block];
+    const struct pe_candidate *candidate = &search->diagnosis->candidates[block];
     const size_t pairs = search->samples->pairs;
     struct pe_error err = {0};
     double *buffer = pe_memory_take(search->work, pairs, sizeof(*buffer), "residuals", &err);
@@ -47,7 +47,7 @@ static void suspect_run(struct pe_job *job, size_t block)
     for (size_t i = 0; buffer && i < search->samples_count; i++) {
         const struct pe_sample *sample = &search->samples[i];
         struct pe_trial *trial = &search->trials[block * search->samples_count + i];
-        *trial = (struct pe_trial){.suspect = suspect, .sample = sample};
+        *trial = (struct pe_trial){.candidate = candidate, .sample = sample};
         pe_residuals_measure(trial, buffer);
         if (sample->unexpected && trial->bug == PE_BUG_NONE)
             trial->bug = sample->absolute ? PE_BUG_COLUMNS_SWAPPED : PE_BUG_LAYOUT_SWAPPED;
@@ -59,7 +59,7 @@ static void suspect_run(struct pe_job *job, size_t block)
 
 static size_t trials_count(const struct search *search)
 {
-    return search->samples_count * search->diagnosis->suspects_count;
+    return search->samples_count * search->diagnosis->candidates_count;
 }
 
 static bool search_run(struct search *search, struct pe_pool *pool, struct pe_error *err)
@@ -75,7 +75,7 @@ static bool search_run(struct search *search, struct pe_pool *pool, struct pe_er
     if (!search->trials)
         return false;
     search->job = (struct pe_job){
-        .run = suspect_run, .blocks = diagnosis->suspects_count, .work = search->work};
+        .run = candidate_run, .blocks = diagnosis->candidates_count, .work = search->work};
     return pe_pool_run(pool, &search->job) && !search->failed;
 }
 
@@ -143,7 +143,7 @@ static void findings_fill(struct pe_diagnosis *diagnosis, const struct search *s
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
         const struct pe_trial *trial = &diagnosis->trials[i];
         diagnosis->findings[i] = (struct pe_finding){
-            .scheme = trial->suspect->scheme,
+            .scheme = trial->candidate->scheme,
             .sample = sample_given(samples, (size_t)(trial->sample - search->samples)),
             .bug = pe_bug_info(trial->bug),
             .fits = trial->fits,
@@ -180,9 +180,9 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
         pe_diagnosis_free(diagnosis);
         return err->status;
     }
-    pe_suspects_list(diagnosis, expected, search.samples, count, err);
+    pe_candidates_list(diagnosis, expected, search.samples, count, err);
     if (!err->status && search_run(&search, pool, err)) {
-        pe_trials_select(diagnosis, search.trials, diagnosis->suspects_count * count,
+        pe_trials_select(diagnosis, search.trials, diagnosis->candidates_count * count,
                          expected != NULL);
     } else {
         if (!err->status && !pe_work_check(work, err))
@@ -274,30 +274,30 @@ static enum pe_status held_check(const struct pe_diagnosis *diagnosis,
     return PE_OK;
 }
 
-/* Measures a suspect on the sample; `buffer` is [pairs]. False: it fits in no stage. */
-static bool is_explained(const struct pe_suspect *suspect, const struct pe_sample *sample,
+/* Measures a candidate on the sample; `buffer` is [pairs]. False: it fits in no stage. */
+static bool is_explained(const struct pe_candidate *candidate, const struct pe_sample *sample,
                          double *buffer, struct pe_trial *trial, struct pe_fit *fit)
 {
-    *trial = (struct pe_trial){.suspect = suspect, .sample = sample};
+    *trial = (struct pe_trial){.candidate = candidate, .sample = sample};
     pe_residuals_measure(trial, buffer);
     return pe_trial_explains(trial, fit);
 }
 
 /* Does the sample fit in the way of the diagnosis? Without noise where that found noise is fine;
- * but where the mistake was float32, float32 must hurt here too. */
+ * but where the bug was float32, the float32 errors must be visible here too. */
 static bool is_alike(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial,
                      const struct pe_fit *fit)
 {
     const struct pe_trial *first = &diagnosis->trials[0];
 
-    if (fit->grant > diagnosis->grant ||
-        (first->bug == PE_BUG_FLOAT32_ANGLE && fit->grant != diagnosis->grant))
+    if (fit->allowance > diagnosis->allowance ||
+        (first->bug == PE_BUG_FLOAT32_ANGLE && fit->allowance != diagnosis->allowance))
         return false;
     return !fit->noisy || (diagnosis->sample_noisy && trial->rms <= NOISE_ALIKE * first->rms &&
                            first->rms <= NOISE_ALIKE * trial->rms);
 }
 
-/* Where the diagnosis found a mistake: is this sample right? */
+/* Where the diagnosis found a bug: is this sample right? */
 static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                      double *buffer)
 {
@@ -306,11 +306,11 @@ static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sampl
 
     if (pe_verdict_is_good(diagnosis->sample_verdict) || sample->unexpected)
         return false;
-    for (size_t i = 0; i < diagnosis->suspects_count; i++) {
-        const struct pe_suspect *suspect = &diagnosis->suspects[i];
-        if (suspect->bug == PE_BUG_NONE && suspect->is_expected &&
-            is_explained(suspect, sample, buffer, &trial, &fit) && fit.grant <= diagnosis->grant &&
-            !fit.noisy)
+    for (size_t i = 0; i < diagnosis->candidates_count; i++) {
+        const struct pe_candidate *candidate = &diagnosis->candidates[i];
+        if (candidate->bug == PE_BUG_NONE && candidate->is_expected &&
+            is_explained(candidate, sample, buffer, &trial, &fit) &&
+            fit.allowance <= diagnosis->allowance && !fit.noisy)
             return true;
     }
     return false;
@@ -323,7 +323,7 @@ static enum pe_status sample_hold(const struct pe_diagnosis *diagnosis,
 {
     struct pe_fit fit;
     struct pe_trial trial;
-    const bool fits = is_explained(diagnosis->trials[0].suspect, sample, buffer, &trial, &fit);
+    const bool fits = is_explained(diagnosis->trials[0].candidate, sample, buffer, &trial, &fit);
 
     held->verdict = PE_VERDICT_UNKNOWN;
     held->max_abs = trial.max_abs;
@@ -333,7 +333,7 @@ static enum pe_status sample_hold(const struct pe_diagnosis *diagnosis,
         return PE_OK;
     trial.fits = held->fits = true;
     held->noisy = fit.noisy;
-    if (pe_all_rows_hold(&fit, &held->bad, pool, work, err))
+    if (pe_all_rows_test(&fit, &held->bad, pool, work, err))
         return err->status;
     if (held->bad.count == 0 || !pe_verdict_is_good(diagnosis->sample_verdict))
         held->verdict = diagnosis->sample_verdict;

@@ -2,12 +2,12 @@
 #ifndef CORE_DIAGNOSIS_DIAGNOSIS_H
 #define CORE_DIAGNOSIS_DIAGNOSIS_H
 
-/* Which scheme, and which known mistake, explains cos, sin or frequencies that were observed.
+/* Which scheme, and which known bug, explains cos, sin or frequencies that were observed.
  *
- * suspects.c lists candidates; prediction.c computes the values that one would have made;
- * residuals.c measures their distance from a sample; verdict.c decides; all_rows.c checks the
- * decision on every row; diagnosis.c runs these steps and holds the outcome against other samples.
- * docs/diagnosis.md describes the rules. */
+ * candidates.c lists schemes with and without bugs; prediction.c computes the values that one would
+ * have made; residuals.c measures their distance from a sample; verdict.c decides; all_rows.c
+ * checks the decision on every row; diagnosis.c runs these steps and tests the outcome on other
+ * samples. docs/diagnosis.md describes the rules. */
 
 #include "core/base/errors.h"
 #include "core/scheme/scheme.h"
@@ -23,7 +23,7 @@ enum pe_bug {
 /* NULL for PE_BUG_NONE. */
 const struct pe_bug_info *pe_bug_info(enum pe_bug bug);
 
-/* How a mistake changes values. Zeros: no change. */
+/* How a bug changes values. Zeros: no change. */
 struct pe_distortion {
     enum pe_dtype frequencies, positions, angles; /* rounded to this dtype; PE_F64: not rounded */
     double shift;                                 /* added to positions */
@@ -33,38 +33,39 @@ struct pe_distortion {
     bool swapped;   /* cos and sin are exchanged */
 };
 
-struct pe_suspect {
+struct pe_candidate {
     const struct pe_scheme *scheme;
-    const struct pe_scheme *unlike; /* the scheme of which this is a wrong variant; NULL: none */
+    const struct pe_scheme *unlike; /* the scheme that this is a wrong variant of; NULL: none */
     enum pe_bug bug;
     struct pe_distortion distortion;
-    bool is_expected; /* the expected scheme, or a mistake made with it */
+    bool is_expected; /* the expected scheme, or a bug made with it */
     bool is_measured; /* its parameters were measured from the sample */
 };
 
-/* The errors of a suspect, once a size of angle errors is granted. */
+/* The errors of a candidate beyond the allowed angle errors. */
 struct pe_residual {
     size_t count;         /* informative elements */
     double clean_excess;  /* the largest error, in roundings of one value */
     double clean_squares; /* sum of the squares of errors in that unit */
     double noise_squares; /* sum of the squares of absolute errors */
     double noise_most;    /* the largest absolute error */
-    double likelihood;    /* squares of errors over the likely ones, each pair counted once */
+    double likelihood;    /* the sum over elements of (error / sigma)^2, divided by the number of
+                             values of a pair; residuals.c defines sigma */
 };
 
-/* Errors of angles that are granted: those that matter to no dtype, or those of float32. */
-enum { PE_GRANT_HARMLESS, PE_GRANT_FLOAT32, PE_GRANTS };
+/* The allowed angle errors: those too small to matter in any dtype, or those of float32. */
+enum { PE_ALLOW_HARMLESS, PE_ALLOW_FLOAT32, PE_ALLOWANCES };
 
-/* The distance of one suspect from one sample. */
+/* The distance of one candidate from one sample. */
 struct pe_trial {
-    const struct pe_suspect *suspect;
+    const struct pe_candidate *candidate;
     const struct pe_sample *sample;
     enum pe_bug bug;
     bool is_possible, fits;
     bool is_float32; /* the scheme computes in float32, whose errors are then expected */
     double max_abs, max_ulp, rms;
     double factor; /* of cos and sin */
-    struct pe_residual residuals[PE_GRANTS];
+    struct pe_residual residuals[PE_ALLOWANCES];
     bool is_near;       /* errors are small beside the values */
     bool is_far;        /* some angles are too large for float32 */
     double far_most;    /* the largest error at those angles */
@@ -79,16 +80,16 @@ struct pe_trial {
 /* A trial that fits, and the stage of the verdict in which it does. */
 struct pe_fit {
     const struct pe_trial *trial;
-    int grant; /* PE_GRANT_ */
+    int allowance; /* PE_ALLOW_ */
     bool noisy;
 };
 
-enum { PE_SUSPECTS_MAX = 640, PE_ARITHMETICS = 2 };
+enum { PE_CANDIDATES_MAX = 640, PE_ARITHMETICS = 2 };
 
 struct pe_diagnosis {
     enum pe_verdict verdict;
-    bool ambiguous; /* another scheme or mistake explains the sample as well */
-    int grant;      /* PE_GRANT_ of the verdict's stage */
+    bool ambiguous; /* another scheme or bug explains the sample as well */
+    int allowance;  /* PE_ALLOW_ of the verdict's stage */
     bool noisy;     /* there is noise beside rounding: the rms of the first trial */
     /* Verdict and noise of the sampled rows, before all rows were checked. */
     enum pe_verdict sample_verdict;
@@ -99,25 +100,25 @@ struct pe_diagnosis {
     struct pe_bad_rows bad;
     size_t identical_count;
     const char *identical[PE_ARITHMETICS];
-    size_t suspects_count;
-    struct pe_suspect suspects[PE_SUSPECTS_MAX];
+    size_t candidates_count;
+    struct pe_candidate candidates[PE_CANDIDATES_MAX];
     size_t schemes_count;
-    struct pe_scheme *schemes[PE_SUSPECTS_MAX]; /* owned */
+    struct pe_scheme *schemes[PE_CANDIDATES_MAX]; /* owned */
     struct pe_work *work;
-    enum pe_status list_status; /* PE_OK, or why a suspect is missing from the list */
+    enum pe_status list_status; /* PE_OK, or why a candidate is missing from the list */
 };
 
-/* ---- suspects.c ------------------------------------------------------------------------------ */
+/* ---- candidates.c ---------------------------------------------------------------------------- */
 
-/* Lists every scheme and mistake that could explain any of the samples; diagnosis->schemes are not
+/* Lists every scheme and bug that could explain any of the samples; diagnosis->schemes are not
  * prepared yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
-enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *samples, size_t count,
-                                struct pe_error *err);
+enum pe_status pe_candidates_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                                  const struct pe_sample *samples, size_t count,
+                                  struct pe_error *err);
 /* The scheme with other parameters, "name=value" pairs; opened, and owned by the diagnosis. NULL:
  * there is no such scheme. */
-struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                                     const char *change);
+struct pe_scheme *pe_candidate_variant(struct pe_diagnosis *diagnosis,
+                                       const struct pe_scheme *scheme, const char *change);
 
 /* The frequency of a pair by the rotation between rows; NAN: it cannot be measured. */
 double pe_frequency_measure(const struct pe_sample *sample, size_t pair);
@@ -129,9 +130,10 @@ double pe_round_digits(double number, int digits);
 
 /* ---- prediction.c ---------------------------------------------------------------------------- */
 
-/* The error of an angle that a stage grants; beyond PE_GRANT_INFORMATIVE an element is ignored. */
-#define PE_GRANT_INFORMATIVE 0.5
-double pe_angle_error_granted(const struct pe_trial *trial, int grant, double angle);
+/* The angle error that a stage allows; an element with a larger one than PE_ANGLE_ERROR_INFORMATIVE
+ * is ignored. */
+#define PE_ANGLE_ERROR_INFORMATIVE 0.5
+double pe_angle_error_allowed(const struct pe_trial *trial, int allowance, double angle);
 /* Is the error of float32 at an angle larger than the harmless one? */
 bool pe_float32_hurts(double angle);
 /* The error of one rounding of a value to a dtype. */
@@ -139,17 +141,17 @@ double pe_rounding_of(enum pe_dtype dtype, double value);
 
 /* The frequencies of a scheme of cosines and sines; NULL before it is prepared. */
 const struct pe_frequencies *pe_scheme_frequencies(const struct pe_scheme *scheme);
-void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out);
-double pe_suspect_factor(const struct pe_suspect *suspect); /* of cos and sin */
-double pe_suspect_position(const struct pe_suspect *suspect, double t);
+void pe_candidate_frequencies(const struct pe_candidate *candidate, size_t pairs, double *out);
+double pe_candidate_factor(const struct pe_candidate *candidate); /* of cos and sin */
+double pe_candidate_position(const struct pe_candidate *candidate, double t);
 /* The coordinate of a sample's positions that rotates a pair: the first one where the scheme's
  * positions have no coordinates. */
-size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair);
-double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w);
+size_t pe_candidate_axis(const struct pe_candidate *candidate, size_t axes, size_t pair);
+double pe_candidate_angle(const struct pe_candidate *candidate, double t, double w);
 
-/* Rows of cosines and sines as the suspect of a trial makes them, in doubles. */
+/* Rows of cosines and sines as the candidate of a trial makes them, in doubles. */
 struct pe_prediction {
-    const struct pe_suspect *suspect;
+    const struct pe_candidate *candidate;
     const struct pe_positions *positions;
     size_t pairs;
     double factor, sign;                             /* of cosines and sines; of sines */
@@ -172,7 +174,7 @@ double pe_prediction_angle(const struct pe_prediction *prediction, size_t row, s
 
 /* ---- residuals.c and verdict.c --------------------------------------------------------------- */
 
-/* Fills in a trial whose suspect and sample are set. `frequencies` is a buffer of [pairs]. */
+/* Fills in a trial whose candidate and sample are set. `frequencies` is a buffer of [pairs]. */
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 
 /* Selects the trials that count, keeps the best and sets the verdict. Reorders the trials. */
@@ -181,9 +183,9 @@ void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, s
 /* The first stage in which a measured trial fits by itself. False: it fits in none. */
 bool pe_trial_explains(const struct pe_trial *trial, struct pe_fit *fit);
 
-/* Errors up to so many roundings of a value are granted, and noise up to this size. */
-double pe_roundings_granted(const struct pe_sample *sample);
-double pe_noise_granted(const struct pe_trial *trial, int grant);
+/* The allowed error of a value, in roundings, and the allowed noise. */
+double pe_roundings_allowed(const struct pe_sample *sample);
+double pe_noise_allowed(const struct pe_trial *trial, int allowance);
 /* The largest error that noise of this rms may have; 0: the rms is too large for noise. */
 double pe_noise_of(double rms, double factor);
 
@@ -194,8 +196,8 @@ double pe_noise_of(double rms, double factor);
  * PE_OUT_OF_MEMORY. */
 enum pe_status pe_all_rows_check(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
                                  struct pe_error *err);
-/* Holds every row of a fitting trial's sample, which has no frequencies, against its suspect. */
-enum pe_status pe_all_rows_hold(const struct pe_fit *fit, struct pe_bad_rows *bad,
+/* Checks every row of a fitting trial's sample, which has no frequencies, against its candidate. */
+enum pe_status pe_all_rows_test(const struct pe_fit *fit, struct pe_bad_rows *bad,
                                 struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
 
 #endif

@@ -6,8 +6,8 @@
 #include "core/diagnosis/observations.h"
 
 /* A cache of keys by layer and head. A cell is one head of one layer in one batch row. The first
- * cell is diagnosed, and its explanation held against all others, which costs little; the first
- * cell that it does not explain is diagnosed next, and so on. Values must be unchanged. */
+ * cell is diagnosed, and its explanation tested on all others, which costs little; the first cell
+ * that it does not explain is diagnosed next, and so on. Values must be unchanged. */
 
 enum { STRIPES = 16, PIECE = 256 };
 
@@ -16,7 +16,7 @@ enum { STRIPES = 16, PIECE = 256 };
 #define CELL_WORK    20e3
 
 struct cell {
-    enum { CELL_OPEN, CELL_HELD, CELL_UNKNOWN } state;
+    enum { CELL_OPEN, CELL_EXPLAINED, CELL_UNKNOWN } state;
     struct pe_kv_cell found;
 };
 
@@ -180,7 +180,7 @@ static enum pe_status value_check(struct pe_kv_diagnosis *cache, struct cell *ce
     if (bad->count > 0)
         cell->found.max_abs = fabs(bad->seen - bad->predicted);
     cell->found.verdict = bad->count > 0 ? PE_VERDICT_UNKNOWN : PE_VERDICT_MATCH;
-    cell->state = bad->count > 0 ? CELL_UNKNOWN : CELL_HELD;
+    cell->state = bad->count > 0 ? CELL_UNKNOWN : CELL_EXPLAINED;
     return PE_OK;
 }
 
@@ -211,7 +211,7 @@ static enum pe_status key_check(struct pe_kv_diagnosis *cache, struct cell *cell
         cell->found.max_abs = held.max_abs;
     if (!held.fits)
         return PE_OK;
-    cell->state = CELL_HELD;
+    cell->state = CELL_EXPLAINED;
     cell->found.explanation = newest;
     cell->found.verdict = held.verdict;
     cell->found.bad = held.bad;
@@ -280,7 +280,7 @@ static enum pe_status cell_diagnose(struct pe_kv_diagnosis *cache, size_t index,
     }
     bad = pe_diagnosis_bad_rows(by->diagnosis);
     by->cell = index;
-    cell->state = CELL_HELD;
+    cell->state = CELL_EXPLAINED;
     cell->found = (struct pe_kv_cell){
         .explanation = (int)cache->explanations_count++,
         .verdict = pe_diagnosis_verdict(by->diagnosis),
@@ -308,7 +308,7 @@ static bool is_beside_unknown(const struct pe_kv_diagnosis *cache, size_t cell)
     return false;
 }
 
-/* Diagnoses open cells one after another; each explanation is held against the others at once. */
+/* Diagnoses open cells one after another; each explanation is tested on the others at once. */
 static enum pe_status cells_diagnose(struct pe_kv_diagnosis *cache, bool beside_unknown,
                                      struct pe_error *err)
 {

@@ -136,7 +136,7 @@ enum pe_status pe_finite_read(struct pe_named_tensor from, size_t first, size_t 
 /* ---- sampled rows ---------------------------------------------------------------------------- */
 
 /* Row `index` of `count`. Half of them are neighbours at the start, which show frequencies; the
- * others lie at irregular distances, because a mistake may spare every second or eighth position;
+ * others lie at irregular distances, because a bug may spare every second or eighth position;
  * the last is the last. */
 static size_t row_of(size_t index, size_t count, size_t total)
 {

@@ -8,45 +8,47 @@
 #include "core/scheme/rotary.h"
 #include "posenc/comparison.h"
 
-/* The values that a suspect would have made, and the errors that are granted to it. */
+/* The values that a candidate would have made, and their allowed errors. */
 
-/* Relative errors of angles in correct float32 code: of frequencies from powers and ramps; and of
- * products at large positions, where float32 itself is the mistake. */
-#define GRANT_CORRECT 0x1p-16
-#define GRANT_FLOAT32 0x1p-18
+/* Relative errors of angles in correct float32 code: of frequencies from powers and ramps, and of
+ * products at large positions, where float32 itself is the bug. */
+#define ALLOWED_CORRECT 0x1p-16
+#define ALLOWED_FLOAT32 0x1p-18
 
-/* The same where float32 is expected and predicted operation by operation: frequencies that torch's
- * or numpy's power moves by three ulp, and their products. */
-#define GRANT_ALIKE 0x1p-21
+/* The same for schemes in float32, which are predicted operation by operation: the power of torch
+ * or numpy moves a frequency by up to three ulp, and the product adds its rounding. */
+#define ALLOWED_PREDICTED 0x1p-21
 
-/* The error of an angle that is always granted: two thirds of a step of bf16 just below 1, which
+/* The error of an angle that is always allowed: two thirds of a step of bf16 just below 1, which
  * rounding to bf16 mostly hides. Float32 reaches it at positions between 16384 and 65536. */
-#define GRANT_MOST 0x1.6p-9
+#define ALLOWED_ALWAYS 0x1.6p-9
 
 double pe_rounding_of(enum pe_dtype dtype, double value)
 {
-    /* Float32 is the finest unit: smaller errors are no mistake. */
+    /* Float32 is the finest unit: smaller errors are normal. */
     static const double units[] = {
         [PE_F64] = 0x1p-24, [PE_F32] = 0x1p-24, [PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
 
     return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
 }
 
-double pe_angle_error_granted(const struct pe_trial *trial, int grant, double angle)
+double pe_angle_error_allowed(const struct pe_trial *trial, int allowance, double angle)
 {
-    const double alike = trial->is_float32 ? GRANT_ALIKE * angle : 0;
-    const double most = grant == PE_GRANT_FLOAT32 ? GRANT_FLOAT32 * angle : alike;
-    const double correct = GRANT_CORRECT * angle < GRANT_MOST ? GRANT_CORRECT * angle : GRANT_MOST;
+    const double predicted = trial->is_float32 ? ALLOWED_PREDICTED * angle : 0;
+    const double most = allowance == PE_ALLOW_FLOAT32 ? ALLOWED_FLOAT32 * angle : predicted;
+    const double correct =
+        ALLOWED_CORRECT * angle < ALLOWED_ALWAYS ? ALLOWED_CORRECT * angle : ALLOWED_ALWAYS;
 
     return correct > most ? correct : most;
 }
 
 bool pe_float32_hurts(double angle)
 {
-    return GRANT_FLOAT32 * angle > GRANT_MOST;
+    return ALLOWED_FLOAT32 * angle > ALLOWED_ALWAYS;
 }
 
-/* ---- a suspect's numbers -------------------------------------------------------------------- */
+/* ---- a candidate's numbers --------------------------------------------------------------------
+ */
 
 const struct pe_frequencies *pe_scheme_frequencies(const struct pe_scheme *scheme)
 {
@@ -65,12 +67,12 @@ static double truncated(double value)
     return number;
 }
 
-void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out)
+void pe_candidate_frequencies(const struct pe_candidate *candidate, size_t pairs, double *out)
 {
-    const struct pe_distortion *distortion = &suspect->distortion;
+    const struct pe_distortion *distortion = &candidate->distortion;
 
     for (size_t pair = 0; pair < pairs; pair++) {
-        out[pair] = pe_frequencies_near(pe_scheme_frequencies(suspect->scheme), pair);
+        out[pair] = pe_frequencies_near(pe_scheme_frequencies(candidate->scheme), pair);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = distortion->truncated ? truncated(out[pair])
@@ -78,39 +80,39 @@ void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, doub
     }
 }
 
-double pe_suspect_factor(const struct pe_suspect *suspect)
+double pe_candidate_factor(const struct pe_candidate *candidate)
 {
     const double factor =
-        pe_frequencies_amplitude(pe_scheme_frequencies(suspect->scheme), PE_AMPLITUDE_FACTOR);
+        pe_frequencies_amplitude(pe_scheme_frequencies(candidate->scheme), PE_AMPLITUDE_FACTOR);
     double product = 1;
 
-    for (int i = -1; i < suspect->distortion.factors; i++)
+    for (int i = -1; i < candidate->distortion.factors; i++)
         product *= factor;
     return product;
 }
 
-double pe_suspect_position(const struct pe_suspect *suspect, double t)
+double pe_candidate_position(const struct pe_candidate *candidate, double t)
 {
-    return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
+    return pe_round_to(t + candidate->distortion.shift, candidate->distortion.positions);
 }
 
-size_t pe_suspect_axis(const struct pe_suspect *suspect, size_t axes, size_t pair)
+size_t pe_candidate_axis(const struct pe_candidate *candidate, size_t axes, size_t pair)
 {
-    const struct pe_rotary_kind *rotary = suspect->scheme->encoding->rotary;
+    const struct pe_rotary_kind *rotary = candidate->scheme->encoding->rotary;
     const size_t axis =
-        axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(suspect->scheme, pair) : 0;
+        axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(candidate->scheme, pair) : 0;
 
     return axis < axes ? axis : 0;
 }
 
 /* Schemes of arithmetic=hf round positions and angles to float32. */
-double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
+double pe_candidate_angle(const struct pe_candidate *candidate, double t, double w)
 {
-    const double angle = pe_frequencies_in_float32(pe_scheme_frequencies(suspect->scheme))
+    const double angle = pe_frequencies_in_float32(pe_scheme_frequencies(candidate->scheme))
                              ? (double)((float)t * (float)w)
                              : t * w;
 
-    return pe_round_to(angle, suspect->distortion.angles);
+    return pe_round_to(angle, candidate->distortion.angles);
 }
 
 /* The relative error of an angle by the common formulas in float32. Up to three roundings of the
@@ -131,7 +133,7 @@ enum { ROTATED_ROWS = 32 };
 double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
     const struct pe_positions *positions = prediction->positions;
-    const size_t axis = pe_suspect_axis(prediction->suspect, positions->axes, pair);
+    const size_t axis = pe_candidate_axis(prediction->candidate, positions->axes, pair);
 
     return positions->values ? positions->values[axis * positions->count + row]
                              : positions->start + positions->step * (double)row;
@@ -140,11 +142,11 @@ double pe_prediction_position(const struct pe_prediction *prediction, size_t row
 static void row_make(const struct pe_prediction *prediction, size_t row, double *cos, double *sin)
 {
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
-        const double t =
-            pe_suspect_position(prediction->suspect, pe_prediction_position(prediction, row, pair));
-        const struct pe_circle at =
-            pe_circle_at(pe_suspect_angle(prediction->suspect, t, prediction->frequencies[pair]));
-        const bool swapped = prediction->suspect->distortion.swapped;
+        const double t = pe_candidate_position(prediction->candidate,
+                                               pe_prediction_position(prediction, row, pair));
+        const struct pe_circle at = pe_circle_at(
+            pe_candidate_angle(prediction->candidate, t, prediction->frequencies[pair]));
+        const bool swapped = prediction->candidate->distortion.swapped;
         cos[pair] = prediction->factor * (swapped ? at.sin : at.cos);
         sin[pair] = prediction->factor * (swapped ? at.cos : prediction->sign * at.sin);
     }
@@ -160,14 +162,14 @@ static void row_rotate(const struct pe_prediction *prediction, const double *bef
     }
 }
 
-/* Do rows differ by one rotation that no operation of the suspect rounds? */
+/* Do rows differ by one rotation that no operation of the candidate rounds? */
 static bool is_evenly_spaced(const struct pe_prediction *prediction)
 {
-    const struct pe_distortion *distortion = &prediction->suspect->distortion;
+    const struct pe_distortion *distortion = &prediction->candidate->distortion;
 
     return !prediction->positions->values && distortion->positions == PE_F64 &&
            distortion->angles == PE_F64 &&
-           !pe_frequencies_in_float32(pe_scheme_frequencies(prediction->suspect->scheme));
+           !pe_frequencies_in_float32(pe_scheme_frequencies(prediction->candidate->scheme));
 }
 
 void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
@@ -176,17 +178,18 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
     const size_t pairs = trial->sample->pairs;
 
     *prediction = (struct pe_prediction){
-        .suspect = trial->suspect,
+        .candidate = trial->candidate,
         .positions = positions,
         .pairs = pairs,
         .factor = trial->factor,
-        .sign = trial->suspect->distortion.backwards || trial->suspect->distortion.swapped ? -1 : 1,
+        .sign =
+            trial->candidate->distortion.backwards || trial->candidate->distortion.swapped ? -1 : 1,
         .frequencies = buffer,
         .step_cos = buffer + pairs,
         .step_sin = buffer + 2 * pairs,
         .spread = buffer + 3 * pairs,
     };
-    pe_suspect_frequencies(trial->suspect, pairs, buffer);
+    pe_candidate_frequencies(trial->candidate, pairs, buffer);
     for (size_t pair = 0; pair < pairs; pair++)
         buffer[3 * pairs + pair] = float32_spread(buffer[pair]);
     prediction->evenly_spaced = is_evenly_spaced(prediction);

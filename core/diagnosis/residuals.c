@@ -6,32 +6,34 @@
 #include "core/exact/elementary.h"
 #include "posenc/comparison.h"
 
-/* The distance of a suspect's values from those that were seen. Each error is measured twice: in
+/* The distance of a candidate's values from the observed ones. Each error is measured twice: in
  * roundings of the value, and absolutely, for noise. */
 
-/* Where the errors of float32 are granted, an error of an eighth of the grant is as likely as noise
- * of that size: all rows of a pair share the error of its frequency. */
-#define SHARE 0.125
-#define NOISE 0x1p-10
+/* Of an element whose angle may be wrong by `allowed`, the expected error is
+ *     sigma = sqrt((SIGMA_ANGLE * allowed)^2 + SIGMA_NOISE^2).
+ * The sum of (error / sigma)^2 is divided by the number of values of a pair, because these share
+ * the error of the pair's frequency and count once. */
+#define SIGMA_ANGLE 0.125
+#define SIGMA_NOISE 0x1p-10
 
 /* With fewer rows a wrong frequency may explain noise by chance. */
 #define STRUCTURE_ROWS 8
 
-/* Errors are small beside the values if their rms is at most this part of that of the values. The
- * rms of unrelated values' differences is more than twice that part. */
+/* Errors are small beside the values if their rms is at most this part of the values' rms. The
+ * differences of unrelated values have more than twice as much. */
 #define NEAR 0.25
 
-/* Floor for a frequency when its noise is weighed: below this f16 has no relative precision. */
+/* Below this frequency f16 has no relative precision, so the noise is divided by no less. */
 #define FREQUENCY_LEAST 0x1p-13
 
-/* ---- visible mistakes ------------------------------------------------------------------------ */
+/* ---- visible bugs ---------------------------------------------------------------------------- */
 
-static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
+static bool positions_change(const struct pe_candidate *candidate, const struct pe_sample *sample)
 {
     const size_t axes = sample->axes > 1 ? sample->axes : 1;
 
     for (size_t i = 0; i < axes * sample->rows; i++)
-        if (pe_suspect_position(suspect, sample->positions[i]) != sample->positions[i])
+        if (pe_candidate_position(candidate, sample->positions[i]) != sample->positions[i])
             return true;
     return false;
 }
@@ -48,31 +50,31 @@ static bool frequencies_differ(const struct pe_scheme *scheme, const struct pe_s
     return false;
 }
 
-/* Does the suspect differ from a scheme in frequencies or factor? */
-static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
+/* Does the candidate differ from a scheme in frequencies or factor? */
+static bool differs(const struct pe_candidate *candidate, const struct pe_scheme *scheme,
                     const struct pe_sample *sample, const double *frequencies)
 {
-    const struct pe_suspect plain = {.scheme = scheme};
+    const struct pe_candidate plain = {.scheme = scheme};
 
     return frequencies_differ(scheme, sample, frequencies) ||
            (!sample->frequencies &&
-            fabs(pe_suspect_factor(suspect) - pe_suspect_factor(&plain)) > 1e-9);
+            fabs(pe_candidate_factor(candidate) - pe_candidate_factor(&plain)) > 1e-9);
 }
 
-/* Does a scheme of a wrong factor only lack the attention factor, as longrope with factor 1 does?
- * Another suspect stands for that mistake. */
-static bool lacks_factor(const struct pe_suspect *suspect, const struct pe_sample *sample,
+/* Does a scheme with a wrong scaling only lack the attention factor, as longrope with factor 1
+ * does? Another candidate has that bug. */
+static bool lacks_factor(const struct pe_candidate *candidate, const struct pe_sample *sample,
                          const double *frequencies)
 {
-    return suspect->bug == PE_BUG_SCALING_WRONG && pe_suspect_factor(suspect) == 1 &&
-           !frequencies_differ(suspect->unlike, sample, frequencies);
+    return candidate->bug == PE_BUG_SCALING_WRONG && pe_candidate_factor(candidate) == 1 &&
+           !frequencies_differ(candidate->unlike, sample, frequencies);
 }
 
-/* Does the mistake change the sampled values? Otherwise the suspect equals another one. */
-static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample *sample,
+/* Does the bug change the sampled values? Otherwise the candidate equals another one. */
+static bool is_visible(const struct pe_candidate *candidate, const struct pe_sample *sample,
                        const double *frequencies)
 {
-    const struct pe_distortion *distortion = &suspect->distortion;
+    const struct pe_distortion *distortion = &candidate->distortion;
 
     if (sample->frequencies && (distortion->positions || distortion->angles ||
                                 distortion->shift != 0 || distortion->backwards))
@@ -82,13 +84,14 @@ static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample 
     if (distortion->swapped &&
         (sample->frequencies || sample->absolute || !sample->cos || !sample->sin))
         return false;
-    if (suspect->unlike && suspect->unlike != suspect->scheme)
-        return differs(suspect, suspect->unlike, sample, frequencies) &&
-               !lacks_factor(suspect, sample, frequencies);
+    if (candidate->unlike && candidate->unlike != candidate->scheme)
+        return differs(candidate, candidate->unlike, sample, frequencies) &&
+               !lacks_factor(candidate, sample, frequencies);
     if ((distortion->frequencies || distortion->half_minus_one || distortion->factors) &&
-        !differs(suspect, suspect->scheme, sample, frequencies))
+        !differs(candidate, candidate->scheme, sample, frequencies))
         return false;
-    return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, sample);
+    return (!distortion->positions && distortion->shift == 0) ||
+           positions_change(candidate, sample);
 }
 
 /* ---- distance from the sample ---------------------------------------------------------------- */
@@ -110,20 +113,21 @@ static double most_of(double a, double b)
 }
 
 static void residual_add(struct pe_residual *residual, const struct element *element, double error,
-                         double granted)
+                         double allowed)
 {
-    const double beyond = most_of(error - granted * element->unit, 0);
+    const double beyond = most_of(error - allowed * element->unit, 0);
     const double clean = beyond / element->rounding, noise = beyond * element->scale;
 
-    if (granted > PE_GRANT_INFORMATIVE)
+    if (allowed > PE_ANGLE_ERROR_INFORMATIVE)
         return;
     residual->count++;
     residual->clean_excess = most_of(residual->clean_excess, clean);
     residual->clean_squares += clean * clean;
     residual->noise_most = most_of(residual->noise_most, noise);
     residual->noise_squares += noise * noise;
-    residual->likelihood += error * error * element->scale * element->scale /
-                            (SHARE * SHARE * granted * granted + NOISE * NOISE);
+    residual->likelihood +=
+        error * error * element->scale * element->scale /
+        (SIGMA_ANGLE * SIGMA_ANGLE * allowed * allowed + SIGMA_NOISE * SIGMA_NOISE);
 }
 
 /* Sums for the part of errors that a wrong frequency or a wrong factor explains. */
@@ -137,8 +141,8 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
                         const struct element *element)
 {
     const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
-    const double harmless = pe_angle_error_granted(trial, PE_GRANT_HARMLESS, element->angle);
-    const double float32 = pe_angle_error_granted(trial, PE_GRANT_FLOAT32, element->angle);
+    const double harmless = pe_angle_error_allowed(trial, PE_ALLOW_HARMLESS, element->angle);
+    const double float32 = pe_angle_error_allowed(trial, PE_ALLOW_FLOAT32, element->angle);
     const double scaled = signed_error * element->scale;
     const enum pe_dtype dtype = trial->sample->dtype;
     const bool is_loud =
@@ -148,8 +152,8 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
 
     if (isnan(element->seen))
         return;
-    residual_add(&trial->residuals[PE_GRANT_HARMLESS], element, error, harmless);
-    residual_add(&trial->residuals[PE_GRANT_FLOAT32], element, error, float32);
+    residual_add(&trial->residuals[PE_ALLOW_HARMLESS], element, error, harmless);
+    residual_add(&trial->residuals[PE_ALLOW_FLOAT32], element, error, float32);
     if (trial->is_far ? is_slow : is_loud) {
         trial->quiet_count++;
         trial->quiet_squares += scaled * scaled;
@@ -182,12 +186,12 @@ static void pair_close(struct structure *structure)
 static void cell_measure(struct pe_trial *trial, struct structure *structure, size_t at, double t,
                          double w)
 {
-    const struct pe_suspect *suspect = trial->suspect;
+    const struct pe_candidate *candidate = trial->candidate;
     const struct pe_sample *sample = trial->sample;
     const double factor = trial->factor;
-    const struct pe_circle at_angle = pe_circle_at(pe_suspect_angle(suspect, t, w));
-    const bool swapped = suspect->distortion.swapped;
-    const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
+    const struct pe_circle at_angle = pe_circle_at(pe_candidate_angle(candidate, t, w));
+    const bool swapped = candidate->distortion.swapped;
+    const double sine = (candidate->distortion.backwards ? -factor : factor) * at_angle.sin;
     const double cosine = factor * at_angle.cos;
     /* Where several operations made a value, its error scales with the magnitude of the pair. */
     const double magnitude = sample->computed ? factor : 0;
@@ -239,39 +243,40 @@ static bool is_far(const struct pe_sample *sample, const double *frequencies)
 
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
 {
-    const struct pe_suspect *suspect = trial->suspect;
+    const struct pe_candidate *candidate = trial->candidate;
     const struct pe_sample *sample = trial->sample;
     struct structure structure = {0};
     size_t count = 0;
 
-    trial->bug = suspect->bug;
-    trial->is_float32 = pe_scheme_frequencies(suspect->scheme) &&
-                        pe_frequencies_in_float32(pe_scheme_frequencies(suspect->scheme));
-    if (!pe_scheme_frequencies(suspect->scheme) ||
-        pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
-        (suspect->distortion.half_minus_one && sample->pairs < 2))
+    trial->bug = candidate->bug;
+    trial->is_float32 = pe_scheme_frequencies(candidate->scheme) &&
+                        pe_frequencies_in_float32(pe_scheme_frequencies(candidate->scheme));
+    if (!pe_scheme_frequencies(candidate->scheme) ||
+        pe_waves_of(candidate->scheme)->pairs < sample->pairs ||
+        (candidate->distortion.half_minus_one && sample->pairs < 2))
         return;
-    pe_suspect_frequencies(suspect, sample->pairs, frequencies);
-    if (!is_visible(suspect, sample, frequencies))
+    pe_candidate_frequencies(candidate, sample->pairs, frequencies);
+    if (!is_visible(candidate, sample, frequencies))
         return;
-    trial->factor = sample->frequencies ? 1 : pe_suspect_factor(suspect);
+    trial->factor = sample->frequencies ? 1 : pe_candidate_factor(candidate);
     trial->is_far = is_far(sample, frequencies);
     for (size_t pair = 0; pair < sample->pairs; pair++) {
-        const size_t axis = pe_suspect_axis(suspect, sample->axes, pair);
+        const size_t axis = pe_candidate_axis(candidate, sample->axes, pair);
         if (sample->frequencies)
             frequency_measure(trial, &structure, pair, frequencies[pair]);
         for (size_t row = 0; row < sample->rows; row++)
-            cell_measure(trial, &structure, row * sample->pairs + pair,
-                         pe_suspect_position(suspect, sample->positions[axis * sample->rows + row]),
-                         frequencies[pair]);
+            cell_measure(
+                trial, &structure, row * sample->pairs + pair,
+                pe_candidate_position(candidate, sample->positions[axis * sample->rows + row]),
+                frequencies[pair]);
         pair_close(&structure);
     }
     trial->is_possible = isfinite(structure.value_value); /* frequencies in f16 may overflow */
     trial->is_near = structure.errors <= NEAR * NEAR * structure.value_value;
-    for (int grant = 0; grant < PE_GRANTS && sample->rows > 0; grant++)
-        trial->residuals[grant].likelihood /=
+    for (int allowance = 0; allowance < PE_ALLOWANCES && sample->rows > 0; allowance++)
+        trial->residuals[allowance].likelihood /=
             (double)sample->rows * ((sample->cos != NULL) + (sample->sin != NULL));
-    count = trial->residuals[PE_GRANT_HARMLESS].count;
+    count = trial->residuals[PE_ALLOW_HARMLESS].count;
     trial->rms = count > 0 ? sqrt(trial->rms / (double)count) : 0;
     if (structure.errors > 0 && sample->rows >= STRUCTURE_ROWS)
         trial->structure =

@@ -4,54 +4,56 @@
 
 #include "core/diagnosis/diagnosis.h"
 
-/* The four stages in which suspects are tried, and the verdict: docs/diagnosis.md. */
+/* The four stages in which candidates are tried, and the verdict: docs/diagnosis.md. */
 
-/* A suspect fits cleanly if no error exceeds so many roundings, of one operation or of several. */
+/* A candidate fits cleanly if no error exceeds so many roundings, of one operation or of several.
+ */
 #define ROUNDINGS_ONE     2.5
 #define ROUNDINGS_SEVERAL 8.0
 
-/* A suspect fits up to noise if its errors are small and look like noise: no outlier (in units of
+/* A candidate fits up to noise if its errors are small and look like noise: no outlier (in units of
  * the rms), and at most half of the squares explained by a wrong frequency or factor. */
 #define NOISE_MOST      0x1p-7
 #define NOISE_OUTLIER   10.0
 #define NOISE_STRUCTURE 0.5
 #define NOISE_QUIET     32 /* fewer quiet elements do not show the size of noise */
 
-/* One suspect is better than another if the sample is e^16 times as likely under it, given errors
- * as large as those of the best. */
+/* One candidate is better than another if the sample is e^16 times as likely under it, with normal
+ * errors as large as those of the best. */
 #define DECISIVE 16.0
 #define NEARLY   3.0
 
-/* Where nothing fits, suspects with up to so many times the least error count as nearest. */
+/* Where nothing fits, candidates with up to so many times the least error count as nearest. */
 #define NEAR_ENOUGH 1.1
 
 /* Mean squares that remain under the true scheme: in roundings of one value, and of noise. */
 #define SQUARE_CLEAN (1.0 / 3)
 #define SQUARE_NOISE 0x1p-60
 
-/* Where nothing is expected, a mistake must leave so small a part of the noise that the best scheme
- * without a mistake leaves: most schemes are in no list, and many are near one that is. */
-#define MISTAKE_BETTER 0.35
+/* Where nothing is expected, a candidate with a bug must leave at most this part of the noise that
+ * the best scheme without a bug leaves: most schemes are unlisted, and many resemble a listed one.
+ */
+#define BUG_BETTER 0.35
 
 /* ---- fits ----------------------------------------------------------------------------------- */
 
-/* Which errors of angles a stage grants, and whether it grants noise. */
+/* Which angle errors a stage allows, and whether it allows noise. */
 struct stage {
-    int grant; /* PE_GRANT_ */
+    int allowance; /* PE_ALLOW_ */
     bool noisy;
 };
 
-static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
-                                      {PE_GRANT_HARMLESS, true},
-                                      {PE_GRANT_FLOAT32, false},
-                                      {PE_GRANT_FLOAT32, true}};
+static const struct stage stages[] = {{PE_ALLOW_HARMLESS, false},
+                                      {PE_ALLOW_HARMLESS, true},
+                                      {PE_ALLOW_FLOAT32, false},
+                                      {PE_ALLOW_FLOAT32, true}};
 
 static double noise_of(const struct pe_residual *residual)
 {
     return residual->count > 0 ? sqrt(residual->noise_squares / (double)residual->count) : 0;
 }
 
-double pe_roundings_granted(const struct pe_sample *sample)
+double pe_roundings_allowed(const struct pe_sample *sample)
 {
     return sample->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE;
 }
@@ -65,51 +67,51 @@ double pe_noise_of(double rms, double factor)
 
 /* The typical error of a trial. In a short list of frequencies one wrong value dominates the rms
  * and would never be an outlier, so the mean of square roots is taken there. */
-static double typical_error(const struct pe_trial *trial, int grant)
+static double typical_error(const struct pe_trial *trial, int allowance)
 {
     const double count = (double)trial->quiet_count;
 
     if (trial->sample->frequencies && trial->quiet_count > 0)
         return pow(trial->quiet_roots / count, 2);
-    return trial->quiet_count < NOISE_QUIET ? noise_of(&trial->residuals[grant])
+    return trial->quiet_count < NOISE_QUIET ? noise_of(&trial->residuals[allowance])
                                             : sqrt(trial->quiet_squares / count);
 }
 
-double pe_noise_granted(const struct pe_trial *trial, int grant)
+double pe_noise_allowed(const struct pe_trial *trial, int allowance)
 {
-    return pe_noise_of(typical_error(trial, grant), trial->factor);
+    return pe_noise_of(typical_error(trial, allowance), trial->factor);
 }
 
 static bool is_noise(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
+    const struct pe_residual *residual = &trial->residuals[stage.allowance];
 
     /* Frequencies in bf16 with a few wrong ones are as near to cut ones as to rounded ones. */
-    if (trial->suspect->distortion.truncated && trial->sample->frequencies)
+    if (trial->candidate->distortion.truncated && trial->sample->frequencies)
         return false;
     return noise_of(residual) <= NOISE_MOST * fmax(trial->factor, 1) &&
-           (trial->structure < NOISE_STRUCTURE || stage.grant == PE_GRANT_FLOAT32) &&
-           residual->noise_most <= pe_noise_granted(trial, stage.grant);
+           (trial->structure < NOISE_STRUCTURE || stage.allowance == PE_ALLOW_FLOAT32) &&
+           residual->noise_most <= pe_noise_allowed(trial, stage.allowance);
 }
 
 static bool is_fit(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
-    const size_t seen = trial->residuals[PE_GRANT_HARMLESS].count;
+    const struct pe_residual *residual = &trial->residuals[stage.allowance];
+    const size_t seen = trial->residuals[PE_ALLOW_HARMLESS].count;
 
     if (!trial->is_possible || residual->count == 0 || residual->count < seen / 8 ||
-        (stage.grant == PE_GRANT_FLOAT32 && trial->far_most <= 0))
+        (stage.allowance == PE_ALLOW_FLOAT32 && trial->far_most <= 0))
         return false;
     if (stage.noisy)
         return is_noise(trial, stage);
-    return residual->clean_excess <= pe_roundings_granted(trial->sample);
+    return residual->clean_excess <= pe_roundings_allowed(trial->sample);
 }
 
 static double squares_of(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
+    const struct pe_residual *residual = &trial->residuals[stage.allowance];
 
-    if (stage.grant == PE_GRANT_FLOAT32)
+    if (stage.allowance == PE_ALLOW_FLOAT32)
         return residual->likelihood;
     return stage.noisy ? residual->noise_squares
                        : fmax(residual->clean_squares, SQUARE_CLEAN * (double)residual->count);
@@ -119,28 +121,28 @@ static double squares_of(const struct pe_trial *trial, struct stage stage)
 static double distance(const struct pe_trial *trial, const struct pe_trial *best,
                        struct stage stage)
 {
-    const double count = (double)best->residuals[stage.grant].count;
+    const double count = (double)best->residuals[stage.allowance].count;
     const double least = stage.noisy ? SQUARE_NOISE : SQUARE_CLEAN;
     const double square =
-        stage.grant == PE_GRANT_FLOAT32 ? 1 : fmax(squares_of(best, stage) / count, least);
+        stage.allowance == PE_ALLOW_FLOAT32 ? 1 : fmax(squares_of(best, stage) / count, least);
 
     return (squares_of(trial, stage) - squares_of(best, stage)) / (2 * square);
 }
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-/* Preference among trials that fit equally well. Combinations of two mistakes are not tried. */
+/* Preference among trials that fit equally well. Combinations of two bugs are not tried. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
 static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
 {
-    const struct pe_suspect *suspect = trial->suspect;
-    const bool is_plain = suspect->bug == PE_BUG_NONE;
-    const bool is_relevant = suspect->is_expected || !anything_expected;
+    const struct pe_candidate *candidate = trial->candidate;
+    const bool is_plain = candidate->bug == PE_BUG_NONE;
+    const bool is_relevant = candidate->is_expected || !anything_expected;
 
     if (trial->sample->unexpected)
-        return is_plain && is_relevant && !suspect->is_measured ? RANK_BUG : RANK_NONE;
-    if (suspect->is_measured)
+        return is_plain && is_relevant && !candidate->is_measured ? RANK_BUG : RANK_NONE;
+    if (candidate->is_measured)
         return is_plain ? RANK_MEASURED : RANK_NONE;
     if (!is_relevant)
         return is_plain ? RANK_OTHER : RANK_NONE;
@@ -171,7 +173,7 @@ struct selection {
     const struct pe_trial *best; /* of those that fit, or NULL */
 };
 
-/* The least rms of the suspects without a mistake, whether they fit or not. */
+/* The least rms of the candidates without a bug, whether they fit or not. */
 static double plain_rms(const struct selection *selection)
 {
     double rms = INFINITY;
@@ -185,7 +187,7 @@ static double plain_rms(const struct selection *selection)
 static void fits_mark(struct selection *selection)
 {
     const double most = selection->stage.noisy && !selection->anything_expected
-                            ? MISTAKE_BETTER * plain_rms(selection)
+                            ? BUG_BETTER * plain_rms(selection)
                             : INFINITY;
 
     selection->best = NULL;
@@ -200,8 +202,8 @@ static void fits_mark(struct selection *selection)
     }
 }
 
-/* Of the trials about as likely as the best the first in rank; within that rank the first in the
- * list that is nearly the likeliest. */
+/* Chooses the best rank among the trials about as likely as the best, and in that rank the first
+ * trial of the list that is nearly the likeliest. */
 static struct pe_trial *preferred(const struct selection *selection)
 {
     const struct pe_trial *likeliest = NULL;
@@ -252,7 +254,7 @@ static bool same_distortion(const struct pe_distortion *a, const struct pe_disto
 /* Do two trials predict the same values? */
 static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
 {
-    const struct pe_suspect *x = a->suspect, *y = b->suspect;
+    const struct pe_candidate *x = a->candidate, *y = b->candidate;
 
     return a->sample == b->sample && same_distortion(&x->distortion, &y->distortion) &&
            (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
@@ -270,12 +272,12 @@ static int by_squares(const void *a, const void *b)
         return x->is_possible ? -1 : 1;
     if (x->is_possible && x->rms != y->rms)
         return x->rms < y->rms ? -1 : 1;
-    if (x->suspect != y->suspect)
-        return x->suspect < y->suspect ? -1 : 1;
+    if (x->candidate != y->candidate)
+        return x->candidate < y->candidate ? -1 : 1;
     return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-/* Is the trial, or another one of its mistake, in the result already? */
+/* Is the trial, or another one with the same bug, in the result already? */
 static bool is_included(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
 {
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
@@ -286,7 +288,7 @@ static bool is_included(const struct pe_diagnosis *diagnosis, const struct pe_tr
     return false;
 }
 
-/* Where nothing fits: the nearest relevant scheme without a mistake, if no other is much nearer.
+/* Where nothing fits: the nearest relevant scheme without a bug, if no other is much nearer.
  * Damaged rows are about as far from one scheme as from another. */
 static const struct pe_trial *nearest(const struct selection *selection)
 {
@@ -330,7 +332,7 @@ static void trials_include(struct pe_diagnosis *diagnosis, const struct selectio
 bool pe_trial_explains(const struct pe_trial *trial, struct pe_fit *fit)
 {
     for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
-        *fit = (struct pe_fit){trial, stages[i].grant, stages[i].noisy};
+        *fit = (struct pe_fit){trial, stages[i].allowance, stages[i].noisy};
         if (is_fit(trial, stages[i]))
             return true;
     }
@@ -350,12 +352,12 @@ void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, s
     diagnosis->verdict = PE_VERDICT_UNKNOWN;
     if (selection.best) {
         choice = preferred(&selection);
-        if (selection.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE &&
+        if (selection.stage.allowance == PE_ALLOW_FLOAT32 && choice->bug == PE_BUG_NONE &&
             !choice->is_float32)
             choice->bug = PE_BUG_FLOAT32_ANGLE;
         diagnosis->verdict = verdict_of(choice, anything_expected);
         diagnosis->noisy = selection.stage.noisy;
-        diagnosis->grant = selection.stage.grant;
+        diagnosis->allowance = selection.stage.allowance;
     }
     trials_include(diagnosis, &selection, selection.best ? choice : nearest(&selection));
 }

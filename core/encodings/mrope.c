@@ -187,7 +187,8 @@ static struct pe_wide freq_factor(unsigned bits, const void *context, size_t pai
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers restarting = {.share = pe_rope_share, .steps = section_steps};
+    static const struct pe_powers restarting = {.compute_shared = pe_rope_compute_shared,
+                                                .steps = section_steps};
 
     if (restarts(layout_of(scheme)) ? pe_waves_prepare(scheme, &restarting, work, err)
                                     : pe_rope_prepare(scheme, work, err))

@@ -92,7 +92,7 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 
 /* base^(-2 k / pairs), k being the pair's index on its axis; in between: base^(-(2 k + 1) / pairs)
  */
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
 }
@@ -108,7 +108,7 @@ static size_t steps(const void *context, size_t pair)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers powers = {.share = share, .steps = steps};
+    static const struct pe_powers powers = {.compute_shared = compute_shared, .steps = steps};
 
     return pe_waves_prepare(scheme, &powers, work, err) || pe_rotary_axes_prepare(scheme, work, err)
                ? err->status
@@ -179,10 +179,10 @@ static size_t pieces_count(const struct pe_view *view)
                                                                  : 2;
 }
 
-/* The share of a grid's rows that are computed and not copied: in a block of 256 KiB, as the
+/* The fraction of a grid's rows that are computed and not copied: in a block of 256 KiB, as the
  * service requests them, the first line, and the first point of every other line, which costs as
  * much as four. */
-static double computed_share(const struct pe_view *view, double row_size)
+static double computed_fraction(const struct pe_view *view, double row_size)
 {
     const double width = (double)((const struct state *)view->state)->sizes[X];
 
@@ -210,7 +210,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         struct pe_output *output = &view->outputs[i];
         const double elements = (double)output->row_elements;
         const double size = elements * (double)pe_dtype_info(view->dtype)->size;
-        const double computed = list->present ? 1 : computed_share(view, size);
+        const double computed = list->present ? 1 : computed_fraction(view, size);
         output->element_work = computed * (output->element_work + POINT_COST / elements) +
                                (1 - computed) * (0.1 + COPY_COST / elements);
     }

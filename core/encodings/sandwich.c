@@ -48,14 +48,14 @@ static size_t steps(const void *context, size_t pair)
     return pair + 1;
 }
 
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers powers = {.share = share, .steps = steps};
+    static const struct pe_powers powers = {.compute_shared = compute_shared, .steps = steps};
 
     return pe_waves_prepare(scheme, &powers, work, err);
 }
@@ -144,7 +144,7 @@ static bool wide_round(const struct element *element, unsigned bits, enum pe_dty
 }
 
 /* At distance 0 every cosine is 1, and the product may be a tie. */
-static void zero_write(const struct element *element, enum pe_dtype dtype, void *out)
+static void write_at_distance_zero(const struct element *element, enum pe_dtype dtype, void *out)
 {
     const double pairs = (double)pe_waves_of(element->scheme)->pairs, zero = pairs * element->scale;
 
@@ -176,7 +176,7 @@ static enum pe_status element_write(const struct element *element, const struct 
     struct sum sum;
 
     if (distance == 0 || element->scale == 0) {
-        zero_write(element, dtype, out);
+        write_at_distance_zero(element, dtype, out);
         return PE_OK;
     }
     if (moderate && known)

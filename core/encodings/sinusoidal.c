@@ -26,27 +26,27 @@ void pe_sinusoids_rate(struct pe_shared *out, unsigned bits, const struct pe_sch
     out->number[0] = pe_wide_div_uint(pe_wide_log(pe_wide_of(bits, base)), parts);
 }
 
-static void paper_share(struct pe_shared *out, unsigned bits, const void *context)
+static void paper_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
 }
 
-static void endpoints_share(struct pe_shared *out, unsigned bits, const void *context)
+static void endpoints_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     const size_t pairs = pe_waves_of(context)->pairs;
 
     pe_sinusoids_rate(out, bits, context, pairs > 1 ? pairs - 1 : 1);
 }
 
-static void dim_share(struct pe_shared *out, unsigned bits, const void *context)
+static void dim_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context));
     out->number[0] = pe_wide_scale(out->number[0], 1);
 }
 
-const struct pe_powers pe_sinusoids_of_dim = {.share = dim_share};
-const struct pe_powers pe_sinusoids_paper = {.share = paper_share};
-const struct pe_powers pe_sinusoids_endpoints = {.share = endpoints_share};
+const struct pe_powers pe_sinusoids_of_dim = {.compute_shared = dim_compute_shared};
+const struct pe_powers pe_sinusoids_paper = {.compute_shared = paper_compute_shared};
+const struct pe_powers pe_sinusoids_endpoints = {.compute_shared = endpoints_compute_shared};
 
 enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *work,
                                     struct pe_error *err)

@@ -105,7 +105,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* base^(-2k / (dim / 2)); for normalized coordinates times scale / (last + 1e-6). */
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context) / 2);
     out->number[0] = pe_wide_scale(out->number[0], 1);
@@ -144,10 +144,10 @@ static double cost(const struct pe_scheme *scheme)
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
-    static const struct pe_powers down = {.share = share, .scaled = scaled_down};
+    static const struct pe_powers down = {.compute_shared = compute_shared, .scaled = scaled_down};
     const struct pe_frequencies_spec across = {
         .count = state->down.pairs,
-        .powers = {.share = share, .scaled = scaled_across},
+        .powers = {.compute_shared = compute_shared, .scaled = scaled_across},
         .context = scheme,
     };
 

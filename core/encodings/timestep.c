@@ -67,7 +67,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* scale * exp(-ln(max_period) * k / (half - shift)) */
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     const struct pe_wide period = pe_wide_of(bits, param(context, "max_period"));
     const struct pe_wide half = pe_wide_of_uint(bits, pe_waves_of(context)->pairs);
@@ -85,7 +85,7 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers powers = {.share = share, .scaled = scaled};
+    static const struct pe_powers powers = {.compute_shared = compute_shared, .scaled = scaled};
 
     return pe_waves_prepare(scheme, &powers, work, err);
 }

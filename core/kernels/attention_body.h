@@ -237,32 +237,32 @@ static inline BITS to_highest(BITS least)
     return ~((BITS)-1 >> 1) - least;
 }
 
-void KERNEL_NAME(odd)(bool *odd, bool *large, const void *row, size_t count)
+void KERNEL_NAME(find_nonfinite)(bool *nonfinite, bool *large, const void *row, size_t count)
 {
     const REAL *from = row;
     const BITS exponent = ((BITS)-1 >> (MANTISSA_BITS + 1)) << MANTISSA_BITS;
     const BITS bias = exponent / 2 & exponent, highest = ~((BITS)-1 >> 1);
-    const BITS to_odd = to_highest(exponent);
+    const BITS to_nonfinite = to_highest(exponent);
     const BITS to_large = to_highest(bias + ((BITS)PE_LARGE_EXPONENT << MANTISSA_BITS));
-    bits_vec odds = {0}, larges = {0};
-    BITS bits, odd_bits = 0, large_bits = 0;
+    bits_vec nonfinites = {0}, larges = {0};
+    BITS bits, nonfinite_bits = 0, large_bits = 0;
     size_t i = 0;
 
     for (; i + LANES <= count; i += LANES) {
         const bits_vec exponents = (bits_vec)load(from + i) & exponent;
-        odds |= exponents + to_odd;
+        nonfinites |= exponents + to_nonfinite;
         larges |= exponents + to_large;
     }
     for (; i < count; i++) {
         __builtin_memcpy(&bits, from + i, sizeof(bits));
-        odd_bits |= (bits & exponent) + to_odd;
+        nonfinite_bits |= (bits & exponent) + to_nonfinite;
         large_bits |= (bits & exponent) + to_large;
     }
     for (int lane = 0; lane < LANES; lane++) {
-        odd_bits |= odds[lane];
+        nonfinite_bits |= nonfinites[lane];
         large_bits |= larges[lane];
     }
-    *odd = (odd_bits & highest) != 0;
+    *nonfinite = (nonfinite_bits & highest) != 0;
     *large = (large_bits & highest) != 0;
 }
 

@@ -6,13 +6,13 @@
 
 /* Lanes run over columns, which are independent, so the bytes are the same on every ISA. */
 
-static inline void mean_one(double *sum, double *count, double *odd, double number)
+static inline void mean_one(double *sum, double *count, double *nonfinite, double number)
 {
     const int finite = fabs(number) <= DBL_MAX;
 
     *sum += finite ? number : 0;
     *count += finite;
-    *odd = finite ? *odd : number;
+    *nonfinite = finite ? *nonfinite : number;
 }
 
 static inline void extremes_one(double *least, double *most, double number)
@@ -35,7 +35,7 @@ PE_INLINE vec_f64 choose(vec_u64 mask, vec_f64 yes, vec_f64 no)
 }
 #endif
 
-void PE_KERNEL(pool_mean_f32)(double *sum, double *count, double *odd, const float *row,
+void PE_KERNEL(pool_mean_f32)(double *sum, double *count, double *nonfinite, const float *row,
                               size_t columns)
 {
     size_t i = 0;
@@ -48,11 +48,11 @@ void PE_KERNEL(pool_mean_f32)(double *sum, double *count, double *odd, const flo
         const vec_u64 finite = (vec_u64)(size <= zero + DBL_MAX);
         vec_store_f64(sum + i, vec_load_f64(sum + i) + choose(finite, number, zero));
         vec_store_f64(count + i, vec_load_f64(count + i) + choose(finite, one, zero));
-        vec_store_f64(odd + i, choose(finite, vec_load_f64(odd + i), number));
+        vec_store_f64(nonfinite + i, choose(finite, vec_load_f64(nonfinite + i), number));
     }
 #endif
     for (; i < columns; i++)
-        mean_one(&sum[i], &count[i], &odd[i], row[i]);
+        mean_one(&sum[i], &count[i], &nonfinite[i], row[i]);
 }
 
 void PE_KERNEL(pool_extremes_f32)(double *least, double *most, const float *row, size_t columns)

@@ -124,7 +124,7 @@ static void wide_write(const struct element *e, void *out)
 }
 
 /* Angle 0: the cosine is the scale itself, which may be a tie. */
-static void zero_write(const struct element *e, double zero, void *out)
+static void write_at_angle_zero(const struct element *e, double zero, void *out)
 {
     const struct pe_scale *scale = e->scale;
 
@@ -152,7 +152,7 @@ static void pair_write(struct element e, void *cos, void *sin)
         if (!out)
             continue;
         if (zero) {
-            zero_write(&e, angle.rest.hi, out);
+            write_at_angle_zero(&e, angle.rest.hi, out);
             continue;
         }
         if (usable && e.dtype != PE_F64 &&

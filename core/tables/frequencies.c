@@ -15,7 +15,7 @@ enum { LINKS = 256 };
 
 static size_t steps_of(const struct pe_powers *powers, const void *context, size_t pair)
 {
-    if (!powers->share)
+    if (!powers->compute_shared)
         return 0;
     return powers->steps ? powers->steps(context, pair) : pair;
 }
@@ -39,8 +39,8 @@ struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *contex
     struct pe_shared shared;
     struct pe_wide power = pe_wide_of_uint(bits, 1);
 
-    if (powers->share && (steps > 0 || powers->scaled))
-        powers->share(&shared, bits, context);
+    if (powers->compute_shared && (steps > 0 || powers->scaled))
+        powers->compute_shared(&shared, bits, context);
     if (steps > 0)
         power = power_of(&shared.number[0], steps);
     return scaled(powers, &power, &shared, context, pair);
@@ -53,8 +53,8 @@ void pe_powers_begin(struct pe_power_iterator *iterator, const struct pe_powers 
     iterator->context = context;
     iterator->power = pe_wide_of_uint(bits, 1);
     iterator->steps = iterator->stride = iterator->links = 0;
-    if (powers->share)
-        powers->share(&iterator->shared, bits, context);
+    if (powers->compute_shared)
+        powers->compute_shared(&iterator->shared, bits, context);
 }
 
 /* The first two pairs whose steps differ define the stride. */

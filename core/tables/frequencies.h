@@ -23,7 +23,7 @@ struct pe_shared {
 /* The context of the functions is that of the frequencies. |rate * steps| is below 2^10. */
 struct pe_powers {
     /* Sets the shared numbers. NULL: every power is 1. */
-    void (*share)(struct pe_shared *out, unsigned bits, const void *context);
+    void (*compute_shared)(struct pe_shared *out, unsigned bits, const void *context);
     size_t (*steps)(const void *context, size_t pair); /* NULL: the pair */
     /* w of a pair from its power; its relative error is at most 2^15 times that of the power or of
      * a shared number. NULL: w is the power. */

@@ -222,7 +222,7 @@ double pe_table_cost(const struct pe_table_use *use)
 {
     enum { ANCHOR = 16, FINE_ANCHOR = 50, ROW = 8 };
     const struct pe_positions *p = use->positions;
-    const double share = use->both ? 0.5 : 1;
+    const double fraction = use->both ? 0.5 : 1;
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
     const struct reach reach = reach_of(p, 0, count);
     const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
@@ -247,11 +247,12 @@ double pe_table_cost(const struct pe_table_use *use)
     if (use->in_float32)
         return reach.far * fastest <= PE_FLOAT32_REACH && !tiny ? 2 * slow + row : 125;
     if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_F64_REACH)
-        return (alone ? 1 + 12 * share : 0.9 + FINE_ANCHOR / (double)(p->count + 1)) * slow + row;
+        return (alone ? 1 + 12 * fraction : 0.9 + FINE_ANCHOR / (double)(p->count + 1)) * slow +
+               row;
     if (use->dtype == PE_F64)
-        return (reach.near < 0x1p-200 ? 1200 : 550) * share;
+        return (reach.near < 0x1p-200 ? 1200 : 550) * fraction;
     if (!within || (tiny && use->dtype != PE_F64))
-        return 120 * share;
+        return 120 * fraction;
     if (alone) {
         const size_t rows = pe_min(count, BLOCK_ELEMENTS / (use->width + 1) + 1);
         return 2.4 * slow * pe_rows_listed_share(p->values, count, rows, fastest) + row;

@@ -67,13 +67,13 @@ static double log_scale_inverse(double place)
     return copysign(round(pe_exp(fabs(place)) - 1), place);
 }
 
-static double sample_of(const struct offsets *offsets, double share, bool dense)
+static double sample_of(const struct offsets *offsets, double fraction, bool dense)
 {
     const double first = (double)offsets->first, last = (double)offsets->last;
 
     if (!dense)
-        return round(first + share * (last - first));
-    return log_scale_inverse(log_scale(first) + share * (log_scale(last) - log_scale(first)));
+        return round(first + fraction * (last - first));
+    return log_scale_inverse(log_scale(first) + fraction * (log_scale(last) - log_scale(first)));
 }
 
 /* Samples that coincide are merged. The first and the last offset are always among them, and so is
@@ -88,8 +88,8 @@ static enum pe_status samples_make(struct offsets *offsets, size_t samples, bool
         return pe_no_memory(err, "the samples");
     offsets->samples[count++] = offsets->first;
     for (size_t i = 1; i + 1 < samples; i++) {
-        const double share = (double)i / (double)(samples - 1);
-        int64_t offset = (int64_t)sample_of(offsets, share, dense);
+        const double fraction = (double)i / (double)(samples - 1);
+        int64_t offset = (int64_t)sample_of(offsets, fraction, dense);
         if (dense && offsets->samples[count - 1] < 0 && offset > 0)
             offset = 0;
         if (offset > offsets->samples[count - 1] && offset < offsets->last)

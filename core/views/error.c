@@ -69,7 +69,7 @@ static void costs_set(struct pe_view *view)
 {
     const struct span span = span_of(&view->positions);
     const struct state *state = state_of(view);
-    const double share = pe_analysis_has_pairs(view->scheme->encoding) ? 1 : 0.5;
+    const double fraction = pe_analysis_has_pairs(view->scheme->encoding) ? 1 : 0.5;
     const double through = !state->through_angle ? 0 : state->angle == PE_F64 ? 1000 : 140;
     const bool is_f64 = view->dtype == PE_F64;
     const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_F64_REACH &&
@@ -84,8 +84,8 @@ static void costs_set(struct pe_view *view)
         ulps = 9000;
         error = 14000;
     }
-    view->outputs[ERROR].element_work = (error * slow + through) * share;
-    view->outputs[ULPS].element_work = (ulps * slow + through) * share;
+    view->outputs[ERROR].element_work = (error * slow + through) * fraction;
+    view->outputs[ULPS].element_work = (ulps * slow + through) * fraction;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

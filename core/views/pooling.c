@@ -35,8 +35,8 @@ enum { CHUNK_SIZE = 128 << 10 }; /* bytes of the rows filled at once, which stay
 
 /* Accumulators, one number a column each. */
 struct columns {
-    double *sum, *count, *odd; /* mean: of finite values; a value that is not finite, or 0 */
-    double *least, *most;      /* min and max; least > most: only NaN so far */
+    double *sum, *count, *nonfinite; /* mean: of finite values; a value that is not finite, or 0 */
+    double *least, *most;            /* min and max; least > most: only NaN so far */
 };
 
 struct scratch {
@@ -89,7 +89,7 @@ static bool scratch_take(struct scratch *scratch, struct pe_work *work, struct p
     scratch->all = scratch->row = at;
     scratch->columns.sum = scratch->columns.least = at + numbers;
     scratch->columns.count = scratch->columns.most = at + 2 * numbers;
-    scratch->columns.odd = at + 3 * numbers;
+    scratch->columns.nonfinite = at + 3 * numbers;
     scratch->chunk = (char *)(at + DOUBLES * numbers);
     return true;
 }
@@ -106,7 +106,7 @@ static void columns_clear(const struct plan *plan, const struct columns *columns
 {
     for (size_t i = 0; i < numbers_of(plan); i++) {
         if (plan->pooling == POOL_MEAN) {
-            columns->sum[i] = columns->count[i] = columns->odd[i] = 0;
+            columns->sum[i] = columns->count[i] = columns->nonfinite[i] = 0;
         } else {
             columns->least[i] = INFINITY;
             columns->most[i] = -INFINITY;
@@ -121,7 +121,7 @@ static void mean_count(const struct columns *columns, const double *row, size_t 
         const bool finite = fabs(row[i]) <= DBL_MAX;
         columns->sum[i] += finite ? row[i] : 0;
         columns->count[i] += finite;
-        columns->odd[i] = finite ? columns->odd[i] : row[i];
+        columns->nonfinite[i] = finite ? columns->nonfinite[i] : row[i];
     }
 }
 
@@ -136,14 +136,14 @@ static void extremes_count(const struct columns *columns, const double *row, siz
 /* The mean of every depth-th column in [begin, end). */
 static double mean_of(const struct columns *columns, size_t begin, size_t end, size_t depth)
 {
-    double sum = 0, count = 0, odd = 0;
+    double sum = 0, count = 0, nonfinite = 0;
 
     for (size_t i = begin; i < end; i += depth) {
         sum += columns->sum[i];
         count += columns->count[i];
-        odd = columns->odd[i] != 0 ? columns->odd[i] : odd;
+        nonfinite = columns->nonfinite[i] != 0 ? columns->nonfinite[i] : nonfinite;
     }
-    return count > 0 ? sum / count : odd;
+    return count > 0 ? sum / count : nonfinite;
 }
 
 static double extreme_of(const struct columns *columns, size_t begin, size_t end, size_t depth,
@@ -191,7 +191,7 @@ static void row_count(const struct plan *plan, const struct columns *columns, do
         return;
     }
     if (mean)
-        kernels->pool_mean_f32(columns->sum, columns->count, columns->odd, narrow, numbers);
+        kernels->pool_mean_f32(columns->sum, columns->count, columns->nonfinite, narrow, numbers);
     else
         kernels->pool_extremes_f32(columns->least, columns->most, narrow, numbers);
 }

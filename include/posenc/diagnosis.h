@@ -6,7 +6,7 @@
 #include "posenc/pool.h"
 #include "posenc/schemes.h"
 
-/* Diagnosis: which scheme, and which known mistake made with it, explains cosines, sines or
+/* Diagnosis: which scheme, and which known bug made with it, explains cosines, sines or
  * frequencies that were observed; and a rotation of queries or keys, of a cache by layer and head.
  *
  * pe_observations_new turns tensors into samples, pe_diagnose explains samples, pe_diagnose_kv
@@ -61,10 +61,10 @@ enum { PE_SAMPLE_PAIRS_MAX = 2048, PE_FINDINGS_MAX = 5 };
 
 enum pe_verdict {
     PE_VERDICT_MATCH,        /* what is expected */
-    PE_VERDICT_KNOWN_BUG,    /* a listed mistake */
+    PE_VERDICT_KNOWN_BUG,    /* a listed bug */
     PE_VERDICT_OTHER_SCHEME, /* another scheme than the one that is expected */
     PE_VERDICT_UNKNOWN,      /* nothing explains all rows */
-    PE_VERDICT_CONSISTENT    /* a scheme without a mistake, where nothing is expected */
+    PE_VERDICT_CONSISTENT    /* a scheme without a bug, where nothing is expected */
 };
 
 struct pe_bug_info {
@@ -75,7 +75,7 @@ struct pe_bug_info {
 struct pe_finding {
     const struct pe_scheme *scheme; /* the diagnosis holds it */
     const struct pe_sample *sample; /* the interpretation that it explains, as it was passed */
-    const struct pe_bug_info *bug;  /* the mistake; NULL: none */
+    const struct pe_bug_info *bug;  /* the bug; NULL: none */
     bool fits;                      /* within rounding or noise */
     double max_abs, max_ulp, rms;   /* errors */
     bool is_near;                   /* errors are small beside the values, whether it fits or not */
@@ -163,7 +163,7 @@ struct pe_kv_diagnosis;
 
 PE_DECLARATIONS_BEGIN
 
-/* The known mistakes; NULL past the last one. */
+/* The known bugs; NULL past the last one. */
 PE_API const struct pe_bug_info *pe_bug_at(size_t index);
 
 /* Is every column of the scheme's rows a cosine or sine of its frequencies, at one coordinate?
@@ -174,7 +174,7 @@ PE_API bool pe_diagnosis_takes(const struct pe_scheme *scheme);
 PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work);
 
 /* expected: a prepared scheme that pe_diagnosis_takes; NULL: none. It and the samples, one at least
- * and all of one shape, must outlive the diagnosis. Suspects are tried on the pool, a block each;
+ * and all of one shape, must outlive the diagnosis. Candidates are tried on the pool, a block each;
  * pool NULL: on this thread. PE_INVALID without samples or where a `size` is not set; PE_MISSING
  * for rows without positions or values; PE_UNSUPPORTED for the expected scheme and for dtypes;
  * PE_SHAPE_MISMATCH between samples; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
@@ -192,14 +192,14 @@ PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis
 PE_API bool pe_verdict_is_good(enum pe_verdict verdict);
 /* Is the value of a parameter the default, or that of a scheme that models are known to use? */
 PE_API bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t param);
-/* Does another scheme or mistake explain the sample as well? */
+/* Does another scheme or bug explain the sample as well? */
 PE_API bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis);
 /* Is there noise beside rounding, as large as the rms of the first finding? */
 PE_API bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis);
 /* Of all rows, those with larger errors than the first finding has in the sample. NULL: none. A
  * match with bad rows becomes unknown. */
 PE_API const struct pe_bad_rows *pe_diagnosis_bad_rows(const struct pe_diagnosis *diagnosis);
-/* The arithmetics, "exact" or "hf", in which the first finding's scheme without its mistake makes
+/* The arithmetics, "exact" or "hf", in which the first finding's scheme without its bug makes
  * all values bit for bit, in the precision of the sample; NULL past the last one. None for samples
  * that were computed by several operations. */
 PE_API const char *pe_diagnosis_identical(const struct pe_diagnosis *diagnosis, size_t index);

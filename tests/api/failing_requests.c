@@ -120,8 +120,8 @@ static struct api_response *respond(struct api *api, const struct request_text *
         if (response)
             api_intake_free(intake);
     }
-    if (!response && way.quickly && api_intake_cost(intake) == API_COST_SIZE)
-        response = api_finish_quickly(intake);
+    if (!response && way.quickly && api_intake_cost(intake) == API_COST_MAYBE_QUICK)
+        response = api_finish_if_quick(intake);
     return response ? response : api_finish(intake);
 }
 

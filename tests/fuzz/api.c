@@ -11,7 +11,7 @@ enum {
     STORING = 1,        /* the service with a store and a cache */
     UNKNOWN_LENGTH = 2, /* as if the body were chunked */
     CODED = 4 + 8,      /* the body is put into the coding of this number, 0: none */
-    QUICKLY = 16,       /* api_finish_quickly first */
+    QUICKLY = 16,       /* api_finish_if_quick first */
     LEAVES = 32,        /* the client leaves in the middle */
     CANCELS = 64,       /* or while the answer is made */
     TWICE = 128,        /* cut otherwise and otherwise finished, the answer is the same */
@@ -47,8 +47,8 @@ static struct fuzz_answer ask(const struct asked *asked, unsigned flags, uint32_
     }
     if (!response && flags & CANCELS)
         api_intake_cancel(intake);
-    if (!response && flags & QUICKLY && api_intake_cost(intake) == API_COST_SIZE)
-        response = api_finish_quickly(intake);
+    if (!response && flags & QUICKLY && api_intake_cost(intake) == API_COST_MAYBE_QUICK)
+        response = api_finish_if_quick(intake);
     return fuzz_answer_take(response ? response : api_finish(intake));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program whose locale writes 0.5 as 0,5: parameters have a point all the same, and a diagnosis
- * writes and reads its suspects with one. */
+ * writes and reads its candidates with one. */
 #include <locale.h>
 #include <posenc/posenc.h>
 #include <stdio.h>

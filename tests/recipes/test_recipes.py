@@ -117,7 +117,7 @@ def test_a_route(tree):
     tree.insert(
         "api/routes/routes.def",
         'ROUTE("GET",  "/v1/encodings", ',
-        'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, LOOP)\n',
+        'ROUTE("GET",  "/v1/dtypes", dtypes, "", NONE, QUICK)\n',
     )
     tree.insert(
         "openapi.yaml",

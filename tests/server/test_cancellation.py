@@ -48,7 +48,7 @@ def comparison(length):
 
 
 def diagnosis():
-    """Values that no encoding explains, so that every suspect is tried completely."""
+    """Values that no encoding explains, so that every candidate is tried completely."""
     numbers = random.Random(1)
     rows = [[numbers.uniform(-1, 1) for _ in range(64)] for _ in range(256)]
     return post("/v1/diagnosis", {"tensors": {"table": {"data": rows}}})

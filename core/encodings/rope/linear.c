@@ -46,7 +46,7 @@ const struct pe_rope_type pe_rope_type_linear = {
     .check = linear_check,
     .scaled = linear_scaled,
     .float32 = linear_float32,
-    .suspect = "",
+    .candidate = "",
 };
 
 /* ---- proportional: Gemma's, transformers' _compute_proportional_rope_parameters ---------------

@@ -20,11 +20,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 enum { LENGTH = 1 }; /* the original one over 2 pi */
 
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     const double length = pe_rope_param(context, "original_max_position_embeddings");
 
-    pe_rope_share(out, bits, context);
+    pe_rope_compute_shared(out, bits, context);
     out->number[LENGTH] =
         pe_wide_scale(pe_wide_div(pe_wide_of(bits, length), pe_wide_pi(bits)), -1);
 }
@@ -74,9 +74,9 @@ const struct pe_rope_type pe_rope_type_llama3 = {
     .name = "llama3",
     .required = "factor,low_freq_factor,high_freq_factor,original_max_position_embeddings",
     .check = check,
-    .share = share,
+    .compute_shared = compute_shared,
     .scaled = scaled,
     .cost = 1300,
     .float32 = float32,
-    .suspect = "low_freq_factor=1 high_freq_factor=4",
+    .candidate = "low_freq_factor=1 high_freq_factor=4",
 };

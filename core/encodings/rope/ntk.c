@@ -28,9 +28,9 @@ static enum pe_status ntk_check(struct pe_scheme *scheme, struct pe_error *err)
     return pe_rope_stretch_check(scheme, ntk_stretch(scheme), alpha ? "alpha" : "factor", err);
 }
 
-static void ntk_share(struct pe_shared *out, unsigned bits, const void *context)
+static void ntk_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
-    pe_rope_stretched_share(out, context, pe_wide_of(bits, ntk_stretch(context)));
+    pe_rope_compute_shared_stretched(out, context, pe_wide_of(bits, ntk_stretch(context)));
 }
 
 /* As transformers' modeling_hunyuan_v1_dense.py does it with alpha. */
@@ -44,9 +44,9 @@ const struct pe_rope_type pe_rope_type_ntk = {
     .name = "ntk",
     .optional = "factor,alpha",
     .check = ntk_check,
-    .share = ntk_share,
+    .compute_shared = ntk_compute_shared,
     .float32 = ntk_float32,
-    .suspect = "",
+    .candidate = "",
 };
 
 /* ---- dynamic ------------------------------------------------------------------------------- */
@@ -81,9 +81,9 @@ static enum pe_status dynamic_check(struct pe_scheme *scheme, struct pe_error *e
     return pe_rope_stretch_check(scheme, about, "factor", err);
 }
 
-static void dynamic_share(struct pe_shared *out, unsigned bits, const void *context)
+static void dynamic_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
-    pe_rope_stretched_share(out, context, dynamic_stretch(bits, context));
+    pe_rope_compute_shared_stretched(out, context, dynamic_stretch(bits, context));
 }
 
 /* With seq_len as a Python integer, as in transformers' own tests; its models pass a tensor, with
@@ -103,7 +103,7 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .required = "factor,max_position_embeddings",
     .optional = "seq_len",
     .check = dynamic_check,
-    .share = dynamic_share,
+    .compute_shared = dynamic_compute_shared,
     .length = dynamic_length,
     .float32 = dynamic_float32,
 };
@@ -131,13 +131,13 @@ static struct pe_wide mixed_power(unsigned bits, const struct pe_scheme *scheme,
  * mixed_b they are divided by e^(SLOWING (pair + 1)^mixed_b), SLOWING = ln(factor) / (D /
  * 2)^mixed_b.
  */
-static void fixed_share(struct pe_shared *out, unsigned bits, const void *context)
+static void fixed_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     const size_t dim = pe_rotary_of(context)->rotary_dim;
     const struct pe_wide more = pe_wide_log(pe_wide_of(bits, pe_rope_param(context, "factor")));
     const struct pe_wide step = pe_wide_scale(pe_wide_div_uint(more, dim), 1);
 
-    pe_rope_share(out, bits, context);
+    pe_rope_compute_shared(out, bits, context);
     if (is_mixed(context)) {
         out->number[SLOWING] = pe_wide_div(more, mixed_power(bits, context, (double)dim / 2));
         return;
@@ -162,7 +162,7 @@ const struct pe_rope_type pe_rope_type_ntk_fixed = {
     .name = "ntk_fixed",
     .required = "factor",
     .optional = "mixed_b",
-    .share = fixed_share,
+    .compute_shared = fixed_compute_shared,
     .scaled = fixed_scaled,
     .cost = 3000,
 };

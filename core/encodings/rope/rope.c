@@ -86,13 +86,13 @@ static struct pe_wide base_log(unsigned bits, const struct pe_scheme *scheme)
     return pe_wide_log(pe_wide_of(bits, pe_rope_param(scheme, "base")));
 }
 
-void pe_rope_share(struct pe_shared *out, unsigned bits, const void *context)
+void pe_rope_compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     out->number[0] = rate_of(base_log(bits, context), context);
 }
 
-void pe_rope_stretched_share(struct pe_shared *out, const struct pe_scheme *scheme,
-                             struct pe_wide stretch)
+void pe_rope_compute_shared_stretched(struct pe_shared *out, const struct pe_scheme *scheme,
+                                      struct pe_wide stretch)
 {
     const size_t dim = pe_rotary_of(scheme)->rotary_dim;
     const struct pe_wide more =
@@ -233,14 +233,15 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
 
 static struct pe_powers powers_of(const struct pe_rope_type *type)
 {
-    return (struct pe_powers){.share = type->share ? type->share : pe_rope_share,
+    return (struct pe_powers){.compute_shared = type->compute_shared ? type->compute_shared
+                                                                     : pe_rope_compute_shared,
                               .scaled = type->scaled};
 }
 
 /* Unscaled over scaled frequency of a pair; with arithmetic=hf, of the float32 values. */
 struct pe_wide pe_rope_freq_factor(unsigned bits, const void *context, size_t pair)
 {
-    static const struct pe_powers plain = {.share = pe_rope_share};
+    static const struct pe_powers plain = {.compute_shared = pe_rope_compute_shared};
     const struct pe_scheme *scheme = context;
     const struct pe_powers powers = powers_of(pe_rope_type_of(scheme));
 

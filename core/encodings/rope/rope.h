@@ -25,9 +25,10 @@ struct pe_rope_type {
     /* Refuses parameters that contradict each other, and warns. NULL: none can. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* The frequency of a pair, made of powers (context: the scheme): `share` and `scaled` of struct
-     * pe_powers. NULL: pe_rope_share, base^(-2 pair / rotary_dim); the powers themselves. */
-    void (*share)(struct pe_shared *out, unsigned bits, const void *context);
+    /* The frequency of a pair, made of powers (context: the scheme): `compute_shared` and `scaled`
+     * of struct pe_powers. NULL: pe_rope_compute_shared, base^(-2 pair / rotary_dim); the powers
+     * themselves. */
+    void (*compute_shared)(struct pe_shared *out, unsigned bits, const void *context);
     struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
                              const void *context, size_t pair);
 
@@ -47,7 +48,7 @@ struct pe_rope_type {
 
     /* A diagnosis tries the type wherever another one with a factor is expected: the "name=value"
      * pairs to set beside factor and rope_type, "" for none. NULL: it does not. */
-    const char *suspect;
+    const char *candidate;
 };
 
 /* Bounds far outside of any use; within them every frequency is below 2^63 and above 2^-200. */
@@ -89,13 +90,13 @@ enum pe_status pe_rope_list_check(const struct pe_scheme *scheme, const char *na
 /* Warns of a factor below 1; `says` is what it then does. */
 void pe_rope_factor_warn(struct pe_scheme *scheme, const char *says);
 
-/* `share`: the rate of base^(-2 pair / rotary_dim). */
-void pe_rope_share(struct pe_shared *out, unsigned bits, const void *context);
+/* `compute_shared`: the rate of base^(-2 pair / rotary_dim). */
+void pe_rope_compute_shared(struct pe_shared *out, unsigned bits, const void *context);
 
 /* A stretched base, base * stretch^(D / (D - 2)), D being rotary_dim: the rate of its powers, and
  * the base itself in double operations. */
-void pe_rope_stretched_share(struct pe_shared *out, const struct pe_scheme *scheme,
-                             struct pe_wide stretch);
+void pe_rope_compute_shared_stretched(struct pe_shared *out, const struct pe_scheme *scheme,
+                                      struct pe_wide stretch);
 double pe_rope_stretched_base(const struct pe_scheme *scheme, double stretch);
 /* Such a base needs two pairs, and must not exceed PE_ROPE_BASE_MAX. `name` is the parameter that
  * stretches it. */

@@ -38,13 +38,13 @@ static struct pe_wide pair_of(const struct pe_wide *rate, const struct pe_scheme
 }
 
 /* The start and the length of the ramp, rounded to whole pairs unless truncate=false. */
-static void share(struct pe_shared *out, unsigned bits, const void *context)
+static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     const bool truncate = pe_rope_param(context, "truncate") != 0;
     const size_t last = pe_rotary_of(context)->rotary_dim - 1;
     struct pe_wide low, high;
 
-    pe_rope_share(out, bits, context);
+    pe_rope_compute_shared(out, bits, context);
     low = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_fast"));
     high = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_slow"));
     if (truncate) {
@@ -173,10 +173,10 @@ const struct pe_rope_type pe_rope_type_yarn = {
                 "truncate,attention_factor",
     .check = check,
     .cost = 1300,
-    .share = share,
+    .compute_shared = compute_shared,
     .scaled = scaled,
     .float32 = float32,
     .factor = attention_factor,
     .softmax_scale_multiplier = softmax_scale_multiplier,
-    .suspect = "",
+    .candidate = "",
 };

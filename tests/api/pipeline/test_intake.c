@@ -137,7 +137,7 @@ TEST(test_intake)
 
     ck_assert_ptr_null(api_begin(api, &head, &intake)); /* fewer bytes follow */
     ck_assert_ptr_null(api_feed(intake, bytes, 9));
-    ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_MAYBE_QUICK);
     response = api_finish(intake);
     ck_assert_int_eq(response->status, 400);
     api_response_free(response);
@@ -145,7 +145,7 @@ TEST(test_intake)
     head.path = "/nowhere"; /* without a body the connection stays open */
     head.content_length = 0;
     ck_assert_ptr_null(api_begin(api, &head, &intake));
-    ck_assert_int_eq(api_intake_cost(intake), API_COST_LOOP);
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_QUICK);
     response = api_finish(intake);
     ck_assert_int_eq(response->status, 404);
     ck_assert(!response->close);

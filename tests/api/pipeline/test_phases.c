@@ -115,16 +115,16 @@ TEST(test_once)
 {
     OWNED_API api = api_make(NULL);
 
-    for (int at_hand = 0; at_hand < 2; at_hand++) {
+    for (int quick = 0; quick < 2; quick++) {
         struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
         struct api_response *response;
         announced = tensors();
-        announced.at_hand = at_hand;
-        ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
-        response = api_finish_quickly(intake);
-        ck_assert(!response == !at_hand);
+        announced.quick = quick;
+        ck_assert_int_eq(api_intake_cost(intake), API_COST_MAYBE_QUICK);
+        response = api_finish_if_quick(intake);
+        ck_assert(!response == !quick);
         ck_assert_int_eq(opened, 1);
-        ck_assert_int_eq(prepared, at_hand);
+        ck_assert_int_eq(prepared, quick);
         if (!response)
             response = api_finish(intake);
         ck_assert_int_eq(response->status, 200);
@@ -141,9 +141,9 @@ TEST(test_the_pools_own)
     struct api_intake *intake = intake_of(api, "POST", "/v1/layout", NULL);
 
     announced = tensors();
-    announced.at_hand = true;
-    ck_assert_int_eq(api_intake_cost(intake), API_COST_POOL);
-    ck_assert_ptr_null(api_finish_quickly(intake));
+    announced.quick = true;
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_LONG);
+    ck_assert_ptr_null(api_finish_if_quick(intake));
     ck_assert_int_eq(opened, 0);
     api_intake_free(intake);
 }
@@ -155,9 +155,9 @@ TEST(test_coded_on_the_pool)
         const char *path, *accept_encoding;
         enum api_cost cost;
     } table[] = {
-        {"/openapi.json", NULL, API_COST_LOOP},       {"/openapi.json", "gzip", API_COST_POOL},
-        {"/openapi.json", "identity", API_COST_LOOP}, {"/livez", "gzip", API_COST_LOOP},
-        {"/v1/encodings", NULL, API_COST_POOL},
+        {"/openapi.json", NULL, API_COST_QUICK},       {"/openapi.json", "gzip", API_COST_LONG},
+        {"/openapi.json", "identity", API_COST_QUICK}, {"/livez", "gzip", API_COST_QUICK},
+        {"/v1/encodings", NULL, API_COST_LONG},
     };
     OWNED_API api = api_make(NULL);
 
@@ -204,7 +204,7 @@ TEST(test_long_text_is_the_pools)
         text[table[i].size - 1] = '}';
         ck_assert_ptr_null(api_begin(api, &head, &intake));
         ck_assert_ptr_null(api_feed(intake, table[i].is_text ? text : numbers, table[i].size));
-        struct api_response *response = api_finish_quickly(intake);
+        struct api_response *response = api_finish_if_quick(intake);
         ck_assert_msg(!response == (table[i].is_text && table[i].size == SIZE), "row %zu", i);
         if (response)
             api_response_free(response);
@@ -220,7 +220,7 @@ TEST(test_refused_on_the_loop)
     struct api_response *response;
 
     announced = (struct api_result){.status = 422};
-    response = api_finish_quickly(intake);
+    response = api_finish_if_quick(intake);
     ck_assert_ptr_nonnull(response);
     ck_assert_int_eq(response->status, 422);
     ck_assert_int_eq(prepared, 0);

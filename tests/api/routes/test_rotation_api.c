@@ -378,7 +378,7 @@ static bool is_quick(const char *type, const void *body, size_t size)
 
     ck_assert_ptr_null(api_begin(api, &head, &intake));
     ck_assert_ptr_null(api_feed(intake, body, size));
-    struct api_response *response = api_finish_quickly(intake);
+    struct api_response *response = api_finish_if_quick(intake);
     const bool quick = response;
     if (!response)
         response = api_finish(intake);

@@ -12,7 +12,7 @@ enum { INPUT, PANEL, BIAS, WANT, GOT };
 typedef void gemm_kernel(void *, size_t, const void *, size_t, const struct pe_panels *, size_t,
                          size_t, int);
 typedef void transpose_kernel(void *, const void *, size_t, size_t);
-typedef void odd_kernel(bool *, bool *, const void *, size_t);
+typedef void nonfinite_kernel(bool *, bool *, const void *, size_t);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
 typedef void softmax_kernel(void *, size_t, double, double, void *, size_t);
 typedef void softcap_kernel(void *, size_t, double, double);
@@ -110,8 +110,8 @@ static void check_transpose(struct kernel_check *check, enum pe_dtype dtype,
 }
 
 /* One element that is not finite, or large, or just below, anywhere or nowhere. */
-static void check_odd(struct kernel_check *check, enum pe_dtype dtype, odd_kernel *scalar,
-                      odd_kernel *kernel)
+static void check_find_nonfinite(struct kernel_check *check, enum pe_dtype dtype,
+                                 nonfinite_kernel *scalar, nonfinite_kernel *kernel)
 {
     static const double values[] = {NAN, INFINITY, -INFINITY, 0x1p62, -0x1.8p100, 0x1.fffffep61};
     const size_t size = pe_dtype_info(dtype)->size;
@@ -121,17 +121,17 @@ static void check_odd(struct kernel_check *check, enum pe_dtype dtype, odd_kerne
             char *in = check_memory(INPUT, dtype, count, at % CHECK_PLACES);
             const size_t which = (at + count) % 6;
             const double value = values[which];
-            bool odd[2], large[2];
+            bool nonfinite[2], large[2];
             check_fill(check, in, dtype, count, CHECK_UNIT);
             if (at < count && dtype == PE_F64)
                 memcpy(in + at * size, &value, size);
             else if (at < count)
                 memcpy(in + at * size, &(float){(float)value}, size);
-            scalar(&odd[0], &large[0], in, count);
-            kernel(&odd[1], &large[1], in, count);
+            scalar(&nonfinite[0], &large[0], in, count);
+            kernel(&nonfinite[1], &large[1], in, count);
             for (size_t i = 0; i < 2; i++) {
-                check_same(check, PE_F64, &(double){at < count && which < 3}, &(double){odd[i]}, 1,
-                           "odd: %zu of %zu", at, count);
+                check_same(check, PE_F64, &(double){at < count && which < 3},
+                           &(double){nonfinite[i]}, 1, "nonfinite: %zu of %zu", at, count);
                 check_same(check, PE_F64, &(double){at < count && which < 5}, &(double){large[i]},
                            1, "large: %zu of %zu", at, count);
             }
@@ -239,7 +239,7 @@ static void check_divide(struct kernel_check *check, enum pe_dtype dtype, divide
 
 ATTENTION(gemm)
 ATTENTION(transpose)
-ATTENTION(odd)
+ATTENTION(find_nonfinite)
 ATTENTION(logits)
 ATTENTION(softmax)
 ATTENTION(softcap)

@@ -9,21 +9,20 @@
 #include "core/exact/angle.h"
 #include "core/exact/elementary.h"
 
-/* Candidates for a sample: the expected scheme and the mistakes made with it, schemes that models
- * use, and schemes of numbers measured from the sample. */
+/* Candidates for a sample: the expected scheme with and without bugs, schemes that models use, and
+ * schemes with numbers measured from the sample. */
 
-/* ---- numbers measured from a sample -----------------------------------------------------------
- */
+/* ---- numbers measured from a sample ---------------------------------------------------------- */
 
-/* The largest distance of rows that are compared: float32 angles mislead beyond it. */
+/* The largest distance of rows that are compared: errors of float32 angles mislead beyond it. */
 #define DISTANCE_MOST 1000.0
 
-/* Frequencies have no base if a line leaves more than this part of the squares of their logarithms.
- */
+/* The largest residual fraction of the log-linear fit; above it the frequencies are not
+ * base^(-i/d). */
 #define CURVED 0.01
 
-/* A rotation is known up to whole turns, so the first step is at most 3 positions, which no
- * frequency up to 1 takes around; farther rows refine the frequency that the nearer ones gave. */
+/* A rotation is measured modulo 2 pi. The first step is at most 3 positions, so that the angle
+ * cannot wrap (3 * 1 < pi); farther rows refine the frequency found by nearer ones. */
 double pe_frequency_measure(const struct pe_sample *sample, size_t pair)
 {
     double w = NAN;
@@ -87,11 +86,11 @@ static const struct {
 #undef KNOWN
 };
 
-/* Mistakes that can be made with any scheme. */
+/* Bugs that are possible with any scheme. */
 static const struct {
     enum pe_bug bug;
     struct pe_distortion distortion;
-} mistakes[] = {
+} bugs[] = {
     {PE_BUG_FACTOR_MISSING, {.factors = -1}},
     {PE_BUG_FACTOR_TWICE, {.factors = 1}},
     {PE_BUG_INV_FREQ_BF16, {.frequencies = PE_BF16}},
@@ -114,36 +113,36 @@ static const struct {
     {PE_BUG_COS_SIN_SWAPPED, {.swapped = true}},
 };
 
-static void suspect_add(struct pe_diagnosis *diagnosis, const struct pe_suspect *suspect)
+static void candidate_add(struct pe_diagnosis *diagnosis, const struct pe_candidate *candidate)
 {
-    if (suspect->scheme && diagnosis->suspects_count < PE_SUSPECTS_MAX)
-        diagnosis->suspects[diagnosis->suspects_count++] = *suspect;
+    if (candidate->scheme && diagnosis->candidates_count < PE_CANDIDATES_MAX)
+        diagnosis->candidates[diagnosis->candidates_count++] = *candidate;
 }
 
-static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                         bool is_expected)
+static void bugs_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                     bool is_expected)
 {
-    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+    for (size_t i = 0; i < sizeof(bugs) / sizeof(bugs[0]); i++) {
         /* A scheme that is not expected may have no factor. */
-        if (!is_expected && mistakes[i].bug == PE_BUG_FACTOR_MISSING)
+        if (!is_expected && bugs[i].bug == PE_BUG_FACTOR_MISSING)
             continue;
-        suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme,
-                                                    .bug = mistakes[i].bug,
-                                                    .distortion = mistakes[i].distortion,
-                                                    .is_expected = is_expected});
+        candidate_add(diagnosis, &(struct pe_candidate){.scheme = scheme,
+                                                        .bug = bugs[i].bug,
+                                                        .distortion = bugs[i].distortion,
+                                                        .is_expected = is_expected});
     }
 }
 
-/* A suspect that is missing for want of memory or time makes the list useless; one whose parameters
- * are invalid is no suspect. */
+/* Out-of-memory and cancellation fail the whole list; invalid parameters just skip the candidate.
+ */
 static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *err)
 {
     if (err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
         diagnosis->list_status = err->status;
 }
 
-/* Opens a scheme that the diagnosis owns. NULL: there is no such scheme, or memory or time are
- * short (diagnosis->list_status). */
+/* Opens a scheme that the diagnosis owns. NULL: the parameters are invalid, the list is full, or
+ * memory or time ran out (diagnosis->list_status). */
 static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
                                     const struct pe_encoding *encoding,
                                     const struct pe_params *params)
@@ -151,7 +150,7 @@ static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
     struct pe_scheme *scheme = NULL;
     struct pe_error err = {0};
 
-    if (diagnosis->schemes_count == PE_SUSPECTS_MAX ||
+    if (diagnosis->schemes_count == PE_CANDIDATES_MAX ||
         pe_scheme_open(&scheme, encoding, params, diagnosis->work, &err)) {
         failure_note(diagnosis, &err);
         return NULL;
@@ -188,8 +187,8 @@ static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struc
     return variant;
 }
 
-struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                                     const char *change)
+struct pe_scheme *pe_candidate_variant(struct pe_diagnosis *diagnosis,
+                                       const struct pe_scheme *scheme, const char *change)
 {
     return variant_own(diagnosis, scheme, NULL, "", change);
 }
@@ -201,11 +200,11 @@ struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struc
 static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                         enum pe_bug bug, const char *keep, const char *drop, const char *change)
 {
-    suspect_add(diagnosis,
-                &(struct pe_suspect){.scheme = variant_own(diagnosis, scheme, keep, drop, change),
-                                     .unlike = scheme,
-                                     .bug = bug,
-                                     .is_expected = true});
+    candidate_add(diagnosis, &(struct pe_candidate){
+                                 .scheme = variant_own(diagnosis, scheme, keep, drop, change),
+                                 .unlike = scheme,
+                                 .bug = bug,
+                                 .is_expected = true});
 }
 
 /* The factor by which the slowest pair of the sample is divided, as every type of scaling does;
@@ -258,7 +257,7 @@ static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *sch
     snprintf(keep, sizeof(keep), "%s%s%s%s", WIDTHS, has_original ? "," : "",
              has_original ? original : "", type->float32 ? ",arithmetic" : "");
     pe_text_print(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
-                  type->suspect);
+                  type->candidate);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, keep, NULL, change);
 }
 
@@ -275,7 +274,7 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
                 "mscale,mscale_all_dim,attention_factor", "");
     for (size_t i = 0; pe_rope_type_at(i); i++)
-        if (pe_rope_type_at(i)->suspect)
+        if (pe_rope_type_at(i)->candidate)
             type_add(diagnosis, scheme, pe_rope_type_at(i), factor);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=false");
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=true");
@@ -296,11 +295,11 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
     snprintf(change, sizeof(change), "%s=%zu",
              seen > pe_scheme_head_dim(scheme) ? "dim" : "rotary_dim", seen);
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, change);
-    for (size_t i = 0; i < diagnosis->suspects_count; i++)
-        if (diagnosis->suspects[i].bug == PE_BUG_WRONG_WIDTH)
-            diagnosis->suspects[i].unlike = NULL; /* the width alone is a mistake */
-    suspect_add(diagnosis, &(struct pe_suspect){
-                               .scheme = scheme, .bug = PE_BUG_WRONG_WIDTH, .is_expected = true});
+    for (size_t i = 0; i < diagnosis->candidates_count; i++)
+        if (diagnosis->candidates[i].bug == PE_BUG_WRONG_WIDTH)
+            diagnosis->candidates[i].unlike = NULL; /* the width alone is the bug */
+    candidate_add(diagnosis, &(struct pe_candidate){
+                                 .scheme = scheme, .bug = PE_BUG_WRONG_WIDTH, .is_expected = true});
 }
 
 static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
@@ -310,10 +309,10 @@ static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
         widths_add(diagnosis, scheme, sample);
     if (sample->pairs != pe_waves_of(scheme)->pairs)
         return;
-    suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_expected = true});
+    candidate_add(diagnosis, &(struct pe_candidate){.scheme = scheme, .is_expected = true});
     variant_add(diagnosis, scheme, PE_BUG_BASE_IGNORED, NULL, "base", "");
     scalings_add(diagnosis, scheme, sample);
-    mistakes_add(diagnosis, scheme, true);
+    bugs_add(diagnosis, scheme, true);
 }
 
 /* ---- other schemes --------------------------------------------------------------------------- */
@@ -327,8 +326,7 @@ static bool is_likely(size_t index, const struct pe_sample *sample)
 }
 
 static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
-                      const char *name, const char *parameters, bool is_measured,
-                      bool with_mistakes)
+                      const char *name, const char *parameters, bool is_measured, bool with_bugs)
 {
     const struct pe_encoding *encoding = pe_encoding_find(name);
     const struct pe_scheme *scheme = NULL;
@@ -344,18 +342,18 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         scheme = scheme_own(diagnosis, encoding, &params);
     failure_note(diagnosis, &err);
     pe_params_free(&params);
-    suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_measured = is_measured});
-    if (scheme && with_mistakes)
-        mistakes_add(diagnosis, scheme, false);
+    candidate_add(diagnosis, &(struct pe_candidate){.scheme = scheme, .is_measured = is_measured});
+    if (scheme && with_bugs)
+        bugs_add(diagnosis, scheme, false);
 }
 
-/* A base of few digits counts as near if noise may have moved the measured one so far. */
+/* A base of few digits counts as near if noise may explain its distance from the measured one. */
 #define BASE_NEAR 0.01
 
 /* Schemes of a measured base, rounded to 1 to 7 digits: people choose bases of few digits, so those
- * of more than three rank last. Mistakes are tried with the first near one. */
+ * of more than three rank last. Bugs are tried with the first near one. */
 static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
-                     const char *scheme, const char *more, double base, bool with_mistakes)
+                     const char *scheme, const char *more, double base, bool with_bugs)
 {
     double last = NAN;
     char text[60];
@@ -366,15 +364,15 @@ static void base_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sam
             continue;
         pe_text_print(text, sizeof(text), "base=%.17g %s", rounded, more);
         const bool is_near = digits <= 3 && fabs(rounded - base) <= BASE_NEAR * base;
-        other_add(diagnosis, sample, scheme, text, digits > 3, with_mistakes && is_near);
-        with_mistakes = with_mistakes && !is_near;
+        other_add(diagnosis, sample, scheme, text, digits > 3, with_bugs && is_near);
+        with_bugs = with_bugs && !is_near;
         last = rounded;
     }
 }
 
 /* Each sample has a base of its own; rows that are added have one for either spacing. */
 static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *samples,
-                         size_t count, bool with_mistakes)
+                         size_t count, bool with_bugs)
 {
     double before[2] = {NAN, NAN};
 
@@ -386,9 +384,9 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample 
             sample->absolute && pairs > 1 ? pe_base_measure(sample, pairs - 1) : NAN;
         if (base != before[0])
             base_add(diagnosis, sample, sample->absolute ? "sinusoidal" : "rope", "", base,
-                     with_mistakes);
+                     with_bugs);
         if (endpoint != before[1])
-            base_add(diagnosis, sample, "sinusoidal", "spacing=endpoint", endpoint, with_mistakes);
+            base_add(diagnosis, sample, "sinusoidal", "spacing=endpoint", endpoint, with_bugs);
         before[0] = base;
         before[1] = endpoint;
     }
@@ -438,8 +436,9 @@ bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t index)
     return is_default || known_has(encoding, param, value);
 }
 
-enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                                const struct pe_sample *samples, size_t count, struct pe_error *err)
+enum pe_status pe_candidates_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                                  const struct pe_sample *samples, size_t count,
+                                  struct pe_error *err)
 {
     const struct pe_sample *sample = &samples[0];
 
@@ -451,5 +450,5 @@ enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_
     measured_add(diagnosis, samples, count, !expected);
     if (pe_work_check(diagnosis->work, err))
         return err->status;
-    return diagnosis->list_status ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;
+    return diagnosis->list_status ? pe_no_memory(err, "the candidates of a diagnosis") : PE_OK;
 }
