@@ -93,3 +93,5 @@ NO_FILE(path_remove_directory, int32_t file, int32_t path, int32_t size)
 NO_FILE(path_rename, int32_t file, int32_t path, int32_t size, int32_t to, int32_t to_path,
         int32_t to_size)
 NO_FILE(path_unlink_file, int32_t file, int32_t path, int32_t size)
+/* nanosleep: nothing waits for another process here. */
+NO_FILE(poll_oneoff, int32_t events, int32_t out, int32_t count, int32_t used)
