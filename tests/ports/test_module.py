@@ -57,11 +57,13 @@ class Door:
 
 
 def needs_tables(request):
-    """Of a stored table, or of all that there are."""
+    """Of a stored table, or of all that there are, or of a name that a store could have: an answer
+    that depends on a store is not for pages of other origins."""
     told = request.target.encode() + (request.body or b"")
     return (
         request.group in ("tables", "tables narrow")
         or request.target == "/v1/encodings"
+        or "no such" in request.name
         or re.search(rb"\b(sample|sampel|minilm)|/encodings\?family", told)
     )
 
