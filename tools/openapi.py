@@ -62,6 +62,7 @@ def regions_made(catalogue, names, by_hand):
         "encodings": regions_of.schemas(catalogue),
         "answers of views": regions_of.answers(catalogue),
         "examples of the catalogue": regions_of.catalogue_examples(catalogue),
+        "examples of an entry": regions_of.entry_examples(catalogue),
         "bodies of views": regions_of.bodies(catalogue),
         "parameters of views": openapi_parameters.components(catalogue),
     }

@@ -31,7 +31,17 @@ def answer_text(catalogue, path):
     return catalogue.get(path).decode()
 
 
-SHOWN = {"table": "rope", "frequencies": "rope", "bias": "alibi"}
+HOST = "http://127.0.0.1:8080"
+SHORTENED = "Shortened"  # the summary of an example that is a part of the answer
+SHOWN = {
+    "table": "rope",
+    "frequencies": "rope",
+    "similarity": "sinusoidal",
+    "decay": "rope",
+    "uniqueness": "sinusoidal",
+    "wavelengths": "rope",
+    "bias": "alibi",
+}
 
 
 def chosen(catalogue, kind):
@@ -78,6 +88,12 @@ def path_name(catalogue, kind, members):
     }
 
 
+def code_sample(label, *words):
+    """An example of a request, as a command of curl."""
+    source = " ".join(["curl", *(word if word[0] == "-" else f"'{word}'" for word in words)])
+    return {"x-codeSamples": [{"lang": "Shell", "label": label, "source": source}]}
+
+
 def view_get(catalogue, kind, members):
     required = catalogue.required(kind)
     taken = [
@@ -85,8 +101,10 @@ def view_get(catalogue, kind, members):
         for name in catalogue.names(kind)
     ]
     taken.append(ref("parameters", "ifNoneMatch"))
+    sample = code_sample(kind, HOST + chosen(catalogue, kind)[1]["example"])
     return head("get", kind, members[0][1]["title"], described(members)) | {
         "parameters": taken,
+        **sample,
         "responses": responses({"200": "View", "206": "PartialContent", "304": "NotModified"}),
     }
 
@@ -112,7 +130,7 @@ def example_body(entry, view):
     return {name: typed(text, known[name]) for name, text in query}
 
 
-def view_post(kind, members):
+def view_post(catalogue, kind, members):
     description = "The same view, with the parameters in a body."
     tensors = {
         name: [entry["name"] for entry, view in members if name in view["tensors"]]
@@ -126,8 +144,12 @@ def view_post(kind, members):
     if tensors:
         description += " The parameter `tensor` names the tensor of an npy or raw body."
     taken = ("format", "viewTensor") if tensors else ("format",)
+    entry, view = chosen(catalogue, kind)
+    href = view["example"].split("?")[0]
+    sample = code_sample(kind, "--json", json.dumps(example_body(entry, view)), HOST + href)
     return head("post", kind, members[0][1]["title"] + ", parameters in a body", description) | {
         "parameters": [ref("parameters", name) for name in taken],
+        **sample,
         "requestBody": ref("requestBodies", "Tensors" if tensors else "View"),
         "responses": responses({"200": "View"}),
     }
@@ -140,7 +162,7 @@ def views(catalogue):
         found[view["href"].replace(f"/{entry['name']}/", "/{name}/", 1)] = {
             "parameters": [path_name(catalogue, kind, members)],
             "get": view_get(catalogue, kind, members),
-            "post": view_post(kind, members),
+            "post": view_post(catalogue, kind, members),
         }
     return found
 
@@ -289,15 +311,30 @@ def function_parameters(catalogue, function):
     return listed + [placed(catalogue, component(catalogue, name, None, False)) for name in taken]
 
 
+def first_property(parameters):
+    return parameters | {"properties": dict(list(parameters["properties"].items())[:1])}
+
+
+def shortened_entry(entry):
+    """An entry of the catalogue with the first of its parameters and of its views."""
+    operations = [
+        view | {"parameters": first_property(view["parameters"])} for view in entry["operations"]
+    ]
+    return entry | {"parameters": first_property(entry["parameters"]), "operations": operations[:1]}
+
+
 def catalogue_examples(catalogue):
-    """An answer without what is long: parameters, views, most of the encodings and tables."""
     found = json.loads(catalogue.get("/v1/encodings?family=absolute"))
-    found["encodings"] = [entry for entry in found["encodings"] if entry["name"] == "index"]
-    del found["tables"][:-1]
-    for entry in found["encodings"]:
-        entry["parameters"]["properties"] = {}
-        entry["operations"] = []
-    return {"shortened": {"value": found}}
+    shortened = {
+        "encodings": [shortened_entry(entry) for entry in found["encodings"][:1]],
+        "tables": found["tables"][-1:],
+    }
+    return {"absolute": {"summary": SHORTENED, "value": shortened}}
+
+
+def entry_examples(catalogue):
+    found = json.loads(catalogue.get("/v1/encodings/rope"))
+    return {"rope": {"summary": SHORTENED, "value": shortened_entry(found)}}
 
 
 def function_answers(catalogue, path, operation):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """openapi.yaml and the tables it is compared with."""
 
+import argparse
+import dataclasses
 import functools
 import json
 import pathlib
@@ -55,11 +57,6 @@ def operations():
                 yield path, method, operation
 
 
-def asks(operation):
-    """Has it parameters in its path or query?"""
-    return any(resolve(p)["in"] != "header" for p in operation.get("parameters", []))
-
-
 def responses(operation):
     """status -> response, as text: "200", "default"."""
     return {str(status): resolve(response) for status, response in operation["responses"].items()}
@@ -86,6 +83,12 @@ def path_of(target):
     path = target.split("?")[0]
     opened = re.sub("^/v1/encodings/[^/]+", "/v1/encodings/{name}", path)
     return path if path in document["paths"] or opened not in document["paths"] else opened
+
+
+def is_of(target, path):
+    """Is a target one of a documented path?"""
+    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
+    return bool(re.fullmatch(pattern, target.split("?")[0]))
 
 
 def item_of(target):
@@ -145,20 +148,48 @@ def complaints(value, schema):
     return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
 
 
-def samples(path):
-    """name -> path and query of every sample of a GET: of a view its POST's, in the query."""
-    found = {}
-    bodies = media_of(document["paths"][path].get("post", {})) if "{name}/" in path else {}
-    for media in bodies.values():
-        for name, body in request_examples(path, media).items():
-            words = {key: json.dumps(value).strip('"') for key, value in body.items()}
-            found[name] = f"{shown(path)}?{urllib.parse.urlencode(words)}"
-    for sample in document["paths"][path]["get"].get("x-codeSamples", []):
-        words = shlex.split(sample["source"])
-        assert words[0] == "curl", f"{sample['label']} is not curl"
-        url = urllib.parse.urlsplit(words[-1])
-        found[sample["label"]] = url.path + ("?" + url.query if url.query else "")
-    return found
+@dataclasses.dataclass
+class Sample:
+    """A request of x-codeSamples, which is a command of curl."""
+
+    method: str
+    target: str  # path and query
+    headers: dict
+    json: object  # the body; None: none
+    file: str | None  # the name of a file that is the body
+
+
+def sample_of(source):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser.add_argument("-X", dest="method")
+    parser.add_argument("-H", dest="headers", action="append", default=[])
+    parser.add_argument("-T", dest="file")
+    parser.add_argument("--json", type=json.loads)
+    parser.add_argument("curl", choices=["curl"])
+    parser.add_argument("url", type=urllib.parse.urlsplit)
+    found = parser.parse_intermixed_args(shlex.split(source))
+    usual = "PUT" if found.file else "GET" if found.json is None else "POST"
+    return Sample(
+        found.method or usual,
+        found.url.path + ("?" + found.url.query if found.url.query else ""),
+        dict(header.split(": ", 1) for header in found.headers),
+        found.json,
+        found.file,
+    )
+
+
+def samples(operation):
+    """name -> sample; the example of its answer has the same name."""
+    return {
+        sample["label"]: sample_of(sample["source"])
+        for sample in operation.get("x-codeSamples", [])
+    }
+
+
+def shortened(media):
+    """The names of the examples that are parts of answers."""
+    found = media.get("examples", {}).items()
+    return {name for name, example in found if resolve(example).get("summary") == "Shortened"}
 
 
 # ---- the lists of the sources -------------------------------------------------------------------
@@ -230,7 +261,6 @@ def dtypes():
 def route_of(path, method):
     """The pattern of api/routes/routes.def that a documented path belongs to."""
     for route_method, pattern, _, _ in routes():
-        regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
-        if route_method == method and re.fullmatch(regex, path):
+        if route_method == method and is_of(path, pattern):
             return pattern
     return None

@@ -203,8 +203,6 @@ def test_bodies_have_examples():
                     faults.append(f"{method} {path} {place} {kind} has no schema")
                 if "json" in kind and not contract.examples(media):
                     faults.append(f"{method} {path} {place} {kind} has no example")
-        if method == "get" and contract.asks(operation) and not contract.samples(path):
-            faults.append(f"{method} {path} has no sample request")
     print(f"{count} bodies")
     assert count and not faults, "\n".join(faults)
 
