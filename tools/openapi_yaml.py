@@ -178,8 +178,8 @@ def folded(text, width):
     for i, paragraph in enumerate(text.split("\n")):
         lines += [""] if i else []
         words = re.split(r"(?<! ) (?! )", paragraph) if paragraph else []
-        for word in words:
-            if word is words[0] or len(lines[-1]) + 1 + len(word) > width:
+        for k, word in enumerate(words):
+            if k == 0 or len(lines[-1]) + 1 + len(word) > width:
                 lines.append(word)
             else:
                 lines[-1] += " " + word

@@ -21,13 +21,13 @@ static const struct pe_param params_list[] = {
      .min = -1e30,
      .max = 1e30,
      .fallback = "1",
-     .doc = "add: the factor of x; sqrt(dim) in Attention Is All You Need."},
+     .doc = "For merge_mode add: the factor of x; sqrt(dim) in Attention Is All You Need."},
     {.name = "seed",
      .type = PE_INTEGER,
      .min = 0,
      .max = 0x1p53 - 1,
      .fallback = "0",
-     .doc = "tokens: the seed of the vectors of the words."},
+     .doc = "For tokens: the seed of the vectors of the words."},
 };
 
 static const char own[] = "encoding tensors positions tokens tensor dtype " API_CONFIG_OWN;

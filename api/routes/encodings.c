@@ -34,7 +34,7 @@ static void common_describe(json_t *schema, const struct pe_view_info *view)
         json_array_append_new(formats, json_string((*format)->name));
     json_object_set_new(properties, "dtype",
                         json_pack("{ss so ss ss}", "type", "string", "enum", dtypes, "default",
-                                  "f32", "description", "Type of the elements."));
+                                  "f32", "description", "The dtype of the elements."));
     json_object_set_new(
         properties, "format",
         json_pack("{ss so ss}", "type", "string", "enum", formats, "description",

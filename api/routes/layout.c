@@ -59,8 +59,8 @@ static const struct pe_param function_params[] = {
     {.name = "axes",
      .type = PE_CHOICE,
      .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
-     .doc = "activations: the axes of the tensors. With h, axis d is the elements of a head and "
-            "gives head_dim."},
+     .doc = "For kind activations: the axes of the tensors. With h, axis d is the elements of a "
+            "head and gives head_dim."},
 };
 
 enum { KIND_ACTIVATIONS, KIND_PROJECTION_ROWS, KIND_TABLE };

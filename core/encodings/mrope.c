@@ -19,8 +19,8 @@ static const struct pe_param params[] = {
             "for mrope_type vision height and width, for ernie height, width and time."},
     {.name = "mrope_interleaved",
      .type = PE_BOOLEAN,
-     .doc = "The two values of mrope_type that Hugging Face's configs know: true is interleaved, "
-            "false is chunked."},
+     .doc = "The form of mrope_type in the configs of Hugging Face: true is interleaved, false is "
+            "chunked."},
     {.name = "mrope_type",
      .type = PE_CHOICE,
      .choices = "chunked,interleaved,imrope,vision,ernie,axial",

@@ -37,8 +37,8 @@ static const struct pe_param params[] = {
     {.name = "normalize",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "detr: whether each coordinate is divided by the last one + 1e-6 and multiplied by "
-            "scale."},
+     .doc = "For variant detr: whether each coordinate is divided by the last one + 1e-6 and "
+            "multiplied by scale."},
     {.name = "scale",
      .type = PE_NUMBER,
      .min = 1e-30,
@@ -48,7 +48,7 @@ static const struct pe_param params[] = {
     {.name = "class_token",
      .type = PE_BOOLEAN,
      .fallback = "false",
-     .doc = "mae: whether the table begins with a row of zeros, for the class token."},
+     .doc = "For variant mae: whether the table begins with a row of zeros, for the class token."},
 };
 
 /* Frequencies of the two axes, which differ where coordinates are normalized. */
