@@ -279,8 +279,9 @@ json_t *api_config_readers_json(const struct api_config *config)
         json_t *engines = json_object_get(readers, reader.key);
         if (!readers)
             readers = json_object();
-        if (!engines)
-            json_object_set_new(readers, reader.key, engines = json_object());
+        if (!engines && (engines = json_object()) &&
+            json_object_set_new(readers, reader.key, engines))
+            engines = NULL; /* freed, and the failure is noted */
         json_object_set_new(engines, reader.engine,
                             json_pack("{ss ss}", "reads", reader.reads, "source", reader.source));
     }

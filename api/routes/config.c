@@ -146,14 +146,17 @@ static enum pe_status scheme_put(struct api_request *request, struct api_config 
 {
     const struct pe_encoding *encoding;
     struct pe_scheme *scheme;
+    json_t *links;
 
     if (api_config_encoding(config, &encoding, err) ||
         api_scheme_open(config, encoding, params, request->work, &scheme, err))
         return err->status;
     api_scheme_warnings(scheme, config->warnings);
-    encoding_put(config, api_scheme_json(scheme), links_make(request, scheme), row);
+    links = links_make(request, scheme);
+    if (links)
+        encoding_put(config, api_scheme_json(scheme), links, row);
     pe_scheme_free(scheme);
-    return PE_OK;
+    return links ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the links of a layer");
 }
 
 static enum pe_status weights_put(struct api_config *config, json_t *row, struct pe_error *err)
@@ -321,10 +324,12 @@ static enum pe_status layers_put(struct api_request *request, const struct pe_pa
     const struct pe_config_kind *kind;
     json_t *list = json_array();
 
-    json_object_set_new(answer, "layers", list);
+    if (json_object_set_new(answer, "layers", list))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the layers of the config");
     for (size_t i = 0; (kind = pe_config_kind(request->config->kinds, i)); i++) {
         json_t *row = json_object();
-        json_array_append_new(list, row);
+        if (json_array_append_new(list, row))
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layer of the config");
         if (kind_put(request, kind, params, answer, row, err))
             return err->status;
         if (is_usual(request->config, kind))
@@ -382,7 +387,8 @@ static enum pe_status tower_put(struct api_request *request, const char *part, j
     json_t *row =
         json_pack("{ss sO*}", "part", part, "model_type", json_object_get(config, "model_type"));
 
-    json_array_append_new(list, row);
+    if (json_array_append_new(list, row))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a part of the config");
     return tower_read(request, part, config, row, err) ? reason_put(row, err) : PE_OK;
 }
 

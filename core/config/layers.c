@@ -541,11 +541,21 @@ static void sliding_enter(struct pe_config_reading *reading, const struct pe_con
             (struct pe_config_value){PE_CONFIG_INTEGER, {.integer = reading->model->sliding_base}};
 }
 
-static bool type_is_known(const struct pe_config *config, const char *type)
+/* A type of layer where all layers have the same positions. */
+static enum pe_status same_type_check(const struct pe_config *config, const char *type,
+                                      struct pe_error *err)
 {
+    struct pe_error fault = {0};
     bool known, rotates;
+    const enum pe_status status = type_find(config, type, &known, &rotates, &fault);
 
-    return type_find(config, type, &known, &rotates, &(struct pe_error){0}) == PE_OK && known;
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_fail(err, status, "", "%s", fault.detail);
+    return status == PE_OK && known
+               ? PE_OK
+               : pe_fail(err, PE_CONFLICT, "parameter:layer_type",
+                         "all layers of this config have the same positions; leave "
+                         "layer_type out");
 }
 
 /* Models with per-layer-type RoPE ignore a flat rope_parameters; warn about it. */
@@ -574,11 +584,7 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
                               "no rope_parameters with an object for each type of layer",
                               reading->model_type);
     if (!sliding_differs(&reading->scope))
-        return wanted && !type_is_known(reading->config, wanted)
-                   ? pe_fail(err, PE_CONFLICT, "parameter:layer_type",
-                             "all layers of this config have the same positions; leave "
-                             "layer_type out")
-                   : PE_OK;
+        return wanted ? same_type_check(reading->config, wanted, err) : PE_OK;
     if (wanted && strcmp(wanted, sliding_attention) == 0)
         sliding_enter(reading, base);
     else if (!wanted || strcmp(wanted, full_attention) != 0)

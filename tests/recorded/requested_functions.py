@@ -121,8 +121,7 @@ def layouts():
 # Files of tests/data/configs that hold between them every key of an answer; all files are compared
 # line by line in tests/integration/test_config.py.
 MODELS = """
-bloom-3b devstral-small-2 exaone-4.0 gemma-3-27b
-gpt-oss-120b olmo-3.1 olmocr-2-7b phi-4-mini
+gemma-3-27b bloom-3b devstral-small-2 exaone-4.0 gpt-oss-120b olmo-3.1 olmocr-2-7b phi-4-mini
 qwen-7b-dynamic qwen3.5-397b t5-small
 """.split()
 
