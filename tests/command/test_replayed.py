@@ -58,7 +58,7 @@ def can_be_typed(request):
     return (
         request.method in ("GET", "POST", "PUT", "DELETE")
         and not request.loose
-        and request.name not in {*replay.SOCKET_REQUESTS, *replay.ABOUT}
+        and request.name not in {*replay.SOCKET_REQUESTS, replay.ABOUT}
         and "Content-Length" not in told
         and (request.body is None or request.method in ("POST", "PUT"))
     )

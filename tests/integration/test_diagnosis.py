@@ -456,18 +456,19 @@ def test_very_small_values_round_coarsely(server):
     assert (report["verdict"], report["first_bad"]["row"]) == ("unknown", 2345)
 
 
+def in_kind(values, kind):
+    """Rounded to a dtype, or with noise."""
+    if kind == "bf16":
+        return bf16(values)
+    return noisy({"y": values}, "noise")["y"] if kind == "noise" else values.astype(kind)
+
+
 @pytest.mark.parametrize("kind", [F32, numpy.float16, "noise", "bf16"])
 @pytest.mark.parametrize("per_head", [False, True])
 def test_elements_that_do_not_turn_stay_in_every_row_and_head(server, per_head, kind):
     q = bf16(numpy.random.default_rng(5).standard_normal((1, 20, 1500, 24)))
     after = rotated(q, numpy.arange(1500), "half", 8)
-    after = (
-        bf16(after)
-        if kind == "bf16"
-        else noisy({"y": after}, "noise")["y"]
-        if kind == "noise"
-        else after.astype(kind)
-    )
+    after = in_kind(after, kind)
     q = q.astype(after.dtype)
     for row in (None, 1234):
         if row:
@@ -526,13 +527,7 @@ def test_a_copy_in_a_doubled_table_is_looked_at(server):
 def test_one_element_of_one_head(server, kind):
     q = bf16(numpy.random.default_rng(2).standard_normal((1, 8, 400, 32)))
     after = rotated(q, numpy.arange(400), "half")
-    after = (
-        bf16(after)
-        if kind == "bf16"
-        else noisy({"y": after}, "noise")["y"]
-        if kind == "noise"
-        else after.astype(kind)
-    )
+    after = in_kind(after, kind)
     q = q.astype(after.dtype)
     for row in (None, 333):
         if row:

@@ -215,6 +215,20 @@ def test_rank(server, kind):
         assert answer.status < 500
 
 
+def layout_of_raw(server, shape):
+    """The answer to 16 raw bytes of this shape."""
+    return call(
+        server,
+        "POST",
+        "/v1/layout",
+        bytes(16),
+        {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape},
+        from_layout="half",
+        to_layout="interleaved",
+        kind="table",
+    )
+
+
 @pytest.mark.parametrize(
     "shape",
     [
@@ -235,35 +249,14 @@ def test_rank(server, kind):
     ],
 )
 def test_shapes_of_raw_bytes(server, shape):
-    answer = call(
-        server,
-        "POST",
-        "/v1/layout",
-        bytes(16),
-        {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape},
-        from_layout="half",
-        to_layout="interleaved",
-        kind="table",
-    )
+    answer = layout_of_raw(server, shape)
     assert answer.status == 422 and answer.json["errors"][0]["header"] == "Tensor-Shape"
     assert "1 to 8 lengths" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("shape", ["4", " 4", "1 , 4", "01,4", "2,2", "1,1,1,1,1,1,1,4"])
 def test_shapes_that_are_good(server, shape):
-    assert (
-        call(
-            server,
-            "POST",
-            "/v1/layout",
-            bytes(16),
-            {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": shape},
-            from_layout="half",
-            to_layout="interleaved",
-            kind="table",
-        ).status
-        == 200
-    )
+    assert layout_of_raw(server, shape).status == 200
 
 
 def test_nesting_of_json(server):

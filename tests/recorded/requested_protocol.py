@@ -99,6 +99,7 @@ def ranges():
         part(RAW_VIEW, "bytes=-7"),
         part(RAW_VIEW, "bytes=5-999999"),
         part(RAW_VIEW, "bytes=0-1,3-4"),
+        part(RAW_VIEW, "bytes=5-4"),
         part(STREAM, "bytes=5000001-5000040"),
         part(GIGABYTES, "bytes=4294967296-4294967327"),
         part(ROPE + "&format=npy", "bytes=100-"),
