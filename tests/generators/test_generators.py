@@ -232,9 +232,10 @@ def test_workflows(run):
 
 
 def test_spelling(run):
-    """Documents in British English; words of the field and of the project are in .cspell.json."""
+    """Documents in British English. Words of the field and of the project are in .cspell.json;
+    docs/engines.md, which is generated, has names of models."""
     pages = subprocess.run(
-        ["git", "ls-files", "*.md", ":!bench", ":!tests"],
+        ["git", "ls-files", "*.md", ":!bench", ":!tests", ":!docs/engines.md"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -190,7 +190,7 @@ describe("types", () => {
         );
         const methods = types.split("export interface Client {")[1].split("\n}")[0];
         assert.deepEqual(
-            [...methods.matchAll(/^  (\w+)\(/gm)].map(([, name]) => name).sort(),
+            [...methods.matchAll(/^ +(\w+)\(/gm)].map(([, name]) => name).sort(),
             Object.keys(await connect(url)).sort(),
         );
         assert.deepEqual(
