@@ -20,7 +20,7 @@
     {                                                                                              \
         .name = "base", .aliases = "max_wavelength,temperature,theta", .type = PE_NUMBER,          \
         .min = 1, .above_min = true, .max = 1e30, .fallback = "10000",                             \
-        .doc = "The base of the frequencies, which fall in equal ratios from 1 towards 1 / base, " \
+        .doc = "The base of the frequencies, which fall in equal ratios between 1 and 1 / base, "  \
                "as the encoding's formula says."                                                   \
     }
 

@@ -29,7 +29,7 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1e30,
      .fallback = "10000",
-     .doc = "The base of the frequencies, which fall in equal ratios from 1 towards 1 / base, as "
+     .doc = "The base of the frequencies, which fall in equal ratios between 1 and 1 / base, as "
             "the encoding's formula says."},
     {.name = "scale_base",
      .aliases = "xpos_scale_base",
