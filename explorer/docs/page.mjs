@@ -22,13 +22,14 @@ const FIRST = [
     "tutorial",
     "faq",
     "reference",
-    "examples",
+    "cookbook",
     "command",
     "python",
     "webassembly",
     "library",
     "service",
     "operation",
+    "how-we-know",
 ];
 
 async function guides(folder) {

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 import posenc
 import pytest
-from conftest import ROOT
+from conftest import ROOT, servers
 
 PAGES = ("README.md", "docs/python.md", "clients/python/README.md")
 MODULES = [
@@ -149,6 +149,31 @@ def test_the_examples_of_pages_run(page, url, tmp_path, monkeypatch):
     test = doctest.DocTestParser().get_doctest(text, {}, page, None, 0)
     result = doctest.DocTestRunner().run(test)
     assert result.failed == 0 and result.attempted >= 3
+
+
+@pytest.fixture
+def storing_url(tmp_path):
+    """A server that stores tables; its token is the one of the examples."""
+    (tmp_path / "tokens").write_text(servers.TOKEN + "\n")
+    (tmp_path / "tables").mkdir()
+    running = servers.start("--tables", tmp_path / "tables", "--token-file", tmp_path / "tokens")
+    yield running.url
+    servers.finish(running)
+
+
+def test_the_blocks_of_the_cookbook_run(storing_url, tmp_path, monkeypatch, capsys):
+    """Those of Python, one after the other, each printing what stands below it."""
+    page = (ROOT / "docs/cookbook.md").read_text()
+    (tmp_path / "config.json").write_text(
+        re.search(r"^cat >config.json <<'END'\n(.*?)^END$", page, re.M | re.S)[1]
+    )
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", page, re.M | re.S)
+    assert len([code for code, _ in blocks if "import posenc" in code]) >= 20
+    for code, expected in blocks:
+        exec(code.replace("http://127.0.0.1:8080", storing_url), {})
+        assert capsys.readouterr().out == expected, code
 
 
 def test_the_cells_of_the_notebook_run(capsys):
