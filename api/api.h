@@ -179,8 +179,8 @@ struct api_response *api_finish_if_brief(struct api_intake *intake);
 /* Sets the time that the request waited for api_finish, for Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
 
-/* Answers a request whose body is complete, and consumes the intake. Never NULL, even if memory is
- * short. */
+/* Answers a request whose body is complete, and consumes the intake. Never NULL, even when out of
+ * memory. */
 struct api_response *api_finish(struct api_intake *intake);
 
 /* Cancels a request: api_finish, if it runs on another thread, ends within 0.1 s with a refusal.
@@ -275,7 +275,7 @@ struct api_extent api_body_extent(const struct api_body *body);
  * bytes to the sink, in order, until the sink returns false. Nothing is passed for head_only. Once
  * for each response.
  *
- * false: the sink returned false, a block failed or was cancelled, or memory is short. */
+ * false: the sink returned false, a block failed or was cancelled, or out of memory. */
 bool api_drain(struct api_response *response,
                bool (*sink)(void *context, const void *bytes, size_t size), void *context);
 

@@ -35,7 +35,7 @@ struct cmd_word {
 
 /* NULL: there is no such word. */
 const struct cmd_word *cmd_word_find(const char *name);
-/* The words in order; NULL behind the last. */
+/* The words in order; NULL after the last. */
 const struct cmd_word *cmd_word_at(size_t index);
 /* The word, or the view in an encoding's `operations` (NULL: none), nearest to a misspelt one;
  * NULL: none is near. */
@@ -217,7 +217,7 @@ void cmd_operation_visit(const json_t *contract, const json_t *operation,
 /* The text of a member, or "". */
 const char *cmd_member(const json_t *object, const char *key);
 
-/* Prints "a whole number from 2, by default 10000: description". */
+/* Prints "an integer from 2, by default 10000: description". */
 void cmd_schema_print(const json_t *schema, bool required, FILE *out);
 
 void cmd_usage_print(FILE *out);

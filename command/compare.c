@@ -103,7 +103,7 @@ static json_t *npy_shape(const char *text)
     return shape;
 }
 
-/* "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" behind magic, version, length. */
+/* "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" after magic, version, length. */
 static enum cmd_exit npy_read(const struct file *file, const char *name, json_t *tensors)
 {
     const unsigned char *bytes = file->bytes;

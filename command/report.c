@@ -90,7 +90,7 @@ static void wrapped(int at, int indent, enum colour colour, const char *text)
     putchar('\n');
 }
 
-/* "label  text", the text wrapped behind a column of labels. */
+/* "label  text", the text wrapped after a column of labels. */
 static void labelled(const char *label, int labels, const char *text)
 {
     const int indent = INDENT + labels + 2;

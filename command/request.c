@@ -175,7 +175,7 @@ static enum cmd_exit refusal_print(struct cmd *cmd, struct pe_request *handle,
     return exit_of(response->status);
 }
 
-/* The answer must have the format that the output's name stands for. */
+/* The answer must have the format of the output's file name. */
 static enum cmd_exit media_check(const struct cmd *cmd, const struct cmd_request *request,
                                  const char *type)
 {

@@ -6,8 +6,8 @@
 #include "server/server.h"
 
 /* Request smuggling: a proxy that finds another end of a request lets one client send requests as
- * another. The HTTP library takes the first of two lengths, and waits forever on a transfer coding
- * that it does not know; both are refused here. */
+ * another. The HTTP library takes the first of two lengths, and waits forever on an unknown
+ * transfer coding; both are refused here. */
 
 /* The position up to which the head was accounted for; at NULL: a byte was not. */
 struct head_text {
@@ -47,7 +47,7 @@ static struct head_text text_begin(struct MHD_Connection *connection, const char
     return text;
 }
 
-/* Skips two zeros, which stand for CR and LF; else sets `at` to NULL. */
+/* Skips two zeros, in place of CR and LF; else sets `at` to NULL. */
 static void line_end(struct head_text *text)
 {
     if (text->at && text->end - text->at >= 2 && text->at[0] == '\0' && text->at[1] == '\0')

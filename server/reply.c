@@ -332,7 +332,7 @@ void srv_response_drop(struct srv_request *request)
     request->stream = NULL;
 }
 
-/* Memory for sending is short: sends a refusal, which needs almost none. */
+/* Out of memory for sending: sends a refusal, which needs almost none. */
 static enum MHD_Result reply_refuse(struct srv_request *request)
 {
     struct pe_error err = {0};

@@ -37,7 +37,7 @@ struct srv_stream {
     size_t next_make;  /* the next block to start */
     size_t next_send;  /* the next block to send */
     size_t working;    /* blocks on the pool */
-    size_t last;       /* behind the last block that is sent */
+    size_t last;       /* after the last block that is sent */
     size_t block_sent; /* bytes of next_send, skipped or sent */
     uint64_t prefix_sent;
     uint64_t left; /* bytes to be sent */
@@ -156,7 +156,7 @@ static size_t block_read(struct srv_stream *stream, struct slot *slot, char *buf
     return size;
 }
 
-/* The bytes behind the last block. */
+/* The bytes after the last block. */
 static size_t tail_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     struct api_response *response = stream->response;

@@ -53,7 +53,7 @@ void svc_body_reader_begin(struct svc_body_reader *reader, struct api_response *
                            struct pe_pool *(*pool_of)(void *context), void *context);
 
 /* The next run of bytes, valid until the next call; *size 0: the end. false: a block failed or was
- * cancelled, or memory is short, and every later call fails too. */
+ * cancelled, or out of memory, and every later call fails too. */
 bool svc_body_reader_next(struct svc_body_reader *reader, const unsigned char **bytes,
                           size_t *size);
 

@@ -80,7 +80,7 @@ const char *api_layout_name(enum pe_layout layout);
 
 /* ---- learned_tables.c: tables in requests, stored and posted --------------------------------- */
 
-/* The encoding that the name of a stored table stands for. */
+/* The encoding that the name of a stored table denotes. */
 const struct pe_encoding *api_stored_encoding(void);
 
 /* By the path and the query, is the request certain to depend on the stored tables? */

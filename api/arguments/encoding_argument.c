@@ -34,7 +34,7 @@ static const char *advice_find(const char *fold)
     return NULL;
 }
 
-/* Rope types are parameters of rope, and often asked for as encodings. */
+/* Rope types are parameters of rope, but are often requested as encodings. */
 static bool is_rope_type(const char *fold)
 {
     const struct pe_encoding *rope = pe_encoding_find("rope");

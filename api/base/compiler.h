@@ -13,7 +13,7 @@
 #endif
 
 /* API_EMBED(name, "file") puts a file of this repository into the object by the assembler, so that
- * no tool runs at build time. It declares name, the first byte, and name_end, a zero byte behind
+ * no tool runs at build time. It declares name, the first byte, and name_end, a zero byte after
  * the last. */
 #ifdef __wasm__
 #define API_EMBED_BEGIN(name) ".section .rodata." #name ",\"\",@\n.type " #name ",@object\n"

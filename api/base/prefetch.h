@@ -13,7 +13,7 @@
  */
 struct api_prefetch;
 
-/* NULL: memory is short. */
+/* NULL: out of memory. */
 struct api_prefetch *api_prefetch_new(struct pe_pool *pool, unsigned char *buffer, size_t size);
 /* Not while a caller waits for `wake`. The pool's job may outlive the buffer. */
 void api_prefetch_end(void *prefetch);

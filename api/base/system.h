@@ -12,8 +12,8 @@
 
 #define API_HUGE_PAGE ((size_t)2 << 20)
 
-/* Pages of memory; from API_HUGE_PAGE bytes on huge ones, if the system has them. NULL: memory is
- * short. */
+/* Pages of memory; from API_HUGE_PAGE bytes on huge ones, if the system has them. NULL: out of
+ * memory. */
 unsigned char *api_pages_map(size_t size);
 void api_pages_unmap(unsigned char *pages, size_t size);
 
@@ -22,11 +22,11 @@ void api_pages_populate(unsigned char *pages, size_t size);
 /* Is the first of these pages in memory? */
 bool api_pages_are_there(unsigned char *pages);
 
-/* Unmaps the pages behind the first `size` of `before` bytes. */
+/* Unmaps the pages after the first `size` of `before` bytes. */
 void api_pages_shorten(unsigned char *pages, size_t before, size_t size);
 
 /* Moves pages into a larger mapping, aligned as by api_pages_map, so that huge pages are not split.
- * NULL: memory is short, and the pages are unchanged. */
+ * NULL: out of memory, and the pages are unchanged. */
 unsigned char *api_pages_lengthen(unsigned char *pages, size_t before, size_t size);
 
 /* Returns freed memory from malloc to the system, where that is possible. */

@@ -23,11 +23,11 @@ void api_json_scratch_drop(struct api_json_scratch *scratch);
 struct api_json_array {
     struct pe_tensor tensor; /* data in the arena */
     size_t elements;
-    size_t end;        /* the byte behind the closing bracket, or that of the fault */
+    size_t end;        /* the byte after the closing bracket, or that of the fault */
     const char *fault; /* a constant sentence; NULL: none */
 };
 
-/* Reads the array whose bracket is at text[begin]; the text has `size` bytes and may go on behind
+/* Reads the array whose bracket is at text[begin]; the text has `size` bytes and may go on after
  * it. On failure *array has the fault and its place. */
 enum pe_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
                                    size_t begin, size_t size, enum pe_dtype dtype,

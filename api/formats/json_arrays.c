@@ -244,7 +244,7 @@ struct scan {
     size_t next_check;
 };
 
-/* The index behind the closing quote, which has an even number of backslashes before it; or
+/* The index after the closing quote, which has an even number of backslashes before it; or
  * size. */
 static size_t string_end(const unsigned char *text, size_t at, size_t size)
 {
@@ -307,7 +307,7 @@ static void key_note(struct scan *scan, const unsigned char *key, const unsigned
     }
 }
 
-/* The index behind the bracket that closes the array at `at`; 0: none. */
+/* The index after the bracket that closes the array at `at`; 0: none. */
 static size_t array_end(const unsigned char *text, size_t at, size_t size, size_t *deepest)
 {
     size_t depth = 0;
@@ -368,7 +368,7 @@ static void base64_take(struct scan *scan, size_t begin, size_t end, struct pe_e
         span_add(scan, &span, err);
 }
 
-/* A string, and the colon behind a key. */
+/* A string, and the colon after a key. */
 static void scan_string(struct scan *scan, struct pe_error *err)
 {
     const size_t begin = scan->at, end = string_end(scan->text, begin, scan->size);

@@ -11,9 +11,9 @@
 
 /* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}
  *
- * The prefix ends behind "tensors":{, and the last block contains everything behind the tensors.
+ * The prefix ends after "tensors":{, and the last block contains everything after the tensors.
  * Each block has rows of one output. Its binary rows are made at the end of the block's own buffer,
- * behind the longest text that the block can have. */
+ * after the longest text that the block can have. */
 
 /* The text of a row must fit into a block. */
 enum { ROW_ELEMENTS_MAX = 1 << 20 };

@@ -35,7 +35,7 @@ static bool metadata_add(json_t *metadata, const char *key, const json_t *value)
     return added;
 }
 
-/* NULL: memory is short. */
+/* NULL: out of memory. */
 static json_t *metadata_make(const struct api_request *request, const struct api_result *result)
 {
     json_t *metadata = json_object();

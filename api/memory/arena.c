@@ -266,8 +266,7 @@ void api_arena_work_leave(struct api_arena *arena, size_t size)
     pthread_mutex_unlock(&arena->lock);
 }
 
-/* ---- buffers -----------------------------------------------------------------------------------
- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /* The counted bytes of a buffer: rounded up for a short one, as an allocator does. */
 static size_t buffer_size(size_t size)
@@ -358,7 +357,7 @@ static unsigned char *align(unsigned char *at, size_t alignment)
     return at + ((alignment - ((uintptr_t)at & (alignment - 1))) & (alignment - 1));
 }
 
-/* Adds a chunk that has space for a piece. NULL: memory is short. */
+/* Adds a chunk that has space for a piece. NULL: out of memory. */
 static struct chunk *chunk_add(struct api_arena *arena, size_t size)
 {
     const size_t capacity = (size > CHUNK_SIZE ? size : CHUNK_SIZE) + ALIGNMENT;

@@ -9,8 +9,8 @@
 
 /* Memory of one request: allocated in pieces, freed at once with the response. All of it is counted
  * in the budget of the service first: the first API_ARENA_SMALL bytes of pieces as small ones,
- * which are granted even if memory is short, all else as reserved. Pieces and buffers are used by
- * one thread at a time; counting and the work by any. */
+ * which succeed even when the budget is used up, all else as reserved. Pieces and buffers are used
+ * by one thread at a time; counting and the work by any. */
 enum { API_ARENA_SMALL = 64 << 10 };
 
 struct api_arena;
@@ -43,7 +43,7 @@ bool api_arena_refused(const struct api_arena *arena);
 
 /* Makes the work of the request, once. Memory that the core allocates for it is counted here. It is
  * freed with the arena, after the deferred releases. operations_max, deadline: as in
- * pe_work_limits. NULL: memory is short. */
+ * pe_work_limits. NULL: out of memory. */
 struct pe_work *api_arena_work_new(struct api_arena *arena, uint64_t operations_max,
                                    uint64_t deadline);
 struct pe_work *api_arena_work(const struct api_arena *arena); /* NULL: none was made */
@@ -64,17 +64,17 @@ unsigned char *api_arena_buffer_resize(struct api_arena *arena, unsigned char *b
  * api_memory_release with *reserved. */
 size_t api_arena_buffer_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);
 
-/* A piece, zeroed, aligned to 64 bytes from 64 bytes on and to 16 below. NULL: memory is short. */
+/* A piece, zeroed, aligned to 64 bytes from 64 bytes on and to 16 below. NULL: out of memory. */
 void *api_arena_take(struct api_arena *arena, size_t size);
 /* A piece for text: zeroed, not aligned. */
 char *api_arena_text(struct api_arena *arena, size_t size);
-/* Was memory short at any time? Then some texts are NULL, and the answer would be incomplete. */
+/* Has an allocation ever failed? Then some texts are NULL, and the answer would be incomplete. */
 bool api_arena_failed(const struct api_arena *arena);
 char *api_arena_copy(struct api_arena *arena, const char *text);
 char *api_arena_print(struct api_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Calls release(thing) when the arena is freed, the newest thing first. False: memory is short, and
+/* Calls release(thing) when the arena is freed, the newest thing first. False: out of memory, and
  * the thing was released at once. */
 int api_arena_defer(struct api_arena *arena, void (*release)(void *thing), void *thing);
 

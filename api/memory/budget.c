@@ -206,7 +206,7 @@ bool api_memory_pin(struct api_memory *memory, uint64_t size)
     pthread_mutex_lock(&memory->lock);
     memory->held -= size;
     memory->budget -= size;
-    idle_make_way(memory, 0); /* less is granted to connections */
+    idle_make_way(memory, 0); /* connections get less */
     pthread_mutex_unlock(&memory->lock);
     return true;
 }

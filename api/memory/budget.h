@@ -17,7 +17,7 @@
  *
  * Connections and small pieces may use 1/16 of the budget for free; what exceeds that reduces the
  * budget for requests. held + idle never exceeds the rest; a reservation unmaps idle buffers if
- * necessary. Connections and small pieces are granted even while requests hold all of the budget,
+ * necessary. Connections and small pieces are still allowed when requests hold all of the budget,
  * so that probes are answered, up to API_MEMORY_SLACK bytes beyond it. All calls are thread-safe.
  */
 #define API_MEMORY_SLACK (UINT64_C(32) << 20)

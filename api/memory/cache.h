@@ -63,11 +63,11 @@ struct api_cached *api_cache_find_hashed(struct api_cache *cache, struct api_cac
 /* Caches a value of `size` bytes, which `release` will free, and returns it, to be dropped after
  * use. `reserved` of its bytes are already reserved by the caller; the cache takes this reservation
  * over. A value that does not fit, or whose key is cached already, is only released when it is
- * dropped. NULL: memory is short; value and reservation stay the caller's. */
+ * dropped. NULL: out of memory; value and reservation stay the caller's. */
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
                                  uint64_t size, uint64_t reserved, void (*release)(void *value));
 void api_cache_drop(struct api_cache *cache, struct api_cached *cached);
-/* Drops a value when the arena is freed. False: memory is short, and it was dropped at once. */
+/* Drops a value when the arena is freed. False: out of memory, and it was dropped at once. */
 bool api_cache_drop_with(struct api_cache *cache, struct api_cached *cached,
                          struct api_arena *arena);
 

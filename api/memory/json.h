@@ -46,7 +46,7 @@ struct api_json_owner {
 void api_json_own(struct api_json_owner *owner, struct api_arena *arena);
 void api_json_disown(struct api_json_owner *owner);
 
-/* Drops a reference when the arena is freed. false: memory is short, or json is NULL, and it was
+/* Drops a reference when the arena is freed. false: out of memory, or json is NULL, and it was
  * dropped at once. */
 bool api_json_keep(struct api_arena *arena, json_t *json);
 /* The same for a tree that shares no values: one in an arena is not even visited. */

@@ -5,7 +5,8 @@
 /* Powers of ten, and the conversion of a decimal to the nearest binary float, ties to even, in one
  * rounding for f64, f32, f16 and bf16. After Daniel Lemire, "Number parsing at a gigabyte per
  * second" (2021), with intervals in place of its case analysis: digits times a truncated power of
- * ten bound the value from both sides, and the result is final if both bounds round alike. */
+ * ten bound the value from both sides, and the result is final if both bounds round to the same
+ * number. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,8 +43,7 @@ static inline int api_power_exponent(int k)
     return (k * 1741647) >> 19;
 }
 
-/* ---- decimal to binary ------------------------------------------------------------------------
- */
+/* ---- decimal to binary ----------------------------------------------------------------------- */
 
 /* digits * 10^exponent; with `more`, above it by less than one unit of the last digit. */
 struct api_decimal {

@@ -7,7 +7,7 @@
 
 #include "posenc/dtype.h"
 
-/* Bytes that printing a number may write, including behind its text: words are stored at once. */
+/* Bytes that printing a number may write, including after its text: words are stored at once. */
 enum { API_NUMBER_MAX = 48 };
 
 /* Writes a number as JSON, ended by a zero byte, and returns its length: the shortest digits that
@@ -17,7 +17,7 @@ size_t api_number_print(char *out, enum pe_dtype dtype, const void *element);
 size_t api_double_print(char *out, double value);
 
 /* Writes elements separated by commas, with `pairs` as [re,im], and returns the end of the text. No
- * zero byte; up to API_NUMBER_MAX bytes behind the end may be overwritten. */
+ * zero byte; up to API_NUMBER_MAX bytes after the end may be overwritten. */
 char *api_numbers_print(char *to, enum pe_dtype dtype, const void *elements, size_t count,
                         bool pairs);
 

@@ -239,7 +239,7 @@ static enum pe_status literal_read(const unsigned char **at, const unsigned char
     return PE_MALFORMED;
 }
 
-/* Reads one element by all of the grammar, and moves *at behind it. */
+/* Reads one element by all of the grammar, and moves *at after it. */
 static enum pe_status element_read(const unsigned char **at, const unsigned char *end,
                                    enum pe_dtype dtype, void *out, const char **fault)
 {
@@ -292,8 +292,8 @@ ALWAYS_INLINE uint64_t word_load(const unsigned char *at)
     return word ^ UINT64_C(0x3030303030303030);
 }
 
-/* The number of leading digits. A carry of the sum only reaches bytes behind the first non-digit.
- * The added top bit stands for a word of digits alone, without a branch. */
+/* The number of leading digits. A carry of the sum only reaches bytes after the first non-digit.
+ * The added top bit marks a word that is all digits, without a branch. */
 ALWAYS_INLINE int word_digits(uint64_t word)
 {
     const uint64_t other =

@@ -20,7 +20,7 @@ struct api_json_run {
 enum { API_JSON_SLOW_MAX = 1 << 20 };
 
 /* Reads at least one element, and the commas and white space between elements. Stops
- * - behind an element that no comma follows, with `at` behind it and its white space;
+ * - after an element that no comma follows, with `at` after it and its white space;
  * - at a comma that a bracket or the end of the text follows;
  * - at a comma where the capacity is 0 or `slow` reached API_JSON_SLOW_MAX, a few milliseconds.
  *

@@ -28,12 +28,12 @@ void api_text_print(struct api_text *text, const char *format, ...)
 /* Adds a JSON value, compact, numbers in their shortest digits. ascii: other characters as \u. */
 void api_text_json(struct api_text *text, const json_t *json, bool ascii);
 
-/* Moves the bytes to an arena: that of the text, if it names one. NULL: memory was or is short. The
- * text is empty afterwards in both cases. */
+/* Moves the bytes to an arena: that of the text, if it names one. NULL: an allocation failed, now
+ * or before. The text is empty afterwards in both cases. */
 char *api_text_take(struct api_text *text, struct api_arena *arena);
 
 /* A copy of foreign text with '?' for each byte that is not part of a UTF-8 character, so that an
- * error can quote it. NULL: memory is short. */
+ * error can quote it. NULL: out of memory. */
 char *api_text_sanitize(struct api_arena *arena, const char *foreign);
 void api_text_sanitize_in_place(char *text);
 

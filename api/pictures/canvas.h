@@ -7,8 +7,8 @@
 #include "api/pictures/png.h"
 
 /* Plots draw on a canvas, which has two types: SVG and pixels. Lengths are pixels at plot_scale 1,
- * and y goes down. Coordinates are rounded to hundredths, so that both types show the same. If
- * memory is short, canvas->failed is set. */
+ * and y goes down. Coordinates are rounded to hundredths, so that both types show the same.
+ * canvas->failed is set when out of memory. */
 
 /* Languages in the order of the parameter lang. */
 enum api_language { API_ENGLISH, API_CHINESE, API_LANGUAGES };

@@ -144,7 +144,7 @@ static void rows_down(const struct resample *image, struct rows *rows, struct su
 /* Gives each pixel the colour of the mean index of the cells that it covers, so that no cell is
  * lost and each colour is of the scale; or of the cell at its centre, where cells are SHARP pixels
  * large. API_COLOUR_CLEAR has no value: a pixel is clear if most of it is. In integers. False:
- * memory is short, or the request was ended. */
+ * out of memory, or the request was ended. */
 static bool resample(struct api_arena *arena, const struct resample *image)
 {
     unsigned char *buffer =

@@ -12,7 +12,7 @@
 /* Units of the font size, and the parts of a unit in outlines. y goes up from the base line. */
 enum { API_EM = 400, API_FINE = 8 };
 
-/* The first character of *text, which is moved behind it; 0 at the end. */
+/* The first character of *text, which is moved after it; 0 at the end. */
 uint32_t api_character_next(const char **text);
 
 /* The first character of a text without a glyph; NULL: none. */

@@ -27,7 +27,7 @@ struct api_png_words {
 
 /* Adds an image as PNG; words may be NULL. Images of up to 256 colours are written with a palette,
  * others with three bytes a pixel. The bytes are equal on every machine with one version of zlib.
- * png->failed is set if memory is short. */
+ * png->failed is set when out of memory. */
 void api_png_put(struct api_text *png, struct api_arena *arena, const struct api_image *image,
                  const struct api_png_words *words);
 

@@ -17,8 +17,8 @@ struct api_fourier {
     double *gains;      /* the amplitude of a magnitude of 1, of each frequency */
 };
 
-/* For rows of `count` values, API_FOURIER_MIN to API_FOURIER_MAX. In the arena. False: memory is
- * short. */
+/* For rows of `count` values, API_FOURIER_MIN to API_FOURIER_MAX. In the arena. False: out of
+ * memory. */
 bool api_fourier_begin(struct api_fourier *fourier, struct api_arena *arena, size_t count);
 
 /* Computes the amplitudes of frequencies first to last, without the mean: a sine of amplitude 1 has

@@ -63,7 +63,7 @@ static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
                : api_format_choose(intake, err);
 }
 
-/* False: memory is short. */
+/* False: out of memory. */
 static bool json_header(struct api_response *response, const char *name, const json_t *json)
 {
     enum { VALUE_MAX = 4096 }; /* the HTTP library has one small buffer for all headers */
@@ -320,8 +320,8 @@ static bool is_within(const struct api_intake *intake, enum duration most)
 
 /* NULL: the second phase would take longer than `most`. If the route takes a body, JSON is
  * allocated in the arena, and so counted; else there is little of it, and probes are answered even
- * if memory is short. The deadline ends with the beginning of the response: the client may read
- * slowly. */
+ * when the budget is used up. The deadline ends with the beginning of the response: the client may
+ * read slowly. */
 static struct api_response *finish(struct api_intake *intake, enum duration most)
 {
     const struct api_request *request = &intake->request;

@@ -9,7 +9,7 @@
 #include "api/routes/rotation_cache.h"
 #include "api/store/store.h"
 
-/* Every layer of a model sends the same head, which has dtype and shape, with new numbers behind
+/* Every layer of a model sends the same head, which has dtype and shape, with new numbers after
  * it. The headers of the response and the rotation of such a head are cached; the next request with
  * an equal head is rotated without parsing a parameter. Routes with the trait REPEATS. */
 

@@ -150,8 +150,7 @@ void api_intake_waited(struct api_intake *intake, double milliseconds)
     intake->waited_ms = milliseconds;
 }
 
-/* ---- errors -----------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* A shortage that no retry can cure becomes 413. */
 static void shortage_explain(const struct api_intake *intake, struct pe_error *err)

@@ -42,14 +42,14 @@ struct api_intake {
 /* ---- intake.c: beginning, failure and end of an intake --------------------------------------- */
 
 /* An intake with an arena, an empty response and the headers of every response (CORS,
- * X-Request-Id). NULL: memory is short. head NULL: unknown. */
+ * X-Request-Id). NULL: out of memory. head NULL: unknown. */
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
 
 /* Removes the CORS headers from a response that depends on stored tables, unless --cors-origin was
  * given. Called when the dependence is decided, and before the response is cached. */
 void api_intake_restrict_cors(struct api_intake *intake);
 
-/* Replaces an error by its cause: short memory, a deadline, an unquoted URL. */
+/* Replaces an error by its cause: out of memory, a deadline, an unquoted URL. */
 void api_error_explain(const struct api_intake *intake, struct pe_error *err);
 
 /* Ends an intake with a problem document. Never NULL. */

@@ -66,7 +66,8 @@ static bool is_common(const char *name)
     return strcmp(name, "format") == 0;
 }
 
-/* The parameter that an unknown name stands for by its case or by spellings.def; NULL: none. */
+/* The parameter intended by an unknown name: one that differs in case, or by spellings.def; NULL:
+ * none. */
 static const char *intended_name(const struct binding *binding, const char *where, const char *name)
 {
     if (api_parameter_errors_have(binding->request->parameter_errors, where))
@@ -258,7 +259,7 @@ static void pointer_print(char *out, size_t size, const char *at, const char *na
 /* Members of larger objects are not renamed: renaming one takes time in proportion to the lists. */
 enum { MEMBERS_MAX = 256 };
 
-/* Renames members to the parameters that they stand for. An object, and a member whose intended
+/* Renames members to the intended parameters. An object, and a member whose intended
  * name exists too, keep their names and are refused. */
 static void members_rename(const struct binding *binding, json_t *object)
 {

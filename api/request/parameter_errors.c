@@ -36,7 +36,7 @@ static const struct {
 #undef SPELLING
 };
 
-/* The next parameter that a folded name stands for, from *at = 0 on; NULL: no more. */
+/* The next intended parameter of a folded name, from *at = 0 on; NULL: no more. */
 static const char *spelling_next(const char *fold, size_t *at)
 {
     while (*at < sizeof(spellings) / sizeof(spellings[0])) {
@@ -221,7 +221,8 @@ static bool is_known_name(const struct known *known, const char *name)
     return api_names_have(known->handler_names, " ", name, strlen(name));
 }
 
-/* The known name that an unknown one equals but for its case, or stands for; NULL: none. */
+/* The known name intended by an unknown one: one that differs in case, or by spellings.def; NULL:
+ * none. */
 static const char *known_spelling(struct api_request *request, const struct known *known,
                                   const char *name)
 {

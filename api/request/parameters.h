@@ -75,8 +75,8 @@ enum pe_status api_parameter_errors_fail(const struct api_parameter_errors *erro
  * client's error (PE_BUSY) stays. */
 enum pe_status api_parameter_errors_end(struct api_request *request, struct pe_error *err);
 
-/* The known parameter that an unknown name stands for by its case or by spellings.def; NULL: none.
- * sets, handler_names: see api_bind. */
+/* The known parameter intended by an unknown name: one that differs in case, or by spellings.def;
+ * NULL: none. sets, handler_names: see api_bind. */
 const char *api_spelling_find(struct api_request *request, struct pe_params **sets,
                               size_t sets_count, const char *handler_names, const char *name);
 
@@ -97,7 +97,7 @@ json_t *api_params_schema(const struct pe_param *params, size_t count);
 /* Adds the parameters to an existing schema. */
 void api_params_describe(json_t *schema, const struct pe_param *params, size_t count);
 
-/* base path + path, in the arena; NULL: memory is short. */
+/* base path + path, in the arena; NULL: out of memory. */
 const char *api_link(struct api_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

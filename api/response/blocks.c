@@ -17,7 +17,7 @@ struct cut {
 struct blocks {
     struct api_result *result;
     uint64_t total; /* bytes of all blocks */
-    /* One for each border from that behind block `first_cut` on; NULL: no border cuts a group. */
+    /* One for each border from that after block `first_cut` on; NULL: no border cuts a group. */
     struct cut *cuts;
     size_t first_cut, cuts_count;
 };
@@ -349,7 +349,7 @@ static void cuts_release(void *handle)
         pthread_mutex_destroy(&blocks->cuts[i].mutex);
 }
 
-/* Takes memory for the group that the border behind `block` cuts. Called in order of borders. */
+/* Takes memory for the group that the border after `block` cuts. Called in order of borders. */
 static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block, size_t borders,
                     size_t group)
 {

@@ -15,7 +15,7 @@
  * is in the tail, which is requested when all blocks are made, so that no block waits for another.
  */
 
-/* Shorter text is sent as it is. Encoders use memory behind the block that they make, which is in
+/* Shorter text is sent as it is. Encoders use memory after the block that they make, which is in
  * the budget with it. */
 enum { WORTH_MIN = 1024, ALIGNMENT = 64 };
 
@@ -28,8 +28,8 @@ struct piece {
 struct encoding {
     const struct api_coding *coding;
     struct api_response plain; /* whose body has the blocks of text */
-    size_t code_max;           /* bytes of an encoded block; the text is made behind it */
-    size_t workspace;          /* of the encoder, behind the text */
+    size_t code_max;           /* bytes of an encoded block; the text is made after it */
+    size_t workspace;          /* of the encoder, after the text */
     pthread_mutex_t lock;      /* of the members below */
     struct piece *pieces;
     size_t joined; /* pieces from the first on that are in `sum` and `size` */
@@ -105,7 +105,7 @@ enum pe_status api_encode_begin(const struct api_request *request, struct api_re
                           (uint64_t)((double)size * request->response_coding->encode_cost), err))
             return err->status;
         encoded = api_encode_text(response->arena, request->response_coding, body->bytes, &size);
-        /* Without memory the text is sent as it is: metrics are needed most when memory is short.
+        /* Without memory the text is sent uncompressed: metrics are needed most then.
          */
         if (!encoded)
             return request->plain_refused ? no_memory(err) : PE_OK;

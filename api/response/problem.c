@@ -88,7 +88,7 @@ static json_t *place_make(struct api_arena *arena, enum pe_status status, const 
                      text);
 }
 
-/* False: memory is short. */
+/* False: out of memory. */
 static bool errors_set(json_t *document, struct api_arena *arena,
                        const struct api_parameter_errors *errors, const struct pe_error *err)
 {
@@ -163,7 +163,7 @@ bool api_problem_write(struct api *api, struct api_response *response,
     api_response_header(response, "Cache-Control", "no-store");
     if (response->status == 503)
         api_response_header(response, "Retry-After", "1");
-    /* RFC 7694, 3: the field tells clients whether the coding or the type was unknown. */
+    /* RFC 7694, 3: by this field clients see whether the coding or the type was unknown. */
     if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
         api_response_header(response, "Accept-Encoding", api_codings_text);
     else if (response->status == 415 && !api_response_field(response, "Accept"))

@@ -16,7 +16,7 @@ struct api_parameter_errors;
 
 /* Makes the response a problem document of the error, and of all parameter errors if it is the
  * first of them. errors NULL: none. PE_CANCELLED, a timeout or a client that left, becomes PE_BUSY.
- * False: memory is short. */
+ * False: out of memory. */
 bool api_problem_write(struct api *api, struct api_response *response,
                        const struct api_parameter_errors *errors, struct pe_error *err);
 /* A constant response for when there is no memory for another. */

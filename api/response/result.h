@@ -77,7 +77,7 @@ struct api_result {
     json_t *warnings;            /* array of strings; likewise */
     const struct api_plot *plot; /* how a view is drawn; NULL: the format is no picture */
 
-    /* API_REPORT, by `prepare`: the answer owns it. NULL: memory is short. */
+    /* API_REPORT, by `prepare`: the answer owns it. NULL: out of memory. */
     json_t *report;
 
     /* API_MEDIA, by either phase: bytes that live at least as long as the arena. */

@@ -473,7 +473,7 @@ static enum pe_status operands_match(const struct comparison_state *state, struc
                    a->rows, a->columns, b->rows, b->columns);
 }
 
-/* A grid that neither operand takes is a mistake. */
+/* A grid that neither operand uses is an error. */
 static enum pe_status grids_check(const struct comparison_state *state, struct pe_error *err)
 {
     const struct comparison_operand *a = &state->operands[0], *b = &state->operands[1];

@@ -44,7 +44,7 @@ struct comparison_state {
     struct pe_differences *differences;
 };
 
-/* The report of a finished comparison, owned by the caller; NULL: memory is short. */
+/* The report of a finished comparison, owned by the caller; NULL: out of memory. */
 json_t *comparison_report(const struct comparison_state *state);
 
 #endif

@@ -340,9 +340,9 @@ static enum pe_status layers_put(struct api_request *request, const struct pe_pa
 
 /* ---- towers ---------------------------------------------------------------------------------- */
 
-/* The files of most models name their tower as the whole is named, or not at all, and its class
- * goes by the whole: qwen2_5_vl has a qwen2_5_vl_vision. A tower without such a class is not known;
- * it must not be read as the text of the model, nor by its keys alone. */
+/* In most files the tower has the model_type of the model, or none, and its class follows from
+ * that: qwen2_5_vl has a qwen2_5_vl_vision. A tower without such a class is unknown: it must not be
+ * read as the text of the model, or by its keys alone. */
 static enum pe_status tower_of_whole(struct api_request *request, const char *part, json_t *config,
                                      struct api_config **read, struct pe_error *err)
 {

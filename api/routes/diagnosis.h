@@ -26,7 +26,7 @@ struct diagnosis_state {
     struct pe_kv_diagnosis *kv_diagnosis; /* NULL otherwise */
 };
 
-/* The report of a finished diagnosis, owned by the caller; NULL: memory is short. */
+/* The report of a finished diagnosis, owned by the caller; NULL: out of memory. */
 json_t *diagnosis_report(const struct diagnosis_state *state);
 
 #endif

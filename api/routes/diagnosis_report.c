@@ -14,7 +14,7 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* "10 007": whole numbers from 10 000 on in groups of three digits. */
+/* "10 007": integers from 10 000 on in groups of three digits. */
 static void number_write(char out[48], double number)
 {
     char digits[40];

@@ -8,7 +8,7 @@
 #include "api/pictures/plot.h"
 #include "api/routes/handler.h"
 
-/* Nanoseconds of the whole list, which is printed: about. */
+/* Estimated nanoseconds of the list, printing included. */
 #define LIST_WORK 4.8e6
 
 /* Can the view be pooled, and returned as u8? */

@@ -211,8 +211,7 @@ enum pe_status api_posted_frequencies(struct api_request *request, struct pe_par
     return PE_OK;
 }
 
-/* ---- factors as a sample ----------------------------------------------------------------------
- */
+/* ---- factors as a sample --------------------------------------------------------------------- */
 
 enum pe_status api_factors_open(struct api_request *request, struct api_factors *factors,
                                 struct pe_error *err)

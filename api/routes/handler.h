@@ -37,7 +37,7 @@ struct api_route {
     bool takes_body;
     bool writes;   /* changes a stored table: only some may, and a body is a table */
     bool has_page; /* HTML where Accept prefers it */
-    bool repeats;  /* rotates in place, and equal heads rotate alike: head_cache.c */
+    bool repeats;  /* rotates in place; equal heads have the same rotation: head_cache.c */
     enum api_cost cost;
 };
 

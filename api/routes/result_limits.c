@@ -28,7 +28,7 @@ static double sending_work(const struct api_request *request, double bytes)
     return bytes * (API_SENDING_COST + (coding ? coding->encode_cost : 0));
 }
 
-/* Nanoseconds of an element in base64, and of a whole number. */
+/* Nanoseconds of an element in base64, and of an integer. */
 #define BASE64_WORK 1.0
 #define WHOLE_WORK  4.0
 
@@ -81,7 +81,7 @@ void api_amounts_send(struct api_amounts *amounts, const struct api_result *resu
     amounts->work += amounts->rows_work * fraction + amounts->rendering;
 }
 
-/* Advice on how to ask for less. */
+/* Advice for a smaller request. */
 static const char *advice_of(const struct api_request *request, const struct api_result *result)
 {
     if (result->advice)

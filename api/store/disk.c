@@ -35,7 +35,7 @@ bool api_stored_name_is_good(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == length;
 }
 
-/* "DIR", "DIR/NAME", "DIR/NAME/PART" or "DIR/NAME/PART/FILE": parts behind the first NULL are left
+/* "DIR", "DIR/NAME", "DIR/NAME/PART" or "DIR/NAME/PART/FILE": parts after the first NULL are left
  * out. False: the path is too long. */
 static bool path_print(char path[PATH_SIZE], const char *folder, const char *name, const char *part,
                        const char *file)
@@ -661,7 +661,7 @@ static enum pe_status change_fail(int number, const char *step, struct pe_error 
     }
 }
 
-/* Makes the folder of the name, and flushes the folder that it stands in before its first version:
+/* Makes the folder of the name, and flushes its parent folder before its first version:
  * a process that ended in between may have left it unflushed. */
 static bool home_make(const char *folder, const char *home, const struct api_stored_table *table)
 {

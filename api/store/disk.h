@@ -101,7 +101,7 @@ struct api_versions {
 enum pe_status api_disk_versions(const char *folder, const char *name,
                                  struct api_versions *versions, struct pe_error *err);
 
-/* Is this version certain to be absent? */
+/* Is this version certainly absent? */
 bool api_disk_is_gone(const char *folder, const char *name, uint64_t version);
 
 /* Identifies the file of elements of a version. False: errno says why not. */

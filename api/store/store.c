@@ -295,7 +295,7 @@ static void strange_report(struct api_store *store, const char *name)
     report(store, text);
 }
 
-/* Updates a name from the disk. again: also reads a damaged version again. False: memory is short,
+/* Updates a name from the disk. again: also reads a damaged version again. False: out of memory,
  * and the name has no entry. */
 static bool name_scan(struct api_store *store, const char *name, bool again)
 {

@@ -56,7 +56,7 @@ const char *api_stored_table_etag(struct api_request *request,
 void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table);
 
 /* The answer to a change, in the arena. It is made before the change, which therefore cannot be
- * stored and then refused because memory is short. */
+ * stored and then refused for want of memory. */
 struct api_store_answer {
     const char *etag,
         *text;     /* of the latest version; api_store_entry_json printed, and a newline */

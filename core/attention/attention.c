@@ -297,8 +297,8 @@ static enum pe_status scratch_list_fill(struct pe_attention *attention, size_t t
     return PE_OK;
 }
 
-/* Scratches are allocated here, so that filling does not run out of memory; they have fewer rows
- * where memory is short. */
+/* Scratches are allocated here, so that filling does not run out of memory; they have fewer rows if
+ * memory is scarce. */
 static enum pe_status scratch_list_new(struct pe_attention *attention, size_t threads,
                                        struct pe_error *err)
 {

@@ -139,14 +139,14 @@ struct pe_attention {
 
     bool streams;                                         /* k and v exceed the L2 cache */
     size_t rows_max;                                      /* queries in a block */
-    size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
+    size_t logits_stride, relative_stride, output_stride; /* elements, full panels */
     size_t scratch_size, scratch_row_size; /* bytes of a scratch, fixed and for each row */
     struct pe_scratch_list *scratches;
     struct pe_bias_common *common; /* what rows of a bias share; NULL: nothing */
     size_t charged;                /* bytes charged to `work` by pe_attention_alloc */
 };
 
-/* Rounds up to whole panels. */
+/* Rounds up to full panels. */
 static inline size_t pe_panel_align(const struct pe_attention *attention, size_t columns)
 {
     return (columns + attention->width - 1) / attention->width * attention->width;
@@ -170,7 +170,7 @@ static inline size_t pe_attention_distances(const struct pe_attention *attention
 
 /* Biases of a query at `position`, from key 0 on. One vector a head serves all queries: it begins
  * with (position_max, key 0), and earlier queries begin further on. It ends with zeros, so that
- * every row is whole panels. */
+ * every row is full panels. */
 static inline char *pe_distance_biases(const struct pe_attention *attention, size_t head,
                                        int64_t position)
 {

@@ -237,7 +237,7 @@ enum pe_status pe_packing_run(struct pe_packing *packing, struct pe_pool *pool, 
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-/* Can products read v in place? Its rows must be whole panels. */
+/* Can products read v in place? Its rows must be full panels. */
 static bool is_packed_in_place(const struct pe_attention *attention, const struct pe_tensor *v)
 {
     return v->dtype == attention->type && v->shape[3] % attention->width == 0;

@@ -16,7 +16,7 @@ enum {
 };
 _Static_assert(SUM_PIECE % TILE == 0, "a tile lies in one piece");
 
-/* Keys that go through a step together: whole panels between two multiples of TILE, so that they do
+/* Keys that go through a step together: full panels between two multiples of TILE, so that they do
  * not depend on the first key of the block. */
 struct key_tile {
     size_t begin, end;
@@ -46,7 +46,7 @@ void pe_row_fill(const struct pe_attention *attention, char *row, size_t begin, 
         ROW_FILL(float);
 }
 
-/* The end of the block's keys, in whole panels. */
+/* The end of the block's keys, in full panels. */
 static size_t padded_end(const struct pe_query_block *block)
 {
     return pe_panel_align(block->attention, block->key_end);
@@ -108,8 +108,8 @@ enum pe_status pe_block_multiply(const struct pe_query_block *block, const char 
     return PE_OK;
 }
 
-/* f32 products sum in runs of about the root of the terms before them, which keeps the rounding
- * errors of a run and of the sum of runs alike. Runs begin at fixed terms, so that a block that
+/* f32 products sum in runs of about the root of the terms before them, so that the rounding errors
+ * of a run and of the sum of runs are about equal. Runs begin at fixed terms, so that a block that
  * skips leading keys gets the same bits. */
 static size_t depth_step(size_t at, size_t end)
 {

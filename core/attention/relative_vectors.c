@@ -293,7 +293,7 @@ static double element(const struct pe_attention *attention, const char *row, siz
 }
 
 /* Keys whose distance is within the clip, each with a bucket of its own; those before share the
- * first bucket, those behind the last. */
+ * first bucket, those after the last. */
 static struct pe_key_range inner_keys(const struct pe_query_block *block, size_t row, size_t from,
                                       size_t keys)
 {

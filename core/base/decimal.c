@@ -176,7 +176,7 @@ static int64_t digits_add(struct gathering *gathering, const char *at, const cha
     return end - at;
 }
 
-/* Reads an exponent such as e-12 and moves *at behind it; 0: there is none. */
+/* Reads an exponent such as e-12 and moves *at after it; 0: there is none. */
 static int64_t exponent_read(const char **at, const char *end)
 {
     const char *from = *at + 1;

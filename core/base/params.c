@@ -209,7 +209,7 @@ static double *list_grow(const struct pe_params *params, const struct pe_value *
 }
 
 /* As list_check; returns where the elements are to be written. NULL: they are not allowed, or
- * memory is short. */
+ * out of memory. */
 static double *list_extend(struct pe_params *params, size_t index, const double *list,
                            size_t checked, size_t count, struct pe_error *err)
 {

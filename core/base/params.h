@@ -41,7 +41,7 @@ enum pe_status pe_param_number_check(const struct pe_param *param, double number
                                      struct pe_error *err);
 
 /* Appends `count` elements to a list, for the caller to set, and returns their address; NULL: they
- * are not allowed, or memory is short. rows: of a list of lists, which may be given once; 0: a flat
+ * are not allowed, or out of memory. rows: of a list of lists, which may be given once; 0: a flat
  * list. */
 double *pe_params_list_extend(struct pe_params *params, size_t index, size_t rows, size_t count,
                               struct pe_error *err);

@@ -20,7 +20,7 @@ bool pe_text_next(const char **list, char separator, struct pe_name *name);
 /* Is `text` (size bytes) one of the names? list NULL: no. */
 bool pe_text_lists(const char *list, char separator, const char *text, size_t size);
 
-/* Reads the longest plain decimal number at *at, rounded to the nearest double, and moves behind
+/* Reads the longest plain decimal number at *at, rounded to the nearest double, and moves after
  * it. Unlike strtod it takes no white space, hexadecimal, names, or the first dot of "7..9". */
 bool pe_text_number(const char **at, double *number);
 

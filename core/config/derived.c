@@ -42,7 +42,7 @@ static const char *const *const quotient_heads =
 #include "core/config/keys.def"
     ;
 
-/* Is this a parameter of the encoding, and still open? */
+/* Is this a parameter of the encoding without a value? */
 static bool is_wanted(const struct pe_config_filling *filling, const char *encoding,
                       const char *param, int *index)
 {

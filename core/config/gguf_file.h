@@ -82,8 +82,8 @@ bool pe_gguf_text_is(struct pe_gguf_text text, const char *is);
 /* An element of a list; tensor->at is set. */
 double pe_gguf_factor(const struct pe_gguf_tensor *tensor, uint64_t index);
 
-/* A number of a scalar or of an element of an array: whole where the type is, or a truth. False: it
- * is no number. */
+/* The number of a scalar or of an element of an array: an integer or a bool if that is its type.
+ * False: it is no number. */
 bool pe_gguf_number(const struct pe_gguf_value *value, uint64_t index,
                     struct pe_config_value *number);
 

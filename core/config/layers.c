@@ -9,7 +9,7 @@
 
 /* The layers of a model: one by one, with their types (by a list of the config, else by the rule of
  * the model's class) and which of them rotate; the rope object of those that are described; and the
- * kinds of layers that are alike. */
+ * kinds of layers. */
 
 enum { LAYERS_MAX = 1 << 16 };
 
@@ -179,7 +179,7 @@ struct rule {
     bool off;
 };
 
-/* All periods above LAYERS_MAX are alike: none repeats within the layers. */
+/* No period above LAYERS_MAX repeats within the layers. */
 static void period_set(const struct pe_config_value *value, struct rule *rule)
 {
     const double period = pe_config_number(value);
@@ -665,7 +665,7 @@ void pe_config_layer_keys_note(struct pe_config_reading *reading)
         text_key_note(reading, at->key);
 }
 
-/* ---- layers that are alike ------------------------------------------------------------------- */
+/* ---- kinds of layers ------------------------------------------------------------------------- */
 
 enum { KINDS_MAX = 64, CHECK_LAYERS = 1 << 12 };
 

@@ -289,8 +289,8 @@ static enum pe_status layer_fill(const struct pe_config_filling *filling)
     return PE_OK;
 }
 
-/* Is this partial_rotary_factor, and ignored by the model's code, which rotates whole heads where
- * nothing scales? Warns of it. The rope type is filled by now. */
+/* True for a partial_rotary_factor that the model's code ignores, because it rotates full heads
+ * unless the rope type scales; warns of it. The rope type is set before. */
 static bool is_ignored_part(const struct pe_config_filling *filling,
                             const struct pe_config_member *found)
 {
@@ -421,7 +421,7 @@ static enum pe_status alias_fill(const struct pe_config_filling *filling,
                            : member_fill(filling, (size_t)index, found);
 }
 
-/* Sets the rope type that the name of the object stands for, and parameters by their other names
+/* Sets the rope type by the name of the object, and parameters by their other names
  * in it. */
 static enum pe_status named_fill(const struct pe_config_filling *filling)
 {
@@ -489,7 +489,8 @@ static enum pe_status by_lengths_fill(const struct pe_config_filling *filling)
 
 /* ---- the rope object ------------------------------------------------------------------------- */
 
-/* Is this a key of the rope object that is not read where the object is one of several? Warns. */
+/* True for a key that is not read because the config has a rope object for each layer type; warns
+ * of it. */
 static bool is_misplaced(struct pe_config_reading *reading, const struct pe_config_member *member)
 {
     const struct pe_config_member *outer =

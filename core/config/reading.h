@@ -136,7 +136,7 @@ struct pe_config_reading {
     struct pe_config_scope scope;
     const char *model_type;              /* NULL: the config has none */
     const struct pe_config_model *model; /* the scope's */
-    const char *layer_type;              /* whose positions are described; NULL: all are alike */
+    const char *layer_type; /* whose positions are described; NULL: all layers have the same */
     char text_part[PE_CONFIG_PATH_SIZE]; /* the path to the part about text */
     bool dim_rotates_whole;              /* dim is the width of the rotated part */
     const char *family;                  /* the encoding whose keys are read: "rope" */
@@ -220,7 +220,7 @@ const struct pe_config_layers *pe_config_class_of(const struct pe_config_scope *
 
 void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Fails at a key; member NULL: at the config as a whole. Returns the status. */
+/* Fails at a key; member NULL: at the config in general. Returns the status. */
 enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
                               struct pe_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -252,7 +252,7 @@ enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct 
 
 /* The object rope_parameters, or by its older names; NULL: none. */
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope);
-/* The rope type that the name of a rope object stands for; NULL: none. */
+/* The rope type denoted by the name of a rope object; NULL: none. */
 const char *pe_config_named_type(const struct pe_config_node *rope);
 /* Finds the rope object and, where layers differ, chooses those of layer_type. */
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
@@ -271,7 +271,7 @@ struct pe_config_filling {
     struct pe_error *err;
 };
 
-/* Is this parameter still open? index -1: no. */
+/* Has this parameter no value yet? index -1: false. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
 /* Sets the parameters that no key has: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);

@@ -55,7 +55,7 @@ static double rounding(const struct bounds *bounds, double value)
     return bounds->relative * magnitude + bounds->absolute;
 }
 
-/* The error of float32 angles that the sample could not show. */
+/* The error of float32 angles that rounding hides in the sample. */
 static double hidden(const struct bounds *bounds, const struct bounded *value)
 {
     const double most = MARGIN_HIDDEN * rounding(bounds, bounds->trial->factor);
@@ -194,7 +194,7 @@ struct check {
     const struct arithmetic *own; /* whose tables the prediction explains; NULL: none */
     struct pe_bad_rows *found;    /* [blocks] */
     struct pe_work *work;
-    _Atomic bool failed; /* for want of memory */
+    _Atomic bool failed; /* out of memory */
 };
 
 struct chunk {

@@ -24,7 +24,7 @@ struct search {
     size_t samples_count;
     struct pe_trial *trials; /* [candidates][samples] */
     struct pe_work *work;
-    _Atomic bool failed; /* for want of memory */
+    _Atomic bool failed; /* out of memory */
 };
 
 static void scheme_run(struct pe_job *job, size_t block)
@@ -208,8 +208,7 @@ void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
     pe_memory_give(diagnosis->work, diagnosis, 1, sizeof(*diagnosis));
 }
 
-/* ---- expected schemes -------------------------------------------------------------------------
- */
+/* ---- expected schemes ------------------------------------------------------------------------ */
 
 bool pe_diagnosis_takes(const struct pe_scheme *scheme)
 {

@@ -34,7 +34,7 @@ struct pe_observations {
     struct pe_allocations memory;
     struct pe_observed observed;
     struct pe_sampled_rows rows;
-    struct pe_row_positions positions; /* of all batch rows, one behind the other */
+    struct pe_row_positions positions; /* of all batch rows, one after the other */
     struct pe_precision precision;
     size_t count;
     struct pe_sample samples[SAMPLES_MAX];
@@ -211,7 +211,7 @@ enum pe_status pe_row_positions_new(struct pe_row_positions *positions,
     return err->status;
 }
 
-/* The positions of all batch rows, one behind the other, from one list or one for each. */
+/* The positions of all batch rows, one after the other, from one list or one for each. */
 static enum pe_status positions_join(struct pe_observations *observations,
                                      const struct pe_axes *axes, struct pe_error *err)
 {
@@ -266,7 +266,8 @@ static bool sheet_read(const struct pe_tensor *tensor, unsigned width_axes, stru
     return shape->width > 0;
 }
 
-/* Is column i the same as i + pairs in every sampled row, or 2i as 2i + 1? And not all alike. */
+/* Does every sampled row have column i equal to i + pairs, or 2i equal to 2i + 1, and not all
+ * columns equal?. */
 static bool repeats(const struct pe_tensor *tensor, const struct shape *shape, bool half)
 {
     const size_t size = pe_dtype_info(tensor->dtype)->size;
@@ -666,7 +667,7 @@ static enum pe_status frequencies_read(struct pe_observations *observations,
     return PE_OK;
 }
 
-/* All heads of every batch row are rotated alike; some of them make the sample. */
+/* All heads of a batch row are rotated by the same angles; some of them make the sample. */
 static enum pe_status tokens_read(struct pe_observations *observations, const struct shape *shape,
                                   struct pe_error *err)
 {

@@ -59,8 +59,9 @@ enum pe_status pe_row_positions_new(struct pe_row_positions *positions,
 
 /* ---- rotated_tokens.c ------------------------------------------------------------------------ */
 
-/* Where heads lie that are rotated alike. Element j of head [o][i] of a token is at first + o *
- * outer_step + i * inner_step + token * token_step + j; tokens count over all batch rows. */
+/* The memory layout of heads that are rotated by the same angles. Element j of head [o][i] of a
+ * token is at first + o * outer_step + i * inner_step + token * token_step + j; tokens count over
+ * all batch rows. */
 struct pe_head_layout {
     size_t first, outer, outer_step, inner, inner_step, token_step;
     size_t sequence, batch_step; /* tokens of a batch row, and the step to the next; 0: there is
@@ -89,7 +90,7 @@ enum pe_status pe_rotated_tokens_measure(struct pe_rotated_tokens *tokens,
                                          const struct pe_sampled_rows *rows, struct pe_error *err);
 /* After pe_rotated_tokens_measure: are all elements zeros? */
 bool pe_rotated_tokens_are_zero(const struct pe_rotated_tokens *tokens);
-/* Does more than noise change behind a width? */
+/* Do elements after a width change by more than noise? */
 bool pe_rotated_tokens_change_behind(const struct pe_rotated_tokens *tokens, size_t width);
 /* The part of a head that rotates: the expected or the observed one. 0: an odd last element has
  * changed. */
@@ -104,7 +105,7 @@ struct pe_token_rows {
     size_t pairs, second, step; /* pair k is the elements k * step and k * step + second */
     double weight;              /* factor of a head's weights */
     size_t head_dim;
-    double unrotated_noise; /* rms of the changes behind the pairs in the sampled tokens */
+    double unrotated_noise; /* rms of the changes after the pairs in the sampled tokens */
     enum pe_dtype precision;
 };
 
@@ -122,7 +123,7 @@ void pe_rotated_tokens_sample(const struct pe_rotated_tokens *tokens,
                               const struct pe_sampled_rows *rows, bool half, size_t pairs,
                               const char *expected, const struct pe_sample_buffers *buffers,
                               struct pe_token_rows *context, struct pe_sample *sample);
-/* Samples in both layouts; of a single pair in the expected one, since both are alike. */
+/* Samples in both layouts; of a single pair in the expected one, since both are equal. */
 enum pe_status pe_rotated_tokens_samples(const struct pe_rotated_tokens *tokens,
                                          const struct pe_sampled_rows *rows, size_t width,
                                          const char *expected, struct pe_allocations *memory,

@@ -47,8 +47,7 @@ bool pe_float32_hurts(double angle)
     return ALLOWED_FLOAT32 * angle > ALLOWED_ALWAYS;
 }
 
-/* ---- a candidate's numbers --------------------------------------------------------------------
- */
+/* ---- a candidate's numbers ------------------------------------------------------------------- */
 
 const struct pe_frequencies *pe_scheme_frequencies(const struct pe_scheme *scheme)
 {

@@ -95,7 +95,7 @@ bool pe_rotated_tokens_are_zero(const struct pe_rotated_tokens *tokens)
     return true;
 }
 
-/* The rms of changes behind a width, in so many tokens. */
+/* The rms of changes after a width, in so many tokens. */
 static double noise_behind(const struct pe_rotated_tokens *tokens, size_t width, size_t count)
 {
     double changes = 0;
@@ -233,7 +233,7 @@ static void head_read(const void *context, size_t head, size_t begin, size_t row
         }
 }
 
-/* Is an element behind the pairs the same, but for rounding and the noise of the sampled tokens?
+/* Is an element after the pairs the same, but for rounding and the noise of the sampled tokens?
  * Memory that was never written may hold NaN before and after. */
 static bool is_unchanged(const struct pe_token_rows *tokens, double before, double after)
 {

@@ -26,7 +26,7 @@ static double position_of(const struct pe_positions *positions, size_t index)
 {
     if (positions->values)
         return positions->values[index];
-    /* Exact: start, step and the last position are whole numbers below 2^53. */
+    /* Exact: start, step and the last position are integers below 2^53. */
     return positions->start + positions->step * (double)index;
 }
 

@@ -41,7 +41,7 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     position_round(&position, dtype, out);
 }
 
-/* True for evenly spaced positions that are whole numbers up to 2^53: two double operations compute
+/* True for evenly spaced positions that are integers up to 2^53: two double operations compute
  * each of them exactly. */
 static bool is_whole(const struct pe_positions *p)
 {

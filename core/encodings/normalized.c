@@ -22,7 +22,7 @@ static double last_of(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "length") - 1;
 }
 
-/* RN(t / last) of whole numbers below 2^53. The quotient as a double and the sign of the remainder
+/* RN(t / last) of integers below 2^53. The quotient as a double and the sign of the remainder
  * decide on which side of any shorter number the real quotient lies. */
 static void quotient_write(double t, double last, enum pe_dtype dtype, void *out)
 {
@@ -57,8 +57,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
-/* ---- the table: positions 0 .. length - 1, or some of them ------------------------------------
- */
+/* ---- the table: positions 0 .. length - 1, or some of them ----------------------------------- */
 
 static const struct pe_param view_params[] = {
     {.name = "positions",

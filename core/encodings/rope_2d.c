@@ -115,8 +115,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                : PE_OK;
 }
 
-/* ---- the table: a full grid, or listed points -------------------------------------------------
- */
+/* ---- the table: a full grid, or listed points ------------------------------------------------ */
 
 static const struct pe_param view_params[] = {
     {.name = "width",

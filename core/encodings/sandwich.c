@@ -60,8 +60,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, &powers, work, err);
 }
 
-/* ---- sums: the cosines of one distance --------------------------------------------------------
- */
+/* ---- sums: the cosines of one distance ------------------------------------------------------- */
 
 struct sum {
     struct pe_exact value;

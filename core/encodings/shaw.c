@@ -55,8 +55,7 @@ static int sign(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "direction") == 0 ? 1 : -1;
 }
 
-/* ---- sinusoidal vectors -----------------------------------------------------------------------
- */
+/* ---- sinusoidal vectors ---------------------------------------------------------------------- */
 
 static bool makes_vectors(const struct pe_scheme *scheme)
 {
@@ -126,8 +125,7 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-/* ---- the encoding -----------------------------------------------------------------------------
- */
+/* ---- the encoding ---------------------------------------------------------------------------- */
 
 static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .table = &table};
 

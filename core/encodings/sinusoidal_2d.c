@@ -192,8 +192,7 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
                              : PE_OK;
 }
 
-/* ---- the table: every point of the grid -------------------------------------------------------
- */
+/* ---- the table: every point of the grid ------------------------------------------------------ */
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)

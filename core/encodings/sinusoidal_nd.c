@@ -74,8 +74,7 @@ static enum pe_status points_fill(const struct pe_scheme *scheme, const struct p
     return PE_OK;
 }
 
-/* ---- the table: a full grid, or listed points -------------------------------------------------
- */
+/* ---- the table: a full grid, or listed points ------------------------------------------------ */
 
 struct sizes {
     size_t of[PE_GRID_AXES_MAX]; /* coordinates of each axis of a grid */

@@ -45,8 +45,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                             err);
 }
 
-/* ---- the table: distances, the farthest first --------------------------------------------------
- */
+/* ---- the table: distances, the farthest first ------------------------------------------------ */
 
 static const struct pe_param view_params[] = {
     {.name = "length",
@@ -82,8 +81,7 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-/* ---- the encoding -----------------------------------------------------------------------------
- */
+/* ---- the encoding ---------------------------------------------------------------------------- */
 
 static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair};
 static const struct pe_rows_kind rows = {

@@ -392,7 +392,7 @@ struct pe_wide pe_wide_mul(struct pe_wide a, struct pe_wide b)
     return x;
 }
 
-/* Without the exponents a / b lies between 1/2 and 2, so n limbs behind the point and one before it
+/* Without the exponents a / b lies between 1/2 and 2, so n limbs after the point and one before it
  * are enough. */
 struct pe_wide pe_wide_div(struct pe_wide a, struct pe_wide b)
 {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Numbers between 1/2 and 1, cut off: limbs behind the point, least first. */
+/* Numbers between 1/2 and 1, cut off: limbs after the point, least first. */
 enum { CONSTANT_LIMBS = 28, TWO_OVER_PI_LIMBS = 54 };
 
 static const uint64_t quarter_pi[CONSTANT_LIMBS] = {

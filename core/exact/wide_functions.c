@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void series_sum(uint64_t *sum, cons
     memcpy(sum, nested, n * sizeof(nested[0]));
 }
 
-/* The sum and z are n limbs behind the point; z < 0.7. The sum is off by less than 2^7 of its last
+/* The sum and z are n limbs after the point; z < 0.7. The sum is off by less than 2^7 of its last
  * bit. The loops of the shortest numbers, which are the most frequent, have constant bounds. */
 static void taylor_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum series series)
 {
@@ -151,7 +151,7 @@ static struct pe_wide exp_special(const struct pe_wide *x)
     return pe_wide_marked(y, x->inexact || x->kind == PE_WIDE_FINITE);
 }
 
-/* e^x in so many bits, computed in n limbs behind the point: to a relative error of 2^(26 - 64n),
+/* e^x in so many bits, computed in n limbs after the point: to a relative error of 2^(26 - 64n),
  * and of 2^(1 - bits) where it is cut off. |x| < 2^59. */
 static struct pe_wide exp_in(const struct pe_wide *x, unsigned n, unsigned bits)
 {

@@ -9,7 +9,7 @@
 
 #include "core/exact/wide.h"
 
-/* Unrolls the loop behind it where its bounds are constants. */
+/* Unrolls the loop after it where its bounds are constants. */
 #ifdef __clang__
 #define PE_UNROLLED
 #else
@@ -61,7 +61,7 @@ static inline void pe_limbs_negate(uint64_t *a, unsigned n)
     pe_limbs_add_one(a, n, 1);
 }
 
-/* r += a * b; returns the limb behind the last. */
+/* r += a * b; returns the limb after the last. */
 static inline uint64_t pe_limbs_add_product(uint64_t *r, const uint64_t *a, unsigned n, uint64_t b)
 {
     uint64_t carry = 0;
@@ -75,7 +75,7 @@ static inline uint64_t pe_limbs_add_product(uint64_t *r, const uint64_t *a, unsi
     return carry;
 }
 
-/* r -= a * b; returns the borrow behind the last limb. */
+/* r -= a * b; returns the borrow after the last limb. */
 static inline uint64_t pe_limbs_sub_product(uint64_t *r, const uint64_t *a, unsigned n, uint64_t b)
 {
     uint64_t borrow = 0;

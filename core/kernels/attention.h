@@ -7,7 +7,7 @@
 /* Sizes shared by the attention kernels and their callers. A matrix is divided into panels of
  * PE_PANEL_SIZE bytes of columns. A packed panel is panel[depth][columns], with zeros for missing
  * columns; other panels have the row stride of their matrix. Rows of logits and of softmax are
- * whole panels wide. */
+ * full panels wide. */
 enum {
     PE_PANEL_SIZE = 128,        /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
     PE_ATTENTION_PARTIALS = 16, /* partial sums of a row, whatever the width of a vector */

@@ -27,7 +27,7 @@ struct pe_phases {
 };
 
 /* An anchor to compute. The position is a double-double; reach[pair] bounds the sine of the angle
- * by which the rows behind it are rotated. */
+ * by which the rows after it are rotated. */
 struct pe_anchor {
     double position[2];
     double amplitude;
@@ -40,7 +40,7 @@ struct pe_anchors {
     double cos_error[PE_TABLE_COLUMNS], sin_error[PE_TABLE_COLUMNS];
 };
 
-/* At most PE_TABLE_ROWS rows behind an anchor. (P, Q) = (step_cos, step_sin) are the cosine and
+/* At most PE_TABLE_ROWS rows after an anchor. (P, Q) = (step_cos, step_sin) are the cosine and
  * sine of j <= PE_TABLE_ROTATION steps in row j, (x, y) = (cos, sin). Element (row, column) is x P
  * + y Q at j = row % PE_TABLE_ROTATION, off by less than error[column], after (x, y) was rotated
  * row / PE_TABLE_ROTATION times, to (x P + y Q, y P - x Q) at j = PE_TABLE_ROTATION. */

@@ -4,7 +4,7 @@
  *     table_kernel, list_kernel  the kernels
  *     ELEMENT                    the type of an element
  *     put                        writes one of two ends, and returns the bits in which they differ
- * vector_down and reals_put are defined behind it. */
+ * vector_down and reals_put are defined after it. */
 
 enum { ROTATIONS = PE_TABLE_ROWS / PE_TABLE_ROTATION };
 

@@ -31,8 +31,8 @@ PE_INLINE uint32_t put(uint16_t *out, double low, double high)
 #include "core/kernels/table_body.h"
 
 #if PE_LANES > 1
-#define FACTOR_MAX 0x1p16f
-#define GRANTED    0x1.42p-22f /* 5.03 * 2^-24 */
+#define FACTOR_MAX   0x1p16f
+#define FACTOR_ERROR 0x1.42p-22f /* 5.03 * 2^-24 */
 
 PE_INLINE vec vec_odd(vec_f64 low, vec_f64 high)
 {
@@ -73,7 +73,7 @@ __attribute__((noinline)) static uint64_t doubles_vector(uint16_t *out, const st
     return reals_put(out + column, x, error);
 }
 
-/* Factors in float32, and the error granted for each. */
+/* Factors in float32, and an error bound for each. */
 struct thin {
     vec cos[ROTATIONS], sin[ROTATIONS], of_cos[ROTATIONS], of_sin[ROTATIONS];
 };
@@ -93,8 +93,8 @@ PE_INLINE struct thin thin_of(const struct rotated *f, const struct pe_table_row
         thin.cos[i] = (vec)(~far & (vec_u32)cos);
         thin.sin[i] = (vec)(~far & (vec_u32)sin);
         thin.of_cos[i] =
-            (vec)((far & 0x7f800000) | (~far & (vec_u32)(magnitude(cos) * GRANTED + error)));
-        thin.of_sin[i] = magnitude(thin.sin[i]) * GRANTED;
+            (vec)((far & 0x7f800000) | (~far & (vec_u32)(magnitude(cos) * FACTOR_ERROR + error)));
+        thin.of_sin[i] = magnitude(thin.sin[i]) * FACTOR_ERROR;
     }
     return thin;
 }

@@ -206,7 +206,7 @@ PE_INLINE vec vec_fused(vec a, vec b, vec c)
     const vec_f64 p1 = vec_widen_high(a) * vec_widen_high(b), c1 = vec_widen_high(c);
     const vec_f64 sum0 = p0 + c0, sum1 = p1 + c1;
     const vec near = vec_narrow(sum0, sum1);
-    /* A half-way double has one bit behind the 24 of a float, the highest of 29. */
+    /* A half-way double has one bit after the 24 of a float, the highest of 29. */
     const vec_u32 middle =
         (vec_u32)(((vec_u32)sum0 << 3) == 1u << 31) | (vec_u32)(((vec_u32)sum1 << 3) == 1u << 31);
     const vec_u32 small = (vec_u32)(((vec_u32)near & 0x7f800000) == 0);

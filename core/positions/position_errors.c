@@ -3,7 +3,7 @@
 #include "core/base/work.h"
 #include "core/positions/position_ids.h"
 
-/* Ids are compared with those of a spec, and with those that each known mistake would give. */
+/* Ids are compared with those of a spec, and with those of each known error. */
 
 static const struct {
     struct pe_ids_slip_info info;

@@ -134,8 +134,7 @@ enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_sp
     return PE_OK;
 }
 
-/* ---- counting: grids --------------------------------------------------------------------------
- */
+/* ---- counting: grids ------------------------------------------------------------------------- */
 
 enum { CHECK_TOKENS = 1 << 16 }; /* between two checks of the work */
 
@@ -257,8 +256,7 @@ static void grid_end(struct counter *counter, int64_t largest)
     }
 }
 
-/* ---- counting: tokens -------------------------------------------------------------------------
- */
+/* ---- counting: tokens ------------------------------------------------------------------------ */
 
 static int64_t largest_of(const int64_t ids[3])
 {

@@ -4,7 +4,7 @@
 
 #include "posenc/position_ids.h"
 
-/* Where text continues after a grid: as the spec says, or behind its larger side in tokens, its
+/* Where text continues after a grid: as the spec says, or after its larger side in tokens, its
  * largest id, all of its tokens, or its larger side in patches. */
 enum pe_ids_advance {
     PE_IDS_AS_REQUESTED,
@@ -14,7 +14,7 @@ enum pe_ids_advance {
     PE_IDS_BY_PATCHES
 };
 
-/* A known mistake in counting ids. Zeros: none. */
+/* A known error in counting ids. Zeros: none. */
 struct pe_position_error {
     int shift;
     enum pe_ids_advance advance;

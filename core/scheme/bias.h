@@ -16,7 +16,7 @@ struct pe_bias_common;
 struct pe_bias_part {
     const struct pe_scheme *scheme;
     size_t head;
-    double query; /* its position, a whole number within +-2^53; a key's position is its index */
+    double query; /* its position, an integer within +-2^53; a key's position is its index */
     size_t key_begin, key_count;
     enum pe_dtype dtype;           /* a floating one */
     struct pe_bias_common *common; /* of pe_bias_common_new; NULL: `row` computes every number */
@@ -121,8 +121,7 @@ void pe_bias_common_free(struct pe_bias_common *common);
 enum pe_status pe_bias_common_at(struct pe_bias_common *common, int64_t distance,
                                  const void **numbers, struct pe_work *work, struct pe_error *err);
 
-/* ---- weights: learned biases, one for each bucket and head ------------------------------------
- */
+/* ---- weights: learned biases, one for each bucket and head ----------------------------------- */
 
 /* The state of a scheme that is given weights begins with it. */
 struct pe_weights {

@@ -42,7 +42,7 @@ enum pe_status pe_learned_prepare(struct pe_scheme *scheme, struct pe_work *work
                                   struct pe_error *err);
 /* `width` */
 size_t pe_learned_width(const struct pe_scheme *scheme);
-/* `positions_check`: positions other than the whole numbers from 0 to rows - 1 are refused. */
+/* `positions_check`: positions other than the integers from 0 to rows - 1 are refused. */
 enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err);
 

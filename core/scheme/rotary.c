@@ -85,7 +85,7 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
 
     if (axes == 1 ? rotary->axes_count > 1 && !kind->alike : axes != rotary->axes_count)
         return axes_fail(scheme, axes, where, err);
-    /* The sum of a whole number and the offset is exact. */
+    /* The sum of an integer and the offset is exact. */
     for (size_t i = 0; rotary->coordinate_offset != 0 && i < axes * batch * positions->count; i++)
         if (positions->values[i] != floor(positions->values[i]))
             return pe_fail(err, PE_INVALID, where,

@@ -62,9 +62,9 @@ bool pe_rows_are_free(const struct pe_encoding *encoding);
 double pe_rows_cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
                     enum pe_dtype dtype);
 
-/* Checks positions of rows that exist only at whole positions: each one that is listed; of evenly
+/* Checks positions of rows that exist only at integer positions: each one that is listed; of evenly
  * spaced ones the first, the step and the last. `check` refuses one position, and `says` continues
- * the sentence about a fractional step: "has whole positions only". */
+ * the sentence about a fractional step: "has integer positions only". */
 typedef enum pe_status pe_position_check(const struct pe_scheme *scheme, double position,
                                          const char *where, struct pe_error *err);
 enum pe_status pe_rows_whole_positions_check(const struct pe_scheme *scheme,

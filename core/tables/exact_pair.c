@@ -187,7 +187,7 @@ static bool float32_from_doubles(float angle, float values[2])
            pe_exact_round(sin, fabs(at.sin) * 0x1p-52, PE_F32, &values[1]);
 }
 
-/* cos and sin of a float32 angle, correctly rounded. The extra pair behind the last has the
+/* cos and sin of a float32 angle, correctly rounded. The extra pair after the last has the
  * frequency 1, so the angle is passed as the position. */
 static void float32_cos_sin(const struct pe_frequencies *f, float angle, float values[2])
 {

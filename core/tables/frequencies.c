@@ -93,9 +93,9 @@ struct pe_frequencies {
     size_t count;
     const size_t *picked;          /* pairs of the spec; NULL: all in order */
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
-    double *phases;                /* three parts of each, `padded` apart; stored behind turns */
+    double *phases;                /* three parts of each, `padded` apart; stored after turns */
     size_t padded;
-    float *float32; /* stored behind phases; NULL: tables use the real numbers */
+    float *float32; /* stored after phases; NULL: tables use the real numbers */
     double fastest;
     struct pe_frequency turns[]; /* of each pair; with float32 one more, w = 1 */
 };

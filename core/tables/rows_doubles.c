@@ -8,10 +8,10 @@
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16 in doubles. Every 32 rows have an anchor A (cos tw, sin tw), computed
- * at its position by the kernel table_anchors; the rows behind it are the anchor rotated by powers
+ * at its position by the kernel table_anchors; the rows after it are the anchor rotated by powers
  * of one step. Listed positions have an anchor each. Each value is an interval that is proved to
- * hold the real number; where its ends round differently, exact_pair.c makes the element. Granted
- * are A (2^-41 + 2^-97 |t| w / 2 pi) for |t| w <= 2^53; the proof is in
+ * hold the real number; where its ends round differently, exact_pair.c makes the element. The error
+ * bound is A (2^-41 + 2^-97 |t| w / 2 pi) for |t| w <= 2^53; the proof is in
  * docs/internals/exactness.md, "Rows in doubles". */
 
 enum {
@@ -89,7 +89,7 @@ static void anchor_scale(struct fill *fill, const struct pe_position *position, 
                                      scales->low + fill->pair, distance, fill->pairs);
 }
 
-/* Adds up the cosines of the rows of a run. Columns behind the last have no pair. */
+/* Adds up the cosines of the rows of a run. Columns after the last have no pair. */
 static void run_sum(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows,
                     size_t at)
 {

@@ -6,9 +6,9 @@
 
 #include "core/base/sizes.h"
 
-/* Rows of f64 as rows_doubles.c has the shorter dtypes: an anchor every 32 rows, rotated by powers
- * of one step. Every number is a double-double, and so a piece has half as many columns. Granted
- * are A (2^-79 + 2^-97 |t| w / 2 pi) for |t| w <= 2^34; the proof is in
+/* Rows of f64, by the method of rows_doubles.c: an anchor every 32 rows, rotated by powers of one
+ * step. Every number is a double-double, so a piece has half as many columns. The error bound is
+ * A (2^-79 + 2^-97 |t| w / 2 pi) for |t| w <= 2^34; the proof is in
  * docs/internals/exactness.md, "Rows of f64". */
 
 enum {

@@ -9,12 +9,12 @@
 #include "core/base/work.h"
 #include "core/kernels/table.h"
 
-/* Rows of f32, f16 and bf16 at listed whole positions that do not follow each other. A position is
- * the sum of three digits: a multiple of 2^(high + low), a multiple of 2^low, and the low bits.
+/* Rows of f32, f16 and bf16 at listed integer positions that do not follow each other. A position
+ * is the sum of three digits: a multiple of 2^(high + low), a multiple of 2^low, and the low bits.
  * Each digit has a table of the cosines and sines of all its values, that of the first one times A,
  * so a row takes a rotation and a half, in any order and however often. Tables are made
- * PE_LIST_COLUMNS columns at a time, which keeps them in the nearest caches. Granted are A 2^-41;
- * the proof is in docs/internals/exactness.md, "Rows at listed positions". */
+ * PE_LIST_COLUMNS columns at a time, which keeps them in the nearest caches. The error bound is A
+ * 2^-41; the proof is in docs/internals/exactness.md, "Rows at listed positions". */
 
 enum {
     BITS_MOST = 16,    /* of the last two digits */
@@ -31,7 +31,7 @@ enum {
 
 /* ---- digits --------------------------------------------------------------------------------- */
 
-/* The range of the positions. False: some are not whole, negative or too far. */
+/* The range of the positions. False: some are fractional, negative or too large. */
 static bool range_find(struct pe_table_digits *digits, const double *positions, size_t count,
                        double fastest)
 {
@@ -255,7 +255,7 @@ static void errors_compute(const struct listed *listed, const struct pe_run *run
         for (size_t i = 0; i < run->columns; i++) {
             const double turn = listed->phases.high[listed->call->interleaved ? i / 2 : i];
             const double most = is_sine(run, i) ? fmin(1, reach * turn) : 1;
-            listed->errors[size][i] = listed->amplitude * PE_LISTED_GRANTED * most + 0x1p-140;
+            listed->errors[size][i] = listed->amplitude * PE_LISTED_ERROR * most + 0x1p-140;
         }
     }
 }
@@ -340,7 +340,7 @@ static enum pe_status rows_fill(struct listed *listed, size_t begin, size_t end,
         const size_t runs_count = pe_table_runs(call, pair, pair_end, runs);
         listed->phases = pe_frequencies_phases(call->frequencies, pair);
         listed->pairs = (pair_end - pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
-        if (pair_end - pair < most) /* columns behind the last are read too */
+        if (pair_end - pair < most) /* columns after the last are read too */
             memset(listed->errors, 0, tables_size(listed));
         steps_compute(listed, &listed->tables[HIGH]);
         steps_compute(listed, &listed->tables[LOW]);

@@ -11,7 +11,7 @@
 #include "core/base/isa.h"
 #include "core/tables/table_fill.h"
 
-/* Division of whole positions into digits, for rows_listed.c. */
+/* Division of integer positions into digits, for rows_listed.c. */
 struct pe_table_digits {
     uint64_t least, most; /* positions */
     uint64_t stretches;   /* of positions that share an anchor */
@@ -94,11 +94,11 @@ enum pe_status pe_rows_doubles_fill(const struct pe_table_call *call, struct pe_
 /* The largest angle, in radians, whose phase is precise enough for f64. */
 #define PE_F64_REACH 0x1p34
 
-/* The relative error granted to rows of an anchor, and to an anchor alone. */
+/* The bound of the relative error of the rows of an anchor, and of an anchor alone. */
 #define PE_F64_UNIT       0x1p-79
 #define PE_F64_UNIT_ALONE 0x1p-85
 
-/* The position that bounds the phase error of an anchor at t and of the rows behind it. */
+/* The position that bounds the phase error of an anchor at t and of the rows after it. */
 static inline double pe_f64_span(double t, double step)
 {
     return fabs(t) + 2 * (double)PE_TABLE_ROWS * fabs(step);
@@ -117,10 +117,10 @@ bool pe_anchors_f64_at(struct pe_anchors_f64 *out, const struct pe_frequencies *
                        size_t pair, const struct pe_position *position,
                        enum pe_amplitude amplitude);
 
-/* ---- listed whole positions: rows_listed.c -------------------------------------------------- */
+/* ---- listed integer positions: rows_listed.c ------------------------------------------------ */
 
-/* The error granted to a cosine, relative to the amplitude. */
-#define PE_LISTED_GRANTED 0x1p-41
+/* The error bound of a cosine, relative to the amplitude. */
+#define PE_LISTED_ERROR 0x1p-41
 
 /* The cost of a row of rows_listed.c relative to a row with an anchor of its own, where `rows` are
  * filled at once; 1: the positions do not suit it. */

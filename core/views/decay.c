@@ -379,8 +379,7 @@ static const struct pe_view_type *rows_of(const struct pe_encoding *encoding)
     return pe_analysis_has_rows(encoding) ? &pe_view_decay : NULL;
 }
 
-/* ---- decay of biases --------------------------------------------------------------------------
- */
+/* ---- decay of biases ------------------------------------------------------------------------- */
 
 /* The bias of every head; for a learned bias without weights, the bucket of each distance. */
 

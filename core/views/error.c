@@ -115,8 +115,7 @@ static void close_all(struct pe_view *view)
     pe_frequencies_free(state_of(view)->one);
 }
 
-/* ---- cosines and sines through a short type ---------------------------------------------------
- */
+/* ---- cosines and sines through a short type -------------------------------------------------- */
 
 /* Angles are numbers of a short type, as in frameworks. */
 struct short_waves {

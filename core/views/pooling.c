@@ -424,8 +424,7 @@ void pe_pooled_free(struct pe_pooled *pooled)
     free(pooled);
 }
 
-/* ---- values as bytes --------------------------------------------------------------------------
- */
+/* ---- values as bytes ------------------------------------------------------------------------- */
 
 /* Rows of an output in its own dtype, before they become bytes. */
 static enum pe_status part_fill(const struct pe_view *view, const struct part *part,

@@ -20,8 +20,7 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
                                   size_t row_end, void *out, struct pe_work *work,
                                   struct pe_error *err);
 
-/* ---- tables of kind rotary: cos and sin -------------------------------------------------------
- */
+/* ---- tables of kind rotary: cos and sin ------------------------------------------------------ */
 
 /* Positions that may have several coordinates. */
 #define PE_PARAM_COORDINATES(example)                                                              \
@@ -91,8 +90,7 @@ enum pe_status pe_view_rotary_fill(const struct pe_view *view, size_t output, si
 /* `scalar`: the attention factor, and the multiplier of the softmax scale. */
 bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
-/* ---- scales that depend on the position -------------------------------------------------------
- */
+/* ---- scales that depend on the position ------------------------------------------------------ */
 
 #define PE_PARAM_SIDE                                                                              \
     {                                                                                              \

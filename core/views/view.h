@@ -14,7 +14,7 @@
 /* The queries and keys of a bias. */
 struct pe_queries {
     size_t queries, keys;
-    double start; /* position of the first query, a whole number */
+    double start; /* position of the first query, an integer */
 };
 
 struct pe_view_type {

@@ -18,17 +18,16 @@ enum pe_attention_norm { PE_NORM_NONE, PE_NORM_BEFORE, PE_NORM_AFTER };
 /* q is [b, h, s, d], k [b, hk, n, d], v [b, hk, n, dv], of one floating dtype, h a multiple of hk.
  * Queries are at positions query_start + row, keys at their index. f64 is computed in f64, other
  * dtypes in f32 and rounded once. Finite input gives the same bytes on every machine, for any
- * number of threads and any cut of the rows. The other tensors have q's dtype or, where that is f16
- * or bf16, f32. Members after `output` are off where they are zero. */
+ * number of threads and any split of the rows. The other tensors have q's dtype or, where that is
+ * f16 or bf16, f32. Members after `output` are off where they are zero. */
 struct pe_attention_spec {
-    size_t size; /* sizeof(struct pe_attention_spec), for later versions */
-    const struct pe_scheme
-        *scheme;              /* rotary, bias or relative, prepared; NULL: no position at all */
-    enum pe_layout layout;    /* rotary only */
-    struct pe_tensor q, k, v; /* v.rank 0: absent; only the output needs it */
-    struct pe_tensor rel_k, rel_v; /* shaw: [2 * max_relative_position + 1, d], rank 0: absent */
-    struct pe_tensor w_r;          /* transformer-xl: [h * d, dim], projects the rows of distances;
-                                    * rank 0: rows of width d, not projected */
+    size_t size;                    /* sizeof(struct pe_attention_spec), for later versions */
+    const struct pe_scheme *scheme; /* rotary, bias or relative, prepared; NULL: no positions */
+    enum pe_layout layout;          /* rotary only */
+    struct pe_tensor q, k, v;       /* v.rank 0: absent; only the output needs it */
+    struct pe_tensor rel_k, rel_v;  /* shaw: [2 * max_relative_position + 1, d], rank 0: absent */
+    struct pe_tensor w_r;           /* transformer-xl: [h * d, dim], projects the rows of distances;
+                                     * rank 0: rows of width d, not projected */
     struct pe_tensor pos_bias_u; /* transformer-xl: [h, d], added to q in the product with k ... */
     struct pe_tensor pos_bias_v; /* ... and in that with distances; rank 0: zero */
     bool causal;
@@ -36,8 +35,9 @@ struct pe_attention_spec {
     double query_start; /* set it to NAN for n - s: the queries are the last rows */
     enum pe_attention_output output;
 
-    /* Visible keys of a query, with causal. A window counts keys before and after the query's own,
-     * as FlashAttention does, -1: all. A chunk: only keys in the same multiple of `chunk`. */
+    /* Limits of the keys that a query sees, in addition to `causal`. The window counts keys before
+     * and after the query's own position, as FlashAttention does; -1: all. chunk: only keys of the
+     * same run of `chunk` positions; 0: none. */
     bool has_window;
     int64_t window_left, window_right;
     uint64_t chunk;
@@ -83,18 +83,18 @@ enum {
 
 PE_DECLARATIONS_BEGIN
 
-/* Infers parameters of an encoding from the shapes of the spec's tensors, unless they are given:
- * dim, heads, max_relative_position. The spec's scheme is not read. PE_SHAPE_MISMATCH
- * where q has not 4 dimensions; PE_OUT_OF_RANGE and the like where an encoding cannot have them. */
+/* Infers the parameters dim, heads and max_relative_position of an encoding from the shapes of the
+ * spec's tensors, unless they are given. The spec's scheme is not read. PE_SHAPE_MISMATCH unless q
+ * has 4 dimensions; PE_OUT_OF_RANGE and the like for values that the encoding cannot have. */
 PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
                                          struct pe_params *params,
                                          const struct pe_attention_spec *spec,
                                          struct pe_error *err);
 
 /* Sets scale, window, chunk, temperature, softcap, norm and bias_before_scale of a spec to the
- * traits of a model, where it has them. q's shape, the scheme, q_norm, k_norm and sinks are set
- * before; causal stays. *skipped: traits that are not applied, PE_TRAITS_NORM and so on. PE_INVALID
- * for `size` of either struct. Any thread. */
+ * traits of a model, where it has them. Set q's shape, the scheme, q_norm, k_norm and sinks first;
+ * causal stays. *skipped: traits that are not applied, PE_TRAITS_NORM and so on. PE_INVALID where
+ * the `size` of either struct is wrong. Any thread. */
 PE_API enum pe_status pe_attention_traits_apply(const struct pe_attention_traits *traits,
                                                 struct pe_attention_spec *spec, unsigned *skipped,
                                                 struct pe_error *err);
@@ -136,7 +136,8 @@ PE_API enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tens
                                  struct pe_pool *pool, const struct pe_tensor *out,
                                  struct pe_work *work, struct pe_error *err);
 
-/* Estimated nanoseconds of one core for pe_project, from shapes and dtype; 0: it refuses these. */
+/* Estimated nanoseconds of one core for pe_project, from shapes and dtype; 0: pe_project would
+ * refuse them. */
 PE_API double pe_project_work(const struct pe_tensor *x, const struct pe_tensor *weight);
 
 PE_DECLARATIONS_END

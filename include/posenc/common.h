@@ -2,7 +2,7 @@
 #ifndef POSENC_COMMON_H
 #define POSENC_COMMON_H
 
-/* Marks and versions that every other header of posenc uses. */
+/* Macros and versions that every other header of posenc uses. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,8 +40,8 @@ PE_API const char *pe_isa_name(void);
  * "scalar"; NULL past the end. Constants. Any thread. */
 PE_API const char *pe_isa_at(size_t index);
 
-/* How many values were ever taken without a proof that they are correctly rounded, since the
- * process began: 0 unless a real number lies within 2^-4000 of a tie. Any thread. */
+/* The number of values since the process began that were returned without a proof that they are
+ * correctly rounded: 0 unless a real number lies within 2^-4000 of a tie. Any thread. */
 PE_API unsigned long pe_exact_undecided(void);
 
 PE_DECLARATIONS_END

@@ -9,27 +9,25 @@
 #include "posenc/views.h"
 #include "posenc/work.h"
 
-/* Differences of tables, rotations and caches of one floating dtype: pe_compare of two arrays,
- * pe_differences of two operands, with the rows and heads where they differ and the values that a
- * way of computing cannot have made. */
+/* Differences of tables, rotations and caches of one floating dtype. pe_compare compares two
+ * arrays; pe_differences_find compares two operands and finds the rows and heads where they differ,
+ * and the values outside of the error interval of a path of computation (posenc/tolerance.h). */
 
-/* Begins as zeros, but for `size` and `tolerance`; the caller's. One thread at a time adds to it.
- */
+/* Sums of a comparison. The caller owns it and zeroes all but `size` and `tolerance`; one thread at
+ * a time adds to it. */
 struct pe_comparison {
     size_t size;      /* sizeof(struct pe_comparison); later versions may have more members */
     double tolerance; /* values further apart than that diverge */
     uint64_t elements, unequal;
-    double max_abs, max_ulp; /* infinite where one is NaN or infinite and the other differs */
+    double max_abs, max_ulp; /* infinite if one value is NaN or infinite and the other differs */
     double squares;          /* sum of the squared differences */
     bool diverges;
     size_t row, column; /* of the first divergence: its row, and the first column in it */
     double a, b;        /* the two values there */
 };
 
-/* The largest differences, in absolute terms and in ulps, of each row or of each column. The arrays
- * are the caller's, who zeroes them before the first call. Either may be NULL. This struct is
- * final.
- */
+/* The largest absolute difference and the largest in ulps of each row or column. The caller owns
+ * the arrays and zeroes them before the first call. Either may be NULL. This struct is final. */
 struct pe_maxima {
     double *abs, *ulp;
 };
@@ -59,8 +57,9 @@ struct pe_differences_spec {
     double tolerance;               /* of pe_comparison */
     bool by_row, by_pair;           /* find the largest differences of each row, of each pair */
     const struct pe_kv_axes *axes;  /* of both operands, to find those of each head; NULL: none */
-    /* Count the values of one operand outside of the intervals that `path` leaves around the other
-     * one, a view or a rotation. Computed is a where it is made of tensors only, else b. */
+    /* Count the values of one operand outside of the error intervals of `path` around the other
+     * one, which is a view or a rotation. The counted operand is a if it consists of tensors only,
+     * else b. */
     bool has_path;
     enum pe_path path;
     bool keeps_intervals;
@@ -69,22 +68,22 @@ struct pe_differences_spec {
 /* Values outside of their interval. This struct is final. */
 struct pe_outside {
     uint64_t count;
-    double used; /* the largest part of the granted error that the values inside use: of float32's
-                    error, or of a rotation's interval */
+    double used; /* the largest fraction of the allowed error that a value inside consumes: of the
+                    float32 error, or of a rotation's interval */
     size_t table, row, column; /* of the first one */
     double value;
     struct pe_interval interval;
 };
 
-/* What was found. New members come behind the last one; arrays that were not requested are NULL. */
+/* The result. New members come after the last one; arrays that were not requested are NULL. */
 struct pe_differences_found {
     const struct pe_comparison *sum; /* of all tables */
     size_t table;                    /* of the first divergence */
     size_t tables, rows, columns, pairs, heads;
     struct pe_maxima by_row, by_pair, by_head; /* heads are numbered as PE_KV_HEADS */
-    size_t computed;                           /* the operand that lies in intervals: 0 a, 1 b */
+    size_t computed;                           /* the operand checked by intervals: 0 a, 1 b */
     struct pe_outside outside;
-    const struct pe_interval *intervals; /* [tables][rows][columns]; NAN: no pair's column */
+    const struct pe_interval *intervals; /* [tables][rows][columns]; NAN: a column of no pair */
 };
 
 struct pe_differences;
@@ -99,14 +98,13 @@ PE_API enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype,
                                  const void *b, size_t row_begin, size_t rows, size_t columns,
                                  const struct pe_maxima *by_row, const struct pe_maxima *by_column,
                                  struct pe_work *work, struct pe_error *err);
-/* Nanoseconds of one core that so many elements of either table take, about; to make them is no
- * part of it. */
+/* Estimated nanoseconds of one core for comparing so many elements, without making them. */
 PE_API double pe_comparison_work(double elements);
 
-/* Adds `more` to `sum`; of the divergences the one in the first row, then column, stays. */
+/* Adds `more` to `sum`, and keeps the first divergence by row, then column. */
 PE_API void pe_comparison_join(struct pe_comparison *sum, const struct pe_comparison *more);
 
-/* The root of the mean of the squared differences; 0 of no elements. */
+/* The root mean square of the differences; 0 without elements. */
 PE_API double pe_comparison_rms(const struct pe_comparison *sum);
 
 /* Checks the operands and allocates nothing large. PE_INVALID where a `size` is not set, an operand
@@ -119,9 +117,9 @@ PE_API enum pe_status pe_differences_new(struct pe_differences **differences,
 /* Nanoseconds of one core, about, that pe_differences_find and the preparation of its schemes take.
  */
 PE_API double pe_differences_work(const struct pe_differences *differences);
-/* Compares, once, on the pool; pool NULL: on this thread. Schemes are prepared by then: else
- * PE_INVALID, as for a second call. Errors of pe_view_fill, pe_rotation_new and pe_tolerance_new;
- * PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. The same numbers for any pool. */
+/* Compares on the pool; pool NULL: on this thread. The result is the same for any pool. PE_INVALID
+ * for a second call and for a scheme that is not prepared; errors of pe_view_fill, pe_rotation_new
+ * and pe_tolerance_new; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_differences_find(struct pe_differences *differences, struct pe_pool *pool,
                                           struct pe_error *err);
 PE_API void pe_differences_free(struct pe_differences *differences);
@@ -134,8 +132,8 @@ PE_API double pe_differences_position(const struct pe_differences *differences, 
 /* The pair of a column, by a view or a rotation; else the column itself. */
 PE_API size_t pe_differences_pair(const struct pe_differences *differences, size_t column);
 
-/* How many numbers of the dtype two of them are apart; +0 and -0 are one, and so are all NaNs.
- * NAN for a dtype that is no float. */
+/* The distance of two numbers in ulps, counted in numbers of the dtype; +0 equals -0, and all NaNs
+ * are equal. NAN for a dtype that is no float. */
 PE_API double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b);
 
 /* A double as the nearest number of a floating dtype; NAN for a dtype that is no float. */

@@ -18,9 +18,9 @@
  *       !pe_scheme_prepare(scheme, NULL, &err))
  *       ... use the scheme; params, config and reading may be freed before it ...
  *
- * A program adds the values of its file; the library has the rules: which keys mean which
- * parameter, and which defaults are in the class of a model. A value is added to an object under
- * one key, not under a path, because keys can have dots: those of GGUF do.
+ * A program adds the values of its file; the library maps keys to parameters and has the defaults
+ * of each model's class. A value is added to an object under one key, not under a path, because
+ * keys of GGUF contain dots.
  *
  * `where` of an error is "key:rope_scaling.factor" (keys joined by dots, for people), "config" for
  * the config in general, or "parameter:NAME". A config that is no longer changed can be read by any
@@ -31,7 +31,7 @@
 struct pe_config; /* a tree of values */
 /* An object of a config, or a list. Belongs to its config and is freed with it. */
 struct pe_config_node;
-struct pe_config_reading; /* what a config describes, and where each value came from */
+struct pe_config_reading; /* the encoding of a config, and the source of each value */
 
 /* Where the value of a parameter came from. */
 enum pe_config_from {
@@ -42,7 +42,7 @@ enum pe_config_from {
     PE_CONFIG_DEFAULT, /* the encoding's own default */
 };
 
-/* New members come behind the last one. */
+/* New members come after the last one. */
 struct pe_config_source {
     const char *param; /* "factor" */
     enum pe_config_from from;
@@ -88,14 +88,14 @@ PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const c
  * `size` bytes, and are not kept. The library has the defaults of architectures in llama.cpp's code
  * as it has those of model classes. Factors that divide frequencies (rope_freqs.weight, those of
  * longrope) are read if they are among the bytes, else each reading warns. PE_INVALID: no GGUF file
- * of versions 2 and 3, or one that ends within its metadata. PE_CONFLICT: the config has keys.
+ * of version 2 or 3, or one that ends within its metadata. PE_CONFLICT: the config has keys.
  * PE_CANCELLED, PE_OUT_OF_MEMORY. After an error, free the config. */
 PE_API enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, size_t size,
                                          struct pe_error *err);
 
-/* Decides which encoding the config describes. layer_type: one of pe_config_layer_type; NULL where
- * there are none, or one. strict: a meaningless key in the rope object is an error of
- * pe_config_scheme instead of a warning. The config must outlive the reading.
+/* Decides which encoding the config describes. layer_type: one of pe_config_layer_type; may be NULL
+ * if there is at most one. strict: an unused key in the rope object is an error of pe_config_scheme
+ * instead of a warning. The config must outlive the reading.
  * PE_UNSUPPORTED: nothing in it is about positions, or they are of a kind that this library lacks.
  * PE_MISSING, PE_INVALID, PE_CONFLICT: layer_type. PE_INVALID: a value of a wrong type. */
 PE_API enum pe_status pe_config_read(struct pe_config_reading **reading,
@@ -129,7 +129,7 @@ PE_API const char *pe_config_layout(const struct pe_config_reading *reading);
 PE_API const struct pe_config_source *
 pe_config_layout_source(const struct pe_config_reading *reading);
 
-/* Is the encoding a table among the model's weights (learned)? A config has only its size. */
+/* Is the encoding a learned table, of which a config has only the size? */
 PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
 /* Its "length" or "dim", 1 or more. PE_MISSING: no key. PE_INVALID: no such number. PE_NOT_FOUND: a
  * name for which the encoding has no key. */
@@ -139,8 +139,8 @@ PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const ch
 /* Warnings, as sentences, in the order of the reading; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);
 
-/* Calls `each` for every key of the top and of the part about text that was not read. The path is
- * cut at 199 bytes, and is gone after the call. */
+/* Calls `each` for every unread key of the top and of the part about text. The path is cut at 199
+ * bytes and valid during the call. */
 PE_API void pe_config_unused(const struct pe_config_reading *reading,
                              void (*each)(void *context, const char *path), void *context);
 

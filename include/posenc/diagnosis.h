@@ -24,8 +24,8 @@ struct pe_sample_rows {
     void (*read)(const void *context, size_t begin, size_t rows, double *cos, double *sin,
                  double *weight);
     const void *context;
-    /* The number of heads that are rotated alike at a row's position and checked one by one, and
-     * `read` of one of them. 0: `read` is called, once a row. */
+    /* The number of heads that are rotated by the same angles in a row and checked one by one, and
+     * `read` for one of them. 0: `read` is called, once a row. */
     size_t heads;
     void (*read_head)(const void *context, size_t head, size_t begin, size_t rows, double *cos,
                       double *sin, double *weight);
@@ -71,17 +71,17 @@ struct pe_bug_info {
     const char *code, *explanation, *fix;
 };
 
-/* One candidate. New members come behind the last one. */
+/* One candidate. New members come after the last one. */
 struct pe_finding {
     const struct pe_scheme *scheme; /* the diagnosis holds it */
     const struct pe_sample *sample; /* the interpretation that it explains, as it was passed */
     const struct pe_bug_info *bug;  /* the bug; NULL: none */
     bool fits;                      /* within rounding or noise */
     double max_abs, max_ulp, rms;   /* errors */
-    bool is_near;                   /* errors are small beside the values, whether it fits or not */
+    bool is_near;                   /* errors are small compared with the values, fitting or not */
 };
 
-/* Rows that the first finding does not explain. New members come behind the last one. */
+/* Rows that the first finding does not explain. New members come after the last one. */
 struct pe_bad_rows {
     size_t count;
     size_t row, pair; /* of the first one, and in it the first value */
@@ -89,13 +89,13 @@ struct pe_bad_rows {
     double position, seen, predicted;
 };
 
-/* How the first finding of a diagnosis explains another sample. New members come behind the last
- * one. */
+/* How well the first finding of a diagnosis explains another sample. New members come after the
+ * last one. */
 struct pe_held {
     size_t size; /* sizeof(struct pe_held); later versions may have more members */
-    bool fits;   /* the rows of the sample are explained; noise, if any, has between a fourth and 4
-                    times the size of that of the diagnosis */
-    bool noisy;  /* not by rounding alone */
+    bool fits;   /* the rows of the sample are explained, with noise between 1/4 and 4 times that of
+                    the diagnosis */
+    bool noisy;  /* rounding alone does not explain them */
     enum pe_verdict verdict; /* after all rows were checked; PE_VERDICT_UNKNOWN without a fit */
     double max_abs, rms;     /* errors of the rows of the sample */
     struct pe_bad_rows bad;  /* of all rows, where it fits; count 0: none */
@@ -107,7 +107,7 @@ struct pe_diagnosis;
 
 /* Tensors of one kind: cos and sin (or one of them), freqs_cis, table, inv_freq, or q with
  * q_rotated; all others are NULL. Dtypes are f64, f32, f16 and bf16. Axes of 1, and of batch rows,
- * may stand in front of the positions. Begins as zeros. Elements must outlive the observations. */
+ * may come before the positions. Begins as zeros. Elements must outlive the observations. */
 struct pe_observed {
     size_t size; /* sizeof(struct pe_observed); later versions may have more members */
     /* [positions, pairs], of one shape and dtype; or twice as wide, each pair twice, in either
@@ -117,11 +117,11 @@ struct pe_observed {
     const struct pe_tensor *table;     /* [positions, width], sines and cosines that are added */
     const struct pe_tensor *inv_freq;  /* [pairs] */
     const struct pe_tensor *q, *q_rotated; /* queries or keys before and after, of one shape */
-    const char *axes;                      /* of q, as pe_axes_parse takes them */
+    const char *axes;                      /* of q, for pe_axes_parse */
     const struct pe_scheme *expected;      /* opened at least, for its widths; NULL: none */
     const char *layout; /* expected: "half", "interleaved" or pe_diagnosis_columns; NULL: any */
-    /* Of the rows, as many as pe_observed_axes says: one list for all batch rows, or one for each.
-     * Not read for inv_freq. */
+    /* Of the rows; pe_observed_axes reports how many there are. One list for all batch rows, or one
+     * for each. Not read for inv_freq. */
     struct pe_positions positions;
 };
 
@@ -143,16 +143,16 @@ struct pe_kv_spec {
 
 enum { PE_KV_EXPLANATIONS_MAX = 8 };
 
-/* The verdict on a cell of a cache, or on a head of it. New members come behind the last one. */
+/* The verdict on a cell of a cache, or on a head of it. New members come after the last one. */
 struct pe_kv_cell {
     enum pe_verdict verdict; /* of values: PE_VERDICT_MATCH where they are unchanged */
     int explanation;         /* its index; -1: none */
-    bool undecided;          /* left unknown because there are explanations enough */
+    bool undecided;          /* not diagnosed: PE_KV_EXPLANATIONS_MAX is reached */
     double max_abs;          /* the largest error of the sampled rows */
     struct pe_bad_rows bad;  /* rows of the cell that are not explained; of values, changed ones */
 };
 
-/* A diagnosis of one cell that explains others too. New members come behind the last one. */
+/* A diagnosis of one cell that explains others too. New members come after the last one. */
 struct pe_kv_explanation {
     const struct pe_diagnosis *diagnosis;
     size_t first_cell; /* the one that was diagnosed */
@@ -166,11 +166,11 @@ PE_DECLARATIONS_BEGIN
 /* The known bugs; NULL past the last one. */
 PE_API const struct pe_bug_info *pe_bug_at(size_t index);
 
-/* Is every column of the scheme's rows a cosine or sine of its frequencies, at one coordinate?
- * false before the scheme is prepared. */
+/* Can the scheme be expected: is every column of its rows a cosine or sine of its frequencies, at
+ * one coordinate? false before the scheme is prepared. */
 PE_API bool pe_diagnosis_takes(const struct pe_scheme *scheme);
 /* The order of the columns of an absolute table: "interleaved", "concatenated", and either with
- * ", cosines first"; NULL for what is no such table, PE_OUT_OF_MEMORY and the like included. */
+ * ", cosines first"; NULL for other schemes, and on PE_OUT_OF_MEMORY and the like. */
 PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work);
 
 /* expected: a prepared scheme that pe_diagnosis_takes; NULL: none. It and the samples, one at least
@@ -181,7 +181,7 @@ PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct p
 PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
                                   const struct pe_sample *samples, size_t count,
                                   struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
-/* Nanoseconds of one core that a diagnosis of so many rows takes, about; rows 0: of frequencies. */
+/* Estimated nanoseconds of one core for a diagnosis of so many rows; rows 0: of frequencies. */
 PE_API double pe_diagnosis_work(size_t rows, size_t pairs);
 /* The same for checking all of so many rows: those of `all`. */
 PE_API double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype);
@@ -190,27 +190,27 @@ PE_API void pe_diagnosis_free(struct pe_diagnosis *diagnosis);
 PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis);
 /* PE_VERDICT_MATCH or PE_VERDICT_CONSISTENT? */
 PE_API bool pe_verdict_is_good(enum pe_verdict verdict);
-/* Is the value of a parameter the default, or that of a scheme that models are known to use? */
+/* Is the value of a parameter the default, or that of a scheme in the list of known ones? */
 PE_API bool pe_diagnosis_is_usual(const struct pe_scheme *scheme, size_t param);
 /* Does another scheme or bug explain the sample as well? */
 PE_API bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis);
 /* Is there noise beside rounding, as large as the rms of the first finding? */
 PE_API bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis);
-/* Of all rows, those with larger errors than the first finding has in the sample. NULL: none. A
+/* The rows whose errors are larger than those of the first finding in the sample. NULL: none. A
  * match with bad rows becomes unknown. */
 PE_API const struct pe_bad_rows *pe_diagnosis_bad_rows(const struct pe_diagnosis *diagnosis);
-/* The arithmetics, "exact" or "hf", in which the first finding's scheme without its bug makes
- * all values bit for bit, in the precision of the sample; NULL past the last one. None for samples
+/* The arithmetics, "exact" or "hf", in which the first finding's scheme, without a bug, has the
+ * same bits as all values, in the precision of the sample; NULL past the last one. None for samples
  * that were computed by several operations. */
 PE_API const char *pe_diagnosis_identical(const struct pe_diagnosis *diagnosis, size_t index);
 /* The best first, PE_FINDINGS_MAX at most; NULL past the last one. */
 PE_API const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis,
                                                      size_t index);
 
-/* Does the first finding explain another sample as well, such as another head of a cache? No other
- * explanation is tried. `sample` has rows, the layout of the finding's sample and as many pairs.
- * The answer is written to `held`, whose `size` is set. Any number of threads may hold samples
- * against one diagnosis. PE_INVALID where a `size` is not set, PE_SHAPE_MISMATCH for other pairs,
+/* Tests the first finding, and no other candidate, on another sample, such as another head of a
+ * cache. `sample` has rows, the layout of the finding's sample and as many pairs. The result is
+ * written to `held`, whose `size` is set. Any number of threads may test samples on one diagnosis.
+ * PE_INVALID where a `size` is not set, PE_SHAPE_MISMATCH for another number of pairs,
  * PE_MISSING, PE_UNSUPPORTED as pe_diagnose; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_diagnosis_hold(const struct pe_diagnosis *diagnosis,
                                         const struct pe_sample *sample, struct pe_pool *pool,
@@ -222,12 +222,12 @@ PE_API enum pe_status pe_diagnosis_hold(const struct pe_diagnosis *diagnosis,
 /* The width of a head, or of a row, by the shapes, for the parameter `dim` of an expected scheme;
  * 0: unknown. */
 PE_API size_t pe_observed_dim(const struct pe_observed *observed);
-/* Nanoseconds of one core, about, that observations and their diagnosis take, by the shapes; 0 for
+/* Estimated nanoseconds of one core for observations and their diagnosis, from the shapes; 0 for
  * shapes that are refused. */
 PE_API double pe_observed_work(const struct pe_observed *observed);
-/* Checks the shapes. The rows that have positions are axes->batch rows of axes->sequence each; both
- * are 0 for inv_freq. PE_INVALID where `size` is not set or a tensor has no data; PE_MISSING and
- * PE_CONFLICT for other than one kind of tensors; PE_SHAPE_MISMATCH, PE_UNSUPPORTED for a dtype,
+/* Checks the shapes. Positions are needed for axes->batch rows of axes->sequence each; both are 0
+ * for inv_freq. PE_INVALID where `size` is not set or a tensor has no data; PE_MISSING and
+ * PE_CONFLICT unless there is one kind of tensors; PE_SHAPE_MISMATCH, PE_UNSUPPORTED for a dtype,
  * PE_TOO_LARGE beyond PE_SAMPLE_PAIRS_MAX; errors of pe_axes_parse. Any thread, here and above. */
 PE_API enum pe_status pe_observed_axes(const struct pe_observed *observed, struct pe_axes *axes,
                                        struct pe_error *err);
@@ -245,14 +245,14 @@ PE_API void pe_observations_free(struct pe_observations *observations);
 
 /* ---- a cache by layer and head ---- */
 
-/* Checks the shapes; *nanoseconds: of one core, about, that pe_diagnose_kv takes. Positions and the
- * expected scheme are not read. PE_INVALID where `size` is not set, axes are not those of q or a
- * tensor has no data; PE_MISSING for tensors, PE_UNSUPPORTED for a dtype, PE_SHAPE_MISMATCH,
+/* Checks the shapes; *nanoseconds: the estimated time of one core for pe_diagnose_kv. Positions and
+ * the expected scheme are not read. PE_INVALID where `size` is not set, axes are not those of q or
+ * a tensor has no data; PE_MISSING for tensors, PE_UNSUPPORTED for a dtype, PE_SHAPE_MISMATCH,
  * PE_TOO_LARGE. Any thread. */
 PE_API enum pe_status pe_kv_diagnosis_check(const struct pe_kv_spec *spec, double *nanoseconds,
                                             struct pe_error *err);
-/* Diagnoses the first cell of keys, holds its explanation against all others, diagnoses the first
- * one left, and so on, PE_KV_EXPLANATIONS_MAX times at most. Cells are tried on the pool, in
+/* Diagnoses the first cell of keys, tests its explanation on all others, diagnoses the first one
+ * left, and so on, PE_KV_EXPLANATIONS_MAX times at most. Cells are tried on the pool, in
  * stripes; pool NULL: on this thread. The tensors, the scheme and the positions must outlive the
  * diagnosis, which is immutable: any thread. Errors as above and of pe_observations_new and
  * pe_diagnose. */

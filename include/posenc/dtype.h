@@ -39,8 +39,8 @@ PE_DECLARATIONS_BEGIN
 /* A constant; NULL for a number that is no dtype. Any thread. */
 PE_API const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype);
 
-/* Finds a dtype by its name or an alias, in any case ("float32", "F32"), behind the name of a
- * module or not ("torch.float32"), or by npy's descr ("<f4"). False: there is none. */
+/* Finds a dtype by its name or an alias, in any case ("float32", "F32") and with or without the
+ * name of a module ("torch.float32"), or by npy's descr ("<f4"). False: there is none. */
 PE_API bool pe_dtype_find(const char *name, enum pe_dtype *dtype);
 
 static inline bool pe_dtype_is_float(enum pe_dtype dtype)
@@ -48,9 +48,9 @@ static inline bool pe_dtype_is_float(enum pe_dtype dtype)
     return dtype <= PE_BF16;
 }
 
-/* Elements in row-major order, little-endian, aligned as one element is; the memory is the
- * caller's. Rank 0: no tensor at all. This struct is final: specs that need more of a tensor will
- * say so in members of their own. */
+/* Elements in row-major order, little-endian, aligned as one element; the caller owns the memory.
+ * Rank 0: no tensor. This struct is final: specs that need more of a tensor will have it in members
+ * of their own. */
 struct pe_tensor {
     enum pe_dtype dtype;
     unsigned rank;
@@ -65,14 +65,14 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
 }
 
 /* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. A
- * dimension of 0 makes the number 0 and excuses no other dimension. */
+ * dimension of 0 makes the number 0, but the product of the others must still fit. */
 PE_API bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
  * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. Integers
- * are the nearest ones, ties to even; what is outside of their range becomes its end (300 as u8 is
- * 255), NaN becomes 0. A bool is whether the number is not 0. With a number that is no dtype the
- * two that write a dtype leave `out` as it is, and the two that read one give NaN. Any thread. */
+ * are the nearest ones, ties to even, clamped to their range (300 as u8 is 255); NaN becomes 0. A
+ * bool is true unless the number is 0. For an invalid dtype pe_from_* leave `out` as it is, and
+ * pe_to_* write NaN. Any thread. */
 PE_API void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
 PE_API void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* exact; i64 rounds */
@@ -80,16 +80,15 @@ PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t 
 PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* f64 rounds */
 
-/* Any dtype to any other: the bytes where both are the same, else rounded as above; from i64
- * through f64. With a number that is no dtype `out` stays as it is or gets NaN, as above. Any
- * thread. */
+/* Any dtype to any other: a copy where both are the same, else rounded as above; from i64 through
+ * f64. For an invalid dtype `out` stays as it is or becomes NaN, as above. Any thread. */
 PE_API void pe_convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype from,
                        size_t count);
 
 /* Reads the decimal number that `text` begins with (12, -0.5, .5, 1e-3) into one element of a float
- * dtype, rounded once, ties to even, an infinity beyond the largest number. The decimal point is a
- * point in every locale. size: characters of the text. Returns those of the number; 0: there is
- * none, or the dtype is no float, and `out` is as it was. Any thread. */
+ * dtype, rounded once, ties to even; beyond the largest number it becomes infinite. The decimal
+ * point is a point in every locale. size: bytes of the text. Returns the bytes of the number; 0:
+ * there is none, or the dtype is no float, and `out` is unchanged. Any thread. */
 PE_API size_t pe_from_text(void *out, enum pe_dtype dtype, const char *text, size_t size);
 
 PE_DECLARATIONS_END

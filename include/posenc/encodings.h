@@ -13,13 +13,13 @@ struct pe_view_type;
 /* Abilities of an encoding; one may have several. */
 enum pe_kind {
     PE_KIND_ROWS,     /* a table of rows at positions, to be added to embeddings */
-    PE_KIND_ROTARY,   /* frequencies that turn pairs of queries and keys */
+    PE_KIND_ROTARY,   /* frequencies that rotate pairs of queries and keys */
     PE_KIND_BIAS,     /* numbers to add to attention's logits */
-    PE_KIND_RELATIVE, /* vectors of distances that queries meet */
-    PE_KIND_LEARNED,  /* rows out of a table that is given to the scheme */
+    PE_KIND_RELATIVE, /* a vector for each distance, multiplied with queries */
+    PE_KIND_LEARNED,  /* rows of a table that is given to the scheme */
 };
 
-/* New members come behind the last one, so that programs built before go on. */
+/* New members come after the last one, so that existing programs keep working. */
 struct pe_encoding_info {
     const char *name;    /* "rope" */
     const char *family;  /* "absolute", "rotary", "bias" or "relative" */
@@ -28,7 +28,7 @@ struct pe_encoding_info {
     const char *source;  /* where it was published */
     const struct pe_param *params;
     size_t params_count;
-    const char *example; /* parameters, small and sure to work: "dim=8"; NULL: none are needed */
+    const char *example; /* parameters that work, small: "dim=8"; NULL: none are needed */
 };
 
 /* A view: a table, frequencies, a bias, or an analysis of them. */
@@ -36,7 +36,7 @@ struct pe_view_info {
     const char *name;    /* "table" */
     const char *group;   /* "analysis"; NULL: none */
     const char *title;   /* one line */
-    const char *doc;     /* its tensors and their shapes, in sentences */
+    const char *doc;     /* a description of its tensors and their shapes */
     const char *note;    /* a sentence to show beside its values; NULL: none */
     const char *example; /* parameters of the view: "length=4"; NULL: none are needed */
     const char *tensor;  /* a tensor that can be given: "weights"; NULL: none */
@@ -46,7 +46,7 @@ struct pe_view_info {
 
 PE_DECLARATIONS_BEGIN
 
-/* In the catalogue's order; NULL past the last one. A program walks all of them from 0 on. */
+/* In the catalogue's order, from 0; NULL past the last one. */
 PE_API const struct pe_encoding *pe_encoding_at(size_t index);
 /* NULL: there is none of that name. */
 PE_API const struct pe_encoding *pe_encoding_find(const char *name);
@@ -67,8 +67,8 @@ PE_API const struct pe_view_info *pe_view_info(const struct pe_view_type *type);
 PE_API enum pe_status pe_params_parse(struct pe_params *params, const char *encoding,
                                       const char *text, struct pe_error *err);
 
-/* Can pe_attention_new use schemes of the encoding? Not tables, which are added to embeddings, and
- * not rotations by several coordinates, which attention is not told. */
+/* Can pe_attention_new use schemes of the encoding? Tables are added to embeddings instead, and
+ * multi-axis RoPE is not supported by pe_attention_new. */
 PE_API bool pe_attention_takes(const struct pe_encoding *encoding);
 
 PE_DECLARATIONS_END

@@ -5,12 +5,12 @@
 #include "posenc/layouts.h"
 #include "posenc/work.h"
 
-/* Caches as inference engines lay them out: cosines and sines of a rotation, and keys and values.
+/* Caches in the layouts of inference engines: cosines and sines of a rotation, and keys and values.
  * Pure functions of their arguments: any thread. */
 
 /* Cosines and sines of n positions and heads of d elements. */
 enum pe_rotary_cache {
-    PE_CACHE_HF,   /* transformers: cos and sin [n, d], the d / 2 numbers of a row twice */
+    PE_CACHE_HF,   /* transformers: cos and sin [n, d]; a row has its d / 2 numbers twice */
     PE_CACHE_VLLM, /* vLLM, FlashInfer: cos_sin_cache [n, d], cos beside sin */
     PE_CACHE_META, /* Llama: freqs_cis [n, d / 2, 2], cos + i sin */
     PE_CACHE_ONNX, /* ONNX Runtime: cos_cache and sin_cache [n, d / 2] */
@@ -32,8 +32,8 @@ struct pe_kv_axes {
     size_t shape[PE_RANK_MAX];
 };
 
-/* Sets of axes to count through: rows of d elements; heads, of each layer, of keys and of values
- * apart; the same of each batch row. */
+/* Sets of axes to iterate over: rows of d elements; heads of each layer, keys and values counted
+ * separately; and these in each batch row. */
 #define PE_KV_ROWS  "lkbhs"
 #define PE_KV_HEADS "lkh"
 #define PE_KV_BATCH "lkbh"
@@ -44,9 +44,9 @@ PE_DECLARATIONS_BEGIN
 PE_API const struct pe_rotary_cache_info *pe_rotary_cache_info(enum pe_rotary_cache cache);
 
 /* Sets parts[0] and parts[1] to cos and sin [n, d / 2] in the dtype of the cache, whose tensors are
- * in the order of pe_rotary_cache_info, NULL where one is missing. Their data point into the cache
- * where it holds them as they are (onnx), else they are NULL and for pe_rotary_cache_split. GGML
- * has one part, its factors.
+ * in the order of pe_rotary_cache_info, NULL where one is missing. The data of the parts point into
+ * a cache that has them in this form (onnx); else they are NULL, and pe_rotary_cache_split copies
+ * them. GGML has one part, its factors.
  *
  * PE_MISSING: a tensor. PE_UNSUPPORTED: no floating dtype. PE_SHAPE_MISMATCH: another rank, an odd
  * width, or rows of hf whose halves differ. PE_INVALID: no such cache. */
@@ -77,16 +77,17 @@ PE_API enum pe_status pe_kv_axes_parse(struct pe_kv_axes *axes, const char *lett
 PE_API size_t pe_kv_axes_length(const struct pe_kv_axes *axes, char letter);
 PE_API size_t pe_kv_axes_stride(const struct pe_kv_axes *axes, char letter);
 
-/* Places of a set of axes are numbered in the order of the cache, the last axis fastest.
- * `among` is the set, such as PE_KV_ROWS: how many places it has; the coordinate of a place along
- * one axis, 0 without it; and the number of a place among `fewer` axes. */
+/* Places of a set of axes, such as PE_KV_ROWS, are numbered in the order of the cache, the last
+ * axis fastest. `among` is the set. Returned are the number of places, the coordinate of a place
+ * along one axis (0 if the cache lacks it), and the number of a place in the smaller set `fewer`.
+ */
 PE_API size_t pe_kv_axes_places(const struct pe_kv_axes *axes, const char *among);
 PE_API size_t pe_kv_axes_coordinate(const struct pe_kv_axes *axes, const char *among, size_t place,
                                     char letter);
 PE_API size_t pe_kv_axes_project(const struct pe_kv_axes *axes, const char *among, size_t place,
                                  const char *fewer);
 
-/* Sees the cache as *slabs of pe_axes, one behind the other: the axes in front of b, such as
+/* Describes the cache as *slabs consecutive tensors of the axes *slab: the axes before b, such as
  * layers, make slabs, because each batch row may have positions of its own. PE_INVALID without an
  * s. */
 PE_API enum pe_status pe_kv_axes_slabs(const struct pe_kv_axes *axes, struct pe_axes *slab,

@@ -2,15 +2,15 @@
 #ifndef POSENC_LAYERS_H
 #define POSENC_LAYERS_H
 
-/* The kinds of layers of a config, and what attention does in them beside positions: by keys of the
- * config, else by the class of the model. */
+/* The kinds of layers of a config, and the traits of their attention other than positions: from
+ * keys of the config, else from the class of the model. */
 
 #include "posenc/config.h"
 
 /* Queries far from the start are multiplied by
  * 1 + strength * ln(1 + floor((position + offset) / length)): Llama 4, Ministral 3. */
 struct pe_temperature {
-    double strength; /* 0: nothing is multiplied */
+    double strength; /* 0: no temperature */
     double length, offset;
 };
 
@@ -18,8 +18,8 @@ struct pe_temperature {
 struct pe_qk_norm {
     enum { PE_QK_NORM_NONE, PE_QK_NORM_RMS, PE_QK_NORM_LAYER } kind;
     enum { PE_QK_WEIGHT_NONE, PE_QK_WEIGHT, PE_QK_WEIGHT_FROM_1 } weight; /* 1 + weight: Gemma */
-    bool after; /* the rotation, not before it */
-    bool whole; /* all heads of a token at once, not each by itself */
+    bool after; /* after the rotation; else before it */
+    bool whole; /* all heads of a token together; else each head by itself */
     double eps;
 };
 
@@ -29,26 +29,26 @@ struct pe_attention_traits {
     int64_t width; /* of a head of queries and keys; 0: that of the encoding; -1: unknown */
     double scale;  /* NAN: 1 / sqrt(width of a head of queries) */
     double scale_multiplier; /* of YaRN's mscale_all_dim; 1: none */
-    bool scale_over_layer;   /* divided by the number of the layer too, counted from 1 */
+    bool scale_over_layer;   /* also divided by the number of the layer, counted from 1 */
     bool scales_bias;        /* s = scale * (q.k + bias): Falcon's ALiBi */
     double softcap;          /* 0: s is the score */
-    int64_t window;          /* a query at t sees keys at t - window + 1 .. t, or, where it is not
-                              * causal, t - window .. t + window; 0: all */
-    int64_t chunk;           /* a query sees keys of its own chunk of so many positions; 0: all */
-    bool causal;             /* no query sees keys after its own position */
-    bool sinks;              /* each head has a weight that only adds to the sum of softmax */
+    int64_t window;          /* visible keys of a query at t: t - window + 1 .. t; if not causal,
+                              * t - window .. t + window; 0: all */
+    int64_t chunk; /* visible keys are in the query's own run of so many positions; 0: all */
+    bool causal;   /* keys after the query's position are hidden */
+    bool sinks;    /* each head has a logit in the sum of its softmax, without a value */
     struct pe_temperature temperature;
     struct pe_qk_norm qk_norm;
 };
 
-/* Layers that are alike. */
+/* Layers with the same positions and attention. */
 struct pe_config_kind {
-    const char *layer_type; /* as pe_config_read takes it; NULL: no name, all are alike */
+    const char *layer_type; /* for pe_config_read; NULL: no name, the config has one type */
     bool attends;           /* false: a state space or the like, without positions */
-    bool turns;             /* false: no positions are applied in these layers */
+    bool turns;             /* rotates; false: no positions are applied in these layers */
     const size_t *layers;   /* their numbers from 0, ascending; NULL: unknown */
     size_t count;
-    int64_t window; /* of these, where layers of one type have several windows; 0: one a type */
+    int64_t window; /* if layers of one type have several windows, theirs; else 0 */
 };
 
 struct pe_config_kinds;
@@ -71,16 +71,16 @@ PE_API const char *pe_config_layer_type(const struct pe_config *config, size_t i
 PE_API enum pe_status pe_config_kinds_new(struct pe_config_kinds **kinds,
                                           const struct pe_config *config, struct pe_error *err);
 PE_API void pe_config_kinds_free(struct pe_config_kinds *kinds); /* NULL: nothing happens */
-/* NULL past the last one. There is one at least. */
+/* NULL past the last one; there is at least one. */
 PE_API const struct pe_config_kind *pe_config_kind(const struct pe_config_kinds *kinds,
                                                    size_t index);
-/* The usual kind, which is read where none is named: full attention that rotates, else the first
- * kind that rotates, else the first one. */
+/* The default kind, for callers that name none: full attention that rotates, else the first kind
+ * that rotates, else the first one. */
 PE_API size_t pe_config_kinds_usual(const struct pe_config_kinds *kinds);
 
-/* Reads the traits of attention in the layers that a reading describes; where no type was named, in
- * those that rotate. PE_MISSING: these differ by window, chunk or sinks. A value of a wrong type is
- * a warning. PE_OUT_OF_MEMORY. */
+/* Reads the attention traits of the layers that a reading describes; without a layer_type, of those
+ * that rotate. PE_MISSING: these differ in window, chunk or sinks. A value of a wrong type is a
+ * warning. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                        struct pe_attention_traits *traits, struct pe_error *err);
 
@@ -90,8 +90,8 @@ PE_API enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                             struct pe_attention_traits *traits,
                                             struct pe_error *err);
 
-/* Warns of each key about a scale of scores that neither pe_config_traits reads nor pe_attention
- * applies: of each layer, of YaRN; none where scale_given. PE_OUT_OF_MEMORY. */
+/* Warns of each key that scales scores in a way that neither pe_config_traits reads nor
+ * pe_attention applies: per layer, or by YaRN. scale_given: no warnings. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
                                           struct pe_error *err);
 
@@ -101,7 +101,7 @@ PE_API bool pe_config_reader(struct pe_config_reading *reading, size_t index,
 
 /* The layer_type that a reading describes; NULL: none was named. */
 PE_API const char *pe_config_layer_meant(const struct pe_config_reading *reading);
-/* The keys that lead to the part about text, joined by dots: "text_config"; "": it is the top. */
+/* The path of the part about text: "text_config"; "": it is the top. */
 PE_API const char *pe_config_text_part(const struct pe_config_reading *reading);
 
 /* The source of each unusual trait ("scale", "softcap", "window", "chunk", "sinks", "temperature",
@@ -112,9 +112,8 @@ pe_config_trait_source(const struct pe_config_reading *reading, size_t index);
 /* Estimated nanoseconds of one core for a reading, its scheme and its results. */
 PE_API double pe_config_read_work(const struct pe_config *config);
 
-/* Marks the keys that `other`, a reading of the same config, has read as read by `reading` too, so
- * that the readings of several kinds of layers have one list of unused keys. Nothing happens where
- * `other` is of another config. */
+/* Marks the keys that `other` has read as read by `reading` too, so that the readings of several
+ * kinds of layers have one list of unused keys. Does nothing unless both are of one config. */
 PE_API void pe_config_read_by(struct pe_config_reading *reading,
                               const struct pe_config_reading *other);
 

@@ -5,7 +5,7 @@
 #include "posenc/dtype.h"
 #include "posenc/status.h"
 
-/* Pairs within a head, axes of a tensor of tokens, rows of a table joined to embeddings. */
+/* Pairs within a head, axes of a tensor of tokens, and merging a table with embeddings. */
 
 /* The elements of pair i: i and i + width / 2 (NeoX, Hugging Face), or 2 i and 2 i + 1 (GPT-J,
  * Meta). HALF is zero: a struct of zeros has the layout of Hugging Face. */
@@ -17,18 +17,18 @@ struct pe_axes {
     size_t batch, heads_outer, sequence, heads_inner, head_dim;
 };
 
-/* Another pair layout for heads that lie side by side along the last axis of a tensor, or along the
- * first one, as in the weight or bias of a projection. */
+/* A change of the pair layout of heads that are consecutive along the last axis of a tensor, or
+ * along the first one, as in the weight or bias of a projection. */
 struct pe_layout_change {
     size_t size; /* sizeof(struct pe_layout_change), for later versions */
     enum pe_layout from, to;
     size_t head_dim; /* elements of a head */
-    size_t width;    /* of which the first ones are pairs */
+    size_t width;    /* the first elements of a head, which are pairs */
     bool first_axis;
 };
 
-/* How the rows p of a table join embeddings x. RN: rounded to the nearest number of the dtype, ties
- * to even. */
+/* How the rows p of a table are merged with embeddings x. RN: rounded to the nearest number of the
+ * dtype, ties to even. */
 enum pe_merge {
     PE_MERGE_ADD,    /* RN(RN(x scale) + p) */
     PE_MERGE_MUL,    /* RN(x RN(p + 1)) */
@@ -37,10 +37,10 @@ enum pe_merge {
 
 PE_DECLARATIONS_BEGIN
 
-/* Sees a tensor as pe_axes. `axes` has a letter for each dimension: b batch, h heads, s sequence, t
- * tokens of several sequences one behind the other, d the width of a head. bhsd, bshd, thd, shd and
- * hsd; or bsd and sd, whose d is heads * head_dim. NULL: sd, for a tensor of rank 2 alone. head_dim
- * 0: not known, which only axes with h allow.
+/* Describes a tensor by pe_axes. `axes` has a letter for each dimension: b batch, h heads, s
+ * sequence, t tokens of consecutive sequences, d the width of a head. bhsd, bshd, thd, shd and hsd;
+ * or bsd and sd, whose d is heads * head_dim. NULL: sd, for a tensor of rank 2 only. head_dim 0:
+ * unknown, which only axes with h allow.
  *
  * PE_SHAPE_MISMATCH: a rank outside of 2 .. 4, another number of letters, or a d that is no
  * multiple of head_dim. PE_MISSING: no axes, or no head_dim. PE_INVALID: no such axes. PE_CONFLICT:
@@ -74,10 +74,9 @@ PE_API double pe_layout_work(const struct pe_layout_change *change, const struct
 PE_API enum pe_status pe_layout_permutation(const struct pe_layout_change *change, size_t heads,
                                             int64_t *out, struct pe_error *err);
 
-/* Joins rows of x_width elements and rows of p_width (equal but for PE_MERGE_CONCAT), in f64 or
- * f32, into `out`, which has the rows of both and may be x or p unless they are put side by side.
- * Each operation is rounded once, to the dtype. PE_INVALID for another dtype or merge,
- * PE_SHAPE_MISMATCH for widths. Any thread. */
+/* Merges rows of x_width elements with rows of p_width into `out`, in f64 or f32. The widths are
+ * equal, and `out` may be x or p, except for PE_MERGE_CONCAT. Each operation is rounded once, to
+ * the dtype. PE_INVALID for another dtype or merge, PE_SHAPE_MISMATCH for widths. Any thread. */
 PE_API enum pe_status pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype,
                                     size_t rows, const void *x, size_t x_width, const void *p,
                                     size_t p_width, void *out, struct pe_error *err);

@@ -15,16 +15,15 @@
  *   pe_params_free(&params);
  *
  * Every function that can fail returns an enum pe_status and describes the failure in the caller's
- * struct pe_error; none of them ends the process for a wrong argument, NULL where a pointer is
- * asked for excepted. Where memory is short they return PE_OUT_OF_MEMORY. Whatever *_new
- * makes is set to NULL where it fails, and *_free takes NULL (pe_params_free excepted: it takes a
- * struct).
+ * struct pe_error. No wrong argument ends the process, except NULL for a required pointer. Without
+ * memory they return PE_OUT_OF_MEMORY. *_new sets its result to NULL on failure, and *_free accepts
+ * NULL (except pe_params_free, which takes a struct).
  *
  * Structs that a program fills in begin as zeros: pe_error, pe_positions, pe_job, and every spec,
  * sample, comparison and limits; pe_params too, unless pe_params_init or pe_params_parse comes
- * first. Those structs that can grow begin with their size, set by sizeof. RN(x) in comments is x
- * rounded once, to the nearest number of the dtype, ties to even. Numbers in text have a point in
- * any locale. The library starts no threads but those of a pool, changes nothing of its host, and
+ * first. Structs that can grow begin with their size, set by sizeof. RN(x) in comments is x rounded
+ * once, to the nearest number of the dtype, ties to even. Numbers in text have a point in any
+ * locale. The library starts threads only in pools, changes no global state of the process, and
  * prints nothing.
  *
  * Schemes, views, rotations and attentions are immutable once made: any number of threads may fill,

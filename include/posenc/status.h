@@ -4,9 +4,9 @@
 
 #include "posenc/common.h"
 
-/* Ways in which a call or a request can fail: X(NAME, code, title). The code is stable; the title
- * is for people. Statuses from WRONG_METHOD to BUSY, but TOO_LARGE, are those of requests to the
- * service: no function of libposenc returns them. CANCELLED is never the status of an answer: a
+/* The results of calls and requests: X(NAME, code, title). The code is stable; the title is for
+ * people. Statuses from WRONG_METHOD to BUSY, except TOO_LARGE, are those of requests to the
+ * service: no function of libposenc returns them. CANCELLED is never the status of a response: a
  * request whose work was cancelled gets BUSY. */
 #define PE_STATUS_MAP(X)                                                                           \
     X(OK, "ok", "Success")                                                                         \
@@ -48,10 +48,10 @@ enum pe_status {
         PE_STATUSES /* how many there are */
 };
 
-/* A failure in words. The caller owns it and zeroes it before use; where a function takes an `err`,
- * NULL must not be passed. The first failure stays until the caller zeroes it again, and later
- * calls may return it anew: a program can make several calls in a row and look at `err` once, as
- * long as none of them uses what an earlier one failed to make. */
+/* A description of a failure. The caller owns it and zeroes it before use; a function that takes an
+ * `err` does not accept NULL. The first failure stays until the caller zeroes it again, and later
+ * calls may return it again: a program can make several calls and check `err` once, provided that
+ * no call uses a result that an earlier one failed to make. */
 struct pe_error {
     enum pe_status status;
     char where[96];   /* "parameter:NAME", "tensor:NAME", "key:PATH" or ""; of a request also
@@ -65,7 +65,7 @@ PE_DECLARATIONS_BEGIN
 PE_API const char *pe_status_code(enum pe_status status);
 PE_API const char *pe_status_title(enum pe_status status);
 
-/* Records a failure unless `err` has one, and returns the status that `err` then has:
+/* Records a failure unless `err` has one already, and returns the status of `err`:
  * `return pe_fail(err, PE_INVALID, "parameter:dim", "dim must be even, got %zu", dim)`. Numbers are
  * printed as in the C locale. Any thread. */
 PE_API enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,

@@ -10,13 +10,13 @@ struct pe_view;
 
 enum { PE_OUTPUTS_MAX = 4 };
 
-/* Values that a picture has as bytes (u8), at most: they are kept besides. */
+/* The most values of a picture of bytes (u8), which a view caches. */
 #define PE_PICTURE_BYTES_MAX ((size_t)1 << 24)
 
-/* One named tensor of a view. A row is one run along the last dimension, and can be filled on its
- * own; `rows` is the product of the other dimensions, 1 for a tensor of rank 1. A complex tensor's
- * row holds (real, imaginary) pairs. The library fills the struct in; new members come behind the
- * last one. */
+/* One named tensor of a view. A row is a run along the last dimension, and can be filled by itself;
+ * `rows` is the product of the other dimensions, 1 for a tensor of rank 1. A complex tensor's row
+ * holds (real, imaginary) pairs. The library fills the struct in; new members come after the last
+ * one. */
 struct pe_output {
     const char *name;
     enum pe_dtype dtype;
@@ -25,14 +25,14 @@ struct pe_output {
     size_t shape[PE_RANK_MAX];
     size_t rows;
     size_t row_elements; /* of dtype; twice the last dimension where complex */
-    double element_work; /* nanoseconds of one core that an element takes, about; 0 means 1. Where
-                          * outputs share their work, one of them counts it for all */
-    double once_work;    /* that are spent once besides, by whichever rows are filled first */
-    size_t once_parts;   /* in so many equal parts, each by the first rows of as many equal runs of
-                          * rows, such as a head's; 0 and 1: all of it at once */
+    double element_work; /* estimated nanoseconds of one core for an element; 0 means 1. Work that
+                          * outputs share is counted in one of them */
+    double once_work;    /* further nanoseconds, spent once by the rows that are filled first */
+    size_t once_parts;   /* once_work consists of so many equal parts, each spent by the first rows
+                          * of one of as many equal runs of rows, such as a head's; 0 means 1 */
 };
 
-/* Nanoseconds of one core that filling so many rows of an output takes, about. */
+/* Estimated nanoseconds of one core for filling so many rows of an output, without once_work. */
 static inline double pe_output_work(const struct pe_output *output, size_t rows)
 {
     return (double)rows * (double)output->row_elements *
@@ -44,7 +44,7 @@ struct pe_scalar {
     double value;
 };
 
-/* Descriptions of the parameters that say where rows stand, for lists of a program's own: length
+/* Descriptions of the parameters for the positions of rows, for lists of a program's own: length
  * with start and step, or positions. */
 #define PE_PARAMS_LENGTH                                                                           \
     {.name = "length",                                                                             \
@@ -77,36 +77,37 @@ struct pe_scalar {
 
 PE_DECLARATIONS_BEGIN
 
-/* type: of the scheme's encoding, its pe_view_info tells the parameters; params: of that list,
- * finished (pe_params_finish), not kept. The dtype is that of floating outputs. PE_UNSUPPORTED for
- * a view of another encoding or NULL; PE_INVALID for a dtype that is no float and for parameters
- * that are another list's or not finished; PE_MISSING, PE_OUT_OF_RANGE, PE_CONFLICT for parameters;
- * PE_TOO_LARGE where a size does not fit in 63 bits; PE_CANCELLED, PE_OUT_OF_MEMORY. The scheme
- * must outlive the view, and may be prepared later, but before anything is filled. */
+/* type: a view of the scheme's encoding; params: of the list in its pe_view_info, finished
+ * (pe_params_finish), which may be freed afterwards. The dtype is that of floating outputs.
+ * PE_UNSUPPORTED for a view of another encoding or NULL; PE_INVALID for a dtype that is no float
+ * and for parameters that are another list's or not finished; PE_MISSING, PE_OUT_OF_RANGE,
+ * PE_CONFLICT for parameters; PE_TOO_LARGE where a size does not fit in 63 bits; PE_CANCELLED,
+ * PE_OUT_OF_MEMORY. The scheme must outlive the view, and may be prepared later, but before
+ * anything is filled. */
 PE_API enum pe_status pe_view_new(struct pe_view **view, const struct pe_scheme *scheme,
                                   const struct pe_view_type *type, const struct pe_params *params,
                                   enum pe_dtype dtype, struct pe_work *work, struct pe_error *err);
 PE_API void pe_view_free(struct pe_view *view);
 
-/* NULL and false past the last one. There are no scalars before the scheme is prepared. What is
- * returned lives as long as the view. */
+/* NULL and false past the last one. There are no scalars before the scheme is prepared. Pointers
+ * are valid as long as the view. */
 PE_API const struct pe_output *pe_view_output(const struct pe_view *view, size_t index);
 PE_API bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
-/* Nanoseconds of one core, about, that it takes to fill all outputs once; the preparation of its
- * scheme, see pe_scheme_work, comes on top. Infinite where that is beyond all numbers. */
+/* Estimated nanoseconds of one core for filling all outputs once, without the preparation of its
+ * scheme (pe_scheme_work). May be infinite. */
 PE_API double pe_view_work(const struct pe_view *view);
 
-/* Where the rows stand; count 0: rows stand at no positions. */
+/* The positions of the rows; count 0: rows have none. */
 PE_API const struct pe_positions *pe_view_positions(const struct pe_view *view);
 /* The position of a row, rounded to a double; the first coordinate where it has several; NAN for a
- * row that stands at none. */
+ * row without a position. */
 PE_API double pe_view_position(const struct pe_view *view, size_t row);
 /* Of a bias; else both 0. */
 PE_API size_t pe_view_queries(const struct pe_view *view);
 PE_API size_t pe_view_keys(const struct pe_view *view);
-/* Bytes at most that a view comes to keep when it is filled, besides its outputs: not charged to
- * any work, so that an owner who limits memory can reserve them before the first fill. */
+/* The most bytes that a view caches while it is filled. They are not charged to any work: an owner
+ * who limits memory can reserve them before the first fill. */
 PE_API size_t pe_view_memory(const struct pe_view *view);
 
 /* Writes rows [row_begin, row_end) of one output, row_elements of its dtype each, correctly

@@ -16,8 +16,7 @@ const struct pe_rope_type pe_rope_type_default = {
     .float32 = default_float32,
 };
 
-/* ---- linear: position interpolation, Chen et al. 2023, arXiv:2306.15595 -----------------------
- */
+/* ---- linear: position interpolation, Chen et al. 2023, arXiv:2306.15595 ---------------------- */
 
 static enum pe_status linear_check(struct pe_scheme *scheme, struct pe_error *err)
 {
@@ -49,8 +48,7 @@ const struct pe_rope_type pe_rope_type_linear = {
     .candidate = "",
 };
 
-/* ---- proportional: Gemma's, transformers' _compute_proportional_rope_parameters ---------------
- */
+/* ---- proportional: Gemma's, transformers' _compute_proportional_rope_parameters -------------- */
 
 /* Only the first int(part * head_dim // 2) pairs rotate. The product is rounded to a double as in
  * transformers: 0.7 * 20 is 14, though the double nearest 0.7 is below it. */

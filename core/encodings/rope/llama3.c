@@ -3,9 +3,10 @@
 
 #include "core/encodings/rope/rope.h"
 
-/* Llama 3.1's: low frequencies are divided by the factor, high ones kept, those between blended.
- * Where both bounds are equal, as in Llama 4 Scout, none is between: _compute_llama3_parameters of
- * huggingface/transformers, tag v5.23.0, src/transformers/modeling_rope_utils.py. */
+/* Llama 3.1's: low frequencies are divided by the factor, high ones unchanged, those between
+ * blended. Where both bounds are equal, as in Llama 4 Scout, none is between:
+ * _compute_llama3_parameters of huggingface/transformers, tag v5.23.0,
+ * src/transformers/modeling_rope_utils.py. */
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {

@@ -5,8 +5,7 @@
 
 /* NTK-aware scaling: the base is stretched, so that high frequencies hardly change. */
 
-/* ---- ntk: a fixed stretch, `factor` or, in Hunyuan's configuration, `alpha` -------------------
- */
+/* ---- ntk: a fixed stretch, `factor` or, in Hunyuan's configuration, `alpha` ------------------ */
 
 static double ntk_stretch(const struct pe_scheme *scheme)
 {

@@ -166,8 +166,7 @@ TEST(traits_that_are_skipped)
     ck_assert(spec.scale == 0.25 && !spec.has_window);
 }
 
-/* ---- transformer-xl: ((q + u) k + (q + v) W_r R(i - j)) scale ---------------------------------
- */
+/* ---- transformer-xl: ((q + u) k + (q + v) W_r R(i - j)) scale -------------------------------- */
 
 static struct problem problem_xl(unsigned i)
 {

@@ -130,8 +130,7 @@ TEST(test_models_of_rules)
             ck_assert_msg(pe_config_model_find(*name), "%s", *name);
 }
 
-/* ---- the rules at work ------------------------------------------------------------------------
- */
+/* ---- the rules at work ----------------------------------------------------------------------- */
 
 /* "layer types|encoding|layout|origin of param|warnings|unused", each list joined by commas. */
 static void joined(const char *param, char *out, size_t size)

@@ -19,8 +19,7 @@ static bool equal(const void *a, const void *b, size_t size)
     return memcmp(a, b, size) == 0;
 }
 
-/* ---- the catalogue ----------------------------------------------------------------------------
- */
+/* ---- the catalogue --------------------------------------------------------------------------- */
 
 enum { TEXT_MAX = 200, ROWS = 200, WIDTH = 6 };
 

@@ -162,8 +162,7 @@ static double pairs_apart(const double *a, const double *b, size_t dim, enum pe_
     return worst;
 }
 
-/* ---- rows of sines and cosines ----------------------------------------------------------------
- */
+/* ---- rows of sines and cosines --------------------------------------------------------------- */
 
 static struct text random_sinusoids(size_t *dim)
 {
@@ -274,8 +273,7 @@ TEST(decay_is_on_average_only)
     ck_assert_uint_eq(rises + falls, SCHEMES * (LENGTH - 1));
 }
 
-/* ---- biases and buckets ------------------------------------------------------------------------
- */
+/* ---- biases and buckets ---------------------------------------------------------------------- */
 
 static struct text random_bias(size_t kind, const char **name)
 {
@@ -359,8 +357,7 @@ TEST(heads_are_alone)
     }
 }
 
-/* ---- rotations ----------------------------------------------------------------------------------
- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
 /* The comments are the relations. */
 

@@ -147,8 +147,7 @@ TEST(where_float32_differs)
     ck_assert_uint_eq(seen, DIFFERENCES);
 }
 
-/* ---- the view ---------------------------------------------------------------------------------
- */
+/* ---- the view -------------------------------------------------------------------------------- */
 
 /* Each row of the matrix is the row of its query's position. */
 TEST(buckets_depend_on_the_distance_alone)

@@ -215,7 +215,7 @@ static void digits_compare(const struct pe_frequencies *f, size_t pair, uint64_t
 
     for (size_t i = 0; i < WIDTH; i++) {
         const double near = pe_frequencies_near(f, pair + i);
-        const double granted = PE_LISTED_GRANTED * pe_frequencies_amplitude(f, amplitude);
+        const double granted = PE_LISTED_ERROR * pe_frequencies_amplitude(f, amplitude);
         double x = 1, y = 0, cos, sin;
         for (size_t k = 0; k < 3; k++) {
             const double p = tables[k].x[digits[k] * WIDTH + i];
