@@ -148,7 +148,7 @@ openapi:
 PAGE      := $(BUILD)/explorer
 PAGE_FROM := $(if $(BUILDS),$(if $(and $(wildcard explorer/node_modules/esbuild/package.json),$(shell \
                command -v node)),node,$(if $(wildcard explorer/dist/index.html),dist,nothing)))
-PAGE_FILES   := explorer.js explorer.css icon.svg docs.html docs.js docs.css
+PAGE_FILES   := explorer.js shared.js second.js explorer.css icon.svg docs.html docs.js docs.css
 PAGE_SOURCES := $(shell find explorer/src explorer/docs -type f 2>/dev/null) clients/js/client.js \
                 openapi.json $(wildcard explorer/build.mjs explorer/*.html explorer/*.svg \
                 explorer/package-lock.json docs/*.md)

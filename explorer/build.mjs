@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Bundles the page: node build.mjs FOLDER [--site] writes index.html, explorer.js and explorer.css
-// there, and docs.html, docs.js and docs.css of /docs; --site: with the worker of a page that has
+// Bundles the page: node build.mjs FOLDER [--site] writes index.html, explorer.js, shared.js,
+// second.js and explorer.css there, and docs.html, docs.js and docs.css of /docs; --site: with the worker of a page that has
 // no server, which stands beside posenc.wasm.
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -48,15 +48,31 @@ const gallery = {
         })),
 };
 
+/** Models that the first script has; the second one has all. */
+const models = {
+    name: "models",
+    setup(bundle) {
+        bundle.onResolve({ filter: /models\.json\?all$/ }, ({ path, resolveDir }) => ({
+            path: join(resolveDir, path.replace("?all", "")),
+            suffix: "?all",
+        }));
+        bundle.onLoad({ filter: /models\.json$/ }, async ({ path, suffix }) => {
+            const all = Object.entries(JSON.parse(await readFile(path, "utf8")));
+            const first = all
+                .filter(([, { first }]) => first)
+                .map(([id, { name, config }]) => [id, { name, config }]);
+            return {
+                loader: "json",
+                contents: JSON.stringify(Object.fromEntries(suffix ? all : first)),
+            };
+        });
+    },
+};
+
 const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"));
 await mkdir(folder, { recursive: true });
-await build({
+const options = {
     absWorkingDir: here,
-    entryPoints: {
-        explorer: "src/main.ts",
-        docs: "src/docs/main.ts",
-        ...(site ? { worker: "src/worker.ts" } : {}),
-    },
     outdir: folder,
     bundle: true,
     format: "esm",
@@ -64,10 +80,23 @@ await build({
     minify: true,
     define: { SITE: `${site}`, VERSION: JSON.stringify(version) },
     external: ["node:crypto"],
-    plugins: [gallery],
+    plugins: [gallery, models],
     legalComments: "eof",
     logLevel: "warning",
+};
+// explorer.js, second.js and what both need, shared.js. A third entry would need another name for
+// what it shares.
+await build({
+    ...options,
+    entryPoints: { explorer: "src/main.ts", second: "src/second.ts" },
+    splitting: true,
+    chunkNames: "shared",
 });
+await build({
+    ...options,
+    entryPoints: { docs: "src/docs/main.ts", ...(site ? { worker: "src/worker.ts" } : {}) },
+});
+await rm(join(folder, "second.css")); // explorer.css has all styles
 await cp(join(here, "icon.svg"), join(folder, "icon.svg"));
 const source = (name) => readFile(join(here, name), "utf8");
 const pages = {

@@ -15,6 +15,8 @@
 
 FILE_EMBED(page_html, "index.html")
 FILE_EMBED(page_script, "explorer.js")
+FILE_EMBED(page_shared_script, "shared.js")
+FILE_EMBED(page_second_script, "second.js")
 FILE_EMBED(page_style, "explorer.css")
 FILE_EMBED(page_icon, "icon.svg")
 FILE_EMBED(docs_html, "docs.html")
@@ -24,6 +26,8 @@ FILE_EMBED(docs_style, "docs.css")
 static const struct api_file files[] = {
     FILE_OF(page_html, "/", "text/html; charset=utf-8"),
     FILE_OF(page_script, "/explorer.js", "text/javascript; charset=utf-8"),
+    FILE_OF(page_shared_script, "/shared.js", "text/javascript; charset=utf-8"),
+    FILE_OF(page_second_script, "/second.js", "text/javascript; charset=utf-8"),
     FILE_OF(page_style, "/explorer.css", "text/css; charset=utf-8"),
     FILE_OF(page_icon, "/icon.svg", "image/svg+xml"),
     FILE_OF(docs_html, "/docs", "text/html; charset=utf-8"),

@@ -144,6 +144,22 @@ function busyBy(change: number): void {
     document.documentElement.toggleAttribute("data-busy", busy > 0);
 }
 
+/** The first picture is there; later calls change nothing. */
+export function markDrawn(): void {
+    if (!drawn) performance.mark("drawn");
+    drawn = true;
+}
+
+/** A job that is not in a lane: the page is busy until it has ended. */
+export async function during<T>(job: Promise<T>): Promise<T> {
+    busyBy(1);
+    try {
+        return await job;
+    } finally {
+        busyBy(-1);
+    }
+}
+
 /** What is asked while a slider moves. One job runs, and of those that come meanwhile the last one
  * waits; a job that takes long, or that another choice has made stale, is ended by the next one. */
 export class Lane {
@@ -185,8 +201,7 @@ export class Lane {
             const value = await job(own.signal);
             if (!own.signal.aborted) {
                 done(value);
-                if (!drawn) performance.mark("drawn");
-                drawn = true;
+                markDrawn();
             }
         } catch (error) {
             if (!own.signal.aborted) failed(error as PosencError);

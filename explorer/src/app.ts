@@ -21,6 +21,7 @@ import { LANGUAGES, languageSet, t, type Language } from "./words";
 
 const doors = (): Record<Door, string> => ({
     inspect: t("Inspect", "查看"),
+    compare: t("Compare", "对比"),
     understand: t("Understand", "理解"),
     debug: t("Debug", "排错"),
 });
@@ -168,8 +169,8 @@ export class Page implements App {
             ? this.state.view === "table"
                 ? "table"
                 : "diagnosis"
-            : this.state.view === "home"
-              ? "home"
+            : ["home", "compare"].includes(this.state.view)
+              ? this.state.view
               : "extension";
         if (this.state.view === view) this.mounted?.update();
         else this.go({ view }, "push");
@@ -183,7 +184,7 @@ export class Page implements App {
         this.state = this.understood();
         this.report(this, []);
         const same =
-            !before.sides === !this.state.sides &&
+            (this.view().single || !before.sides === !this.state.sides) &&
             (["view", "lang", "theme", "present"] as const).every(
                 (name) => before[name] === this.state[name],
             );
@@ -205,7 +206,7 @@ export class Page implements App {
         else root.dataset.theme = this.state.theme;
         root.dataset.present = this.state.present ? "1" : "0";
         root.dataset.view = view.name;
-        root.dataset.sides = this.state.sides ? "2" : "1";
+        root.dataset.sides = this.state.sides && !view.single ? "2" : "1";
         document.title = `${view.title()} · posenc`;
         this.top(view);
         this.shown.replaceChildren();
@@ -225,7 +226,10 @@ export class Page implements App {
             this.failures.element,
             stage,
         );
-        this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
+        this.mounted =
+            this.state.sides && !view.single
+                ? compared(view, stage, this)
+                : view.mount(stage, this);
     }
 
     /** The view as a link, beside another state of itself, and for a projector. */
@@ -238,7 +242,9 @@ export class Page implements App {
             "div.actions",
             { role: "group", "aria-label": t("this view", "本视图") },
             copier(this, link, () => this.url.href, wrong),
-            this.state.sides ? null : button(t("compare", "对比"), () => both(this.state)),
+            this.state.sides || this.view().single
+                ? null
+                : button(t("compare", "对比"), () => both(this.state)),
             button(t("present", "演示"), () => ({ present: true })),
             wrong,
         );
@@ -287,7 +293,8 @@ export class Page implements App {
         const other = (Object.keys(LANGUAGES) as Language[]).find(
             (one) => one !== this.state.lang,
         )!;
-        const home = view.name === "home";
+        const home = view.name === "home",
+            tabs = this.views.filter((one) => one.door === view.door && one.name !== "home");
         if (this.state.present)
             return this.header.replaceChildren(
                 h("b", {}, this.step({ view: "home" }, "posenc")),
@@ -324,8 +331,13 @@ export class Page implements App {
             h(
                 "nav.more",
                 { "aria-label": t("this page", "本页") },
-                h("a", { href: this.docs() }, "API"),
-                this.step({ lang: other }, LANGUAGES[other]),
+                h("a.roomy", { href: this.docs() }, "API"),
+                h(
+                    "a",
+                    { href: this.link({ lang: other }), lang: other },
+                    h("span.roomy", {}, LANGUAGES[other]),
+                    h("span.tight", { title: LANGUAGES[other] }, other === "en" ? "EN" : "中文"),
+                ),
                 h(
                     "button.quiet",
                     {
@@ -336,19 +348,17 @@ export class Page implements App {
                     "◐",
                 ),
             ),
-            ...(home
-                ? []
-                : [
+            ...(tabs.length > 1 && !home
+                ? [
                       h(
                           "nav.views",
                           { "aria-label": doors()[view.door] },
-                          ...this.views
-                              .filter((one) => one.door === view.door && one.name !== "home")
-                              .map((one) =>
-                                  this.step({ view: one.name }, one.title(), one === view),
-                              ),
+                          ...tabs.map((one) =>
+                              this.step({ view: one.name }, one.title(), one === view),
+                          ),
                       ),
-                  ]),
+                  ]
+                : []),
         );
     }
 }

@@ -5,7 +5,7 @@
 import type { Fault } from "./checks";
 import { h } from "./dom";
 import { Failures, type Shows } from "./kit/failure";
-import { written, type Changes, type Side, type State } from "./state";
+import { written, type Changes, type Params, type Side, type State } from "./state";
 import type { App, Mounted, Shown, View } from "./view";
 import { t } from "./words";
 
@@ -21,16 +21,20 @@ export const only = (state: State, side: Side): Changes => ({
     ...state.sides?.[side],
 });
 
+/** Views of a model, whose comparison is a view of its own. */
+const OF_MODELS = ["home", "extension"];
+
 /** Into it: both begin as what is shown. */
 export function both(state: State): Changes {
     const own = written(state.params),
         out: Changes = {};
+    if (OF_MODELS.includes(state.view)) return { view: "compare", a: own || undefined };
     for (const name of Object.keys(state.params)) out[name] = undefined;
     return { ...out, a: own || " ", b: own || " " };
 }
 
 /** The page as one side sees it. */
-class Part implements App {
+export class Part implements App {
     readonly compared = true;
     readonly place = h("div.view");
     readonly failures = new Failures(
@@ -40,27 +44,34 @@ class Part implements App {
     );
     shown: Shown[] = [];
     again = () => {};
+    /** Files that were dropped on this side alone. */
+    files: File[] | null = null;
+    private own: File | null = null;
 
+    /** `usual`: the parameters of a side that the link says nothing of. */
     constructor(
         private page: App,
         readonly side: Side,
         private changed: () => void,
+        private usual: Params = {},
     ) {}
 
     get state(): State {
-        return { ...this.page.state, params: this.page.state.sides![this.side], sides: null };
+        const own = this.page.state.sides?.[this.side] ?? {};
+        const params = Object.keys(own).length ? own : this.usual;
+        return { ...this.page.state, params, sides: null };
     }
     get api() {
         return this.page.api;
     }
     get dropped() {
-        return this.side === "a" ? this.page.dropped : null;
+        return this.files ?? (this.side === "a" ? this.page.dropped : null);
     }
     get held() {
-        return this.page.held;
+        return this.own ?? this.page.held;
     }
     set held(file: File | null) {
-        this.page.held = file;
+        this.own = this.page.held = file;
     }
     has(view: string): boolean {
         return this.page.has(view);

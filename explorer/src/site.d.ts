@@ -4,3 +4,8 @@
 declare const SITE: boolean;
 /** Of package.json. */
 declare const VERSION: string;
+/** models.json as it is: without `?all` the build takes those of the first script alone. */
+declare module "*models.json?all" {
+    const all: typeof import("./models.json");
+    export default all;
+}

@@ -5,7 +5,7 @@ import type { Accepts, Fault } from "./checks";
 import type { Shows } from "./kit/failure";
 import type { Changes, State } from "./state";
 
-export type Door = "inspect" | "understand" | "debug";
+export type Door = "inspect" | "compare" | "understand" | "debug";
 
 export interface App {
     readonly state: State;
@@ -65,6 +65,8 @@ export interface View {
     accepts(): Record<string, Accepts>;
     /** All other names are parameters of the API. */
     passes?: boolean;
+    /** It is not put beside another state of itself: what `a` and `b` of the link are is its own. */
+    single?: boolean;
     mount(stage: HTMLElement, app: App): Mounted;
     /** Of a comparison: draws the difference of what both sides show, where there is one. It is
      * called

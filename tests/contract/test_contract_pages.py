@@ -118,7 +118,9 @@ def test_the_page_and_its_files(start_server, base, path):
     page = page_of(running, path)
     below = base.rstrip("/")
     named = re.findall(r'(?:href|src)="([^"]+)"', page.text.split("</head>")[0])
-    assert sorted(named) == [f"{below}/explorer.css", f"{below}/explorer.js", f"{below}/icon.svg"]
+    assert sorted(named) == [
+        f"{below}/{name}" for name in ("explorer.css", "explorer.js", "icon.svg", "shared.js")
+    ]
     for url in (path, *named):
         plain, packed = (
             running.get(url, headers=BROWSER | {"Accept-Encoding": coding})

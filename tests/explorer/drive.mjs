@@ -167,7 +167,7 @@ const seen = (page) =>
                 (one) => one.getAttribute("aria-label") ?? one.placeholder,
             ),
             wrong: all(".wrong[data-name]").map((one) => one.dataset.name),
-            pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg").map(
+            pictures: all(".heat, .curves, .hands, .dials, .loop, .schemes svg, .models").map(
                 (one) => one.className.baseVal ?? one.className,
             ),
             texts,

@@ -5,7 +5,17 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg", "docs.html", "docs.js", "docs.css")
+PAGE = (
+    "index.html",
+    "explorer.js",
+    "shared.js",
+    "second.js",
+    "explorer.css",
+    "icon.svg",
+    "docs.html",
+    "docs.js",
+    "docs.css",
+)
 
 
 def make(*arguments, **options):

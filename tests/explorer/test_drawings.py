@@ -493,6 +493,67 @@ def test_pairs_of_a_model(drawings, page, shown):
             assert abs(float(text["x"]) - begin - slope * known[name]) < 0.01, name
 
 
+CODE_LLAMA = MODELS["codellama-7b"]["config"]
+
+
+def test_pairs_of_two_models(drawings, page):
+    """Of each its wavelengths, and the ends of both contexts."""
+    found = drawings(
+        {"view": "compare", "a": "model=llama-3.1", "b": "model=codellama-7b"},
+        shapes={"verdict": ".view > .verdict", "cells": ".beside td"},
+    )
+    one, two = (waves(page, config)["wavelengths"] for config in (LLAMA, CODE_LLAMA))
+    pairs = numpy.arange(64)
+    check_curves(
+        curves(found)[0],
+        [
+            Line(pairs, one, "query"),
+            Line(pairs, two, "key", 0.4),
+            Line(pairs, numpy.full(64, 131072), "ink", 0.25),
+            Line(pairs, numpy.full(64, 16384), "ink", 0.25),
+        ],
+        found["tokens"],
+        y_log=True,
+    )
+    apart = numpy.abs(1 / one - 1 / two) * 2 * math.pi
+    [verdict] = [one["text"] for one in found["shapes"]["verdict"]]
+    assert f"{(apart > 0).sum()} of 64 pairs" in verdict
+    assert f"pair {apart.argmax()} is half a turn off at token" in verdict
+    assert verdict.endswith(f" {math.ceil(math.pi / apart.max())}.")
+    cells = [one["text"].replace("\u202f", "") for one in found["shapes"]["cells"]]
+    assert cells[:2] == ["500000", "1000000"], "the base"
+
+
+def test_equal_models(drawings):
+    same = drawings(
+        {"view": "compare", "a": "model=llama-3.1", "b": "model=llama-3.1"},
+        shapes={"verdict": ".view > .verdict"},
+    )
+    assert same["shapes"]["verdict"][0]["text"].startswith("Same positions.")
+    assert len(curves(same)) == 1
+
+
+def test_the_table_of_models(drawings):
+    """Every model, sorted by a column, each with a link to the first screen."""
+    found = drawings(
+        {"view": "models", "sort": "-base"},
+        shapes={"names": ".models tbody a", "cells": ".models tbody td:nth-child(3)"},
+    )
+    assert {urllib.parse.urlsplit(one["href"]).query for one in found["shapes"]["names"]} == {
+        f"model={name}" for name in MODELS
+    }
+    bases = [one["text"].replace("\u202f", "") for one in found["shapes"]["cells"]]
+    numbers = [float(one) for one in bases if one != "–"]
+    assert numbers == sorted(numbers, reverse=True) and bases[len(numbers) :].count("–") == 4
+    some = drawings({"view": "models", "find": "yarn sliding"}, shapes={"rows": ".models tbody tr"})
+    yarn = [
+        one["row"]
+        for one in MODELS.values()
+        if one["row"].get("scaling") == "yarn" and "sliding" in json.dumps(one["row"]["kinds"])
+    ]
+    assert len(some["shapes"]["rows"]) == len(yarn) > 0
+
+
 def test_biases_of_a_model(drawings, page):
     """Of a model that turns nothing: slopes of its heads on the first screen."""
     found = drawings({"model": "bloom-3b"})

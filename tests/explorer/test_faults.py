@@ -17,6 +17,8 @@ VIEWS = (
     "extension",
     "table",
     "precision",
+    "models",
+    "compare",
     "story",
     "rotation",
     "distance",
@@ -49,6 +51,7 @@ FAULTS = {
         "axis": "up",
     },
     "precision": {"angle": "f64", "dim": "2.5", "base": "x", "reach": "1", "nonsense": "1"},
+    "models": {"sort": "size", "nonsense": "1"},
     "story": {"step": "2.5", "length": "many", "frequency": "9", "nonsense": "1"},
     "rotation": {"dim": "7", "position": "1.5", "base": "1", "delta": "-1", "nonsense": "1"},
     "distance": {"encoding": "foo", "dim": "x", "base": "0", "max_offset": "-5", "nonsense": "1"},
@@ -181,6 +184,20 @@ def test_each_side_of_a_comparison_has_its_failures(scene):
         "views"
     ]
     assert len(seen["faults"]) == 2
+
+
+def test_one_of_two_models_is_refused(scene):
+    """The failure stands at its side, and no verdict is left of the two before."""
+    played = scene(
+        ["see", ("fill", ("section.side:nth-child(2) textarea", '{"rope_theta": []}'))]
+        + [("wait", 500), "settle", "see"],
+        {"view": "compare"},
+        width=1200,
+    )
+    before, after = played["views"]
+    assert any("positions." in text for text in before["texts"]) and "curves" in before["pictures"]
+    assert len(after["failures"]) == 1 and after["wrong"] == ["config"]
+    assert not any("positions." in text for text in after["texts"]) and not after["pictures"]
 
 
 @pytest.mark.parametrize("view", SLIDERS)

@@ -3,6 +3,8 @@
 that the page has are those that were published."""
 
 import functools
+import importlib.machinery
+import importlib.util
 import json
 import math
 import pathlib
@@ -15,6 +17,9 @@ from service import call, post_json
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GALLERY = json.loads((ROOT / "explorer/src/gallery.json").read_text())
 MODELS = json.loads((ROOT / "explorer/src/models.json").read_text())
+LOADER = importlib.machinery.SourceFileLoader("models_tool", str(ROOT / "tools/models"))
+TOOL = importlib.util.module_from_spec(importlib.util.spec_from_loader("models_tool", LOADER))
+LOADER.exec_module(TOOL)
 PUBLISHED = ROOT / "tests/data/configs"
 NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:\.\d+)?")
 
@@ -119,3 +124,15 @@ def test_a_config_of_the_page_is_as_it_was_published(server, name):
     assert part(own, published)
     answers = [post_json(server, "/v1/config", config).good().json for config in (own, published)]
     assert answers[0]["layers"] == answers[1]["layers"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_of_the_table_of_models_are_the_answers(server, name):
+    def ask(path, body=None):
+        if body is None:
+            return call(server, "GET", path).good().json
+        return post_json(server, path, body).good().json
+
+    entry = MODELS[name]
+    assert entry["row"] == TOOL.row(ask, entry["config"]) and entry["name"] == TOOL.NAMES[name]
+    assert entry.get("first", False) == (name in TOOL.FIRST)

@@ -151,7 +151,17 @@ export function configBox(app: App, rows: number): ConfigBox {
     const element = h(
         "div.configbox",
         {},
-        h("div.chips", { role: "group", "aria-label": t("models", "模型") }, ...chips),
+        h(
+            "div.chips",
+            { role: "group", "aria-label": t("models", "模型") },
+            ...chips,
+            app.has("models") &&
+                h(
+                    "a.chip.all",
+                    { href: app.link({ view: "models" }) },
+                    t("all models →", "所有模型 →"),
+                ),
+        ),
         h(
             "div.paper",
             {},

@@ -120,6 +120,23 @@ function dial(pair: number, turned: (which: Which, by: number) => void): Dial {
     };
 }
 
+/** Which hand is which: names are said once, beside all dials. */
+export function handLegend(): HTMLElement {
+    const one = (which: Which, words: string) =>
+        h(
+            "li",
+            { "data-hand": which },
+            h("i", { class: which === "k" ? "dashed" : undefined }),
+            words,
+        );
+    return h(
+        "ul.legend.ofhands",
+        {},
+        one("q", t("query q at m", "查询 q，位置 m")),
+        one("k", t("key k at n", "键 k，位置 n")),
+    );
+}
+
 /** `turn`: the query or the key was turned by as many degrees, in each pair. */
 export function dials(turn: (which: Which, by: number) => void): Dials {
     const element = h("div.dials");

@@ -16,6 +16,8 @@ export interface Heat {
     palette: Palette;
     rowName: string;
     columnName: string;
+    /** What the colours stand for: the name of the colour bar. */
+    valueName: string;
     /** Where a row or column of the picture stands in the whole: names of ticks, and of the cross. */
     rowAt(row: number): number;
     columnAt(column: number): number;
@@ -116,6 +118,16 @@ interface Room {
     height: number;
 }
 
+/** A text that runs upwards. */
+function turned(context: CanvasRenderingContext2D, words: string, x: number, y: number): void {
+    context.save();
+    context.translate(x, y);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "center";
+    context.fillText(words, 0, 0);
+    context.restore();
+}
+
 function axes(context: CanvasRenderingContext2D, heat: Heat, { left, width, height }: Room): void {
     const every = heat.names?.map((_, i) => i);
     context.fillStyle = token("soft");
@@ -137,12 +149,7 @@ function axes(context: CanvasRenderingContext2D, heat: Heat, { left, width, heig
             TOP + ((row + 0.5) / heat.rows) * height + 4,
             left - 30,
         );
-    context.save();
-    context.translate(12, TOP + height / 2);
-    context.rotate(-Math.PI / 2);
-    context.textAlign = "center";
-    context.fillText(heat.rowName, 0, 0);
-    context.restore();
+    turned(context, heat.rowName, 12, TOP + height / 2);
 }
 
 const named = ({ show = (value) => short(value, 3) }: Heat, value: number) => show(value);
@@ -163,6 +170,8 @@ function bar(context: CanvasRenderingContext2D, heat: Heat, { left, width, heigh
         [heat.low, TOP + height],
     ])
         context.fillText(named(heat, value), x + 16, y);
+    context.font = `12px ${token("sans")}`;
+    turned(context, heat.valueName, x + 28, TOP + height / 2);
 }
 
 /** Room for the words of ticks, and of the colour bar. */
@@ -173,7 +182,7 @@ function sides(heat: Heat, wide: boolean): { left: number; right: number } {
     const ends = [low, high].map((one) => named(heat, one));
     return {
         left: Math.max(wide ? 84 : 54, rooms),
-        right: Math.max(wide ? 80 : 0, 34 + longest(ends)),
+        right: Math.max(wide ? 80 : 52, 34 + longest(ends)),
     };
 }
 

@@ -2,7 +2,8 @@
 // What went wrong, in the words of the page: the API's problems are written for those who send
 // requests, and name routes, headers and formats that a reader of the page has never seen.
 import { PosencError } from "../../../clients/js/client.js";
-import { t } from "../words";
+import { language, t } from "../words";
+import { problemInChinese } from "./problem_chinese";
 
 export interface Mistake {
     /** The control at fault, by the name of its parameter, or "config". */
@@ -86,7 +87,10 @@ export function pageWords(detail: string): string {
               .filter((part) => !OF_REQUESTS.test(part))
               .join(", ") || first.replace(/[:(].*/, "")
         : first;
-    return [begin, ...more.filter((part) => !OF_REQUESTS.test(part)).map(inWords)].join("; ");
+    const words = [begin, ...more.filter((part) => !OF_REQUESTS.test(part)).map(inWords)].join(
+        "; ",
+    );
+    return language() === "en" ? words : problemInChinese(words);
 }
 
 /** "/rope_scaling/factor" as people write it. */

@@ -7,14 +7,14 @@ import { choice, renew, select } from "../kit/controls";
 import { heatmap, type Heat } from "../kit/heatmap";
 import { Work } from "../kit/work";
 import { short } from "../numbers";
-import type { App, Mounted, View } from "../view";
+import type { App, Mounted } from "../view";
 import { t } from "../words";
-import { biases, BIASES } from "./attention/biases";
+import { biases } from "./attention/biases";
+import { SENTENCE_HEADS } from "./limits";
 import { shuffled, tokens } from "./attention/tokens";
-import "../style/attention.css";
 
 const DIM = 16,
-    HEADS = 4,
+    HEADS = SENTENCE_HEADS,
     SCALE = 0.15;
 
 type Tensors = Record<string, Tensor>;
@@ -112,6 +112,7 @@ function heat(words: string[], values: ArrayLike<number>, more: Partial<Heat>): 
         square: true,
         rowName: t("query", "查询"),
         columnName: t("key", "键"),
+        valueName: t("weight", "权重"),
         rowAt: (row) => row,
         columnAt: (column) => column,
         names: words,
@@ -210,7 +211,7 @@ function controls(app: App): HTMLElement[] {
     ];
 }
 
-function mount(stage: HTMLElement, app: App): Mounted {
+export function mount(stage: HTMLElement, app: App): Mounted {
     const knobs = h("div.controls"),
         said = h("div"),
         three = h("div.three");
@@ -245,6 +246,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
                 low: -most,
                 high: most,
                 palette: "rdbu",
+                valueName: t("change of the weight", "权重的变化"),
                 label: t("difference of the two", "两者之差"),
             }),
         );
@@ -269,25 +271,3 @@ function mount(stage: HTMLElement, app: App): Mounted {
         },
     };
 }
-
-export const sentenceView: View = {
-    name: "attention",
-    door: "understand",
-    accepts: () => ({
-        text: "text",
-        encoding: ["sinusoidal", "rope", "alibi"],
-        causal: ["true", "false"],
-        head: [0, HEADS - 1, 1],
-        bias: BIASES,
-        query_length: [8, 512, 1],
-        bias_head: [0, 63, 1],
-        heads: [1, 64, 1],
-    }),
-    title: () => t("A sentence, in order and shuffled", "一个句子：原序与打乱"),
-    lead: () =>
-        t(
-            "Attention alone sees a bag of words. Here is what each scheme lets it see of their order.",
-            "单凭注意力只能看到一袋词。这里可以看到各种方案让它看到了多少顺序。",
-        ),
-    mount,
-};

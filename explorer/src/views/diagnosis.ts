@@ -6,14 +6,12 @@ import { renew } from "../kit/controls";
 import { failure } from "../kit/failure";
 import type { Problem } from "../kit/problem";
 import { Work } from "../kit/work";
-import type { App, Mounted, View } from "../view";
+import type { App, Mounted } from "../view";
 import { t } from "../words";
 import { joined, meant, type Posted } from "./diagnosis/files";
 import { picture, tensors } from "./diagnosis/picture";
 import { report, type Report } from "./diagnosis/report";
 import { samples } from "./diagnosis/samples";
-import "../style/attention.css";
-import "../style/diagnosis.css";
 
 /** The link names a sample; a file of one's own stays in this page. */
 function chosen(app: App) {
@@ -97,7 +95,7 @@ function chips(app: App): HTMLElement {
     );
 }
 
-function mount(stage: HTMLElement, app: App): Mounted {
+export function mount(stage: HTMLElement, app: App): Mounted {
     const result = h("div", { "aria-live": "polite" }),
         pictures = h("div");
     const work = new Work(app, { pictures: [result, pictures], failed: () => app.shows([]) });
@@ -214,16 +212,3 @@ function mount(stage: HTMLElement, app: App): Mounted {
     update();
     return { update, leave: () => work.stop() };
 }
-
-export const diagnosis: View = {
-    name: "diagnosis",
-    door: "debug",
-    title: () => t("Is my table right?", "我的编码表对吗？"),
-    accepts: () => ({ sample: Object.keys(samples()), file: "text", expected: "text" }),
-    lead: () =>
-        t(
-            "Drop what your code computed. The mistake is named, with its fix.",
-            "拖入你的代码算出的结果，这里会指出错误和修正方法。",
-        ),
-    mount,
-};

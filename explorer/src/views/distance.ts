@@ -7,7 +7,7 @@ import { curves, legend, type Curve } from "../kit/curves";
 import { facts } from "../kit/facts";
 import { Work } from "../kit/work";
 import { short, whole } from "../numbers";
-import type { App, Mounted, View } from "../view";
+import type { App, Mounted } from "../view";
 import { t } from "../words";
 
 const SAMPLES = 1201,
@@ -237,7 +237,7 @@ function controls(app: App): HTMLElement[] {
     return all.filter((one) => one !== null);
 }
 
-function mount(stage: HTMLElement, app: App): Mounted {
+export function mount(stage: HTMLElement, app: App): Mounted {
     const knobs = h("div.controls"),
         words = h("div"),
         below = h("div"),
@@ -291,22 +291,3 @@ function mount(stage: HTMLElement, app: App): Mounted {
         },
     };
 }
-
-export const distance: View = {
-    name: "distance",
-    door: "understand",
-    accepts: () => ({
-        encoding: ["rope", "sinusoidal", "alibi"],
-        dim: [1, 65536, 1],
-        base: [1, 1e30],
-        max_offset: [1, 1e9, 1],
-        min_offset: "text",
-    }),
-    title: () => t("How far a model sees", "模型能看多远"),
-    lead: () =>
-        t(
-            "The dot product of two positions, over their distance. It falls, but it swings on the way.",
-            "两个位置的点积随距离的变化：总体下降，途中振荡。",
-        ),
-    mount,
-};

@@ -201,6 +201,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
             palette: "viridis",
             rowName: t("position", "位置"),
             columnName: t("pair", "维度对"),
+            valueName: t("error of cos and sin", "cos 和 sin 的误差"),
             rowAt: (row) => at[row],
             columnAt: (pair) => pair,
             show: (value) => short(10 ** value, 2),

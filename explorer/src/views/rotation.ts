@@ -5,17 +5,17 @@ import { encode } from "../../../clients/js/client.js";
 import { get, post, type Ask, type Tensor } from "../api";
 import { h } from "../dom";
 import { choice, of, renew, slider } from "../kit/controls";
-import { dials, type Dials } from "../kit/dials";
+import { dials, handLegend, type Dials } from "../kit/dials";
 import { heatmap } from "../kit/heatmap";
 import { play } from "../kit/play";
 import { Work } from "../kit/work";
 import { short, whole } from "../numbers";
-import type { App, Mounted, View } from "../view";
+import type { App, Mounted } from "../view";
 import { t } from "../words";
-import "../style/rotation.css";
+import { TURNED_POSITIONS } from "./limits";
 
 const POSITIONS = 256,
-    SHOWN = 64;
+    SHOWN = TURNED_POSITIONS;
 
 type Tensors = Record<string, Tensor>;
 
@@ -228,7 +228,7 @@ function turnDials(app: App, picture: Dials, { turned: both }: Answers): void {
     picture.draw(row(both.q, position), row(both.k, n));
 }
 
-function mount(stage: HTMLElement, app: App): Mounted {
+export function mount(stage: HTMLElement, app: App): Mounted {
     const knobs = h("div.controls"),
         words = h("div"),
         below = h("div");
@@ -252,7 +252,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     const both = h(
         "div.both",
         {},
-        h("div.panel", {}, player.element, picture.element),
+        h("div.panel", {}, player.element, handLegend(), picture.element),
         h(
             "div.panel",
             {},
@@ -290,6 +290,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
             palette: "rdbu",
             rowName: t("query at m", "查询位置 m"),
             columnName: t("key at n", "键位置 n"),
+            valueName: t("score q · k", "得分 q · k"),
             rowAt: (row) => row,
             columnAt: (column) => column,
             label: t(
@@ -316,23 +317,3 @@ function mount(stage: HTMLElement, app: App): Mounted {
         },
     };
 }
-
-export const rotation: View = {
-    name: "rotation",
-    door: "understand",
-    accepts: () => ({
-        dim: ["4", "8", "16"],
-        base: [2, 1e4],
-        q: [-1e6, 1e6],
-        k: [-1e6, 1e6],
-        position: [0, SHOWN - 1, 1],
-        delta: [0, 32, 1],
-    }),
-    title: () => t("Turning, and what stays", "旋转，以及不变的东西"),
-    lead: () =>
-        t(
-            "Query and key turn with their positions. What attention sees of them is the distance alone.",
-            "查询和键随位置旋转，而注意力看到的只有两者的距离。",
-        ),
-    mount,
-};

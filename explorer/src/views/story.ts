@@ -6,10 +6,9 @@ import { h } from "../dom";
 import { of, renew, slider } from "../kit/controls";
 import { Work } from "../kit/work";
 import { whole } from "../numbers";
-import type { App, Mounted, View } from "../view";
+import type { App, Mounted } from "../view";
 import { t } from "../words";
 import { chapters, type Chapter } from "./story/chapters";
-import "../style/story.css";
 
 interface Choice {
     step: number;
@@ -66,7 +65,7 @@ function walk(app: App, count: number, step: number): HTMLElement {
     );
 }
 
-function mount(stage: HTMLElement, app: App): Mounted {
+export function mount(stage: HTMLElement, app: App): Mounted {
     const all = chapters(app),
         top = h("div"),
         knobs = h("div.controls");
@@ -133,16 +132,3 @@ function mount(stage: HTMLElement, app: App): Mounted {
         },
     };
 }
-
-export const story: View = {
-    name: "story",
-    door: "understand",
-    accepts: () => ({ step: [1, 6, 1], length: [2, 4096, 1], frequency: [0.05, 2] }),
-    title: () => t("Six steps to a turning vector", "六步走到旋转"),
-    lead: () =>
-        t(
-            "Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
-            "注意力本身不知道词的位置。下面是逐步演进的编码方法，每一步都修补前一步的缺陷。",
-        ),
-    mount,
-};

@@ -7,7 +7,7 @@ import { colours, LAST, shades, type Palette } from "../../../explorer/src/kit/p
 
 declare const ROOT: string;
 
-const SOURCE = readFileSync(`${ROOT}/api/drawing/palette.c`, "utf8");
+const SOURCE = readFileSync(`${ROOT}/api/pictures/canvas.c`, "utf8");
 const parts = (colour: number) => [
     colour & 255,
     (colour >> 8) & 255,

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { PosencError } from "../../../clients/js/client.js";
 import { told } from "../../../explorer/src/kit/problem";
+import { languageSet } from "../../../explorer/src/words";
 
 declare const ROOT: string;
 
@@ -40,6 +41,33 @@ test("no sentence has words of HTTP, and each says something", () => {
         );
     });
     assert.deepEqual([...new Set(wrong)], []);
+});
+
+test("in Chinese, titles and frequent sentences have no English words but names", () => {
+    languageSet("zh-CN");
+    const said = (detail: string) =>
+        told(
+            new PosencError(422, { code: "out-of-range", errors: [{ parameter: "dim", detail }] }),
+            "http://h",
+        ).mistakes[0].words;
+    assert.equal(said("dim must be even for rope; got 7"), "dim 必须是偶数；实际为 7");
+    assert.equal(
+        said("base must be above 0 and at most 1e+30, got -1"),
+        "base 必须大于 0，且不超过 1e+30；实际为 -1",
+    );
+    assert.equal(
+        said("there is no parameter 'x'; did you mean 'p'?"),
+        "没有名为 x 的设置；是否指 p？",
+    );
+    const wrong = problems.flatMap((problem) => {
+        const { title, mistakes } = told(new PosencError(422, problem), "http://h");
+        return [
+            ...(/[a-z]{3}/.test(title) ? [title] : []),
+            ...mistakes.filter(({ words }) => words.length < 4).map(({ words }) => words),
+        ];
+    });
+    languageSet("en");
+    assert.deepEqual(wrong, []);
 });
 
 test("each mistake has its field", () => {

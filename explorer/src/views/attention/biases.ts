@@ -10,6 +10,7 @@ import { Work } from "../../kit/work";
 import { exact, whole } from "../../numbers";
 import type { App, Shown } from "../../view";
 import { t } from "../../words";
+import type { BIASES } from "../limits";
 
 type Tensors = Record<string, Tensor>;
 
@@ -20,7 +21,7 @@ interface Scheme {
     says(): string;
 }
 
-const SCHEMES: Record<string, Scheme> = {
+const SCHEMES: Record<(typeof BIASES)[number], Scheme> & Record<string, Scheme> = {
     alibi: {
         name: "ALiBi",
         params: (app) => ({ heads: app.state.params.heads ?? 8 }),
@@ -45,8 +46,6 @@ const SCHEMES: Record<string, Scheme> = {
         says: () => t("Distances beyond 8 are one and the same.", "超过 8 的距离不再区分。"),
     },
 };
-
-export const BIASES = Object.keys(SCHEMES);
 
 export interface Biases {
     element: HTMLElement;
@@ -149,6 +148,10 @@ export function biases(app: App): Biases {
             square: true,
             rowName: t("query", "查询"),
             columnName: t("key", "键"),
+            valueName:
+                chosen(app).bias === "alibi"
+                    ? t("added to the score", "加到得分上的值")
+                    : t("number of the bucket", "桶的编号"),
             rowAt: (row) => row,
             columnAt: (column) => column,
             label: SCHEMES[chosen(app).bias].says(),

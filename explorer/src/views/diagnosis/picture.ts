@@ -78,6 +78,7 @@ function panel(
         palette: "rdbu",
         rowName: t("position", "位置"),
         columnName: t("column", "列"),
+        valueName: t("value", "值"),
         rowAt: (row) => row,
         columnAt: (column) => column,
         label: title,

@@ -2,6 +2,7 @@
 // Tables to try the diagnosis with: each is made by the service, with a mistake that people make.
 import { get, type Ask } from "../../api";
 import { t } from "../../words";
+import type { SAMPLES } from "../limits";
 
 export interface Sample {
     name: string;
@@ -16,7 +17,7 @@ const rope = (more: Record<string, unknown>) =>
 
 const YARN = { rope_type: "yarn", factor: 8, original_max_position_embeddings: 4096 };
 
-export const samples = (): Record<string, Sample> => ({
+export const samples = (): Record<(typeof SAMPLES)[number], Sample> & Record<string, Sample> => ({
     shifted: {
         name: t("starts at 1", "从 1 开始"),
         table: rope({ start: 1 }),

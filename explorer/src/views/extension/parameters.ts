@@ -12,7 +12,7 @@ type Find = (key: string) => boolean;
 
 const DIGITS = 9;
 
-function worded(value: unknown): string {
+export function worded(value: unknown): string {
     if (typeof value === "number") return short(value, DIGITS);
     if (Array.isArray(value)) {
         const some = [value[0], value[1], value.at(-1)].map((one) =>

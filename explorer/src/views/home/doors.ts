@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Three ways on, with what is behind each.
+// The ways on, with what is behind each.
 import { h } from "../../dom";
 import type { App } from "../../view";
 import { t } from "../../words";
@@ -20,6 +20,14 @@ export function doors(app: App): HTMLElement {
             t(
                 "Your config.json: every parameter, every pair, each way of scaling.",
                 "你的 config.json：每个参数、每个维度对、各种缩放方式。",
+            ),
+        ],
+        [
+            "compare",
+            t("Compare", "对比"),
+            t(
+                "Two configs: do they agree about position, and if not, in which numbers?",
+                "两份 config：位置编码是否一致？不一致在哪些数值？",
             ),
         ],
         [

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The first screen: a model's pairs as turning hands, what it does to position in a sentence, and
 // where each number comes from.
-import { h, type Child } from "../../dom";
+import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
 import { of, slider, type Slider } from "../../kit/controls";
 import { hands } from "../../kit/hands";
 import {
     configAsk,
     contextOf,
-    differ,
     frequenciesAsk,
-    kinds,
     layerFaults,
-    layersNamed,
     LONGEST,
     modelAccepts,
     source,
@@ -28,32 +25,13 @@ import { biases } from "../biases";
 import { doors } from "./doors";
 import { facts, factList } from "./facts";
 import { gallery } from "./gallery";
+import { layerChoice } from "./layers";
 import { motion } from "./motion";
 import { CONTEXT, read, type Read } from "./read";
 import { other, verdict } from "./verdict";
 import "../../style/home.css";
 
 const POSITION = 1375; // where hands stand that do not move
-
-/** The kinds of layers that differ, to choose among. */
-function layers(app: App, { config, kind }: Read): Child {
-    if (!differ(config)) return null;
-    return h(
-        "div.choice",
-        { role: "group", "aria-label": t("layers", "层") },
-        ...kinds(config).map((one) =>
-            h(
-                "button.chip",
-                {
-                    type: "button",
-                    "aria-pressed": `${one === kind}`,
-                    onclick: () => app.go({ layer_type: one.layer_type }, "push"),
-                },
-                layersNamed(one),
-            ),
-        ),
-    );
-}
 
 class Home implements Mounted {
     private work: Work;
@@ -191,7 +169,7 @@ class Home implements Mounted {
         const sentence = verdict(name, config, kind, now, got.never, context);
         this.said.replaceChildren(
             sentence,
-            ...([layers(app, got)].filter((one) => one) as HTMLElement[]),
+            ...[layerChoice(app, got)].filter((one) => one !== null),
         );
         factList(app, this.list, facts(kind, now, before, context), kind, context, (key) =>
             this.box.find(key),

@@ -165,6 +165,7 @@ function binary(): Chapter {
                 palette: "viridis",
                 rowName: t("position", "位置"),
                 columnName: t("digit", "数位"),
+                valueName: t("digit", "数位"),
                 rowAt: (row) => row,
                 columnAt: (column) => column,
                 label: t("Binary digits of the positions", "位置的二进制数位"),
@@ -282,6 +283,7 @@ function pairs(): Chapter {
                 palette: "rdbu",
                 rowName: t("position", "位置"),
                 columnName: t("column", "列"),
+                valueName: t("sine or cosine", "正弦或余弦"),
                 rowAt: (row) => (row * length) / rows,
                 columnAt: (column) => column,
                 label: t("The sinusoidal table", "正弦编码表"),
@@ -344,6 +346,7 @@ function turning(app: App): Chapter {
                 palette: "rdbu",
                 rowName: t("query", "查询"),
                 columnName: t("key", "键"),
+                valueName: t("score", "得分"),
                 rowAt: (row) => row,
                 columnAt: (column) => column,
                 label: t(

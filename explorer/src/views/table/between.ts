@@ -62,6 +62,7 @@ export function between(place: HTMLElement, seen: unknown[]): void {
                     palette: "rdbu",
                     rowName: t("row", "行"),
                     columnName: `${t("column", "列")} · ${layer}`,
+                    valueName: "B − A",
                     rowAt: (row) => a.down[0] + Math.floor((row * (a.down[1] - a.down[0])) / rows),
                     columnAt: (column) => a.across[0] + column,
                     label: `B − A, ${layer}`,

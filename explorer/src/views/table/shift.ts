@@ -105,6 +105,7 @@ function mapped(blocks: Tensor, label: string): Heat {
             `from (the first ${pairs} of ${all} pairs)`,
             `从（${all} 对中的前 ${pairs} 对）`,
         ),
+        valueName: t("coefficient", "系数"),
         rowAt: (row) => row,
         columnAt: (column) => column,
         label,

@@ -28,7 +28,8 @@ import {
 } from "./seen";
 import { shift } from "./shift";
 import { one, shown, type Entry, type Own, type Span } from "./source";
-import { columnName, formula, place, rowName } from "./words";
+import { titleOf } from "./titles";
+import { barName, columnName, formula, place, rowName } from "./words";
 
 const REST_MS = 220;
 const WHOLE: Changes = { rows: undefined, columns: undefined };
@@ -351,6 +352,7 @@ export class Stage implements Mounted {
                 palette: low < 0 && high > 0 ? "rdbu" : "viridis",
                 rowName: rowName(source),
                 columnName: all.layers.length > 1 ? `${columns} · ${name}` : columns,
+                valueName: barName(source),
                 rowAt: (row) => place(source, all.down[0] + Math.floor((row * down) / all.rows)),
                 columnAt: (column) => all.across[0] + Math.floor((column * across) / all.columns),
                 label:
@@ -388,7 +390,7 @@ export class Stage implements Mounted {
         this.settings(seen);
         const words = note(seen, this.app.state.params.file),
             { picture, request, source } = seen;
-        this.words.textContent = `${source.entry.title}. ${words}`;
+        this.words.textContent = `${titleOf(source.entry)}${t(". ", "。")}${words}`;
         this.paint(seen);
         this.below.draw(source, picture, request.pooled ? words : "");
         this.app.shows([

@@ -136,3 +136,11 @@ export function formula(
         }`
     );
 }
+
+/** What the colours of a picture stand for. */
+export const barName = ({ operation: { name } }: Source): string =>
+    name === "bias"
+        ? t("added to the score", "加到得分上的值")
+        : name === "scale"
+          ? t("scale", "缩放")
+          : t("value", "值");
