@@ -36,10 +36,10 @@ enum pe_status api_encoding_named(struct api_request *request, const char *name,
                                   const struct pe_encoding **encoding, const char **stored,
                                   struct pe_error *err);
 
-/* Reads "encoding": a name, or an object of a name and parameters, which are set. Where `other` is
- * not NULL, "none" and "absolute" are names too: *other is that name then and *encoding NULL, else
- * the other way round. A layout in the object, as answers write it, is set in `function`, the
- * parameters of the function itself. params is freed with the arena. */
+/* Reads "encoding": a name, or an object of a name and parameters, which are set in `params`. With
+ * `other` not NULL, the names "none" and "absolute" are allowed too, and exactly one of *encoding
+ * and *other is set. A layout in the object, as in answers, is set in `function`, the parameters of
+ * the function itself. params is freed with the arena. */
 enum pe_status api_function_encoding(struct api_request *request, const char **other,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err);

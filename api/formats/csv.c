@@ -7,10 +7,10 @@
 #include "api/numbers/text.h"
 #include "api/response/blocks.h"
 
-/* RFC 4180 with a header. Matrices with an equal number of rows are side by side, a line for each
- * row; or vectors of one length, a column for each. Columns of a matrix are named cos_0, and
- * complex ones are two, cos_0_re and cos_0_im. Numbers are printed as in JSON, but NaN and the
- * infinities without quotes. */
+/* RFC 4180 with a header. Matrices with an equal number of rows are joined by columns, and so are
+ * vectors of one length. Columns of a matrix are named cos_0; a complex column becomes two,
+ * cos_0_re and cos_0_im. Numbers are printed as in JSON, but NaN and the infinities without quotes.
+ */
 
 /* The most columns of a line, and lines of vectors, which are one block. */
 enum { LINE_MAX_ELEMENTS = 1 << 20 };

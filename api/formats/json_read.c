@@ -26,8 +26,8 @@ static const struct {
     const char *near, *hint;
 } hints[] = {
     {"'", "; strings and names stand in double quotes"},
-    {"True", "; true is written small"},
-    {"False", "; false is written small"},
+    {"True", "; true must be lowercase"},
+    {"False", "; false must be lowercase"},
     {"None", "; Python's None is null here"},
     {"undefined", "; it is null here"},
     {"NaN", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},

@@ -22,7 +22,7 @@ enum { API_JSON_SLOW_MAX = 1 << 20 };
 /* Reads at least one element, and the commas and white space between elements. Stops
  * - after an element that no comma follows, with `at` after it and its white space;
  * - at a comma that a bracket or the end of the text follows;
- * - at a comma where the capacity is 0 or `slow` reached API_JSON_SLOW_MAX, a few milliseconds.
+ * - at a comma when the buffer is full or `slow` reached API_JSON_SLOW_MAX, a few milliseconds.
  *
  * Floats are rounded once from their text. Integers are exact or refused; 64.0 and 6.4e1 are
  * integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number that ends the text is

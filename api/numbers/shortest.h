@@ -5,10 +5,10 @@
 /* The shortest decimal that reads back as a float, and the nearest of the shortest.
  *
  * Schubfach (Raffaello Giulietti, "The Schubfach way to render doubles", 2020). Every number
- * between the two midpoints around a value c * 2^q reads back as it. With 10^k the largest power
- * not wider than this interval, the interval has a multiple of 10^k and at most one of 10^(k+1),
- * which is the shortest if it exists. Numbers are multiples of 10^k / 4 rounded to odd: the last
- * bit records an inexact result, which keeps every comparison correct. */
+ * between the two midpoints around a value c * 2^q reads back as that value. With 10^k the largest
+ * power not wider than this interval, the interval has a multiple of 10^k and at most one of
+ * 10^(k+1), which is the shortest if it exists. Numbers are multiples of 10^k / 4 rounded to odd:
+ * the last bit records an inexact result, which keeps every comparison correct. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,9 +13,9 @@
 #include "api/store/store.h"
 
 /* Complete responses of views are cached for the next request with the same path, query and Accept
- * fields, which is answered without parsing a parameter. Three structs: api_caching, what
- * api_response_made needs to cache a response; cached_response, which the cache owns; response_use,
- * by which the response it was made of uses its bytes. */
+ * fields, which is answered without parsing a parameter. There are three structs: api_caching has
+ * the data by which api_response_made caches a response; cached_response is the cache's copy;
+ * response_use is the reference of a response to the cached bytes. */
 
 struct api_caching {
     struct api *api;

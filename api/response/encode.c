@@ -12,8 +12,7 @@
  * order, on any thread. With zstd each block is a frame (RFC 8878, 3). With gzip and deflate all
  * are one stream, because many clients read only the first member: each block is deflate data that
  * refers to nothing before it and ends at a byte, and their check sums are combined. The check sum
- * is in the tail, which is requested when all blocks are made, so that no block waits for another.
- */
+ * is in the tail, which is made after all blocks, so that no block waits for another. */
 
 /* Shorter text is sent as it is. Encoders use memory after the block that they make, which is in
  * the budget with it. */

@@ -87,11 +87,11 @@ const struct api_handler api_handler_explorer_file = {file_open, NULL};
 
 static const struct preview {
     const char *view, *encoding, *analysis, *parameters;
-    bool told;
+    bool append_params;
     const char *title, *title_chinese;
 } previews[] = {
-#define PREVIEW(view, encoding, analysis, parameters, told, title, title_chinese)                  \
-    {view, encoding, analysis, parameters, told, title, title_chinese},
+#define PREVIEW(view, encoding, analysis, parameters, append_params, title, title_chinese)         \
+    {view, encoding, analysis, parameters, append_params, title, title_chinese},
 #include "api/routes/previews.def"
 #undef PREVIEW
 };
@@ -101,7 +101,8 @@ enum { PREVIEWS = sizeof(previews) / sizeof(previews[0]) };
 /* Link previews are about twice as wide as high. */
 static const char preview_size[] = "&plot_width=1200&plot_height=630";
 
-static const char *asked(const struct api_request *request, const char *name)
+/* The value of a query parameter; "": none. */
+static const char *query_value(const struct api_request *request, const char *name)
 {
     for (size_t i = 0; i < request->query_count; i++)
         if (strcmp(request->query[i].name, name) == 0)
@@ -111,7 +112,7 @@ static const char *asked(const struct api_request *request, const char *name)
 
 static const struct preview *preview_of(const struct api_request *request)
 {
-    const char *view = asked(request, "view");
+    const char *view = query_value(request, "view");
 
     for (size_t i = 0; i < PREVIEWS; i++)
         if (strcmp(previews[i].view, view) == 0)
@@ -173,7 +174,7 @@ static void plot_put(struct plot *plot, const struct api_request *request,
                      const struct preview *preview)
 {
     const struct pe_encoding *encoding =
-        pe_encoding_find(preview->told ? asked(request, "encoding") : "");
+        pe_encoding_find(preview->append_params ? query_value(request, "encoding") : "");
     const struct pe_view_type *view =
         encoding ? pe_encoding_view(encoding, preview->analysis) : NULL;
 
@@ -186,7 +187,7 @@ static void plot_put(struct plot *plot, const struct api_request *request,
     api_text_print(&plot->target, "%s/v1/encodings/%s/%s%s%s", request->settings->base_path,
                    plot->encoding->name, plot->view->group ? plot->view->group : "",
                    plot->view->group ? "/" : "", plot->view->name);
-    for (size_t i = 0; preview->told && i < request->query_count; i++)
+    for (size_t i = 0; preview->append_params && i < request->query_count; i++)
         if (is_wanted(plot, request->query[i].name, strlen(request->query[i].name)))
             pair_put(plot, request->query[i].name, strlen(request->query[i].name),
                      request->query[i].value);
@@ -194,10 +195,10 @@ static void plot_put(struct plot *plot, const struct api_request *request,
     pairs_put(plot, plot->encoding->example);
     pairs_put(plot, plot->view->example);
     pair_put(plot, "format", strlen("format"), api_format_find("png") ? "png" : "svg");
-    if (strcmp(asked(request, "theme"), "dark") == 0)
+    if (strcmp(query_value(request, "theme"), "dark") == 0)
         pair_put(plot, "theme", strlen("theme"), "dark");
-    if (*asked(request, "lang"))
-        pair_put(plot, "lang", strlen("lang"), asked(request, "lang"));
+    if (*query_value(request, "lang"))
+        pair_put(plot, "lang", strlen("lang"), query_value(request, "lang"));
     api_text_put(&plot->target, preview_size);
 }
 
@@ -234,8 +235,8 @@ static void preview_put(struct api_text *page, struct api_request *request)
     struct plot plot = {0};
 
     api_page_put(page, "<meta property=\"og:title\" content=\"%s\">\n",
-                 strncmp(asked(request, "lang"), "zh", 2) == 0 ? preview->title_chinese
-                                                               : preview->title);
+                 strncmp(query_value(request, "lang"), "zh", 2) == 0 ? preview->title_chinese
+                                                                     : preview->title);
     if (!is_host(request->host))
         return;
     plot_put(&plot, request, preview);

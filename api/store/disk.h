@@ -15,9 +15,9 @@
  * up to N as deleted, even if files of them remain; their numbers are not used again. One process
  * writes (api_disk_lock); any number read.
  *
- * Damage and shortage are different failures. PE_INTERNAL: the files are not those that were
- * stored. PE_BUSY and PE_OUT_OF_MEMORY: a second try may succeed (no descriptor, no memory, a
- * disk or network that does not answer), and nothing is known of the content. */
+ * Damage and lack of resources are different failures. PE_INTERNAL: the files differ from the
+ * stored ones. PE_BUSY and PE_OUT_OF_MEMORY: the files could not be read (no descriptor, no memory,
+ * a disk or network that does not answer), and a later try may succeed. */
 
 /* A SHA-256 in hexadecimal digits, ended by a zero byte. */
 enum { API_STORED_NAME_MAX = 64, API_SHA256_TEXT = 65 };

@@ -19,10 +19,10 @@ struct api_store;
  * through this alone. */
 struct api_store *api_store_of(struct api_request *request);
 
-/* folder NULL: nothing is stored, and nothing can be. writes: locks the folder until the store is
- * freed; without it, the store only reads. PE_INVALID: there is no such folder, or it cannot be
- * locked, and the store is to be freed all the same. A version that cannot be read is reported to
- * the host's log (may be NULL) and listed as damaged. */
+/* folder NULL: the store is empty and refuses tables. writes: locks the folder until the store is
+ * freed; else the store only reads. PE_INVALID: there is no such folder, or it cannot be locked;
+ * the caller frees the store also then. A version that cannot be read is reported to the host's log
+ * (may be NULL) and listed as damaged. */
 enum pe_status api_store_new(struct api_store **store, const char *folder, bool writes,
                              struct api_memory *memory, const struct api_host *host,
                              struct pe_error *err);

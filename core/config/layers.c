@@ -568,7 +568,7 @@ static void warn_rope_parameters_not_per_type(struct pe_config_reading *reading)
     if (flat && flat->first && sliding_of(reading->model) != PE_SLIDING_SAME)
         pe_config_warn(reading,
                        "rope_parameters has no object for each type of layer, and the code of %s "
-                       "reads nothing else there: it turns its layers by their defaults",
+                       "reads nothing else there: it uses its default RoPE parameters",
                        reading->model_type);
 }
 

@@ -317,11 +317,11 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
     if (!reading->family)
         return pe_config_fail(
             NULL, PE_UNSUPPORTED, err,
-            "nothing in this config tells its positions: %s, nor is there rope_theta, "
-            "rope_scaling or rope_parameters",
+            "cannot determine the positional encoding from this config: %s, and there is no "
+            "rope_theta, rope_scaling or rope_parameters",
             reason);
     if (!reading->model)
-        pe_config_warn(reading, "%s: read by its keys, layout is not told", reason);
+        pe_config_warn(reading, "%s: read by its keys, the layout is unknown", reason);
     if (reading->model && reading->model->encoding &&
         strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = NULL;

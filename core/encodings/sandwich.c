@@ -117,10 +117,10 @@ struct element {
     struct pe_work *work; /* once it has ended, sums are abandoned */
 };
 
-/* Every cosine has an error of 2^(17 - bits) of the angle, which is below the distance, plus
- * 2^(2 - bits), and the sum of n of them n^2 2^(1 - bits) more. Cosines of different algebraic
- * numbers are linearly independent (Lindemann and Weierstrass): no sum is 0 or a tie. Once the work
- * has ended nothing is written. */
+/* The error of a cosine is at most 2^(17 - bits) times the angle, which is below the distance, plus
+ * 2^(2 - bits); summing n of them adds n^2 2^(1 - bits). Cosines of different algebraic numbers are
+ * linearly independent (Lindemann and Weierstrass), so no sum is 0 or a tie. Writes nothing after
+ * the work has ended. */
 static bool wide_round(const struct element *element, unsigned bits, enum pe_dtype dtype, void *out)
 {
     const struct pe_frequencies *frequencies = pe_waves_of(element->scheme)->frequencies;

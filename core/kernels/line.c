@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A slope times the distances of keys. The exact product with the slope's first double has two
- * parts; the product with its second double is below an ulp of it and is rounded, so that only the
- * sign of the remainder is certain. Where the slope has a second double, and the remainder is too
- * small for its sign to be certain, the element is undecided. */
+/* A slope times the distances of keys. The product with the slope's first double is exact, as a sum
+ * of two doubles. The product with its second double is below an ulp of it and is rounded, so that
+ * only the sign of the remainder is certain; if the remainder is too small even for that, the
+ * element is undecided. */
 #include "core/kernels/vec_double_double.h"
 
 #define REST_LEAST 0x1p-100 /* of the product; the remainder is good to 2^-104 of it */

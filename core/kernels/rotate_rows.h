@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel of one layout: a loop over tokens, columns and heads. Included once a layout, so it
- * has no include guard, after these were defined; the first group is undefined again: LAYOUT(part)
- * the layout's name of a part: token, columns; and of its own struct factors, load (cos and sin of
- * a step) and step (rotates one) KERNEL_NAME     the kernel FIRST, SECOND   where the two elements
- * of a pair are in a row STEP            pairs that a step rotates STEPS           steps whose
- * factors fit the registers REMAINDER       optional: rotates pairs that no step fits, from pair
- * `done` on; returns the first pair that is left NAME(part)      the dtype's name of a part
- *   ELEMENT, REAL   the types of memory and of arithmetic; widen and narrow convert one number */
+/* clang-format off: it would reflow the table. */
+/* The kernel of one layout: a loop over tokens, columns and heads. Included once for each layout,
+ * so it has no include guard. The including file defines these macros, which are undefined at the
+ * end: LAYOUT(part)    the name of a part of the layout: token and columns, which are defined here;
+ *                   struct factors, load (cos and sin of a step) and step (rotates one step), which
+ *                   the including file defines
+ *   KERNEL_NAME     the name of the kernel
+ *   FIRST, SECOND   the indices of the two elements of a pair in a row
+ *   STEP            the number of pairs that a step rotates
+ *   STEPS           the number of steps whose factors fit the registers
+ *   REMAINDER       optional: rotates the pairs from `done` on that do not fill a step, and returns
+ *                   the first one that is left
+ * and these, which stay defined:
+ *   NAME(part)      the name of a part of the dtype
+ *   ELEMENT, REAL   the types in memory and in arithmetic; widen and narrow convert one number */
+/* clang-format on */
 
 #if PE_LANES > 1
 /* Rotates a few columns in every head, so that their cos and sin are read once a token and stay in

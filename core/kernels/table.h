@@ -40,10 +40,11 @@ struct pe_anchors {
     double cos_error[PE_TABLE_COLUMNS], sin_error[PE_TABLE_COLUMNS];
 };
 
-/* At most PE_TABLE_ROWS rows after an anchor. (P, Q) = (step_cos, step_sin) are the cosine and
- * sine of j <= PE_TABLE_ROTATION steps in row j, (x, y) = (cos, sin). Element (row, column) is x P
- * + y Q at j = row % PE_TABLE_ROTATION, off by less than error[column], after (x, y) was rotated
- * row / PE_TABLE_ROTATION times, to (x P + y Q, y P - x Q) at j = PE_TABLE_ROTATION. */
+/* At most PE_TABLE_ROWS rows after an anchor. (P_j, Q_j) = (step_cos, step_sin)[j] are the cosine
+ * and sine of j <= PE_TABLE_ROTATION steps, and (x, y) = (cos, sin) those of the anchor. Before
+ * each multiple of R = PE_TABLE_ROTATION rows, (x, y) is rotated to (x P_R + y Q_R, y P_R - x Q_R).
+ * Element (row, column) is then x P_j + y Q_j for j = row % R, with an error below error[column].
+ */
 struct pe_table_rows {
     const double *cos, *sin, *error;
     const double *step_cos, *step_sin;

@@ -13,9 +13,10 @@
 
 /* ---- a * b + c, rounded once ----------------------------------------------------------------- */
 
-/* Without the instruction, doubles hold the exact product of two floats. Rounding the sum to a
- * double and then to a float is wrong only if the double is half-way between two floats without
- * being the exact sum, or is so small that floats near it have fewer bits. So the sum is rounded to
+/* A fused multiply-add without the instruction: doubles hold the exact product of two floats.
+ * Rounding the sum to a double and then to a float is wrong only if the double is half-way between
+ * two floats without being the exact sum, or so small that floats near it have fewer bits. So the
+ * sum is rounded to
  * odd first: an inexact sum becomes the neighbouring double whose last bit is 1, which is never
  * half-way. */
 #ifdef __FP_FAST_FMAF

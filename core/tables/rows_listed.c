@@ -9,12 +9,12 @@
 #include "core/base/work.h"
 #include "core/kernels/table.h"
 
-/* Rows of f32, f16 and bf16 at listed integer positions that do not follow each other. A position
- * is the sum of three digits: a multiple of 2^(high + low), a multiple of 2^low, and the low bits.
- * Each digit has a table of the cosines and sines of all its values, that of the first one times A,
- * so a row takes a rotation and a half, in any order and however often. Tables are made
- * PE_LIST_COLUMNS columns at a time, which keeps them in the nearest caches. The error bound is A
- * 2^-41; the proof is in docs/internals/exactness.md, "Rows at listed positions". */
+/* Rows of f32, f16 and bf16 at listed integer positions that are not evenly spaced. A position is
+ * the sum of three digits: a multiple of 2^(high + low), a multiple of 2^low, and the low bits.
+ * Each digit has a table of the cosines and sines of all its values, that of the first one times A;
+ * an element is the real part of a product of three entries, in any order of rows. Tables are made
+ * PE_LIST_COLUMNS columns at a time, which keeps them in the L1 and L2 caches. The error bound is A
+ * * 2^-41; the proof is in docs/internals/exactness.md, "Rows at listed positions". */
 
 enum {
     BITS_MOST = 16,    /* of the last two digits */

@@ -6,10 +6,9 @@
 #include "core/views/analysis.h"
 
 /* The analysis `shift`: PE(t + delta) = T PE(t), where T is made of one 2 x 2 block for each pair,
- * which depends on delta alone. Blocks and the left side are correctly rounded; the right side is
- * the product of the blocks and PE(t), both rounded to the dtype, rounded once, and the residual is
- * the difference of both sides, rounded once. Vectors are (sin, cos), of rotary encodings (cos,
- * sin). */
+ * which depends on delta only. Blocks and the left side are correctly rounded. The right side is
+ * RN(T PE(t)) of T and PE(t) in the dtype, and the residual RN(left side - right side). Vectors are
+ * (sin, cos), and (cos, sin) for rotary encodings. */
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
 

@@ -11,10 +11,10 @@
 #include "core/views/analysis.h"
 
 /* The analysis `similarity`: products of rows, or cosines of the angles between them. Rows and sums
- * are doubles: a product is off by less than (width / 8 + 8) 2^-53 |a| |b|, a cosine by twice that,
- * before it is rounded to the dtype. Where all columns are complete pairs and positions are evenly
- * spaced, a product depends on the distance alone; in dtypes shorter than f64, which do not show
- * those errors, it is one sum of cosines for each distance. */
+ * are doubles: before the rounding to the dtype the error of a product is below
+ * (width / 8 + 8) 2^-53 |a| |b|, that of a cosine below twice that. If all columns are complete
+ * pairs and positions are evenly spaced, a product depends on the distance only. In dtypes shorter
+ * than f64, where these errors do not matter, one sum of cosines is computed for each distance. */
 
 enum { CHECK_NUMBERS = 1 << 18 }; /* between two checks of the work: less than 1 ms */
 

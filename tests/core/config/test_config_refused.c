@@ -39,7 +39,7 @@ TEST(test_readings_refused)
 
     whole(top, "hidden_size", 8);
     pe_config_read(&reading, config, NULL, false, &err);
-    fails(PE_UNSUPPORTED, "config", "nothing in this config tells its positions");
+    fails(PE_UNSUPPORTED, "config", "cannot determine the positional encoding from this config");
     ck_assert_ptr_null(reading);
     text(top, "model_type", "llama");
     pe_config_read(&reading, config, "full_attention", false, &err);

@@ -192,7 +192,7 @@ static const struct {
      "text_config.rope_theta=5",
      "base",
      ",|rope||key text_config.rope_theta|"
-     "there is no model_type: read by its keys, layout is not told,|"},
+     "there is no model_type: read by its keys, the layout is unknown,|"},
     /* a switch of layouts means nothing where the model turns nothing */
     {"model_type=bloom n_head=2 rope_interleave=true", "heads",
      ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"
