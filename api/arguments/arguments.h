@@ -90,7 +90,8 @@ bool api_stored_is_named(const struct api_request *request);
 enum pe_status api_stored_name_set(struct pe_params *params, const char *stored,
                                    struct pe_error *err);
 
-/* Is this posted tensor the table of an encoding with these parameters, table=tensor:NAME? */
+/* True for the posted tensor that is the table of an encoding with these parameters,
+ * table=tensor:NAME. */
 bool api_table_is_posted(const struct pe_params *params, const char *tensor);
 
 /* Gives a scheme the table that its parameters name, held as long as the request is; *table is it
@@ -137,7 +138,7 @@ struct api_token_positions {
 /* A set of start and step, for api_bind. */
 void api_token_positions_params(struct pe_params *params);
 
-/* Is this the tensor that holds positions, delta or cu_seqlens? */
+/* True for the tensor of positions, delta or cu_seqlens. */
 bool api_token_positions_hold(const struct api_token_positions *places, const char *tensor);
 
 /* Reads positions, start, step, delta and cu_seqlens. One way must be given (but for from_zero),

@@ -352,7 +352,7 @@ size_t api_arena_buffer_leave(struct api_arena *arena, unsigned char *bytes, uin
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static unsigned char *align(unsigned char *at, size_t alignment)
+static unsigned char *align_up(unsigned char *at, size_t alignment)
 {
     return at + ((alignment - ((uintptr_t)at & (alignment - 1))) & (alignment - 1));
 }
@@ -384,7 +384,7 @@ static void *piece_take(struct api_arena *arena, size_t size, size_t alignment)
         chunk = chunk_add(arena, size);
     if (!chunk)
         return NULL;
-    taken = align(chunk->free, alignment);
+    taken = align_up(chunk->free, alignment);
     chunk->free = taken + size;
     return memset(taken, 0, size);
 }

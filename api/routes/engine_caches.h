@@ -20,7 +20,7 @@
 
 /* The cache of a name or an alias; -1: there is none. */
 int api_engine_cache_named(const char *name);
-/* Is this the name of one of its tensors? */
+/* True for the name of one of its tensors. */
 bool api_engine_cache_holds(enum pe_rotary_cache cache, const char *tensor);
 /* cos and sin [n, pairs] of a cache among the tensors; of ggml the factors alone. Errors as
  * pe_rotary_cache_parts. */

@@ -137,8 +137,8 @@ static bool is_listed(const struct pe_param *params, size_t count, const char *n
     return false;
 }
 
-/* Is this a parameter of the plot that the URL does not have yet? */
-static bool is_wanted(const struct plot *plot, const char *name, size_t length)
+/* True for a parameter of the plot that the URL does not have yet. */
+static bool is_open(const struct plot *plot, const char *name, size_t length)
 {
     const char *query = plot->target.bytes ? strchr(plot->target.bytes, '?') : NULL;
 
@@ -160,12 +160,12 @@ static void pair_put(struct plot *plot, const char *name, size_t length, const c
         api_text_print(&plot->target, isalnum(*at) || strchr("-._~,", *at) ? "%c" : "%%%02X", *at);
 }
 
-/* Adds those of "name=value&name=value" that is_wanted accepts. */
+/* Adds those of "name=value&name=value" that is_open accepts. */
 static void pairs_put(struct plot *plot, const char *pairs)
 {
     for (const char *at = pairs; at && *at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL) {
         const size_t length = strcspn(at, "=");
-        if (is_wanted(plot, at, length))
+        if (is_open(plot, at, length))
             pair_put(plot, at, length, at + length + (at[length] == '='));
     }
 }
@@ -188,7 +188,7 @@ static void plot_put(struct plot *plot, const struct api_request *request,
                    plot->encoding->name, plot->view->group ? plot->view->group : "",
                    plot->view->group ? "/" : "", plot->view->name);
     for (size_t i = 0; preview->append_params && i < request->query_count; i++)
-        if (is_wanted(plot, request->query[i].name, strlen(request->query[i].name)))
+        if (is_open(plot, request->query[i].name, strlen(request->query[i].name)))
             pair_put(plot, request->query[i].name, strlen(request->query[i].name),
                      request->query[i].value);
     pairs_put(plot, preview->parameters);

@@ -172,7 +172,7 @@ static bool is_same_file(const struct api_store *store, const struct entry *entr
     return memcmp(&file, &entry->seen, sizeof(file)) == 0;
 }
 
-/* Are these the versions in memory? again: a damaged one counts as unknown. */
+/* True if these are the versions in memory. again: a damaged one counts as unknown. */
 static bool is_known(struct api_store *store, const char *name, const struct api_versions *versions,
                      bool again)
 {

@@ -122,7 +122,7 @@ static const char *type_text(const struct pe_config_node *rope)
     return pe_config_text(type ? type : pe_config_member(rope, "type"));
 }
 
-/* Is this key of the rope object unused by its type? */
+/* True for a key of the rope object that its type does not use. */
 static bool is_unused(const struct pe_config_node *rope, const char *key)
 {
     const struct type_alias *row = type_alias_find(rope, type_text(rope));

@@ -184,9 +184,9 @@ const struct pe_config_member *pe_config_first(const struct pe_config_scope *sco
 const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
                                               const enum pe_config_place *places,
                                               const char *const *keys);
-/* Does the model's code ignore this key, in spite of its name? */
+/* True for a key that the model's code ignores, in spite of its name. */
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
-/* Is this a key that only the code of other models reads? */
+/* True for a key that only the code of other models reads. */
 bool pe_config_is_foreign(const struct pe_config_scope *scope,
                           const struct pe_config_member *member);
 /* Is the model one of these? Never for an architecture of GGUF, which is no class of Hugging Face.

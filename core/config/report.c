@@ -250,7 +250,7 @@ static bool is_harmless(const struct pe_config_reading *reading,
     return pe_config_is_dead(&reading->scope, member);
 }
 
-/* Is this an object about another part of the model, or about layers of another type? */
+/* True for an object about another part of the model, or about layers of another type. */
 static bool is_other_component(const struct pe_config_reading *reading,
                                const struct pe_config_member *member)
 {

@@ -250,7 +250,7 @@ const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work 
 /* ---- another sample -------------------------------------------------------------------------- */
 
 /* The rms of noise may be so many times as large or as small as the diagnosis's. */
-#define NOISE_ALIKE 4.0
+#define NOISE_RATIO_MAX 4.0
 
 /* Nanoseconds of predicting a value and measuring its error. */
 #define ELEMENT_WORK 70.0
@@ -292,11 +292,11 @@ static bool is_alike(const struct pe_diagnosis *diagnosis, const struct pe_trial
     if (fit->allowance > diagnosis->allowance ||
         (first->bug == PE_BUG_FLOAT32_ANGLE && fit->allowance != diagnosis->allowance))
         return false;
-    return !fit->noisy || (diagnosis->sample_noisy && trial->rms <= NOISE_ALIKE * first->rms &&
-                           first->rms <= NOISE_ALIKE * trial->rms);
+    return !fit->noisy || (diagnosis->sample_noisy && trial->rms <= NOISE_RATIO_MAX * first->rms &&
+                           first->rms <= NOISE_RATIO_MAX * trial->rms);
 }
 
-/* Where the diagnosis found a bug: is this sample right? */
+/* True if the sample is right although the diagnosis found a bug in another one. */
 static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                      double *buffer)
 {

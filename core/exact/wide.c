@@ -271,7 +271,7 @@ static int magnitudes_compare(const struct pe_wide *a, const struct pe_wide *b)
 
 /* The limbs of b, shifted down by the difference of the exponents, in n limbs; returns whether bits
  * were lost. */
-static bool align(uint64_t *to, unsigned n, const struct pe_wide *b, uint64_t down)
+static bool align_limbs(uint64_t *to, unsigned n, const struct pe_wide *b, uint64_t down)
 {
     const uint64_t limbs = down / 64;
     const unsigned bits = (unsigned)(down % 64), count = b->count;
@@ -298,8 +298,8 @@ static struct pe_wide combine(const struct pe_wide *a, const struct pe_wide *b, 
     struct pe_wide x;
     bool lost;
 
-    align(sum, n, a, 0);
-    lost = align(other, n, b, (uint64_t)(a->exponent - b->exponent));
+    align_limbs(sum, n, a, 0);
+    lost = align_limbs(other, n, b, (uint64_t)(a->exponent - b->exponent));
     if (subtract) {
         pe_limbs_sub(sum, sum, other, n);
         if (lost)

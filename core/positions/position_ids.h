@@ -4,7 +4,7 @@
 
 #include "posenc/position_ids.h"
 
-/* Where text continues after a grid: as the spec says, or after its larger side in tokens, its
+/* The id of the text after a grid: by the spec, or after the grid's larger side in tokens, its
  * largest id, all of its tokens, or its larger side in patches. */
 enum pe_ids_advance {
     PE_IDS_AS_REQUESTED,

@@ -296,7 +296,7 @@ static enum pe_status table_copy(struct pe_rotation *rotation, const struct pe_r
     return PE_OK;
 }
 
-static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
+static enum pe_amplitude amplitude_kind(const struct pe_rotation_spec *spec)
 {
     if (spec->is_delta || spec->without_attention_factor)
         return PE_AMPLITUDE_ONE;
@@ -321,7 +321,7 @@ static enum pe_status table_fill(struct pe_rotation *rotation, const struct pe_r
     struct table_job table = {.job = {.run = block_fill, .work = work},
                               .rotation = rotation,
                               .spec = spec,
-                              .amplitude = amplitude_of(spec),
+                              .amplitude = amplitude_kind(spec),
                               .rows_per_block = rows_per_block,
                               .work = work};
     size_t size;

@@ -52,7 +52,7 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
                           e->dtype, out);
 }
 
-static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
+static struct pe_wide amplitude_real(const struct element *e, unsigned bits)
 {
     return e->scale->real ? e->scale->real(bits, e->scale->context, 0)
                           : pe_wide_of(bits, e->scale->value.hi);
@@ -78,7 +78,7 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
         pe_wide_scale(pe_wide_add(pe_wide_abs(angle), pe_wide_abs(value)), 20 - (int64_t)bits);
 
     if (!is_one(e->scale)) {
-        const struct pe_wide amplitude = amplitude_of(e, bits);
+        const struct pe_wide amplitude = amplitude_real(e, bits);
         value = pe_wide_mul(value, amplitude);
         error = pe_wide_mul(error, amplitude);
     }
@@ -100,7 +100,7 @@ static bool tiny_write(const struct element *e, void *out)
     enum { DIGITS = 1100 };
     const struct pe_wide w = pe_frequencies_real(PE_PRECISION_FIRST, e->f, e->pair);
     const struct pe_wide angle = pe_angle_wide(pe_wide_cut(w, PE_PRECISION_LAST), e->position);
-    struct pe_wide value = pe_wide_cut(amplitude_of(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
+    struct pe_wide value = pe_wide_cut(amplitude_real(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
 
     if (pe_wide_exponent(angle) > TINY)
         return false;
