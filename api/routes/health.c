@@ -68,7 +68,7 @@ static void core_print(struct api_text *text, const struct api *api)
         "# HELP posenc_build_info What runs here.\n"
         "# TYPE posenc_build_info gauge\n"
         "posenc_build_info{version=\"%s\",revision=\"%s\",isa=\"%s\"} 1\n"
-        "# HELP posenc_exact_undecided_total Values whose rounding 4096 bits left open.\n"
+        "# HELP posenc_exact_undecided_total Values whose rounding 1280 bits left open.\n"
         "# TYPE posenc_exact_undecided_total counter\n"
         "posenc_exact_undecided_total %lu\n",
         pe_version(), api->revision, pe_isa_name(), pe_exact_undecided());

@@ -475,9 +475,13 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-/* The reason is the first sentence of the doc, without its full stop. */
+/* The reason is the first sentence of the doc, without its full stop; a program's own parameter may
+ * have none. */
 enum pe_status pe_fail_missing(struct pe_error *err, const struct pe_param *param)
 {
+    if (!param->doc)
+        return pe_param_fail(err, PE_MISSING, param, "%s is required%s", "");
+
     const char *end = strstr(param->doc, ". ");
     size_t length = end ? (size_t)(end - param->doc) : strlen(param->doc);
     char doc[240];

@@ -41,7 +41,7 @@ PE_API const char *pe_isa_name(void);
 PE_API const char *pe_isa_at(size_t index);
 
 /* The number of values since the process began that were returned without a proof that they are
- * correctly rounded: 0 unless a real number lies within 2^-4000 of a tie. Any thread. */
+ * correctly rounded: 0 unless a real number lies within 2^-1200 of a tie. Any thread. */
 PE_API unsigned long pe_exact_undecided(void);
 
 PE_DECLARATIONS_END
