@@ -23,7 +23,7 @@ const SENTENCES: [string, string][] = [
     [`${name} is required(?: for ${name} ${name})?`, "缺少 $1"],
     [`${name} is given twice`, "$1 给出了两次"],
     [`the config describes ${name}`, "此 config 描述的是 $1"],
-    ["nothing in this config tells its positions", "此 config 没有说明位置编码"],
+    ["cannot determine the positional encoding from this config", "无法从此 config 判断位置编码"],
     ["the layers of this config differ", "此 config 各层不同"],
     [`${name} is at most (\\d+)`, "$1 不超过 $2"],
     ["the answer would have more than (\\d+) bytes", "结果会超过 $1 字节"],

@@ -106,7 +106,7 @@ static const struct asked refusals[] = {
      "{'encoding':'rope','axes':'bhsd','layout':'half','start':0,'tensors':{'q':{'shape':[1,1,1,2],"
      "'data':[1,2]},'cos':{'data':[[1]]}}}",
      "422 missing-parameter", "sin is missing"},
-    {"", "{" FULL ",'start':0,'config':{}}", "422 unsupported", "nothing in this config"},
+    {"", "{" FULL ",'start':0,'config':{}}", "422 unsupported", "cannot determine"},
     {"",
      "{" CHANGE
      "'from_encoding':'rope','to_encoding':'rope','config':{'model_type':'llama','head_dim':4}}",
