@@ -526,7 +526,7 @@ site:
 
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
-	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
+	@echo 'make test      set up, build, run the quick suites; make test-all: the long ones too'
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside limits and peers; make bench-quick: in shorter rounds'
 	@echo 'make format    writes the format of C, Python and TypeScript; make lint checks it'

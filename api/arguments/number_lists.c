@@ -38,7 +38,7 @@ static double *values_take(const struct source *source, size_t count)
                : NULL;
 }
 
-static enum pe_status range_check(const struct source *source)
+static enum pe_status magnitudes_check(const struct source *source)
 {
     const struct api_numbers *numbers = source->numbers;
     const size_t count = numbers->planes * numbers->rows * numbers->columns;
@@ -65,7 +65,7 @@ static enum pe_status numbers_set(const struct source *source, unsigned rank, co
     numbers->rows = rank > 1 ? shape[rank - 2] : 1;
     numbers->columns = rank > 0 ? shape[rank - 1] : 1;
     numbers->values = values;
-    return range_check(source);
+    return magnitudes_check(source);
 }
 
 /* ---- a tensor ------------------------------------------------------------------------------- */

@@ -144,8 +144,7 @@ static uint64_t last_of(const uint64_t *versions, size_t count)
     return versions[count - 1];
 }
 
-/* ---- scanning, with `change_lock` held
- * -------------------------------------------------------------- */
+/* ---- scanning, with `change_lock` held ------------------------------------------------------- */
 
 static void report(const struct api_store *store, const char *text)
 {
@@ -252,7 +251,9 @@ static bool damage_ignore(struct api_store *store, const char *name, uint64_t ve
     return is_in_memory;
 }
 
-/* Reads the latest of these versions, and takes them over. False: it was deleted meanwhile. */
+/* Reads the latest version. Memory takes it, or keeps the table that it has: then a read that
+ * failed is retried later. False: the version is damaged because it was deleted meanwhile; list
+ * again. The numbers of `versions` are owned by the entry afterwards, or freed. */
 static bool latest_read(struct api_store *store, const char *name, struct api_versions *versions)
 {
     struct pe_error err = {0};

@@ -273,9 +273,10 @@ static enum pe_status held_check(const struct pe_diagnosis *diagnosis,
     return PE_OK;
 }
 
-/* Measures a candidate on the sample; `buffer` is [pairs]. False: it fits in no stage. */
-static bool is_explained(const struct pe_candidate *candidate, const struct pe_sample *sample,
-                         double *buffer, struct pe_trial *trial, struct pe_fit *fit)
+/* Measures a candidate on the sample into `trial`; `buffer` is [pairs]. False: the residuals are
+ * over each of the allowed errors of verdict.c, with noise or without. */
+static bool trial_measure(const struct pe_candidate *candidate, const struct pe_sample *sample,
+                          double *buffer, struct pe_trial *trial, struct pe_fit *fit)
 {
     *trial = (struct pe_trial){.candidate = candidate, .sample = sample};
     pe_residuals_measure(trial, buffer);
@@ -308,7 +309,7 @@ static bool is_right(const struct pe_diagnosis *diagnosis, const struct pe_sampl
     for (size_t i = 0; i < diagnosis->candidates_count; i++) {
         const struct pe_candidate *candidate = &diagnosis->candidates[i];
         if (candidate->bug == PE_BUG_NONE && candidate->is_expected &&
-            is_explained(candidate, sample, buffer, &trial, &fit) &&
+            trial_measure(candidate, sample, buffer, &trial, &fit) &&
             fit.allowance <= diagnosis->allowance && !fit.noisy)
             return true;
     }
@@ -322,7 +323,7 @@ static enum pe_status sample_hold(const struct pe_diagnosis *diagnosis,
 {
     struct pe_fit fit;
     struct pe_trial trial;
-    const bool fits = is_explained(diagnosis->trials[0].candidate, sample, buffer, &trial, &fit);
+    const bool fits = trial_measure(diagnosis->trials[0].candidate, sample, buffer, &trial, &fit);
 
     held->verdict = PE_VERDICT_UNKNOWN;
     held->max_abs = trial.max_abs;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Evenly spaced integers, and binary digits of integers. */
+/* Evenly spaced integers, and binary digits of integers; kernels.def has the contracts. `+ 0.0`
+ * turns -0 into 0. */
 #include "core/kernels/vec.h"
 
 #define ONE_BITS UINT32_C(0x3f800000) /* 1.0f */

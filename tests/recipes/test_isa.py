@@ -11,7 +11,7 @@ from tree import GIVEN, Tree
 
 def run(tree, *arguments, **environment):
     return subprocess.run(
-        [tree.folder / "build/tests/core/check_kernels", *arguments],
+        [tree.folder / "build/tests/core/kernels/check_kernels", *arguments],
         cwd=tree.folder,
         capture_output=True,
         text=True,
@@ -24,7 +24,7 @@ def test_an_isa(tmp_path):
     tree.insert("core/base/isas.def", "ISA(scalar,", (GIVEN / "isa/isas.def").read_text())
     tree.insert("core/base/isa.c", "/* ---- the choice", (GIVEN / "isa/isa.c").read_text() + "\n")
     tree.put("isa/wide.h", "core/kernels/vec/wide.h")
-    tree.make("build/tests/core/check_kernels")
+    tree.make("build/tests/core/kernels/check_kernels")
     assert run(tree, "--list").stdout.split()[-2:] == ["wide", "scalar"]
     assert "wide" not in run(tree, "--list", NO_WIDE="1").stdout
     wide, scalar = run(tree, "--hash", "wide"), run(tree, "--hash", "scalar")
