@@ -14,7 +14,7 @@ OBJECTS = [
     "core/encodings/rope/rope.o",
     "api/response/response.o",
     "api/pipeline/finish.o",
-    "api/routes/client.o",
+    "api/routes/embedded_files.o",
     "service/request.o",
     "server/options.o",
     "command/main.o",

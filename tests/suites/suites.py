@@ -122,7 +122,6 @@ NOT_SANITIZED = (
     "test_elementary",
     "test_exact_bounds",
     "test_table_bounds",
-    "test_kerple_power",
     "test_sandwich",
     "test_sinusoidal_nd",
     "test_sinusoidal_2d",
