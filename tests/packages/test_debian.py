@@ -129,7 +129,7 @@ def test_daemon_and_its_unit(system):
             except OSError:
                 time.sleep(0.05)
         assert b"<title>" in page
-        table = urllib.request.urlopen(url + "v1/encodings/alibi/bias?heads=2&length=2&format=csv")
+        table = urllib.request.urlopen(url + "v1/encodings/rope/table?dim=8&length=2&format=csv")
         assert table.status == 200
     finally:
         server.terminate()
