@@ -14,8 +14,8 @@
 /* Is there a tensor, a member of the body, a query parameter or a metadata key of this name? */
 bool api_function_posted(const struct api_request *request, const char *name);
 
-/* Refuses parameters that are planned and not implemented, before they count as unknown. `names`
- * are separated by spaces. */
+/* Refuses parameters that this version does not offer, with a sentence of its own instead of that
+ * for unknown names. `names` are separated by spaces. */
 enum pe_status api_function_refuse(struct api_request *request, const char *names,
                                    struct pe_error *err);
 

@@ -22,9 +22,9 @@ enum pe_status api_respond_json(struct api_response *response, json_t *json, str
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);
 
-/* ---- CORS ------------------------------------------------------------------------------------ */
-
 extern const char api_accept_post[]; /* the media types of request bodies, for Accept-Post */
+
+/* ---- CORS ------------------------------------------------------------------------------------ */
 
 /* Sets Vary and the fields for origins that may read the response and its timing. */
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);

@@ -2,7 +2,8 @@
 /* clang-format off: it would reflow the table. */
 /* The kernel of one layout: a loop over tokens, columns and heads. Included once for each layout,
  * so it has no include guard. The including file defines these macros, which are undefined at the
- * end: LAYOUT(part)    the name of a part of the layout: token and columns, which are defined here;
+ * end:
+ *   LAYOUT(part)    the name of a part of the layout: token and columns, which are defined here;
  *                   struct factors, load (cos and sin of a step) and step (rotates one step), which
  *                   the including file defines
  *   KERNEL_NAME     the name of the kernel

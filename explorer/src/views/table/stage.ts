@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stage of the view: controls, pictures with a cross and a brush, and what hangs below.
+// The stage of the view: controls, pictures with a cross and a brush, and the panels below them.
 import { Lane, type Tensor } from "../../api";
 import { h } from "../../dom";
 import { choice, of, renew, select } from "../../kit/controls";
