@@ -59,6 +59,9 @@ PATHS = """
 /v1/rotations
 /problems/none
 /v1/encodings?family=noble
+/v1/engines?engine=mlx-lm==0.1&model_type=llama
+/v1/engines?engine=mlx
+/v1/engines?model_type=no_such_type
 /v1/layout?from_layout=meta&to_layout=half
 /v1/layout?from_layout=meta&to_layout=half&head_dim=4&rotary_dim=6
 /%zz

@@ -557,6 +557,21 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self._report(_requests.config(given.pop("config"), given))
 
+    def engines(self, *, engine: str | None = None, model_type: str | None = None,
+                **parameters: Any) -> ReportT:
+        """What inference engines rotate for a config, as measured by running them: ``engines`` with
+        their versions and numbers of cells; with `engine` (a name, or ``"mlx-lm==0.32.2"``) or
+        `model_type` also ``cells``.
+
+        posenc.Refused: that engine, version or model_type was not measured.
+
+        >>> import posenc
+        >>> cells = posenc.engines(engine="mlx-lm", model_type="gpt_oss").cells
+        >>> [cell["keys"] for cell in cells if cell["config"] == "gpt-oss-120b"][0]
+        ['rope_scaling.truncate']
+        """
+        return self._report(_requests.query("/v1/engines", _given(locals())))
+
     def diagnose(self, encoding: Any = None, values: Any = None, /, *,
                  config: Config | None = None, inv_freq: Any = None, cos: Any = None,
                  sin: Any = None, table: Any = None, q: Any = None, q_rotated: Any = None,
