@@ -74,7 +74,7 @@ static enum pe_status engine_caches_read(struct diagnosis_state *state, struct p
 
 static enum pe_status tensors_check(struct diagnosis_state *state, struct pe_error *err)
 {
-    static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated";
+    static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated k k_rotated";
     char where[sizeof(err->where)];
 
     state->dtype = PE_F32;
@@ -176,7 +176,9 @@ static void tensors_find(struct diagnosis_state *state)
                  {"table", &observed->table},
                  {"inv_freq", &observed->inv_freq},
                  {"q", &observed->q},
-                 {"q_rotated", &observed->q_rotated}};
+                 {"q_rotated", &observed->q_rotated},
+                 {"k", &observed->k},
+                 {"k_rotated", &observed->k_rotated}};
 
     *observed = (struct pe_observed){.size = sizeof(*observed), .axes = axes};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -190,12 +192,13 @@ static enum pe_status tensors_count(const struct pe_observed *observed, struct p
 {
     const int found = (observed->cos || observed->sin) + (observed->table != NULL) +
                       (observed->freqs_cis != NULL) + (observed->inv_freq != NULL) +
-                      (observed->q || observed->q_rotated);
+                      (observed->q || observed->q_rotated || observed->k || observed->k_rotated);
 
     return found == 1 ? PE_OK
                       : pe_fail(err, found ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
                                 "post one thing to diagnose: cos and sin (or one of them), "
-                                "freqs_cis, table, inv_freq, or q with q_rotated");
+                                "freqs_cis, table, inv_freq, or q with q_rotated, beside which k "
+                                "with k_rotated may be");
 }
 
 static enum pe_status expected_open(struct diagnosis_state *state, struct pe_error *err)
@@ -244,6 +247,10 @@ static enum pe_status heads_open(struct diagnosis_state *state, double *nanoseco
     if (!before || !after ||
         (!per_head && before->rank < RANK_BY_HEAD && !(letters && strpbrk(letters, "lk"))))
         return axes_check(letters, err);
+    if (state->observed.k || state->observed.k_rotated)
+        return pe_fail(err, PE_CONFLICT, "tensor:k",
+                       "k beside q is compared with it, all heads together; where each head is "
+                       "reported, post keys as q and q_rotated");
     return pe_kv_axes_parse(&state->by_head.axes, letters, before, err)
                ? err->status
                : pe_kv_diagnosis_check(&state->by_head, nanoseconds, err);

@@ -549,7 +549,7 @@ enum pe_status pe_all_rows_check(struct pe_diagnosis *diagnosis, struct pe_pool 
 
     diagnosis->sample_verdict = diagnosis->verdict;
     diagnosis->sample_noisy = diagnosis->noisy;
-    if (!sample)
+    if (!sample || diagnosis->trials[0].bug == PE_BUG_UNINITIALIZED)
         return PE_OK;
     if (rows_of(sample, &check.rows, err) || arithmetics_make(&check, diagnosis, err) ||
         rows_spend(&check, err))

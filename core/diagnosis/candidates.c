@@ -141,30 +141,60 @@ static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *
         diagnosis->list_status = err->status;
 }
 
-/* Opens a scheme that the diagnosis owns. NULL: the parameters are invalid, the list is full, or
- * memory or time ran out (diagnosis->list_status). */
-static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
-                                    const struct pe_encoding *encoding,
-                                    const struct pe_params *params)
+/* NULL: the parameters are invalid, or memory or time ran out (diagnosis->list_status). */
+static struct pe_scheme *scheme_open(struct pe_diagnosis *diagnosis,
+                                     const struct pe_encoding *encoding,
+                                     const struct pe_params *params)
 {
     struct pe_scheme *scheme = NULL;
     struct pe_error err = {0};
 
-    if (diagnosis->schemes_count == PE_CANDIDATES_MAX ||
-        pe_scheme_open(&scheme, encoding, params, diagnosis->work, &err)) {
+    if (pe_scheme_open(&scheme, encoding, params, diagnosis->work, &err)) {
         failure_note(diagnosis, &err);
         return NULL;
     }
-    diagnosis->schemes[diagnosis->schemes_count++] = scheme;
+    return scheme;
+}
+
+/* Opens a scheme that the diagnosis owns. NULL as above, or where the list is full. */
+static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
+                                    const struct pe_encoding *encoding,
+                                    const struct pe_params *params)
+{
+    struct pe_scheme *scheme = diagnosis->schemes_count == PE_CANDIDATES_MAX
+                                   ? NULL
+                                   : scheme_open(diagnosis, encoding, params);
+
+    if (scheme)
+        diagnosis->schemes[diagnosis->schemes_count++] = scheme;
     return scheme;
 }
 
 /* ---- variants of the expected scheme --------------------------------------------------------- */
 
-/* The scheme with the parameters of `keep` only (keep NULL: all but those of `drop`), and with the
- * "name=value" pairs of `change` set. */
-static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                                     const char *keep, const char *drop, const char *change)
+/* The parameters of `keep` only (keep NULL: all but those of `drop`), and the "name=value" pairs of
+ * `change`. */
+static enum pe_status variant_params(struct pe_params *params, const struct pe_scheme *scheme,
+                                     const char *keep, const char *drop, const char *change,
+                                     struct pe_error *err)
+{
+    pe_params_set_pairs(params, change, err);
+    for (size_t i = 0; i < params->count && !err->status; i++) {
+        const char *name = params->list[i].name;
+        const bool is_wanted = keep ? pe_text_lists(keep, ',', name, strlen(name))
+                                    : !pe_text_lists(drop, ',', name, strlen(name));
+        if (is_wanted && scheme->params.values[i].given && !params->values[i].given)
+            pe_params_set_value(params, i, &params->list[i], &scheme->params.values[i], err);
+    }
+    return err->status;
+}
+
+/* The scheme with other parameters; `open` makes it. */
+static struct pe_scheme *
+variant_make(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme, const char *keep,
+             const char *drop, const char *change,
+             struct pe_scheme *(*open)(struct pe_diagnosis *, const struct pe_encoding *,
+                                       const struct pe_params *))
 {
     struct pe_scheme *variant = NULL;
     struct pe_error err = {0};
@@ -172,19 +202,17 @@ static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struc
 
     pe_params_init(&params, scheme->encoding->info.params, scheme->encoding->info.params_count);
     params.work = diagnosis->work;
-    pe_params_set_pairs(&params, change, &err);
-    for (size_t i = 0; i < params.count && !err.status; i++) {
-        const char *name = params.list[i].name;
-        const bool is_wanted = keep ? pe_text_lists(keep, ',', name, strlen(name))
-                                    : !pe_text_lists(drop, ',', name, strlen(name));
-        if (is_wanted && scheme->params.values[i].given && !params.values[i].given)
-            pe_params_set_value(&params, i, &params.list[i], &scheme->params.values[i], &err);
-    }
-    if (!err.status)
-        variant = scheme_own(diagnosis, scheme->encoding, &params);
+    if (!variant_params(&params, scheme, keep, drop, change, &err))
+        variant = open(diagnosis, scheme->encoding, &params);
     failure_note(diagnosis, &err);
     pe_params_free(&params);
     return variant;
+}
+
+static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                                     const char *keep, const char *drop, const char *change)
+{
+    return variant_make(diagnosis, scheme, keep, drop, change, scheme_own);
 }
 
 struct pe_scheme *pe_candidate_variant(struct pe_diagnosis *diagnosis,
@@ -205,6 +233,12 @@ static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
                                  .unlike = scheme,
                                  .bug = bug,
                                  .is_expected = true});
+}
+
+static bool has_type(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_params_find(&scheme->params, "rope_type") >= 0 &&
+           strcmp(pe_rope_type_of(scheme)->name, name) == 0;
 }
 
 /* The factor by which the slowest pair of the sample is divided, as every type of scaling does;
@@ -269,6 +303,10 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
 
     variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, WIDTHS ",arithmetic", NULL, "");
     variant_add(diagnosis, scheme, PE_BUG_CONFIG_IGNORED, PART ",arithmetic", NULL, "");
+    if (has_type(scheme, "yarn")) {
+        variant_add(diagnosis, scheme, PE_BUG_TRUNCATE_IGNORED, NULL, "", "truncate=false");
+        variant_add(diagnosis, scheme, PE_BUG_TRUNCATE_IGNORED, NULL, "", "truncate=true");
+    }
     if (index < 0 || !scheme->params.values[index].given)
         return;
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
@@ -276,9 +314,25 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     for (size_t i = 0; pe_rope_type_at(i); i++)
         if (pe_rope_type_at(i)->candidate)
             type_add(diagnosis, scheme, pe_rope_type_at(i), factor);
-    variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=false");
-    variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=true");
     factors_add(diagnosis, scheme, sample, factor);
+}
+
+/* Frequencies of the part that rotates in place of those of the whole head: with r rotating pairs
+ * of p, base^(-k / r) is (base^(p / r))^(-k / p). */
+static void prefix_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme)
+{
+    const struct pe_frequencies *frequencies = pe_scheme_frequencies(scheme);
+    const size_t pairs = pe_waves_of(scheme)->pairs;
+    size_t rotating = pairs;
+    char change[60];
+
+    while (rotating > 0 && pe_frequencies_near(frequencies, rotating - 1) == 0)
+        rotating--;
+    if (rotating == 0)
+        return;
+    pe_text_print(change, sizeof(change), "base=%.17g",
+                  pe_power(pe_rope_param(scheme, "base"), (double)pairs / (double)rotating));
+    variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, "base", change);
 }
 
 /* Frequencies of the full head for the part that rotates; or a part as wide as the sample. */
@@ -290,6 +344,8 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
     char change[60];
 
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, "");
+    if (sample->pairing == PE_PAIRING_WITHIN_PREFIX)
+        prefix_add(diagnosis, scheme);
     if (sample->pairs == pe_waves_of(scheme)->pairs)
         return;
     snprintf(change, sizeof(change), "%s=%zu",
@@ -390,6 +446,162 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample 
         before[0] = base;
         before[1] = endpoint;
     }
+}
+
+/* ---- bugs of schemes that do not fit --------------------------------------------------------- */
+
+static void bug_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme, enum pe_bug bug,
+                    const struct pe_distortion *distortion)
+{
+    candidate_add(diagnosis, &(struct pe_candidate){.scheme = scheme,
+                                                    .bug = bug,
+                                                    .distortion = *distortion,
+                                                    .is_expected = true});
+}
+
+static void factor_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                       enum pe_bug bug, double factor)
+{
+    if (isfinite(factor) && factor > 0)
+        bug_add(diagnosis, scheme, bug, &(struct pe_distortion){.factor = factor});
+}
+
+/* Yarn's attention factor, by formulas that have it, or mscale, in the wrong place. */
+static void attention_factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme)
+{
+    const struct pe_candidate plain = {.scheme = scheme};
+
+    if (!has_type(scheme, "yarn"))
+        return;
+    const double attention = pe_candidate_factor(&plain);
+    const double given = pe_rope_param(scheme, "factor");
+    const double factor =
+        isnan(given) ? pe_rope_param(scheme, "max_position_embeddings") / pe_rope_original(scheme)
+                     : given;
+    const double scale = pe_rope_param(scheme, "mscale");
+    const double all = pe_rope_param(scheme, "mscale_all_dim");
+    const double logarithm = factor > 1 ? pe_log(factor) / 10 : NAN;
+
+    if (pe_param_given(&scheme->params, "attention_factor"))
+        factor_add(diagnosis, scheme, PE_BUG_FACTOR_TWICE, attention * (logarithm + 1));
+    factor_add(diagnosis, scheme, PE_BUG_FACTOR_IN_LOGARITHM, attention * logarithm + 1);
+    factor_add(diagnosis, scheme, PE_BUG_FACTOR_IN_LOGARITHM,
+               logarithm + pe_log(attention) / 10 + 1);
+    if (!(scale > 0))
+        return;
+    const double inside = logarithm + pe_log(scale) / 10 + 1;
+    factor_add(diagnosis, scheme, PE_BUG_FACTOR_IN_LOGARITHM, inside);
+    if (all > 0)
+        factor_add(diagnosis, scheme, PE_BUG_FACTOR_IN_LOGARITHM,
+                   inside / (logarithm + pe_log(all) / 10 + 1));
+    factor_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, scale * logarithm + 1);
+}
+
+/* The offset is the first position: position / factor + offset, or (position + offset / factor) /
+ * factor, instead of (position + offset) / factor. */
+static void offsets_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                        const struct pe_sample *sample)
+{
+    if (sample->rows == 0 || !has_type(scheme, "linear"))
+        return;
+    const double factor = pe_rope_param(scheme, "factor"), offset = sample->positions[0];
+    bug_add(diagnosis, scheme, PE_BUG_SCALED_OFFSET,
+            &(struct pe_distortion){.shift = offset * (factor - 1)});
+    bug_add(diagnosis, scheme, PE_BUG_SCALED_OFFSET,
+            &(struct pe_distortion){.shift = offset / factor - offset});
+}
+
+/* A hash of the coordinates that rotate the pairs. */
+static uint64_t axes_hash(const struct pe_candidate *candidate, const struct pe_sample *sample)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t pair = 0; pair < sample->pairs; pair++)
+        hash = (hash ^ pe_candidate_axis(candidate, sample->axes, pair)) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* Every order of three coordinates, in sections that a scheme assigns; NULL: the expected ones. */
+static void orders_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                       const struct pe_scheme *sections, const struct pe_sample *sample,
+                       uint64_t *seen, size_t *seen_count)
+{
+    for (size_t order = 0; order < PE_AXES_ORDERS; order++) {
+        const struct pe_candidate candidate = {.scheme = scheme,
+                                               .sections = sections,
+                                               .bug = PE_BUG_MROPE_ORDER,
+                                               .distortion = {.axes_order = order},
+                                               .is_expected = true};
+        const uint64_t hash = axes_hash(&candidate, sample);
+        size_t i = 0;
+        while (i < *seen_count && seen[i] != hash)
+            i++;
+        if (i < *seen_count)
+            continue;
+        seen[(*seen_count)++] = hash;
+        candidate_add(diagnosis, &candidate);
+    }
+}
+
+/* The lengths of the sections in every order, for each way of placing them that has the same
+ * frequencies. */
+static void sections_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                         const struct pe_sample *sample)
+{
+    static const unsigned char lengths[PE_AXES_ORDERS][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const char *const types[] = {"chunked", "interleaved", "ernie"};
+    const int index = pe_params_find(&scheme->params, "mrope_section");
+    const struct pe_value *given = index < 0 ? NULL : &scheme->params.values[index];
+    uint64_t seen[(1 + PE_SECTIONS_MAX) * PE_AXES_ORDERS];
+    size_t seen_count = 1;
+    char change[120];
+
+    if (!given || sample->axes < 3 || sample->rows == 0)
+        return;
+    seen[0] = axes_hash(&(struct pe_candidate){.scheme = scheme}, sample);
+    orders_add(diagnosis, scheme, NULL, sample, seen, &seen_count);
+    for (size_t i = 0; i < PE_AXES_ORDERS * sizeof(types) / sizeof(types[0]); i++) {
+        const unsigned char *order = lengths[i % PE_AXES_ORDERS];
+        struct pe_scheme *sections;
+        if (given->list_count != 3 || diagnosis->sections_count == PE_SECTIONS_MAX)
+            continue;
+        pe_text_print(change, sizeof(change), "mrope_section=%.0f,%.0f,%.0f mrope_type=%s",
+                      given->list[order[0]], given->list[order[1]], given->list[order[2]],
+                      types[i / PE_AXES_ORDERS]);
+        sections = variant_make(diagnosis, scheme, NULL, "mrope_interleaved", change, scheme_open);
+        if (!sections)
+            continue;
+        diagnosis->sections[diagnosis->sections_count++] = sections;
+        orders_add(diagnosis, scheme, sections, sample, seen, &seen_count);
+    }
+}
+
+enum pe_status pe_candidates_list_rare(struct pe_diagnosis *diagnosis,
+                                       const struct pe_scheme *expected,
+                                       const struct pe_sample *sample, struct pe_error *err)
+{
+    const struct pe_scheme *scheme = expected ? expected
+                                     : diagnosis->candidates_count == 0
+                                         ? NULL
+                                         : diagnosis->candidates[0].scheme;
+
+    if (scheme && sample->pairs == pe_waves_of(scheme)->pairs) {
+        bug_add(diagnosis, scheme, PE_BUG_NOT_ROTATED, &(struct pe_distortion){.rotations = -1});
+        bug_add(diagnosis, scheme, PE_BUG_NOT_ROTATED,
+                &(struct pe_distortion){.rotations = -1, .factors = -1});
+    }
+    if (expected && expected->encoding->rotary && sample->pairs == pe_waves_of(expected)->pairs) {
+        bug_add(diagnosis, expected, PE_BUG_ROTATED_TWICE,
+                &(struct pe_distortion){.rotations = 1, .factors = 1});
+        bug_add(diagnosis, expected, PE_BUG_ROTATED_TWICE, &(struct pe_distortion){.rotations = 1});
+        attention_factors_add(diagnosis, expected);
+        offsets_add(diagnosis, expected, sample);
+        sections_add(diagnosis, expected, sample);
+    }
+    if (pe_work_check(diagnosis->work, err))
+        return err->status;
+    return diagnosis->list_status ? pe_no_memory(err, "the candidates of a diagnosis") : PE_OK;
 }
 
 /* ---- usual parameters ------------------------------------------------------------------------ */

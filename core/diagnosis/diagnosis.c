@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/diagnosis/diagnosis.h"
+#include <string.h>
+
 #include "core/base/work.h"
+#include "core/diagnosis/diagnosis.h"
 #include "core/scheme/rows.h"
 
 static const struct pe_bug_info infos[] = {
@@ -23,6 +25,7 @@ struct search {
     struct pe_sample *samples;
     size_t samples_count;
     struct pe_trial *trials; /* [candidates][samples] */
+    size_t trials_count, schemes_done, candidates_done;
     struct pe_work *work;
     _Atomic bool failed; /* out of memory */
 };
@@ -32,51 +35,111 @@ static void scheme_run(struct pe_job *job, size_t block)
     struct search *search = (struct search *)job;
     struct pe_error err = {0};
 
-    if (pe_scheme_prepare(search->diagnosis->schemes[block], search->work, &err))
+    if (pe_scheme_prepare(search->diagnosis->schemes[search->schemes_done + block], search->work,
+                          &err))
         search->failed = true;
+}
+
+/* The bug of a candidate that explains an interpretation that is not expected. Pairs in the wrong
+ * places may have frequencies of the width that they span. */
+static enum pe_bug bug_of(enum pe_bug bug, const struct pe_sample *sample)
+{
+    static const enum pe_bug misplaced[] = {
+        [PE_PAIRING_LAYOUT] = PE_BUG_LAYOUT_SWAPPED,
+        [PE_PAIRING_ACROSS_HEAD] = PE_BUG_PAIRS_ACROSS_HEAD,
+        [PE_PAIRING_WITHIN_PREFIX] = PE_BUG_PAIRS_WITHIN_PREFIX,
+        [PE_PAIRING_MIXED] = PE_BUG_LAYOUT_MIXED,
+    };
+
+    if (bug != PE_BUG_NONE && !pe_sample_takes_widths(sample, bug))
+        return bug;
+    return sample->absolute ? PE_BUG_COLUMNS_SWAPPED : misplaced[sample->pairing];
 }
 
 static void candidate_run(struct pe_job *job, size_t block)
 {
     struct search *search = (struct search *)job;
-    const struct pe_candidate *candidate = &search->diagnosis->candidates[block];
+    const size_t index = search->candidates_done + block;
+    const struct pe_candidate *candidate = &search->diagnosis->candidates[index];
     const size_t pairs = search->samples->pairs;
     struct pe_error err = {0};
     double *buffer = pe_memory_take(search->work, pairs, sizeof(*buffer), "residuals", &err);
 
     for (size_t i = 0; buffer && i < search->samples_count; i++) {
         const struct pe_sample *sample = &search->samples[i];
-        struct pe_trial *trial = &search->trials[block * search->samples_count + i];
+        struct pe_trial *trial = &search->trials[index * search->samples_count + i];
         *trial = (struct pe_trial){.candidate = candidate, .sample = sample};
         pe_residuals_measure(trial, buffer);
-        if (sample->unexpected && trial->bug == PE_BUG_NONE)
-            trial->bug = sample->absolute ? PE_BUG_COLUMNS_SWAPPED : PE_BUG_LAYOUT_SWAPPED;
+        if (sample->unexpected)
+            trial->bug = bug_of(candidate->bug, sample);
     }
     if (!buffer)
         search->failed = true;
     pe_memory_give(search->work, buffer, pairs, sizeof(*buffer));
 }
 
-static size_t trials_count(const struct search *search)
+/* Makes room for a trial of each candidate beside each sample. */
+static enum pe_status trials_extend(struct search *search, struct pe_error *err)
 {
-    return search->samples_count * search->diagnosis->candidates_count;
+    const size_t count = search->samples_count * search->diagnosis->candidates_count;
+    struct pe_trial *trials =
+        pe_memory_take(search->work, count, sizeof(*trials), "a diagnosis", err);
+
+    if (!trials)
+        return err->status;
+    if (search->trials_count > 0)
+        memcpy(trials, search->trials, search->trials_count * sizeof(*trials));
+    pe_memory_give(search->work, search->trials, search->trials_count, sizeof(*trials));
+    search->trials = trials;
+    search->trials_count = count;
+    return PE_OK;
 }
 
+/* Tries the candidates that were listed since the last call. */
 static bool search_run(struct search *search, struct pe_pool *pool, struct pe_error *err)
 {
     const struct pe_diagnosis *diagnosis = search->diagnosis;
 
-    search->job = (struct pe_job){
-        .run = scheme_run, .blocks = diagnosis->schemes_count, .work = search->work};
+    search->job = (struct pe_job){.run = scheme_run,
+                                  .blocks = diagnosis->schemes_count - search->schemes_done,
+                                  .work = search->work};
+    if (!pe_pool_run(pool, &search->job) || search->failed || trials_extend(search, err))
+        return false;
+    search->schemes_done = diagnosis->schemes_count;
+    search->job = (struct pe_job){.run = candidate_run,
+                                  .blocks = diagnosis->candidates_count - search->candidates_done,
+                                  .work = search->work};
     if (!pe_pool_run(pool, &search->job) || search->failed)
         return false;
-    search->trials = pe_memory_take(search->work, trials_count(search), sizeof(*search->trials),
-                                    "a diagnosis", err);
-    if (!search->trials)
-        return false;
-    search->job = (struct pe_job){
-        .run = candidate_run, .blocks = diagnosis->candidates_count, .work = search->work};
-    return pe_pool_run(pool, &search->job) && !search->failed;
+    search->candidates_done = diagnosis->candidates_count;
+    return true;
+}
+
+/* Is no interpretation of the values one of a table? */
+static bool are_uninitialized(const struct search *search)
+{
+    for (size_t i = 0; i < search->samples_count; i++)
+        if (!pe_sample_is_uninitialized(&search->samples[i]))
+            return false;
+    return true;
+}
+
+/* All candidates; the rare ones only where they can change the verdict. */
+static enum pe_status candidates_try(struct search *search, const struct pe_scheme *expected,
+                                     struct pe_pool *pool, struct pe_error *err)
+{
+    struct pe_diagnosis *diagnosis = search->diagnosis;
+
+    if (pe_candidates_list(diagnosis, expected, search->samples, search->samples_count, err))
+        return err->status;
+    if (search_run(search, pool, err) &&
+        (pe_trials_are_decided(search->trials, search->trials_count, expected != NULL) ||
+         (!pe_candidates_list_rare(diagnosis, expected, search->samples, err) &&
+          search_run(search, pool, err))))
+        return PE_OK;
+    if (!err->status && !pe_work_check(search->work, err))
+        pe_no_memory(err, "a diagnosis");
+    return err->status;
 }
 
 static const struct pe_sample *sample_given(const struct pe_sample *samples, size_t index)
@@ -98,6 +161,8 @@ static enum pe_status sample_check(const struct pe_sample *sample, const struct 
     if (!pe_dtype_is_float(sample->dtype) || !pe_dtype_is_float(sample->precision))
         return pe_fail(err, PE_UNSUPPORTED, "",
                        "dtype and precision of a sample are f64, f32, f16 or bf16");
+    if ((unsigned)sample->pairing > PE_PAIRING_MIXED)
+        return pe_fail(err, PE_INVALID, "", "the pairing of a sample is one of enum pe_pairing");
     if (sample->rows > 0 &&
         (sample->frequencies || !sample->positions || (!sample->cos && !sample->sin)))
         return pe_fail(err, PE_MISSING, "",
@@ -180,19 +245,16 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
         pe_diagnosis_free(diagnosis);
         return err->status;
     }
-    pe_candidates_list(diagnosis, expected, search.samples, count, err);
-    if (!err->status && search_run(&search, pool, err)) {
-        pe_trials_select(diagnosis, search.trials, diagnosis->candidates_count * count,
-                         expected != NULL);
-    } else {
-        if (!err->status && !pe_work_check(work, err))
-            pe_no_memory(err, "a diagnosis");
+    if (!candidates_try(&search, expected, pool, err)) {
+        pe_trials_select(diagnosis, search.trials, search.trials_count, expected != NULL);
+        if (diagnosis->verdict == PE_VERDICT_UNKNOWN && are_uninitialized(&search))
+            pe_verdict_set_uninitialized(diagnosis);
     }
     if (!err->status && !pe_all_rows_check(diagnosis, pool, err)) {
         findings_fill(diagnosis, &search, samples);
         *out = diagnosis;
     }
-    pe_memory_give(work, search.trials, trials_count(&search), sizeof(*search.trials));
+    pe_memory_give(work, search.trials, search.trials_count, sizeof(*search.trials));
     pe_memory_give(work, search.samples, count, sizeof(*search.samples));
     if (!*out)
         pe_diagnosis_free(diagnosis);
@@ -205,6 +267,8 @@ void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
         return;
     for (size_t i = 0; i < diagnosis->schemes_count; i++)
         pe_scheme_free(diagnosis->schemes[i]);
+    for (size_t i = 0; i < diagnosis->sections_count; i++)
+        pe_scheme_free(diagnosis->sections[i]);
     pe_memory_give(diagnosis->work, diagnosis, 1, sizeof(*diagnosis));
 }
 
@@ -324,10 +388,16 @@ static enum pe_status sample_hold(const struct pe_diagnosis *diagnosis,
     struct pe_fit fit;
     struct pe_trial trial;
     const bool fits = trial_measure(diagnosis->trials[0].candidate, sample, buffer, &trial, &fit);
+    const bool is_uninitialized = diagnosis->trials[0].bug == PE_BUG_UNINITIALIZED;
 
     held->verdict = PE_VERDICT_UNKNOWN;
     held->max_abs = trial.max_abs;
     held->rms = trial.rms;
+    if (is_uninitialized) {
+        held->fits = !fits && pe_sample_is_uninitialized(sample);
+        held->verdict = held->fits ? PE_VERDICT_KNOWN_BUG : PE_VERDICT_UNKNOWN;
+        return PE_OK;
+    }
     if (diagnosis->sample_verdict == PE_VERDICT_UNKNOWN || !fits ||
         !is_alike(diagnosis, &trial, &fit) || is_right(diagnosis, sample, buffer))
         return PE_OK;

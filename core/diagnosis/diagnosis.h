@@ -23,11 +23,17 @@ enum pe_bug {
 /* NULL for PE_BUG_NONE. */
 const struct pe_bug_info *pe_bug_info(enum pe_bug bug);
 
+enum { PE_AXES_ORDERS = 6 };
+
 /* How a bug changes values. Zeros: no change. */
 struct pe_distortion {
     enum pe_dtype frequencies, positions, angles; /* rounded to this dtype; PE_F64: not rounded */
     double shift;                                 /* added to positions */
     int factors;                                  /* how many attention factors too many */
+    double factor;                                /* replaces the attention factor; 0: it stays */
+    int rotations;     /* how many rotations too many; -1: none is left */
+    size_t axes_order; /* of the first three coordinates, below
+                          PE_AXES_ORDERS; 0: as they are */
     bool half_minus_one, backwards;
     bool truncated; /* frequencies are cut, not rounded */
     bool swapped;   /* cos and sin are exchanged */
@@ -35,7 +41,8 @@ struct pe_distortion {
 
 struct pe_candidate {
     const struct pe_scheme *scheme;
-    const struct pe_scheme *unlike; /* the scheme that this is a wrong variant of; NULL: none */
+    const struct pe_scheme *unlike;   /* the scheme that this is a wrong variant of; NULL: none */
+    const struct pe_scheme *sections; /* assigns coordinates to pairs, opened; NULL: `scheme` */
     enum pe_bug bug;
     struct pe_distortion distortion;
     bool is_expected; /* the expected scheme, or a bug made with it */
@@ -84,7 +91,7 @@ struct pe_fit {
     bool noisy;
 };
 
-enum { PE_CANDIDATES_MAX = 640, PE_ARITHMETICS = 2 };
+enum { PE_CANDIDATES_MAX = 640, PE_ARITHMETICS = 2, PE_SECTIONS_MAX = 24 };
 
 struct pe_diagnosis {
     enum pe_verdict verdict;
@@ -104,6 +111,8 @@ struct pe_diagnosis {
     struct pe_candidate candidates[PE_CANDIDATES_MAX];
     size_t schemes_count;
     struct pe_scheme *schemes[PE_CANDIDATES_MAX]; /* owned */
+    size_t sections_count;
+    struct pe_scheme *sections[PE_SECTIONS_MAX]; /* owned, opened only */
     struct pe_work *work;
     enum pe_status list_status; /* PE_OK, or why a candidate is missing from the list */
 };
@@ -115,6 +124,11 @@ struct pe_diagnosis {
 enum pe_status pe_candidates_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
                                   const struct pe_sample *samples, size_t count,
                                   struct pe_error *err);
+/* Adds the bugs that are tried only where no scheme without a bug explains a sample as well as
+ * rounding allows. Errors as above. */
+enum pe_status pe_candidates_list_rare(struct pe_diagnosis *diagnosis,
+                                       const struct pe_scheme *expected,
+                                       const struct pe_sample *sample, struct pe_error *err);
 /* The scheme with other parameters, "name=value" pairs; opened, and owned by the diagnosis. NULL:
  * there is no such scheme. */
 struct pe_scheme *pe_candidate_variant(struct pe_diagnosis *diagnosis,
@@ -180,6 +194,9 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 /* Selects the trials that count, keeps the best and sets the verdict. Reorders the trials. */
 void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                       bool anything_expected);
+/* Does one of the trials have no bug and no error beyond rounding, so that no other trial can be
+ * preferred to it? */
+bool pe_trials_are_decided(const struct pe_trial *trials, size_t count, bool anything_expected);
 /* The first stage in which a measured trial fits by itself. False: it fits in none. */
 bool pe_trial_explains(const struct pe_trial *trial, struct pe_fit *fit);
 
@@ -188,6 +205,17 @@ double pe_roundings_allowed(const struct pe_sample *sample);
 double pe_noise_allowed(const struct pe_trial *trial, int allowance);
 /* The largest error that noise of this rms may have; 0: the rms is too large for noise. */
 double pe_noise_of(double rms, double factor);
+
+/* Are the frequencies of another width a part of the bug that the sample's pairing is? */
+bool pe_sample_takes_widths(const struct pe_sample *sample, enum pe_bug bug);
+
+/* Sets the verdict of a sample of values that no scheme can have made, unless a trial fits. */
+void pe_verdict_set_uninitialized(struct pe_diagnosis *diagnosis);
+
+/* ---- uninitialized.c ------------------------------------------------------------------------- */
+
+/* Are the values none that any scheme can have made, but what unwritten memory holds? */
+bool pe_sample_is_uninitialized(const struct pe_sample *sample);
 
 /* ---- all_rows.c ------------------------------------------------------------------------------ */
 

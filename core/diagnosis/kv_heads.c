@@ -24,8 +24,7 @@ struct cell {
 struct explanation {
     struct pe_diagnosis *diagnosis;
     size_t cell;
-    struct pe_sample samples[2];
-    struct pe_token_rows rows[2];
+    struct pe_token_samples tokens;
 };
 
 /* Memory of one thread: every STRIPES-th cell is a stripe's. */
@@ -191,6 +190,8 @@ static enum pe_status key_check(struct pe_kv_diagnosis *cache, struct cell *cell
     const int newest = (int)cache->explanations_count - 1;
     const struct pe_diagnosis *diagnosis = cache->explanations[newest].diagnosis;
     const struct pe_sample *like = pe_diagnosis_finding(diagnosis, 0)->sample;
+    const struct pe_token_rows *rows = like->all->context;
+    const struct pe_head_pairs pairs[2] = {rows->sources[0].pairs};
     struct pe_held held = {.size = sizeof(held)};
     struct pe_token_rows context;
     struct pe_sample sample;
@@ -201,11 +202,12 @@ static enum pe_status key_check(struct pe_kv_diagnosis *cache, struct cell *cell
         cell->state = CELL_UNKNOWN;
         return PE_OK;
     }
-    if (pe_rotated_tokens_change_behind(&stripe->tokens, 2 * like->pairs))
+    if (pe_rotated_tokens_change_kept(&stripe->tokens, pairs))
         return PE_OK;
-    pe_rotated_tokens_sample(&stripe->tokens, &cache->rows, strcmp(like->layout, "half") == 0,
-                             like->pairs, cache->spec.layout, &stripe->buffers, &context, &sample);
-    if (pe_diagnosis_hold(diagnosis, &sample, NULL, cache->work, &held, &stripe->err))
+    pe_rotated_tokens_sample(&stripe->tokens, &cache->rows, pairs, cache->spec.layout,
+                             &stripe->buffers, &context, &sample);
+    if (pe_not_finite_check(&stripe->tokens.skipped, &sample, 1, &stripe->err) ||
+        pe_diagnosis_hold(diagnosis, &sample, NULL, cache->work, &held, &stripe->err))
         return stripe->err.status;
     if (held.fits || newest == 0)
         cell->found.max_abs = held.max_abs;
@@ -257,21 +259,20 @@ static enum pe_status cell_diagnose(struct pe_kv_diagnosis *cache, size_t index,
     struct pe_rotated_tokens *tokens = &cache->stripes[0].tokens;
     struct cell *cell = &cache->cells[index];
     const struct pe_bad_rows *bad;
-    size_t width, count;
 
     cell_find(cache, index, tokens);
     if (pe_work_check(cache->work, err) || pe_rotated_tokens_measure(tokens, &cache->rows, err))
         return err->status;
     cell->state = CELL_UNKNOWN;
-    width = pe_rotated_tokens_are_zero(tokens)
-                ? 0
-                : pe_rotated_tokens_width(tokens, cache->spec.expected);
-    if (width == 0)
+    if (pe_rotated_tokens_are_zero(tokens))
         return PE_OK;
-    if (pe_rotated_tokens_samples(tokens, &cache->rows, width, cache->spec.layout, &cache->memory,
-                                  by->rows, by->samples, &count, err) ||
-        pe_diagnose(&by->diagnosis, cache->spec.expected, by->samples, count, cache->pool,
-                    cache->work, err))
+    if (pe_rotated_tokens_samples(tokens, &cache->rows, cache->spec.expected, cache->spec.layout,
+                                  &cache->memory, &by->tokens, err) ||
+        by->tokens.count == 0)
+        return err->status;
+    if (pe_not_finite_check(&tokens->skipped, by->tokens.samples, by->tokens.count, err) ||
+        pe_diagnose(&by->diagnosis, cache->spec.expected, by->tokens.samples, by->tokens.count,
+                    cache->pool, cache->work, err))
         return err->status;
     if (!pe_diagnosis_finding(by->diagnosis, 0)) {
         pe_diagnosis_free(by->diagnosis);

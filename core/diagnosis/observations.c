@@ -9,7 +9,7 @@
 #include "core/base/work.h"
 #include "posenc/comparison.h"
 
-enum { SAMPLES_MAX = 4, PIECE = 512, HEADS_MAX = 16 };
+enum { SAMPLES_MAX = PE_TOKEN_SAMPLES_MAX, PIECE = 512, HEADS_MAX = 16 };
 
 /* At most ROWS_MAX rows are sampled; fewer where rows are wide, to read about ELEMENTS_MAX
  * elements; but ROWS_MIN at least. */
@@ -36,10 +36,11 @@ struct pe_observations {
     struct pe_sampled_rows rows;
     struct pe_row_positions positions; /* of all batch rows, one after the other */
     struct pe_precision precision;
+    struct pe_not_finite skipped;
     size_t count;
     struct pe_sample samples[SAMPLES_MAX];
     struct table_rows tables[SAMPLES_MAX];
-    struct pe_token_rows tokens[2];
+    struct pe_token_samples tokens; /* in place of `samples` and `tables`, for queries and keys */
 };
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -115,21 +116,50 @@ void pe_values_read(const struct pe_tensor *tensor, size_t first, size_t step, s
     }
 }
 
-enum pe_status pe_finite_read(struct pe_named_tensor from, size_t first, size_t step, size_t count,
-                              struct pe_precision *precision, double *out, struct pe_error *err)
+static enum pe_status not_finite_refuse(const struct pe_not_finite *skipped, struct pe_error *err)
 {
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%s", skipped->name);
+    return pe_fail(err, PE_INVALID, where, "%s has an element that is not finite, at index %zu",
+                   skipped->name, skipped->index);
+}
+
+enum pe_status pe_finite_read(struct pe_named_tensor from, size_t first, size_t step, size_t count,
+                              struct pe_precision *precision, struct pe_not_finite *skipped,
+                              double *out, struct pe_error *err)
+{
+    struct pe_not_finite here = {0};
+
     pe_values_read(from.tensor, first, step, count, out);
     for (size_t i = 0; i < count; i++) {
-        char where[sizeof(err->where)];
         if (isfinite(out[i])) {
             if (precision)
                 precision_note(precision, from.tensor->dtype, out[i]);
             continue;
         }
-        snprintf(where, sizeof(where), "tensor:%s", from.name);
-        return pe_fail(err, PE_INVALID, where, "%s has an element that is not finite, at index %zu",
-                       from.name, first + i * step);
+        out[i] = INFINITY;
+        if (here.count++ == 0)
+            here = (struct pe_not_finite){1, from.name, first + i * step};
     }
+    if (here.count == 0)
+        return PE_OK;
+    if (!skipped)
+        return not_finite_refuse(&here, err);
+    if (skipped->count > 0)
+        skipped->count += here.count;
+    else
+        *skipped = here;
+    return PE_OK;
+}
+
+enum pe_status pe_not_finite_check(const struct pe_not_finite *skipped,
+                                   const struct pe_sample *samples, size_t count,
+                                   struct pe_error *err)
+{
+    for (size_t i = 0; skipped->count > 0 && i < count; i++)
+        if (!pe_sample_is_uninitialized(&samples[i]))
+            return not_finite_refuse(skipped, err);
     return PE_OK;
 }
 
@@ -247,6 +277,7 @@ struct shape {
     struct pe_named_tensor first; /* for errors */
     size_t batch, sequence, width, pairs;
     struct pe_axes axes;    /* of tokens */
+    struct pe_axes keys;    /* of those beside queries; sequence 0: there are none */
     const char *layout;     /* of cos and sin, where each pair is there twice */
     struct columns columns; /* of cos and sin */
 };
@@ -317,6 +348,28 @@ static enum pe_status cos_sin_shape(const struct pe_observed *observed, struct s
     return PE_OK;
 }
 
+/* Keys have the axes of queries; their number of heads is their own. */
+static enum pe_status keys_shape(const struct pe_observed *observed, const struct pe_axes *axes,
+                                 struct pe_axes *of_keys, struct pe_error *err)
+{
+    const struct pe_tensor *before = observed->k, *after = observed->k_rotated;
+
+    if (!before || !after)
+        return pe_fail(err, PE_MISSING, before ? "tensor:k_rotated" : "tensor:k",
+                       "k and k_rotated go together; %s is missing", before ? "k_rotated" : "k");
+    if (before->rank != after->rank ||
+        memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
+        return pe_observed_refuse("k_rotated", "of the shape of k", err);
+    if (after->dtype != observed->q_rotated->dtype)
+        return pe_observed_refuse("k_rotated", "of the dtype of q_rotated", err);
+    if (pe_axes_parse(of_keys, observed->axes, before, 0, err))
+        return err->status;
+    return of_keys->batch == axes->batch && of_keys->sequence == axes->sequence &&
+                   of_keys->head_dim == axes->head_dim
+               ? PE_OK
+               : pe_observed_refuse("k", "of the axes of q, but for the number of heads", err);
+}
+
 static enum pe_status tokens_shape(const struct pe_observed *observed, struct shape *shape,
                                    struct pe_error *err)
 {
@@ -338,7 +391,9 @@ static enum pe_status tokens_shape(const struct pe_observed *observed, struct sh
     shape->batch = shape->axes.batch;
     shape->sequence = shape->axes.sequence;
     shape->pairs = (shape->axes.head_dim + 1) / 2;
-    return PE_OK;
+    return observed->k || observed->k_rotated
+               ? keys_shape(observed, &shape->axes, &shape->keys, err)
+               : PE_OK;
 }
 
 static enum pe_status kind_shape(const struct pe_observed *observed, struct shape *shape,
@@ -373,7 +428,9 @@ static enum pe_status kind_shape(const struct pe_observed *observed, struct shap
 }
 
 /* The tensors that are there, in an order that groups kinds. */
-static void tensors_list(const struct pe_observed *observed, struct pe_named_tensor list[7])
+enum { TENSORS = 9 };
+
+static void tensors_list(const struct pe_observed *observed, struct pe_named_tensor list[TENSORS])
 {
     const struct pe_named_tensor all[] = {{"cos", observed->cos},
                                           {"sin", observed->sin},
@@ -381,7 +438,9 @@ static void tensors_list(const struct pe_observed *observed, struct pe_named_ten
                                           {"table", observed->table},
                                           {"inv_freq", observed->inv_freq},
                                           {"q", observed->q},
-                                          {"q_rotated", observed->q_rotated}};
+                                          {"q_rotated", observed->q_rotated},
+                                          {"k", observed->k},
+                                          {"k_rotated", observed->k_rotated}};
 
     memcpy(list, all, sizeof(all));
 }
@@ -389,14 +448,14 @@ static void tensors_list(const struct pe_observed *observed, struct pe_named_ten
 static enum pe_status kind_find(const struct pe_observed *observed, struct shape *shape,
                                 struct pe_error *err)
 {
-    static const enum kind kinds[] = {COS_SIN,     COS_SIN, COMPLEX, ADDED,
-                                      FREQUENCIES, TOKENS,  TOKENS};
-    struct pe_named_tensor tensors[7];
+    static const enum kind kinds[TENSORS] = {COS_SIN, COS_SIN, COMPLEX, ADDED, FREQUENCIES,
+                                             TOKENS,  TOKENS,  TOKENS,  TOKENS};
+    struct pe_named_tensor tensors[TENSORS];
     bool conflicts = false;
 
     *shape = (struct shape){0};
     tensors_list(observed, tensors);
-    for (size_t i = 0; i < 7; i++) {
+    for (size_t i = 0; i < TENSORS; i++) {
         const struct pe_tensor *tensor = tensors[i].tensor;
         if (!tensor)
             continue;
@@ -412,7 +471,7 @@ static enum pe_status kind_find(const struct pe_observed *observed, struct shape
     return pe_fail(
         err, conflicts ? PE_CONFLICT : PE_MISSING, "",
         "observe one thing: cos and sin (or one of them), freqs_cis, table, inv_freq, or "
-        "q with q_rotated");
+        "q with q_rotated, beside which k with k_rotated may be");
 }
 
 static enum pe_status shape_read(const struct pe_observed *observed, struct shape *shape,
@@ -472,7 +531,7 @@ static double observed_work(const struct pe_observed *observed)
                                                observed->freqs_cis, observed->q};
     const size_t pairs = observed_dim(observed) / 2;
     const struct pe_tensor *tensor = NULL;
-    size_t rows = 1;
+    size_t rows = 1, keys = 0;
 
     if (pairs == 0 || pairs > PE_SAMPLE_PAIRS_MAX)
         return 0;
@@ -484,8 +543,10 @@ static double observed_work(const struct pe_observed *observed)
         rows *= tensor->shape[axis];
     if (tensor == observed->freqs_cis)
         rows /= pairs;
+    for (unsigned axis = 0; observed->k && axis + 1 < observed->k->rank; axis++)
+        keys = (axis == 0 ? 1 : keys) * observed->k->shape[axis];
     return pe_diagnosis_work(pe_sampled_rows_count(rows, pairs), pairs) +
-           pe_diagnosis_rows_work(rows, pairs, tensor->dtype);
+           pe_diagnosis_rows_work(rows + keys, pairs, tensor->dtype);
 }
 
 double pe_observed_work(const struct pe_observed *observed)
@@ -591,7 +652,8 @@ static enum pe_status columns_read(struct pe_observations *observations, struct 
         return err->status;
     for (size_t i = 0; i < sample->rows; i++) {
         if (pe_finite_read(from, observations->rows.rows[i] * rows->width + columns.first,
-                           columns.step, some, &observations->precision, values + i * pairs, err))
+                           columns.step, some, &observations->precision, &observations->skipped,
+                           values + i * pairs, err))
             return err->status;
         for (size_t pair = some; pair < pairs; pair++)
             values[i * pairs + pair] = NAN;
@@ -660,23 +722,23 @@ static enum pe_status frequencies_read(struct pe_observations *observations,
 {
     double *values = pe_allocations_take(&observations->memory, shape->pairs, sizeof(*values), err);
 
-    if (!values ||
-        pe_finite_read(shape->first, 0, 1, shape->pairs, &observations->precision, values, err))
+    if (!values || pe_finite_read(shape->first, 0, 1, shape->pairs, &observations->precision,
+                                  &observations->skipped, values, err))
         return err->status;
     sample_add(observations, shape, NULL)->frequencies = values;
     return PE_OK;
 }
 
 /* All heads of a batch row are rotated by the same angles; some of them make the sample. */
-static enum pe_status tokens_read(struct pe_observations *observations, const struct shape *shape,
-                                  struct pe_error *err)
+static enum pe_status heads_read(struct pe_observations *observations, const struct pe_axes *axes,
+                                 struct pe_named_tensor before, struct pe_named_tensor after,
+                                 struct pe_rotated_tokens *tokens, struct pe_error *err)
 {
-    const struct pe_observed *observed = &observations->observed;
-    const struct pe_axes *axes = &shape->axes;
     const size_t token = axes->heads_inner * axes->head_dim;
-    struct pe_rotated_tokens tokens = {
-        .before = {"q", observed->q},
-        .after = {"q_rotated", observed->q_rotated},
+
+    *tokens = (struct pe_rotated_tokens){
+        .before = before,
+        .after = after,
         .heads = {.outer = axes->heads_outer,
                   .outer_step = axes->sequence * token,
                   .inner = axes->heads_inner,
@@ -688,17 +750,39 @@ static enum pe_status tokens_read(struct pe_observations *observations, const st
         .head_dim = axes->head_dim,
         .positions = &observations->positions,
         .skips_zeros = true};
-    size_t width;
+    return pe_rotated_tokens_new(tokens, &observations->memory, err) ||
+                   pe_rotated_tokens_measure(tokens, &observations->rows, err)
+               ? err->status
+               : PE_OK;
+}
 
-    if (pe_rotated_tokens_new(&tokens, &observations->memory, err) ||
-        pe_rotated_tokens_measure(&tokens, &observations->rows, err))
+static enum pe_status tokens_read(struct pe_observations *observations, const struct shape *shape,
+                                  struct pe_error *err)
+{
+    const struct pe_observed *observed = &observations->observed;
+    const struct pe_named_tensor q[] = {{"q", observed->q}, {"q_rotated", observed->q_rotated}};
+    const struct pe_named_tensor k[] = {{"k", observed->k}, {"k_rotated", observed->k_rotated}};
+    struct pe_token_samples *samples = &observations->tokens;
+    struct pe_rotated_tokens tokens, keys;
+
+    if (heads_read(observations, &shape->axes, q[0], q[1], &tokens, err) ||
+        (shape->keys.sequence > 0 &&
+         heads_read(observations, &shape->keys, k[0], k[1], &keys, err)))
         return err->status;
-    width = pe_rotated_tokens_width(&tokens, observed->expected);
-    if (width == 0)
+    observations->skipped = tokens.skipped;
+    if (shape->keys.sequence > 0) {
+        tokens.keys = &keys;
+        if (tokens.skipped.count == 0)
+            observations->skipped = keys.skipped;
+    }
+    if (pe_rotated_tokens_samples(&tokens, &observations->rows, observed->expected,
+                                  observed->layout, &observations->memory, samples, err))
+        return err->status;
+    if (samples->count == 0)
         return pe_observed_refuse("q", "as wide as what is expected to rotate, at least", err);
-    return pe_rotated_tokens_samples(&tokens, &observations->rows, width, observed->layout,
-                                     &observations->memory, observations->tokens,
-                                     observations->samples, &observations->count, err);
+    memcpy(observations->samples, samples->samples, sizeof(samples->samples));
+    observations->count = samples->count;
+    return PE_OK;
 }
 
 static enum pe_status kind_read(struct pe_observations *observations, const struct shape *shape,
@@ -732,7 +816,10 @@ static enum pe_status observations_read(struct pe_observations *observations, st
          pe_row_positions_new(&observations->positions, &observations->rows, &observations->memory,
                               err)))
         return err->status;
-    if (kind_read(observations, &shape, err) || shape.kind == TOKENS)
+    if (kind_read(observations, &shape, err) ||
+        pe_not_finite_check(&observations->skipped, observations->samples, observations->count,
+                            err) ||
+        shape.kind == TOKENS)
         return err->status;
     for (size_t i = 0; i < observations->count; i++)
         observations->samples[i].precision =

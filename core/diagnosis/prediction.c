@@ -76,6 +76,7 @@ void pe_candidate_frequencies(const struct pe_candidate *candidate, size_t pairs
             out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = distortion->truncated ? truncated(out[pair])
                                           : pe_round_to(out[pair], distortion->frequencies);
+        out[pair] *= 1 + distortion->rotations;
     }
 }
 
@@ -85,6 +86,8 @@ double pe_candidate_factor(const struct pe_candidate *candidate)
         pe_frequencies_amplitude(pe_scheme_frequencies(candidate->scheme), PE_AMPLITUDE_FACTOR);
     double product = 1;
 
+    if (candidate->distortion.factor != 0)
+        return candidate->distortion.factor;
     for (int i = -1; i < candidate->distortion.factors; i++)
         product *= factor;
     return product;
@@ -97,10 +100,14 @@ double pe_candidate_position(const struct pe_candidate *candidate, double t)
 
 size_t pe_candidate_axis(const struct pe_candidate *candidate, size_t axes, size_t pair)
 {
-    const struct pe_rotary_kind *rotary = candidate->scheme->encoding->rotary;
-    const size_t axis =
-        axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(candidate->scheme, pair) : 0;
+    static const unsigned char orders[PE_AXES_ORDERS][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                                            {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const struct pe_scheme *scheme = candidate->sections ? candidate->sections : candidate->scheme;
+    const struct pe_rotary_kind *rotary = scheme->encoding->rotary;
+    size_t axis = axes > 1 && rotary && rotary->axes ? rotary->axes->pair_axis(scheme, pair) : 0;
 
+    if (axis < 3)
+        axis = orders[candidate->distortion.axes_order][axis];
     return axis < axes ? axis : 0;
 }
 

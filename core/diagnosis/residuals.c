@@ -38,6 +38,35 @@ static bool positions_change(const struct pe_candidate *candidate, const struct 
     return false;
 }
 
+/* Does a rotation, or a missing one, move a sampled row? */
+static bool angles_change(const struct pe_sample *sample)
+{
+    const size_t axes = sample->axes > 1 ? sample->axes : 1;
+
+    for (size_t i = 0; i < axes * sample->rows; i++)
+        if (sample->positions[i] != 0)
+            return true;
+    return false;
+}
+
+/* Is a pair of a sampled row rotated by another coordinate, of another value? */
+static bool axes_change(const struct pe_candidate *candidate, const struct pe_sample *sample,
+                        const double *frequencies)
+{
+    const struct pe_candidate plain = {.scheme = candidate->scheme};
+
+    for (size_t pair = 0; pair < sample->pairs; pair++) {
+        const double *a =
+            sample->positions + sample->rows * pe_candidate_axis(candidate, sample->axes, pair);
+        const double *b =
+            sample->positions + sample->rows * pe_candidate_axis(&plain, sample->axes, pair);
+        for (size_t row = 0; row < sample->rows && a != b && frequencies[pair] != 0; row++)
+            if (a[row] != b[row])
+                return true;
+    }
+    return false;
+}
+
 /* Do frequencies differ from those of a scheme? */
 static bool frequencies_differ(const struct pe_scheme *scheme, const struct pe_sample *sample,
                                const double *frequencies)
@@ -76,9 +105,14 @@ static bool is_visible(const struct pe_candidate *candidate, const struct pe_sam
 {
     const struct pe_distortion *distortion = &candidate->distortion;
 
-    if (sample->frequencies && (distortion->positions || distortion->angles ||
-                                distortion->shift != 0 || distortion->backwards))
+    if (sample->frequencies &&
+        (distortion->positions || distortion->angles || distortion->shift != 0 ||
+         distortion->rotations || distortion->backwards))
         return false;
+    if (distortion->rotations)
+        return angles_change(sample) && (distortion->rotations < 0 || sample->computed);
+    if (distortion->axes_order || candidate->sections)
+        return axes_change(candidate, sample, frequencies);
     if (distortion->backwards && !sample->sin)
         return false;
     if (distortion->swapped &&
@@ -87,7 +121,8 @@ static bool is_visible(const struct pe_candidate *candidate, const struct pe_sam
     if (candidate->unlike && candidate->unlike != candidate->scheme)
         return differs(candidate, candidate->unlike, sample, frequencies) &&
                !lacks_factor(candidate, sample, frequencies);
-    if ((distortion->frequencies || distortion->half_minus_one || distortion->factors) &&
+    if ((distortion->frequencies || distortion->half_minus_one || distortion->factors ||
+         distortion->factor != 0) &&
         !differs(candidate, candidate->scheme, sample, frequencies))
         return false;
     return (!distortion->positions && distortion->shift == 0) ||

@@ -134,6 +134,12 @@ static double distance(const struct pe_trial *trial, const struct pe_trial *best
 /* Preference among trials that fit equally well. Combinations of two bugs are not tried. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
+bool pe_sample_takes_widths(const struct pe_sample *sample, enum pe_bug bug)
+{
+    return bug == PE_BUG_WRONG_WIDTH && (sample->pairing == PE_PAIRING_ACROSS_HEAD ||
+                                         sample->pairing == PE_PAIRING_WITHIN_PREFIX);
+}
+
 static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
 {
     const struct pe_candidate *candidate = trial->candidate;
@@ -141,7 +147,10 @@ static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
     const bool is_relevant = candidate->is_expected || !anything_expected;
 
     if (trial->sample->unexpected)
-        return is_plain && is_relevant && !candidate->is_measured ? RANK_BUG : RANK_NONE;
+        return (is_plain || pe_sample_takes_widths(trial->sample, candidate->bug)) && is_relevant &&
+                       !candidate->is_measured
+                   ? RANK_BUG
+                   : RANK_NONE;
     if (candidate->is_measured)
         return is_plain ? RANK_MEASURED : RANK_NONE;
     if (!is_relevant)
@@ -247,8 +256,9 @@ static bool same_distortion(const struct pe_distortion *a, const struct pe_disto
 {
     return a->frequencies == b->frequencies && a->positions == b->positions &&
            a->angles == b->angles && a->shift == b->shift && a->factors == b->factors &&
-           a->half_minus_one == b->half_minus_one && a->backwards == b->backwards &&
-           a->truncated == b->truncated && a->swapped == b->swapped;
+           a->factor == b->factor && a->rotations == b->rotations &&
+           a->axes_order == b->axes_order && a->half_minus_one == b->half_minus_one &&
+           a->backwards == b->backwards && a->truncated == b->truncated && a->swapped == b->swapped;
 }
 
 /* Do two trials predict the same values? */
@@ -256,7 +266,8 @@ static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
 {
     const struct pe_candidate *x = a->candidate, *y = b->candidate;
 
-    return a->sample == b->sample && same_distortion(&x->distortion, &y->distortion) &&
+    return a->sample == b->sample && x->sections == y->sections &&
+           same_distortion(&x->distortion, &y->distortion) &&
            (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
 }
 
@@ -339,6 +350,18 @@ bool pe_trial_explains(const struct pe_trial *trial, struct pe_fit *fit)
     return false;
 }
 
+bool pe_trials_are_decided(const struct pe_trial *trials, size_t count, bool anything_expected)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct pe_residual *residual = &trials[i].residuals[PE_ALLOW_HARMLESS];
+        if (trials[i].bug == PE_BUG_NONE && rank_of(&trials[i], anything_expected) == RANK_MATCH &&
+            is_fit(&trials[i], stages[0]) &&
+            residual->clean_squares <= SQUARE_CLEAN * (double)residual->count)
+            return true;
+    }
+    return false;
+}
+
 void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                       bool anything_expected)
 {
@@ -360,4 +383,13 @@ void pe_trials_select(struct pe_diagnosis *diagnosis, struct pe_trial *trials, s
         diagnosis->allowance = selection.stage.allowance;
     }
     trials_include(diagnosis, &selection, selection.best ? choice : nearest(&selection));
+}
+
+void pe_verdict_set_uninitialized(struct pe_diagnosis *diagnosis)
+{
+    if (diagnosis->verdict != PE_VERDICT_UNKNOWN || diagnosis->trials_count == 0)
+        return;
+    diagnosis->verdict = PE_VERDICT_KNOWN_BUG;
+    diagnosis->trials[0].bug = PE_BUG_UNINITIALIZED;
+    diagnosis->trials[0].fits = true;
 }

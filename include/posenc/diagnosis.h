@@ -14,6 +14,15 @@
 
 struct pe_bad_rows;
 
+/* Which elements of a head are pairs. */
+enum pe_pairing {
+    PE_PAIRING_LAYOUT,        /* those of the layout, within the part that rotates */
+    PE_PAIRING_ACROSS_HEAD,   /* k and k + head_dim / 2, though only a part of the head rotates */
+    PE_PAIRING_WITHIN_PREFIX, /* k and k + m, m being the number of pairs that rotate, though pairs
+                                 across the whole head are expected */
+    PE_PAIRING_MIXED          /* one layout in queries, the other in keys */
+};
+
 /* All rows of an observation, of which a sample has some. They must outlive the diagnosis, and are
  * read by any thread. */
 struct pe_sample_rows {
@@ -47,7 +56,8 @@ struct pe_sample {
     bool absolute;             /* rows of sines and cosines that are added, not a rotation */
     size_t rows, pairs;        /* at most PE_SAMPLE_PAIRS_MAX pairs */
     const double *positions;   /* one a row; of several coordinates [axes, rows] */
-    const double *cos, *sin;   /* [rows, pairs]; one may be NULL; NaN: not observed */
+    const double *cos, *sin;   /* [rows, pairs]; one may be NULL; NaN: not observed; infinite: an
+                                  observed value is not finite */
     const double *weight;      /* [rows, pairs], 1 on average: scales errors to equal variance */
     const double *frequencies; /* [pairs], instead of rows */
     enum pe_dtype dtype;       /* of the values as they were stored */
@@ -55,6 +65,7 @@ struct pe_sample {
     bool computed;             /* by several operations that round, not by one */
     const struct pe_sample_rows *all; /* NULL: there are no more rows than these */
     size_t axes; /* coordinates of a position, which are [axes, rows]; 0 and 1: it is one number */
+    enum pe_pairing pairing; /* other than PE_PAIRING_LAYOUT: a bug where it explains the values */
 };
 
 enum { PE_SAMPLE_PAIRS_MAX = 2048, PE_FINDINGS_MAX = 5 };
@@ -106,8 +117,9 @@ struct pe_diagnosis;
 /* ---- tensors as samples ---------------------------------------------------------------------- */
 
 /* Tensors of one kind: cos and sin (or one of them), freqs_cis, table, inv_freq, or q with
- * q_rotated; all others are NULL. Dtypes are f64, f32, f16 and bf16. Axes of 1, and of batch rows,
- * may come before the positions. Begins as zeros. Elements must outlive the observations. */
+ * q_rotated, beside which k and k_rotated may be; all others are NULL. Dtypes are f64, f32, f16 and
+ * bf16. Axes of 1, and of batch rows, may come before the positions. Begins as zeros. Elements must
+ * outlive the observations. */
 struct pe_observed {
     size_t size; /* sizeof(struct pe_observed); later versions may have more members */
     /* [positions, pairs], of one shape and dtype; or twice as wide, each pair twice, in either
@@ -123,6 +135,9 @@ struct pe_observed {
     /* Of the rows; pe_observed_axes reports how many there are. One list for all batch rows, or one
      * for each. Not read for inv_freq. */
     struct pe_positions positions;
+    /* Keys before and after, beside q and q_rotated, which are then queries: of the axes of q, with
+     * a number of heads of their own, and of the dtype of q_rotated. NULL: none. */
+    const struct pe_tensor *k, *k_rotated;
 };
 
 /* Samples of tensors. Immutable: any thread. */
@@ -233,7 +248,8 @@ PE_API enum pe_status pe_observed_axes(const struct pe_observed *observed, struc
                                        struct pe_error *err);
 /* Reads at most 256 rows as samples, one for each layout that the tensors may have, and lets a
  * diagnosis check all rows. Errors as above; PE_OUT_OF_RANGE and PE_SHAPE_MISMATCH for positions,
- * PE_INVALID for a sampled element that is not finite, PE_OUT_OF_MEMORY. */
+ * PE_INVALID for a sampled element that is not finite, unless all of the sample is uninitialised
+ * memory; PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_observations_new(struct pe_observations **observations,
                                           const struct pe_observed *observed, struct pe_work *work,
                                           struct pe_error *err);

@@ -80,6 +80,12 @@ PARTIAL = rope(128, 10000, partial_rotary_factor=0.25)
 DEEPSEEK = rope(
     rope_type="yarn", factor=40, original_max_position_embeddings=4096, mscale=1, mscale_all_dim=0.5
 )
+GPT_OSS = rope(
+    base=150000, rope_type="yarn", factor=32, truncate=False, original_max_position_embeddings=4096
+)
+LAGUNA = rope(
+    rope_type="yarn", factor=64, original_max_position_embeddings=4096, attention_factor=1.1
+)
 SCHEMES = {
     "plain": rope(),
     "base 500000": rope(128, 500000),
@@ -177,6 +183,178 @@ def turned(scheme, theirs, shift=0, sign=1, other=None, **expected):
     return make
 
 
+def twice(scheme, theirs, start=0):
+    """q after two rotations by the angles of its tokens."""
+
+    def make(server):
+        w, factor = frequencies(server, scheme)
+        q = numpy.random.default_rng(4).standard_normal((1, 2, 200, scheme["dim"]))
+        after = q
+        for _ in range(2):
+            after = rotated(after, start + numpy.arange(200), theirs, frequencies=w, factor=factor)
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": scheme,
+            "start": start,
+        }
+
+    return make
+
+
+def unrotated(scheme, factor):
+    def make(_server):
+        q = numpy.random.default_rng(6).standard_normal((1, 2, 100, scheme["dim"]))
+        return {"q": q.astype(F32), "q_rotated": (factor * q).astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": scheme,
+        }
+
+    return make
+
+
+def paired(x, t, w, first, second, factor=1.0):
+    """The elements `first` and `second` of heads rotated pair by pair."""
+    turn = factor * numpy.exp(1j * t[:, None] * w)
+    pairs = (x[..., first] + 1j * x[..., second]) * turn
+    y = x.copy()
+    y[..., first], y[..., second] = pairs.real, pairs.imag
+    return y
+
+
+def partly(scheme, first, second, w=None, **asked):
+    """q whose pairs are elsewhere than in the part that rotates."""
+
+    def make(server):
+        own, factor = frequencies(server, scheme)
+        own = own[: len(first)] if w is None else w
+        q = numpy.random.default_rng(9).standard_normal((1, 2, 150, scheme["dim"]))
+        after = paired(q, 40 + numpy.arange(150.0), own, first, second, factor)
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": scheme,
+            "start": 40,
+            **asked,
+        }
+
+    return make
+
+
+def queries_and_keys(scheme, of_queries, of_keys, shift=0, **asked):
+    """Four heads of queries, two of keys."""
+
+    def make(server):
+        w, factor = frequencies(server, scheme)
+        tensors = {}
+        for name, heads, theirs in (("q", 4, of_queries), ("k", 2, of_keys)):
+            x = numpy.random.default_rng(heads).standard_normal((1, heads, 120, scheme["dim"]))
+            after = rotated(x, numpy.arange(120) + shift, theirs, frequencies=w, factor=factor)
+            tensors |= {name: x.astype(F32), f"{name}_rotated": after.astype(F32)}
+        return tensors, {"axes": "bhsd", "encoding": scheme, **asked}
+
+    return make
+
+
+def memory(kind, shape):
+    """What a float32 buffer holds that was never written."""
+    rng = numpy.random.default_rng(7)
+    count = int(numpy.prod(shape))
+    return {
+        "zeros": lambda: numpy.zeros(count, F32),
+        "subnormal": lambda: rng.integers(1, 1 << 22, count).astype(numpy.uint32).view(F32),
+        "huge": lambda: (rng.standard_normal(count) * 1e30).astype(F32),
+        "not finite": lambda: numpy.full(count, numpy.nan, F32),
+        "random bits": lambda: rng.integers(0, 1 << 32, count, numpy.uint32).view(F32),
+        "one value": lambda: numpy.full(count, 0xCDCDCDCD, numpy.uint32).view(F32),
+        "a pattern": lambda: numpy.resize(F32([0.1, -2, 0, 7e-3]), count),
+        "pointers": lambda: rng.integers(1 << 46, 1 << 47, count // 2 + 1).view(F32)[:count],
+    }[kind]().reshape(shape)
+
+
+MEMORY = ["zeros", "subnormal", "huge", "not finite", "random bits", "one value", "a pattern"]
+
+
+def unwritten(kind, names, shape, scheme=None, **asked):
+    def make(_server):
+        return {name: memory(kind, shape) for name in names}, {
+            "encoding": scheme or rope(),
+            **asked,
+        }
+
+    return make
+
+
+def unwritten_cache(kind):
+    """q rotated by cosines and sines that were never written."""
+
+    def make(_server):
+        q = numpy.random.default_rng(8).standard_normal((1, 2, 100, 64)).astype(F32)
+        cos, sin = (numpy.tile(memory(kind, (100, 32)), 2) for _ in range(2))
+        with numpy.errstate(all="ignore"):
+            half = numpy.concatenate([-q[..., 32:], q[..., :32]], -1)
+            after = q * cos + half * sin
+        return {"q": q, "q_rotated": after}, {"axes": "bhsd", "encoding": rope()}
+
+    return make
+
+
+# Places of a video of 4 x 6 x 5 tokens after 7 of text, and text after it.
+GRID = 7 + numpy.stack(numpy.meshgrid(range(4), range(6), range(5), indexing="ij")).reshape(3, -1)
+PLACES = numpy.concatenate(
+    [numpy.tile(range(7), (3, 1)), GRID, 13 + numpy.tile(range(9), (3, 1))], 1
+)
+
+
+def sections(lengths, order=(0, 1, 2)):
+    """The coordinate of each pair where sections follow each other."""
+    return numpy.repeat(order, lengths)
+
+
+def interleaved_sections(lengths, order=(0, 1, 2)):
+    """t h w t h w; t after the end of the others."""
+    axis = numpy.array([pair % 3 for pair in range(sum(lengths))])
+    pairs = numpy.arange(sum(lengths))
+    axis[(axis > 0) & (pairs >= 3 * numpy.array(lengths)[axis])] = 0
+    return numpy.array(order)[axis]
+
+
+def mrope(lengths, interleaved=False, **more):
+    return {
+        "name": "mrope",
+        "dim": 2 * sum(lengths),
+        "mrope_section": lengths,
+        "mrope_interleaved": interleaved,
+        **more,
+    }
+
+
+def placed(scheme, axis, kind="f32", base=10000):
+    """cos and sin at PLACES, each pair at the coordinate that `axis` has for it."""
+
+    def make(_server):
+        w = inv_freq(scheme["dim"], base)
+        return to(kind, cos_sin(PLACES[axis].T * w)), {
+            "encoding": scheme,
+            "positions": PLACES.tolist(),
+        }
+
+    return make
+
+
+def placed_q(scheme, axis, layout):
+    def make(_server):
+        w = inv_freq(scheme["dim"])
+        q = numpy.random.default_rng(5).standard_normal((1, 2, PLACES.shape[1], scheme["dim"]))
+        after = rotated(q, numpy.ones(PLACES.shape[1]), layout, frequencies=PLACES[axis].T * w)
+        return {"q": q.astype(F32), "q_rotated": after.astype(F32)}, {
+            "axes": "bhsd",
+            "encoding": scheme,
+            "layout": layout,
+            "positions": PLACES.tolist(),
+        }
+
+    return make
+
+
 def doubled(ours, theirs):
     def make(server):
         w, _ = frequencies(server, rope())
@@ -202,9 +380,11 @@ def endless(base):
     return lambda w: float(base) ** (-numpy.arange(len(w)) / (len(w) - 1))
 
 
-def frequencies_posted(way):
+def frequencies_posted(way, scheme=None, other=None):
+    scheme = scheme or rope(128)
+
     def make(server):
-        return {"inv_freq": way(frequencies(server, rope(128))[0])}, {"encoding": rope(128)}
+        return {"inv_freq": way(frequencies(server, other or scheme)[0])}, {"encoding": scheme}
 
     return make
 
@@ -238,6 +418,9 @@ def bf16_product(t, w):
 
 
 ONE, NONE = (lambda factor: 1.0), None
+QWEN = mrope([16, 24, 24])
+LOW = numpy.arange(64)
+GEMMA = rope(64, 1e6, rope_type="proportional", partial_rotary_factor=0.25)
 LISTED = [
     listed("base-ignored", "f32", made(rope(base=500000), product, base=rope())),
     listed("base-ignored", "bf16", made(rope(128, 1e6), product, "bf16 in f32", base=rope(128))),
@@ -257,6 +440,20 @@ LISTED = [
         made(YARN, product, base=rope(rope_type="linear", factor=8)),
     ),
     listed("scaling-wrong", "twice", made(LINEAR, product, base=LINEAR | {"factor": 16})),
+    listed(
+        "truncate-ignored", "gpt-oss", made(GPT_OSS, product, base=GPT_OSS | {"truncate": True})
+    ),
+    listed(
+        "truncate-ignored",
+        "gpt-oss, bf16",
+        made(GPT_OSS, product, "bf16 in f32", base=GPT_OSS | {"truncate": True}),
+    ),
+    listed("truncate-ignored", "yarn", made(YARN, product, base=YARN | {"truncate": False})),
+    listed(
+        "truncate-ignored",
+        "alone",
+        frequencies_posted(lambda w: w, GPT_OSS, GPT_OSS | {"truncate": True}),
+    ),
     listed("wrong-width", "partial", made(PARTIAL, product, w=lambda w: inv_freq(128)[:16])),
     listed("wrong-width", "of the part", made(rope(128), product, base=rope(128, rotary_dim=64))),
     listed("attention-factor-missing", "yarn", made(YARN, product, factor=ONE)),
@@ -264,6 +461,39 @@ LISTED = [
     listed("attention-factor-missing", "longrope, f16", made(LONG, product, "f16", factor=ONE)),
     listed("attention-factor-twice", "yarn", made(YARN, product, factor=lambda a: a * a)),
     listed("attention-factor-twice", "longrope", made(LONG, product, factor=lambda a: a * a)),
+    listed(
+        "attention-factor-twice",
+        "on top of the one that is read",
+        made(LAGUNA, product, factor=lambda a: a * (0.1 * numpy.log(64) + 1)),
+    ),
+    listed(
+        "attention-factor-in-logarithm",
+        "as mscale",
+        made(LAGUNA, product, factor=lambda a: 0.1 * a * numpy.log(64) + 1),
+    ),
+    listed(
+        "attention-factor-in-logarithm",
+        "beside the factor, bf16",
+        made(LAGUNA, product, "bf16 in f32", factor=lambda a: 0.1 * numpy.log(64 * a) + 1),
+    ),
+    listed(
+        "attention-factor-in-logarithm",
+        "mscale beside the factor",
+        made(
+            DEEPSEEK | {"mscale": 0.707, "mscale_all_dim": 1},
+            product,
+            factor=lambda a: (0.1 * numpy.log(40 * 0.707) + 1) / (0.1 * numpy.log(40) + 1),
+        ),
+    ),
+    listed(
+        "attention-factor-wrong",
+        "mscale_all_dim dropped",
+        made(
+            DEEPSEEK | {"mscale": 0.707, "mscale_all_dim": 1},
+            product,
+            factor=lambda a: 0.1 * 0.707 * numpy.log(40) + 1,
+        ),
+    ),
     listed(
         "attention-factor-wrong",
         "mscale",
@@ -289,6 +519,40 @@ LISTED = [
     listed("off-by-one-position", "later", made(rope(), mistaken(t=lambda t: t + 1))),
     listed("off-by-one-position", "earlier", made(LLAMA, mistaken(t=lambda t: t - 1))),
     listed("off-by-one-position", "q", turned(rope(), "half", shift=1)),
+    listed(
+        "scaled-offset", "not at all", made(LINEAR, lambda t, w: product(t + 3 * 900, w), start=900)
+    ),
+    listed(
+        "scaled-offset",
+        "twice",
+        made(LINEAR, lambda t, w: product(t + 900 / 4 - 900, w), "bf16 in f32", start=900),
+    ),
+    listed("rotated-twice", "half", twice(rope(), "half")),
+    listed("rotated-twice", "interleaved, from 1000", twice(LLAMA, "interleaved", 1000)),
+    listed("rotated-twice", "yarn", twice(YARN, "half")),
+    listed("not-rotated", "cos and sin", made(rope(), lambda t, w: product(0 * t, w))),
+    listed(
+        "not-rotated",
+        "with the attention factor, f16",
+        made(YARN, lambda t, w: product(t, 0 * w), "f16", start=1000),
+    ),
+    listed("not-rotated", "q", unrotated(YARN, 1)),
+    listed("not-rotated", "q, with the attention factor", unrotated(YARN, 0.1 * numpy.log(8) + 1)),
+    listed("mrope-sections-order", "lengths", placed(QWEN, sections([24, 16, 24], [1, 0, 2]))),
+    listed(
+        "mrope-sections-order", "height, width", placed(QWEN, sections([16, 24, 24], [0, 2, 1]))
+    ),
+    listed("mrope-sections-order", "interleaved", placed(QWEN, interleaved_sections([16, 24, 24]))),
+    listed(
+        "mrope-sections-order",
+        "not interleaved",
+        placed(mrope([24, 20, 20], True), sections([24, 20, 20]), "bf16 in f32"),
+    ),
+    listed(
+        "mrope-sections-order",
+        "q",
+        placed_q(QWEN, sections([16, 24, 24], [2, 1, 0]), "interleaved"),
+    ),
     listed("half-minus-one-divisor", "f32", made(rope(), product, w=endless(10000))),
     listed(
         "half-minus-one-divisor",
@@ -299,6 +563,49 @@ LISTED = [
     listed("rotated-backwards", "q", turned(rope(), "interleaved", sign=-1)),
     listed("cos-sin-swapped", "f32", other_way(made(YARN, product))),
     listed("cos-sin-swapped", "bf16", other_way(made(rope(), product, "bf16 in f32", start=300))),
+    *[
+        listed("uninitialized", f"cos and sin, {kind}", unwritten(kind, ["cos", "sin"], (300, 32)))
+        for kind in [*MEMORY, "pointers"]
+    ],
+    *[
+        listed("uninitialized", f"inv_freq, {kind}", unwritten(kind, ["inv_freq"], (32,)))
+        for kind in [*MEMORY, "pointers"]
+    ],
+    *[
+        listed(
+            "uninitialized",
+            f"table, {kind}",
+            unwritten(kind, ["table"], (64, 32), {"name": "sinusoidal"}),
+        )
+        for kind in MEMORY
+    ],
+    *[
+        listed("uninitialized", f"q, {kind}", unwritten_cache(kind))
+        for kind in ["zeros", "subnormal", "huge", "not finite", "random bits"]
+    ],
+    listed("pairs-across-head", "of a quarter", partly(PARTIAL, LOW[:16], LOW[:16] + 64)),
+    listed(
+        "pairs-across-head",
+        "frequencies of the head",
+        partly(PARTIAL, LOW[:16], LOW[:16] + 64, inv_freq(128)[:16], layout="half"),
+    ),
+    listed(
+        "pairs-across-head",
+        "of three quarters",
+        partly(rope(64, rotary_dim=48), LOW[:24], LOW[:24] + 32),
+    ),
+    listed("pairs-within-prefix", "of a quarter", partly(GEMMA, LOW[:8], LOW[:8] + 8)),
+    listed(
+        "pairs-within-prefix",
+        "frequencies of the part",
+        partly(GEMMA, LOW[:8], LOW[:8] + 8, inv_freq(16, 1e6), layout="half"),
+    ),
+    listed("layout-mixed", "half", queries_and_keys(rope(), "half", "interleaved", layout="half")),
+    listed("layout-mixed", "either", queries_and_keys(LLAMA, "interleaved", "half")),
+    listed(
+        "layout-swapped", "q and k", queries_and_keys(rope(), "half", "half", layout="interleaved")
+    ),
+    listed("off-by-one-position", "q and k", queries_and_keys(YARN, "half", "half", 1)),
     listed("layout-swapped", "half", doubled("half", "interleaved")),
     listed("layout-swapped", "interleaved", doubled("interleaved", "half")),
     listed("layout-swapped", "q", turned(rope(), "half", layout="interleaved")),
@@ -463,13 +770,7 @@ RIGHT = [right(name, scheme, noise) for name, scheme in SCHEMES.items() for nois
 IN_FLOAT32 = {
     **{name: scheme for name, scheme in SCHEMES.items() if name != "deepseek"},
     "base 10^7": rope(128, 1e7),
-    "gpt-oss": rope(
-        base=150000,
-        rope_type="yarn",
-        factor=32,
-        truncate=False,
-        original_max_position_embeddings=4096,
-    ),
+    "gpt-oss": GPT_OSS,
     "deepseek": DEEPSEEK,
 }
 

@@ -476,7 +476,8 @@ def test_heads_that_do_not_rotate(server):
     )
     after[0], after[2, 9, :, 8] = keys[0], 2
     report = by_head(server, keys, after, axes="lhsd", dim=8)
-    assert report["per_head"]["verdict"] == ["unknown"] * 10 + ["match"] * 19 + ["unknown"]
+    assert report["per_head"]["verdict"] == ["known-bug"] * 10 + ["match"] * 19 + ["unknown"]
+    assert report["explanations"][0]["candidate"]["bug"] == "not-rotated"
 
 
 def test_more_explanations_than_are_looked_for(server):

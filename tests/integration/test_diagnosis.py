@@ -170,6 +170,16 @@ def test_every_mistake_of_the_contract_is_made():
         "inv-freq-truncated",
         "cos-sin-swapped",
         "config-ignored",
+        "attention-factor-in-logarithm",
+        "truncate-ignored",
+        "scaled-offset",
+        "rotated-twice",
+        "not-rotated",
+        "mrope-sections-order",
+        "uninitialized",
+        "layout-mixed",
+        "pairs-across-head",
+        "pairs-within-prefix",
     }
 
 
@@ -694,7 +704,8 @@ def test_tables_at_coordinates(server):
     assert look(PLACES) == ("match", None)
     assert look(PLACES + 1) == known("off-by-one-position")
     assert look(PLACES[[0, 0, 0]])[0] == "other-scheme"
-    assert look(PLACES[[0, 2, 1]])[0] == "unknown"
+    assert look(PLACES[[0, 2, 1]]) == known("mrope-sections-order")
+    assert look(2 * PLACES)[0] == "unknown"
 
 
 @pytest.mark.parametrize("per_head", [False, True])

@@ -40,18 +40,6 @@ def comparisons():
     ]
 
 
-# ---- engines ------------------------------------------------------------------------------------
-
-
-def engines():
-    lines = """
-/v1/engines
-/v1/engines?model_type=gpt_oss
-/v1/engines?engine=keras-hub&model_type=gemma3_text
-"""
-    return gets("engines", lines, "")
-
-
 # ---- embedding ----------------------------------------------------------------------------------
 
 
@@ -202,6 +190,7 @@ def diagnoses():
     }
     concatenated = {"encoding": {"name": "sinusoidal", "layout": "concatenated"}}
     heads = {"q": tensor(1, 2, 12, 8), "q_rotated": tensor(2, 2, 12, 8)}
+    beside = {"k": tensor(4, 1, 12, 8), "k_rotated": tensor(5, 1, 12, 8)}
     layers = {"q": tensor(1, 2, 2, 1, 12, 8), "q_rotated": tensor(2, 2, 2, 1, 12, 8)}
     stayed = {"q": tensor(3, 1, 2, 2, 6, 8), "q_rotated": tensor(3, 1, 2, 2, 6, 8)}
     return [
@@ -214,6 +203,7 @@ def diagnoses():
         diagnose("a table of another layout", concatenated, table),
         diagnose("before and after", rope | {"axes": "hsd", "layout": "half"}, heads),
         diagnose("heads of layers", rope, layers),
+        diagnose("queries and keys", rope | {"axes": "hsd"}, heads | beside),
         diagnose("keys and values that stayed", rope | {"axes": "lkhsd", "layout": "half"}, stayed),
         post_file("diagnosis", "a file", path, {"encoding": "rope"}, plain),
     ]
@@ -251,12 +241,4 @@ def positions():
 
 
 def requests():
-    return [
-        *comparisons(),
-        *engines(),
-        *embeddings(),
-        *layouts(),
-        *configs(),
-        *diagnoses(),
-        *positions(),
-    ]
+    return [*comparisons(), *embeddings(), *layouts(), *configs(), *diagnoses(), *positions()]

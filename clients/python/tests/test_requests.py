@@ -38,7 +38,7 @@ TENSORS = {
     "rotate": {"q", "k"},
     "attention": {"q", "k", "v"},
     "embedding": {"x"},
-    "diagnose": {"inv_freq", "cos", "sin", "table", "q", "q_rotated"},
+    "diagnose": {"inv_freq", "cos", "sin", "table", "q", "q_rotated", "k", "k_rotated"},
 }
 CONFIG = {"model_type": "llama", "head_dim": 8}
 

@@ -125,8 +125,8 @@ export function mount(stage: HTMLElement, app: App): Mounted {
                 "p",
                 {},
                 t(
-                    "Drop cos and sin, inv_freq, a table, or q with q_rotated: ",
-                    "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated：",
+                    "Drop cos and sin, inv_freq, a table, or q with q_rotated (and k with k_rotated): ",
+                    "拖入 cos 与 sin、inv_freq、编码表，或 q 与 q_rotated（以及 k 与 k_rotated）：",
                 ),
                 h("kbd", {}, ".safetensors"),
                 " ",

@@ -13,6 +13,9 @@ static unsigned long cases;
 #define FREQ      "'tensors':{'inv_freq':{'data':[1,0.01]}}"
 #define Q         "'q':{'shape':[2,1,2],'data':[1,0,1,0]}"
 #define TURNED    "'q_rotated':{'shape':[2,1,2],'data':[1,0,0.54030231,0.84147098]}"
+#define KEYS                                                                                       \
+    "'k':{'shape':[2,1,2],'data':[1,0,1,0]},"                                                      \
+    "'k_rotated':{'shape':[2,1,2],'data':[1,0,0.54030231,0.84147098]}"
 
 static const struct asked rows[] = {
     {DIAGNOSE, "{" FREQ "}", "200", ""},
@@ -31,6 +34,12 @@ static const struct asked rows[] = {
     {DIAGNOSE, "{'tensors':{" Q "," TURNED "}}", "422 missing-parameter", "axes"},
     {DIAGNOSE, "{'axes':'shd','tensors':{" Q ",'q_rotated':{'data':[1,0]}}}", "422 shape-mismatch",
      "of the shape of q"},
+    {DIAGNOSE, "{'axes':'shd','tensors':{" Q "," TURNED "," KEYS "}}", "200", ""},
+    {DIAGNOSE, "{'axes':'shd','tensors':{" KEYS "}}", "422 missing-parameter", "q is missing"},
+    {DIAGNOSE, "{'axes':'shd','tensors':{" Q "," TURNED ",'k':{'shape':[2,1,2],'data':[1,0,1,0]}}}",
+     "422 missing-parameter", "k_rotated is missing"},
+    {DIAGNOSE, "{'axes':'lsd','tensors':{" Q "," TURNED "," KEYS "}}", "422 conflicting-parameters",
+     "all heads together"},
     {DIAGNOSE, "{'tensors':{" COS ",'sin':{'data':[[1,0]]}}}", "422 shape-mismatch", "sin must be"},
     {DIAGNOSE, "{'tensors':{'cos':{'data':[1,0]}}}", "422 shape-mismatch", "[positions"},
     {DIAGNOSE, "{'tensors':{'cos':{'shape':[0,4],'data':[]}}}", "422 shape-mismatch", "one row"},

@@ -197,11 +197,11 @@ TEST(test_precision)
         const struct pe_tensor tensor = {PE_F64, 1, {COUNT_OF(values)}, values};
         double out[COUNT_OF(values)];
         seen = (struct pe_precision){0};
-        ck_assert(!pe_finite_read((struct pe_named_tensor){"x", &tensor}, 0, 1, 3, &seen, out,
+        ck_assert(!pe_finite_read((struct pe_named_tensor){"x", &tensor}, 0, 1, 3, &seen, NULL, out,
                                   &(struct pe_error){0}));
         ck_assert_int_eq(pe_precision_dtype(&seen, PE_F64), PE_F64);
         ck_assert(!pe_finite_read((struct pe_named_tensor){"x", &tensor}, 0, 1, COUNT_OF(values),
-                                  &seen, out, &(struct pe_error){0}));
+                                  &seen, NULL, out, &(struct pe_error){0}));
         ck_assert_int_eq(pe_precision_dtype(&seen, PE_F64), dtypes[i]);
         ck_assert_mem_eq(out, values, sizeof(out));
     }
@@ -209,7 +209,7 @@ TEST(test_precision)
     const struct pe_tensor tensor = {PE_F64, 1, {2}, (void *)bad};
     struct pe_error err = {0};
     ck_assert_int_eq(
-        pe_finite_read((struct pe_named_tensor){"x", &tensor}, 1, 1, 1, NULL, &value, &err),
+        pe_finite_read((struct pe_named_tensor){"x", &tensor}, 1, 1, 1, NULL, NULL, &value, &err),
         PE_INVALID);
     ck_assert_str_eq(err.where, "tensor:x");
 }

@@ -39,7 +39,6 @@ __all__ = [
     "diagnose_positions",
     "embedding",
     "encodings",
-    "engines",
     "frequencies",
     "layout",
     "positions",
@@ -74,7 +73,6 @@ diagnose = _local.diagnose
 diagnose_positions = _local.diagnose_positions
 embedding = _local.embedding
 encodings = _local.encodings
-engines = _local.engines
 frequencies = _local.frequencies
 layout = _local.layout
 positions = _local.positions

@@ -220,12 +220,6 @@ def picture(view: Request) -> Request:
     return Request(view.method, f"{target}{join}format=svg", fields, view.body)
 
 
-def query(path: str, parameters: Mapping[str, Any]) -> Request:
-    """A GET of a report."""
-    target = f"{path}?{_query(parameters)}" if parameters else path
-    return Request("GET", target, (("Accept", JSON),))
-
-
 def function(
     path: str, tensors: Collection[str], arguments: Mapping[str, Any], *, report: bool = False
 ) -> Request:
@@ -241,7 +235,7 @@ def function(
     return _post(path, _spread(parameters), arrays, SAFETENSORS)
 
 
-DIAGNOSED = ("inv_freq", "cos", "sin", "table", "q", "q_rotated")
+DIAGNOSED = ("inv_freq", "cos", "sin", "table", "q", "q_rotated", "k", "k_rotated")
 
 
 def is_values(value: Any) -> bool:

@@ -33,6 +33,43 @@ const BUGS: Record<string, [string, string?]> = {
         "读取 attention_factor 或 mscale、mscale_all_dim",
     ],
     "inv-freq-truncated": ["频率在乘以位置之前被截断为 bf16", `inv_freq ${WIDE}，${ROUNDED}`],
+    "attention-factor-in-logarithm": [
+        `${FACTOR}（或 mscale）被放进了 0.1 ln(倍数) + 1 的对数里`,
+        "直接使用 attention_factor；没有它时才是 0.1 mscale ln(倍数) + 1",
+    ],
+    "truncate-ignored": [
+        "yarn 的斜坡按 truncate 的另一个值取端点：该取整时没有取整，或相反",
+        "读取 truncate（缺省为 true），只在它为 true 时把端点取整",
+    ],
+    "scaled-offset": [
+        "起始位置多除了一次 linear 的倍数，或根本没有除",
+        "先把起始位置加到位置上，再除以倍数一次",
+    ],
+    "rotated-twice": ["每一对都转了两次", "只转一次：要么在查询和键缓存之前，要么在读取缓存的键时"],
+    "not-rotated": [
+        "所有角度都是 0：没有旋转，或频率是从未初始化的零",
+        "调用旋转；模型离开 meta 设备之后再计算 inv_freq",
+    ],
+    "mrope-sections-order": [
+        "各对所用的坐标顺序不对：mrope 的各段互换了，或交错与分段弄反了",
+        "按 config 的 mrope_section（时间、高、宽）和 mrope_interleaved 排列",
+    ],
+    uninitialized: [
+        "这些值不可能是余弦、正弦或频率：零、次正规数、极大或非有限的数、重复的片段，像是从未写入的内存",
+        "模型离开 meta 设备（to_empty）之后重新计算这个缓冲区，或从检查点加载",
+    ],
+    "layout-mixed": [
+        "查询和键用了不同的维度对排列：half 与 interleaved",
+        "两者都用检查点权重的排列；转换时 q_proj 与 k_proj 要一起重排",
+    ],
+    "pairs-across-head": [
+        "只旋转一部分，但元素 k 与 k + head_dim / 2 配对，跨过了整个头",
+        "先取出前 rotary_dim 个元素，在其中把 k 与 k + rotary_dim / 2 配对",
+    ],
+    "pairs-within-prefix": [
+        "配对在头的前一部分之内，而 proportional 的配对跨过整个头",
+        "把 k 与 k + head_dim / 2 配对；不旋转的对频率为 0",
+    ],
     "off-by-one-position": ["每一行都错开一个位置", "两边从同一个位置（0 或 1）开始"],
     "half-minus-one-divisor": [
         "指数是 k / (half − 1)，最后的频率成了 1 / base",

@@ -32,11 +32,15 @@ export async function joined(files: File[]): Promise<Posted> {
     const own = files.filter(({ name }) => /\.npy$/i.test(name));
     if (own.length < 2)
         return { name: files[0].name, bytes: files[0], tensor: own[0] && tensorNamed(own[0].name) };
+    // Keys alone are diagnosed as queries are; beside queries they are tensors of their own.
+    const isKey = ({ name }: File) => /^k/i.test(name);
+    const isBeside = own.some(isKey) && own.some(({ name }) => /^q/i.test(name));
+    const named = (file: File) =>
+        isBeside && isKey(file)
+            ? tensorNamed(file.name).replace(/^q/, "k")
+            : tensorNamed(file.name);
     const all = await Promise.all(
-        own.map(
-            async (file) =>
-                [tensorNamed(file.name), Object.values(await tensors(file))[0]] as const,
-        ),
+        own.map(async (file) => [named(file), Object.values(await tensors(file))[0]] as const),
     );
     const name = own.map((file) => file.name).join(" + ");
     return {
