@@ -49,7 +49,8 @@ export interface Client {
 
     /** GET /v1/encodings */
     encodings(more?: More): Promise<any>;
-    /** GET /v1/encodings/{name}/{view}; an analysis is the view "analysis/decay". */
+    /** GET /v1/encodings/{name}/{view}, or POST where the query would have over 2000 characters; an
+     * analysis is the view "analysis/decay". */
     view(name: string, view: string, params?: Params, more?: More): Promise<Record<string, Tensor>>;
     table(name: string, params?: Params, more?: More): Promise<Record<string, Tensor>>;
     frequencies(name: string, params?: Params, more?: More): Promise<Record<string, Tensor>>;
@@ -86,8 +87,8 @@ export function connect(
  * JSON says, text. Throws PosencError. */
 export function read(response: Response): Promise<any>;
 
-/** Tensors as safetensors. */
-export function encode(tensors: Tensors): Blob;
+/** Tensors as safetensors, with metadata. */
+export function encode(tensors: Tensors, metadata?: Record<string, string>): Blob;
 
 /** The module itself, for programs that have requests as bytes: nothing is added or changed. */
 export function open(

@@ -71,8 +71,8 @@ const dtypeOf = (name, { data, dtype }) => {
     return found;
 };
 
-export const encode = (tensors) => {
-    const head = {},
+export const encode = (tensors, metadata) => {
+    const head = metadata ? { __metadata__: metadata } : {},
         parts = [],
         encoder = new TextEncoder();
     let end = 0;
@@ -245,10 +245,16 @@ const queryText = (value) => {
 
 // Parameters without those that were not given.
 const given = (params) => Object.entries(params ?? {}).filter(([, value]) => value != null);
+const textsOf = (params) => given(params).map(([name, value]) => [name, queryText(value)]);
 const queryOf = (params) => {
-    const pairs = given(params).map(([name, value]) => [name, queryText(value)]);
+    const pairs = textsOf(params);
     return pairs.length ? `?${new URLSearchParams(pairs)}` : "";
 };
+// A head with a longer query may be refused by servers and proxies: its parameters are posted as
+// metadata of safetensors, where their texts are those of a query.
+const QUERY_MAX = 2000;
+const metadataOf = (params) =>
+    Object.fromEntries(textsOf(params).map(([name, text]) => [`posenc.${name}`, text]));
 const jsonOf = (params) =>
     JSON.stringify(Object.fromEntries(given(params)), (_, value) =>
         typeof value === "bigint" ? Number(value) : list(value),
@@ -275,11 +281,22 @@ export const connect = async (where, settings) => {
         for (const [name, value] of new Headers(more?.headers)) headers.set(name, value);
         return read(await request(method, target, { ...more, headers, body }));
     };
-    const get = (view) => (name, params, more) =>
-        ask("GET", `/v1/encodings/${encodeURIComponent(name)}/${view}${queryOf(params)}`, more);
+    const posted = (path, params, tensors, more) => {
+        const query = queryOf(params);
+        return query.length <= QUERY_MAX
+            ? ask("POST", path + query, more, SAFETENSORS, encode(tensors))
+            : ask("POST", path, more, SAFETENSORS, encode(tensors, metadataOf(params)));
+    };
+    const get = (view) => (name, params, more) => {
+        const path = `/v1/encodings/${encodeURIComponent(name)}/${view}`,
+            query = queryOf(params);
+        return query.length <= QUERY_MAX
+            ? ask("GET", path + query, more)
+            : posted(path, params, {}, more);
+    };
     const post = (path) => async (params, tensors, more) =>
         tensors && !given(params).some(([, value]) => hasObject(value))
-            ? ask("POST", `/v1/${path}${queryOf(params)}`, more, SAFETENSORS, encode(tensors))
+            ? posted(`/v1/${path}`, params, tensors, more)
             : ask(
                   "POST",
                   `/v1/${path}`,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Requests to the service: over HTTP where the page came from one, else to the module in the page.
 // Nothing is computed here.
-import { PosencError, read, type Tensor } from "../../clients/js/client.js";
+import { encode, PosencError, read, type Tensor } from "../../clients/js/client.js";
 import { moduleIn, type Requests } from "./module";
 import type { Params } from "./state";
 
@@ -45,6 +45,25 @@ export const post = (path: string, json: unknown, params: Record<string, unknown
 export const body = (ask: Ask): Blob | string | undefined =>
     ask.bytes ?? ask.text ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json));
 
+/** The longest target of a GET: servers and proxies refuse long ones. */
+const TARGET_MAX = 2000,
+    SAFETENSORS = "application/x-safetensors";
+
+/** The request that is sent for one. The GET of a view whose target is too long is posted, with its
+ * parameters as metadata of safetensors, where their texts are those of a query. */
+export function sent(ask: Ask): Ask {
+    const [path, search] = ask.target.split("?");
+    if (
+        ask.method === "POST" ||
+        ask.target.length <= TARGET_MAX ||
+        !/\/v1\/encodings\/[^/]+\/[^/]/.test(path)
+    )
+        return ask;
+    const texts = [...new URLSearchParams(search)].map(([name, text]) => [`posenc.${name}`, text]);
+    const bytes = encode({}, Object.fromEntries(texts) as Record<string, string>);
+    return { method: "POST", target: path, bytes, type: SAFETENSORS };
+}
+
 export class Api {
     private kept = new Map<string, unknown>();
 
@@ -67,7 +86,8 @@ export class Api {
         return path && target.startsWith(`${path}/`) ? target.slice(path.length) : target;
     }
 
-    private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
+    private async answer(asked: Ask, signal?: AbortSignal): Promise<unknown> {
+        const ask = sent(asked);
         const headers: Record<string, string> = {
             accept: "application/x-safetensors, application/json;q=0.9, */*;q=0.1",
         };
@@ -99,15 +119,16 @@ export class Api {
     /** A file as it is answered, with the name that the answer gives it. `progress` is told the share
      * that is here (0: nobody knows) and the bytes. */
     async file(
-        ask: Ask,
+        asked: Ask,
         signal?: AbortSignal,
         progress?: (share: number, size: number) => void,
     ): Promise<{ bytes: Blob; name?: string }> {
-        const sent = body(ask),
-            type = ask.type ?? (sent === undefined ? undefined : "application/json");
+        const ask = sent(asked),
+            posted = body(ask),
+            type = ask.type ?? (posted === undefined ? undefined : "application/json");
         const response = await this.client.request(ask.method, this.below(ask.target), {
             headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
-            body: sent,
+            body: posted,
             signal,
         });
         if (!response.ok) await read(response);

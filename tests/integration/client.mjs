@@ -35,6 +35,9 @@ for (const format of ["npy", "raw", "json", "csv"]) {
     told[format] = answer.data ? plain(answer) : (answer.tensors ?? answer);
 }
 told.view = tensors(await posenc.view("rope", "analysis/similarity", { dim: 4, length: 2 }));
+const far = Array.from({ length: 5000 }, (_, i) => 10000 + i);
+told.far = tensors(await posenc.table("rope", { dim: 4, positions: far, part: "cos" }));
+told.far_text = tensors(await posenc.table("rope", { dim: "4", positions: `${far}`, part: "cos" }));
 const q = { shape: [1, 1, 2, 4], data: Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8) };
 const rotation = { encoding: "rope", layout: "half", axes: "bhsd", start: 0 };
 const rotated = await posenc.rotate(rotation, { q });

@@ -64,6 +64,9 @@ def test_arrays(told):
     assert told["json"]["table"]["data"][1] == pytest.approx(TABLE[4:], rel=1e-6)
     assert told["csv"].splitlines()[1] == "0,1,0,1"
     assert told["table"]["cos"]["shape"] == told["view"]["similarity"]["shape"] == [2, 2]
+    for name in ("far", "far_text"):  # a query of 30 kB is posted
+        assert told[name]["cos"]["shape"] == [5000, 2]
+        assert told[name]["cos"]["data"][-2] == pytest.approx(math.cos(14999), rel=1e-6)
     assert told["read"]["x"] == {
         "dtype": "i64",
         "shape": [2],

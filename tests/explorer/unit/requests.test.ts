@@ -3,7 +3,7 @@
 import "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
-import { get, query } from "../../../explorer/src/api";
+import { get, query, sent } from "../../../explorer/src/api";
 import { curl, python, quoted } from "../../../explorer/src/kit/actions";
 import { dense, kinds, linked, pretty, type Config } from "../../../explorer/src/kit/model";
 import { shuffled, tokens } from "../../../explorer/src/views/attention/tokens";
@@ -31,6 +31,29 @@ test("a request as curl and as Python has its parameters", () => {
         python(app, ask).includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`),
     );
     assert.equal(quoted("it's"), `'it'\\''s'`);
+});
+
+test("the GET of a view is posted where its target is long", async () => {
+    const positions = Array.from({ length: 900 }, (_, i) => i).join(",");
+    const short = get("/v1/encodings/rope/table", { dim: 8, positions: "1,2" }),
+        long = get("/v1/encodings/rope/table", { dim: 8, positions, rope_type: "o'k +%" }),
+        other = get("/v1/layout", { positions });
+    assert.equal(sent(short), short);
+    assert.equal(sent(other), other);
+    const { method, target, type, bytes } = sent(long);
+    assert.deepEqual(
+        [method, target, type],
+        ["POST", "/v1/encodings/rope/table", "application/x-safetensors"],
+    );
+    const buffer = await bytes!.arrayBuffer(),
+        size = Number(new DataView(buffer).getBigUint64(0, true));
+    assert.deepEqual(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size))), {
+        __metadata__: {
+            "posenc.dim": "8",
+            "posenc.positions": positions,
+            "posenc.rope_type": "o'k +%",
+        },
+    });
 });
 
 test("a config is the same with and without its white space", () => {
