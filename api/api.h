@@ -34,7 +34,7 @@ struct api_limits {
     uint64_t memory_budget;     /* bytes that all requests may hold; 0: no limit */
     uint64_t cache_max;         /* bytes of cached responses and rotations; part of the budget */
     /* The server's limits of a head, reported by GET /v1. 0: no such limit. */
-    uint64_t uri_max, head_max, fields_max;
+    uint64_t head_max, fields_max;
 };
 
 /* The program around the service, for /metrics and /readyz. */

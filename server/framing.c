@@ -17,7 +17,7 @@ struct head_text {
 
 struct field_visits {
     struct api_field *fields;
-    size_t count, size, hosts, lengths, codings;
+    size_t count, hosts, lengths, codings;
     const char *host, *coding, *length;
     bool bad_name, bad_value;
     struct head_text text;
@@ -76,6 +76,76 @@ static bool text_is_complete(struct head_text *text)
     return !text->checked || (text->at && text->at == text->end);
 }
 
+/* ---- its size -------------------------------------------------------------------------------- */
+
+size_t srv_head_bytes(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return info ? info->header_size : 0;
+}
+
+size_t srv_head_size(struct MHD_Connection *connection, size_t bytes)
+{
+    const int fields = MHD_get_connection_values(
+        connection, (enum MHD_ValueKind)(MHD_HEADER_KIND | MHD_COOKIE_KIND), NULL, NULL);
+    const char *cookie =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
+
+    return bytes + (fields > 0 ? (size_t)fields * SRV_FIELD_SIZE : 0) +
+           (cookie ? strlen(cookie) : 0);
+}
+
+struct longest {
+    const char *name;
+    size_t size;
+};
+
+static enum MHD_Result longest_find(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct longest *longest = cls;
+    const size_t size = strlen(name) + (value ? strlen(value) : 0);
+
+    (void)kind;
+    if (size > longest->size)
+        *longest = (struct longest){name, size};
+    return MHD_YES;
+}
+
+static enum pe_status fields_count_check(size_t count, struct pe_error *err)
+{
+    return count <= SRV_FIELDS_MAX
+               ? PE_OK
+               : pe_fail(err, PE_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
+                         SRV_FIELDS_MAX);
+}
+
+enum pe_status srv_head_size_check(struct MHD_Connection *connection, const struct api_head *head,
+                                   size_t size, struct pe_error *err)
+{
+    const size_t query = head->query ? strlen(head->query) : 0;
+    const size_t uri = *head->path ? strlen(head->path) + query : size;
+    struct longest longest = {.name = "not complete"};
+
+    if (size <= SRV_HEAD_MAX)
+        return PE_OK;
+    if (uri >= size - uri)
+        return pe_fail(err, PE_URI_TOO_LONG, "",
+                       "a head with its path, query and fields has at most %d bytes here, and path "
+                       "and query alone have %s%zu",
+                       SRV_HEAD_MAX, *head->path ? "" : "over ", *head->path ? uri : SRV_HEAD_MAX);
+    const int count =
+        MHD_get_connection_values(connection, MHD_HEADER_KIND, longest_find, &longest);
+    if (fields_count_check(count > 0 ? (size_t)count : 0, err))
+        return err->status;
+    return pe_fail(err, PE_TOO_MANY_FIELDS, "",
+                   "a head with its path, query and fields has at most %d bytes here, each field "
+                   "and cookie counted as %d more; the longest field of this one is %.40s",
+                   SRV_HEAD_MAX, SRV_FIELD_SIZE, longest.name);
+}
+
 /* ---- the fields ------------------------------------------------------------------------------ */
 
 /* RFC 9110, section 5.6.2 */
@@ -114,7 +184,6 @@ static enum MHD_Result field_visit(void *cls, enum MHD_ValueKind kind, const cha
     if (visits->count < SRV_FIELDS_MAX)
         visits->fields[visits->count] = (struct api_field){name, value};
     visits->count++;
-    visits->size += name_size + value_size + SRV_FIELD_SIZE;
     if (strcasecmp(name, "Host") == 0) {
         visits->hosts++;
         visits->host = value;
@@ -167,26 +236,15 @@ static bool is_host(const char *text)
     return *text == '\0';
 }
 
-static enum pe_status fields_check(struct field_visits *visits, const struct api_head *head,
-                                   struct pe_error *err)
+static enum pe_status fields_check(struct field_visits *visits, struct pe_error *err)
 {
-    const size_t uri = strlen(head->path) + (head->query ? strlen(head->query) : 0);
-
     if (visits->bad_name || visits->bad_value)
         return pe_fail(err, PE_MALFORMED, "",
                        "a header field has a character that must not stand there");
     if (!text_is_complete(&visits->text))
         return pe_fail(err, PE_MALFORMED, "",
                        "a line of the head is no name, colon and value, or does not end in CR LF");
-    if (visits->count > SRV_FIELDS_MAX)
-        return pe_fail(err, PE_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
-                       SRV_FIELDS_MAX);
-    if (uri + visits->size > SRV_HEAD_MAX)
-        return pe_fail(err, PE_TOO_MANY_FIELDS, "",
-                       "the URI and the header fields have at most %d bytes together, each field "
-                       "counted as %d more than its text",
-                       SRV_HEAD_MAX, SRV_FIELD_SIZE);
-    return PE_OK;
+    return fields_count_check(visits->count, err);
 }
 
 /* The Host field must be valid even if the target has a host (RFC 9112, 3.2.2), which is used
@@ -220,7 +278,7 @@ static void host_set(struct api_head *head, struct api_field *fields, const char
     fields[head->fields_count++] = (struct api_field){"Host", host};
 }
 
-enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+enum pe_status srv_framing_read(struct MHD_Connection *connection, size_t size, const char *method,
                                 const char *version, const char *host, struct api_field *fields,
                                 struct api_head *head, struct pe_error *err)
 {
@@ -231,7 +289,8 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *m
     head->fields = fields;
     head->fields_count = visits.count < SRV_FIELDS_MAX ? visits.count : SRV_FIELDS_MAX;
     head->content_length = 0;
-    if (fields_check(&visits, head, err) || host_check(&visits, version, host, err))
+    if (fields_check(&visits, err) || srv_head_size_check(connection, head, size, err) ||
+        host_check(&visits, version, host, err))
         return err->status;
     if (host)
         host_set(head, fields, host);

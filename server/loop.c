@@ -13,8 +13,7 @@ enum {
     TICK_MS = 50,
     TICK_SOON_MS = 5,        /* after srv_loop_check_soon */
     MHD_RUN_MAX_NS = 250000, /* then other handles of uv run */
-    CONNECTION_INCREMENT = 16 << 10,
-    CONNECTIONS_MIN = 16, /* of a loop, even with a small budget */
+    CONNECTIONS_MIN = 16,    /* of a loop, even with a small budget */
 };
 
 /* ---- running MHD ----------------------------------------------------------------------------- */
@@ -242,14 +241,15 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
     const struct srv_options *options = &loop->srv->options;
 
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, srv_request_access, loop,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        srv_request_access, loop, MHD_OPTION_EXTERNAL_LOGGER, srv_connection_log, loop,
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, srv_request_begin, loop,
         MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT, connections_max(loop),
         MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned int)options->per_ip_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)SRV_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
-        (size_t)CONNECTION_INCREMENT,
+        (size_t)SRV_CONNECTION_MEMORY,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #endif

@@ -52,7 +52,6 @@ static bool api_start(struct srv *srv, struct pe_error *err)
     };
 
     svc_settings_give(&options->service, &settings);
-    settings.limits.uri_max = SRV_URI_MAX;
     settings.limits.head_max = SRV_HEAD_MAX;
     settings.limits.fields_max = SRV_FIELDS_MAX;
     hosts_list(options, hosts, sizeof(hosts));

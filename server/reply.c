@@ -332,6 +332,43 @@ void srv_response_drop(struct srv_request *request)
     request->stream = NULL;
 }
 
+static size_t headers_size(const struct api_response *response)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < response->headers_count; i++)
+        size += strlen(response->headers[i].name) + strlen(response->headers[i].value) +
+                sizeof(": \r\n") - 1;
+    return size;
+}
+
+static void header_drop(struct api_response *response, const char *name)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcmp(response->headers[i].name, name) != 0)
+            response->headers[count++] = response->headers[i];
+    response->headers_count = count;
+}
+
+/* The header of the answer has what the head of the request left of the library's memory. Fields
+ * that may be long and may be absent are left out where that is too little: without them a header
+ * has some 1.5 KiB. */
+static void headers_fit(const struct srv_request *request, struct api_response *response)
+{
+    enum { HEADERS_MOST = 12 << 10, FRAME = 512 /* status, Date, length, Connection, rounding */ };
+    static const char *const optional[] = {"Encoding-Warnings", "Encoding-Parameters",
+                                           "Content-Location"};
+
+    if (request->head_size + HEADERS_MOST + FRAME <= SRV_CONNECTION_MEMORY || !response->arena)
+        return;
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]) &&
+                       request->head_size + headers_size(response) + FRAME > SRV_CONNECTION_MEMORY;
+         i++)
+        header_drop(response, optional[i]);
+}
+
 /* Out of memory for sending: sends a refusal, which needs almost none. */
 static enum MHD_Result reply_refuse(struct srv_request *request)
 {
@@ -355,6 +392,7 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     close |= response->close || atomic_load(&request->loop->srv->draining) ||
              (response->head_only && response->body.size == API_SIZE_UNKNOWN &&
               response->status != MHD_HTTP_NOT_MODIFIED);
+    headers_fit(request, response);
     reply = close ? NULL : cached_reply_take(request);
     if (reply) {
         request->state = REQUEST_ANSWERED;
@@ -422,15 +460,15 @@ void srv_reply_raw(struct srv_request *request)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-void srv_uri_refuse(struct srv_request *request)
+void srv_head_refuse(struct srv_request *request, size_t size)
 {
     struct pe_error err = {0};
+    struct api_head head = {0};
 
-    pe_fail(&err, PE_URI_TOO_LONG, "",
-            "a path and its query have at most %d bytes here, got %zu; a POST takes parameters in "
-            "its body",
-            SRV_URI_MAX, strlen(request->uri));
-    request->uri[SRV_URI_MAX] = '\0';
+    srv_target_split(request);
+    head.path = request->path;
+    head.query = request->query;
+    srv_head_size_check(request->connection, &head, size, &err);
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }
@@ -449,7 +487,7 @@ struct api_response *srv_refuse(struct srv_request *request, struct pe_error *er
 {
     static const char *const repeated[] = {"X-Request-Id", "Origin"};
     struct api_field fields[2];
-    struct api_head head = {.method = request->method, .fields = fields};
+    struct api_head head = {.method = request->method, .path = request->path, .fields = fields};
 
     for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
         const char *value =

@@ -60,10 +60,10 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     if (request->counted == 0) {
         request->state = REQUEST_REFUSED;
         srv_memory_refuse(request);
-    } else if (strlen(request->uri) > SRV_URI_MAX) {
+    } else if (strlen(request->uri) > SRV_HEAD_MAX) {
         linger_allow(request);
         request->state = REQUEST_REFUSED;
-        srv_uri_refuse(request);
+        srv_head_refuse(request, strlen(request->uri));
     }
     return request;
 }
@@ -114,14 +114,18 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     request->takes_interim = strcmp(version, "HTTP/1.1") == 0;
     memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
     request->state = REQUEST_BODY;
-    if (srv_framing_read(request->connection, method, version, host, fields, &head, &err)) {
+    request->head_bytes = srv_head_bytes(request->connection);
+    request->head_size = srv_head_size(request->connection, request->head_bytes);
+    if (srv_framing_read(request->connection, request->head_size, method, version, host, fields,
+                         &head, &err)) {
         request->response = srv_refuse(request, &err);
-        if (err.status != PE_TOO_MANY_FIELDS)
+        if (err.status != PE_TOO_MANY_FIELDS && err.status != PE_URI_TOO_LONG)
             return srv_reply(request, true);
         linger_allow(request);
         srv_reply_raw(request); /* the library may have no memory for an answer */
         return MHD_NO;
     }
+    request->chunked = head.content_length == API_LENGTH_UNKNOWN;
     srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
@@ -467,10 +471,8 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
     srv_metrics_in_flight(loop->srv->metrics, -1);
     srv_metrics_request(loop->srv->metrics, request, seconds);
     srv_log_request(loop->srv, request, seconds);
-    if (request->client) {
-        request->client->request = NULL;
-        request->client->idle_since_ms = uv_now(&loop->uv);
-    }
+    if (request->client)
+        srv_connection_request_ended(request->client, request);
     api_intake_free(request->intake);
     srv_response_drop(request);
     srv_cached_reply_give(request);

@@ -15,6 +15,7 @@
 
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <uv.h>
@@ -101,6 +102,7 @@ struct srv_loop {
     size_t suspended; /* connections; MHD must not be stopped while there are any */
     size_t blocks;    /* of streams, on the pool: the loop lives until each of them has posted */
     unsigned int idle_timeout_s; /* of MHD's connections */
+    uint64_t heads_next_ns;      /* no search for a large head before it */
     bool again;                  /* MHD must run once more before the loop waits */
     bool checks_soon;            /* the next tick comes early: a client may have left */
     bool quiesced;               /* no longer listening */
@@ -135,6 +137,7 @@ void srv_loop_check_soon(struct srv_loop *loop);
 struct srv_connection {
     struct srv_connection *next, *previous;
     struct srv_loop *loop;
+    struct MHD_Connection *connection;
     int fd;
     uv_poll_t watch;             /* for UV_DISCONNECT */
     struct srv_request *request; /* under way; NULL: between two */
@@ -144,6 +147,8 @@ struct srv_connection {
     bool half_closed;            /* the client sends no more */
     uint64_t half_closed_ms;     /* since when */
     bool lingers;                /* after an upload was refused: read on for a while */
+    unsigned int requests;       /* that were completed */
+    uint64_t received;           /* bytes of these; less for pipelined requests */
     uint64_t idle_since_ms;      /* of the loop's clock */
 };
 
@@ -151,6 +156,11 @@ struct srv_connection {
 void srv_connection_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
                            enum MHD_ConnectionNotificationCode code);
 struct srv_connection *srv_connection_of(struct MHD_Connection *connection);
+/* Of a request that is completed. */
+void srv_connection_request_ended(struct srv_connection *c, const struct srv_request *request);
+/* The library's log (MHD_OPTION_EXTERNAL_LOGGER): answers a head that is too large for the
+ * library's memory before the library does. cls is the loop. */
+void srv_connection_log(void *cls, const char *format, va_list arguments);
 /* Closes connections that are past a deadline, and cancels the work of clients that left. Called
  * every 50 ms, and sooner after srv_loop_check_soon. end: also closes all between two requests. */
 void srv_connections_check(struct srv_loop *loop, bool end);
@@ -200,6 +210,8 @@ struct srv_request {
     struct srv_cached_reply *cached_reply; /* the reply in use; NULL: another one */
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
+    size_t head_bytes, head_size; /* as srv_head_bytes and srv_head_size count them */
+    bool chunked;
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* suspended: its stream waits for a block, or its body for memory */
     bool brief;    /* the remaining work is estimated to be short, or unknown */
@@ -240,17 +252,26 @@ void srv_request_probe(struct srv_request *request, int fd);
 /* ---- framing.c ------------------------------------------------------------------------------- */
 
 /* SRV_CONNECTION_MEMORY is zeroed at every keep-alive reset: more of it costs each request time. A
- * URI may take SRV_URI_MAX of it, and URI and header fields SRV_HEAD_MAX, which leaves memory for
- * the header of an answer. */
+ * head may take SRV_HEAD_MAX of it, counted by srv_head_size, which leaves memory for the header of
+ * an answer. */
 enum {
-    SRV_CONNECTION_MEMORY = 64 << 10,
+    SRV_CONNECTION_MEMORY = 20 << 10,
     SRV_CONNECTION_STRUCTS = 3 << 10, /* about: the library's and ours */
     SRV_CONNECTION_SIZE = SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS,
-    SRV_URI_MAX = 48 << 10,
-    SRV_HEAD_MAX = 58 << 10,
-    SRV_FIELD_SIZE = 64, /* the library's memory for a field, besides its text */
+    SRV_HEAD_MAX = 16 << 10,
+    SRV_FIELD_SIZE = 64, /* the library's memory for a field or a cookie, besides its text */
     SRV_FIELDS_MAX = 128,
 };
+
+/* The bytes of a complete head as it was received. */
+size_t srv_head_bytes(struct MHD_Connection *connection);
+/* The library's memory for a head of so many bytes, whose fields are parsed, all or the first ones:
+ * its text, SRV_FIELD_SIZE for each field and cookie, and a copy of the Cookie field. */
+size_t srv_head_size(struct MHD_Connection *connection, size_t bytes);
+/* The error of a head of such a size, if it is over SRV_HEAD_MAX: PE_URI_TOO_LONG where path and
+ * query are the larger part of it, or were not received completely, else PE_TOO_MANY_FIELDS. */
+enum pe_status srv_head_size_check(struct MHD_Connection *connection, const struct api_head *head,
+                                   size_t size, struct pe_error *err);
 
 /* Copies the URI, and removes the query from the library's buffer. NULL: out of memory. */
 char *srv_uri_take(const char *uri);
@@ -260,10 +281,11 @@ const char *srv_target_split(struct srv_request *request);
 
 /* Reads the header fields into `head`, and the length of the body; refuses heads that the HTTP
  * library accepts wrongly: two lengths, unknown transfer codings, names with blanks, a bad Host
- * (docs/internals/http-library.md). method and version are the library's pointers. host: that of
- * the target, which replaces the Host field, or NULL. fields has SRV_FIELDS_MAX + 1 elements.
- * PE_TOO_MANY_FIELDS: the library may have no memory left for an answer. */
-enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+ * (docs/internals/http-library.md). size: of srv_head_size. method and version are the library's
+ * pointers. host: that of the target, which replaces the Host field, or NULL. fields has
+ * SRV_FIELDS_MAX + 1 elements. PE_TOO_MANY_FIELDS, PE_URI_TOO_LONG: the library may have no memory
+ * left for an answer. */
+enum pe_status srv_framing_read(struct MHD_Connection *connection, size_t size, const char *method,
                                 const char *version, const char *host, struct api_field *fields,
                                 struct api_head *head, struct pe_error *err);
 
@@ -286,8 +308,8 @@ void srv_reply_raw(struct srv_request *request);
 /* A refusal made by the server, with the headers that depend on the request's id and origin. On the
  * loop, at any time before the request completes. */
 struct api_response *srv_refuse(struct srv_request *request, struct pe_error *err);
-/* Refuses a URI longer than SRV_URI_MAX (414), by srv_reply_raw. */
-void srv_uri_refuse(struct srv_request *request);
+/* Refuses a head of which so much was received, more than SRV_HEAD_MAX, by srv_reply_raw. */
+void srv_head_refuse(struct srv_request *request, size_t size);
 /* Refuses a head that the budget has no memory for (503), by srv_reply_raw. */
 void srv_memory_refuse(struct srv_request *request);
 

@@ -14,4 +14,7 @@ bool srv_tcp_taken(int fd, uint64_t *bytes);
 /* Are there bytes that it has not acknowledged? */
 bool srv_tcp_has_unsent(int fd);
 
+/* The bytes that were received and read. False: not known. */
+bool srv_tcp_received(int fd, uint64_t *bytes);
+
 #endif

@@ -223,6 +223,7 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     if (!intake)
         return api_problem_no_memory();
     if (head_read(intake, head, &err)) {
+        api_post_advise(intake, head, &err);
         refusal = api_intake_fail(intake, &err);
         /* Without a body the connection can go on. */
         if (head->content_length != 0) {

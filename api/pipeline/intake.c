@@ -103,6 +103,26 @@ void api_intake_restrict_cors(struct api_intake *intake)
     intake->common_headers -= before - response->headers_count;
 }
 
+void api_post_advise(struct api_intake *intake, const struct api_head *head, struct pe_error *err)
+{
+    enum { PATH_SHOWN = 120 };
+    const char *path = head->path && *head->path ? head->path : NULL;
+    const bool is_read = strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
+    const size_t used = strlen(err->detail), left = sizeof(err->detail) - used;
+
+    if (err->status != PE_URI_TOO_LONG)
+        return;
+    if (!is_read && *head->method)
+        snprintf(err->detail + used, left,
+                 "; parameters can be in the body, as JSON or as metadata of safetensors");
+    else if (!path || strlen(path) > PATH_SHOWN)
+        snprintf(err->detail + used, left,
+                 "; POST it: a view takes its parameters in a JSON body too");
+    else if (api_route_is_posted(&intake->request, path))
+        snprintf(err->detail + used, left,
+                 "; POST it: POST %s takes the same parameters in a JSON body", path);
+}
+
 struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error *err)
 {
     struct api_response *response = intake->response;
@@ -139,6 +159,7 @@ struct api_response *api_refuse(struct api *api, const struct api_head *head, st
 
     if (!intake)
         return api_problem_no_memory();
+    api_post_advise(intake, head, err);
     response = api_intake_fail(intake, err);
     if (response->arena)
         response->close = true;

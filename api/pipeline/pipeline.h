@@ -53,6 +53,8 @@ void api_intake_restrict_cors(struct api_intake *intake);
 void api_error_explain(const struct api_intake *intake, struct pe_error *err);
 
 /* Ends an intake with a problem document. Never NULL. */
+/* Adds to the refusal of a long URI how the same is requested by POST. */
+void api_post_advise(struct api_intake *intake, const struct api_head *head, struct pe_error *err);
 struct api_response *api_intake_fail(struct api_intake *intake, struct pe_error *err);
 
 /* ---- begin.c: the head ----------------------------------------------------------------------- */
@@ -70,6 +72,8 @@ size_t api_text_elements(const char *text);
  * to the path's methods: "GET, HEAD, OPTIONS". PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. */
 enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
                               struct pe_error *err);
+/* Does a POST to the path of a GET answer the same, with parameters in its body? */
+bool api_route_is_posted(struct api_request *request, const char *path);
 /* The route whose pattern has no braces and equals the path; NULL: none. */
 const struct api_route *api_route_literal(const struct api_settings *settings, const char *method,
                                           const char *path);

@@ -151,6 +151,25 @@ const struct api_route *api_route_literal(const struct api_settings *settings, c
     return NULL;
 }
 
+bool api_route_is_posted(struct api_request *request, const char *path)
+{
+    const char *below = below_base(path, request->settings->base_path);
+    struct path split = {0};
+    const struct api_route *got = NULL, *posted = NULL;
+
+    if (!below || path_split(&split, request, below, &(struct pe_error){0}))
+        return false;
+    for (const struct api_route *route = routes; route->method; route++) {
+        if (!pattern_matches(route->pattern, &split, request))
+            continue;
+        if (!got && strcmp(route->method, "GET") == 0)
+            got = route;
+        if (!posted && strcmp(route->method, "POST") == 0)
+            posted = route;
+    }
+    return got && posted && got->handler == posted->handler;
+}
+
 enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
                               struct pe_error *err)
 {

@@ -158,9 +158,7 @@ enum pe_status api_query_parse(struct api_request *request, char *text, struct p
     char *rest = text;
 
     if (count > API_QUERY_MAX)
-        return pe_fail(err, PE_URI_TOO_LONG, "",
-                       "a query has at most %d parameters here, got %zu; a POST takes parameters "
-                       "in its body",
+        return pe_fail(err, PE_URI_TOO_LONG, "", "a query has at most %d parameters here, got %zu",
                        API_QUERY_MAX, count);
     request->query = api_arena_take(request->arena, (count + 1) * sizeof(*request->query));
     if (!request->query)

@@ -128,7 +128,6 @@ static json_t *limits_make(const struct api_request *request)
         {"tensors_max", limits->tensors_max},
         {"work_max", limits->work_max},
         {"memory_budget", limits->memory_budget},
-        {"uri_max", limits->uri_max},
         {"head_max", limits->head_max},
         {"fields_max", limits->fields_max},
         {"query_parameters_max", API_QUERY_MAX},

@@ -190,7 +190,7 @@ def test_limits_are_told(server):
     limits = about["limits"]
     assert {"body_max", "work_max", "memory_budget"} <= limits.keys() & flags.keys()
     assert limits == limits | {name: flags[name] for name in limits.keys() & flags.keys()}
-    assert call(server, "GET", "/v1?" + "x" * limits["uri_max"]).status == 414
+    assert call(server, "GET", "/v1?" + "x" * limits["head_max"]).status == 414
     for count, status in (
         (limits["query_parameters_max"], 422),
         (limits["query_parameters_max"] + 1, 414),
