@@ -95,7 +95,10 @@ double pe_candidate_factor(const struct pe_candidate *candidate)
 
 double pe_candidate_position(const struct pe_candidate *candidate, double t)
 {
-    return pe_round_to(t + candidate->distortion.shift, candidate->distortion.positions);
+    const struct pe_scheme *scheme = candidate->scheme;
+    const double offset = scheme->encoding->rotary ? pe_rotary_of(scheme)->coordinate_offset : 0;
+
+    return pe_round_to(t + offset + candidate->distortion.shift, candidate->distortion.positions);
 }
 
 size_t pe_candidate_axis(const struct pe_candidate *candidate, size_t axes, size_t pair)

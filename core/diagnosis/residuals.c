@@ -31,9 +31,11 @@
 static bool positions_change(const struct pe_candidate *candidate, const struct pe_sample *sample)
 {
     const size_t axes = sample->axes > 1 ? sample->axes : 1;
+    const struct pe_candidate plain = {.scheme = candidate->scheme};
 
     for (size_t i = 0; i < axes * sample->rows; i++)
-        if (pe_candidate_position(candidate, sample->positions[i]) != sample->positions[i])
+        if (pe_candidate_position(candidate, sample->positions[i]) !=
+            pe_candidate_position(&plain, sample->positions[i]))
             return true;
     return false;
 }
