@@ -89,7 +89,7 @@ enum pe_dtype pe_precision_dtype(const struct pe_precision *precision, enum pe_d
     return dtype;
 }
 
-static void precision_note(struct pe_precision *precision, enum pe_dtype dtype, double value)
+void pe_precision_note(struct pe_precision *precision, enum pe_dtype dtype, double value)
 {
     precision->is_informative = precision->is_informative || (value != 0 && fabs(value) != 1);
     for (int narrow = (int)dtype + 1; narrow <= PE_BF16; narrow++)
@@ -135,7 +135,7 @@ enum pe_status pe_finite_read(struct pe_named_tensor from, size_t first, size_t 
     for (size_t i = 0; i < count; i++) {
         if (isfinite(out[i])) {
             if (precision)
-                precision_note(precision, from.tensor->dtype, out[i]);
+                pe_precision_note(precision, from.tensor->dtype, out[i]);
             continue;
         }
         out[i] = INFINITY;

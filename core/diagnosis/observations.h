@@ -16,6 +16,7 @@ struct pe_precision {
     bool loses[PE_BF16 + 1];
     bool is_informative; /* there was a value other than 0, 1 and -1 */
 };
+void pe_precision_note(struct pe_precision *precision, enum pe_dtype dtype, double value);
 /* The coarsest dtype that holds every value read of tensors of a dtype: values were rounded to it,
  * whatever dtype they are stored in. */
 enum pe_dtype pe_precision_dtype(const struct pe_precision *precision, enum pe_dtype dtype);

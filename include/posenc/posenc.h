@@ -42,6 +42,7 @@
 #include "posenc/parameters.h"
 #include "posenc/pool.h"
 #include "posenc/position_ids.h"
+#include "posenc/probe.h"
 #include "posenc/rotation.h"
 #include "posenc/schemes.h"
 #include "posenc/status.h"
