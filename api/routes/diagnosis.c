@@ -18,7 +18,8 @@ static const struct pe_param params_list[] = {
      .doc = "The axes of q and q_rotated, one letter for each axis: b batch, s tokens (t in packed "
             "sequences), h heads, d the elements of a head, or of all heads where h is missing. "
             "With l (layer) or k (key or value), as of a KV cache, each head is reported. If "
-            "absent lkbhsd, lbhsd or bhsd, by the rank."},
+            "absent lkbhsd, lbhsd or bhsd, by the rank. Those of x and y, which a function took "
+            "and gave: c calls of it, b, h, s and d; if absent sd or csd."},
     {.name = "per_head",
      .type = PE_BOOLEAN,
      .fallback = "false",
@@ -40,6 +41,7 @@ static void state_release(void *what)
     pe_diagnosis_free(state->diagnosis);
     pe_observations_free(state->observations);
     pe_kv_diagnosis_free(state->kv_diagnosis);
+    pe_probe_free(state->probe);
     pe_params_free(&state->params);
     pe_scheme_free(state->scheme);
 }
@@ -74,7 +76,7 @@ static enum pe_status engine_caches_read(struct diagnosis_state *state, struct p
 
 static enum pe_status tensors_check(struct diagnosis_state *state, struct pe_error *err)
 {
-    static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated k k_rotated";
+    static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated k k_rotated x y";
     char where[sizeof(err->where)];
 
     state->dtype = PE_F32;
@@ -178,32 +180,51 @@ static void tensors_find(struct diagnosis_state *state)
                  {"q", &observed->q},
                  {"q_rotated", &observed->q_rotated},
                  {"k", &observed->k},
-                 {"k_rotated", &observed->k_rotated}};
+                 {"k_rotated", &observed->k_rotated},
+                 {"x", &state->probed.x},
+                 {"y", &state->probed.y}};
 
     *observed = (struct pe_observed){.size = sizeof(*observed), .axes = axes};
+    state->probed = (struct pe_probed){.size = sizeof(state->probed), .axes = axes};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct api_tensor *tensor = api_request_tensor(state->request, names[i].name);
         *names[i].tensor = tensor ? &tensor->tensor : NULL;
     }
 }
 
-/* Is one thing posted? */
-static enum pe_status tensors_count(const struct pe_observed *observed, struct pe_error *err)
+/* Are x and y of a function posted? */
+static bool is_probe(const struct diagnosis_state *state)
 {
+    return state->probed.x || state->probed.y;
+}
+
+/* The width of a head, or of a row; 0: unknown. */
+static size_t posted_dim(const struct diagnosis_state *state)
+{
+    const struct pe_tensor *any = state->probed.x ? state->probed.x : state->probed.y;
+
+    return any && any->rank > 0 ? any->shape[any->rank - 1] : pe_observed_dim(&state->observed);
+}
+
+/* Is one thing posted? */
+static enum pe_status tensors_count(const struct diagnosis_state *state, struct pe_error *err)
+{
+    const struct pe_observed *observed = &state->observed;
     const int found = (observed->cos || observed->sin) + (observed->table != NULL) +
                       (observed->freqs_cis != NULL) + (observed->inv_freq != NULL) +
-                      (observed->q || observed->q_rotated || observed->k || observed->k_rotated);
+                      (observed->q || observed->q_rotated || observed->k || observed->k_rotated) +
+                      is_probe(state);
 
     return found == 1 ? PE_OK
                       : pe_fail(err, found ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
                                 "post one thing to diagnose: cos and sin (or one of them), "
-                                "freqs_cis, table, inv_freq, or q with q_rotated, beside which k "
-                                "with k_rotated may be");
+                                "freqs_cis, table, inv_freq, q with q_rotated, beside which k with "
+                                "k_rotated may be, or x with y");
 }
 
 static enum pe_status expected_open(struct diagnosis_state *state, struct pe_error *err)
 {
-    const size_t dim = pe_observed_dim(&state->observed);
+    const size_t dim = posted_dim(state);
 
     if (!state->encoding)
         return PE_OK;
@@ -244,6 +265,8 @@ static enum pe_status heads_open(struct diagnosis_state *state, double *nanoseco
     if (per_head && (!before || !after))
         return pe_fail(err, PE_CONFLICT, "parameter:per_head",
                        "q and q_rotated have heads; leave it out for anything else");
+    if (is_probe(state))
+        return PE_OK; /* their axes are checked with them */
     if (!before || !after ||
         (!per_head && before->rank < RANK_BY_HEAD && !(letters && strpbrk(letters, "lk"))))
         return axes_check(letters, err);
@@ -346,16 +369,35 @@ static enum pe_status together_diagnose(struct diagnosis_state *state, struct pe
                              api_pool(state->request->api), state->request->work, err);
 }
 
+static enum pe_status probe_make(struct diagnosis_state *state, struct pe_error *err)
+{
+    struct pe_probed *probed = &state->probed;
+    struct pe_axes axes;
+
+    probed->expected = state->scheme;
+    probed->layout = state->layout;
+    if (pe_probed_axes(probed, &axes, NULL, err))
+        return err->status;
+    state->rows = axes.sequence;
+    return api_token_positions_fit(state->request, &state->places, &axes, "x", &probed->positions,
+                                   err) ||
+                   pe_probe_new(&state->probe, probed, api_pool(state->request->api),
+                                state->request->work, err)
+               ? err->status
+               : PE_OK;
+}
+
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-/* Numbers that are reported of each head. */
-enum { LISTS = 4 };
+/* Numbers that are reported of each head, and of each pair of a probe. */
+enum { LISTS = 4, PAIR_NUMBERS = 10 };
 
 static enum pe_status diagnosis_open(struct api_request *request, struct api_result *result,
                                      struct pe_error *err)
 {
     struct diagnosis_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
-    double by_head = 0;
+    struct pe_axes axes;
+    double by_head = 0, probing = 0;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
@@ -365,15 +407,19 @@ static enum pe_status diagnosis_open(struct api_request *request, struct api_res
     if (params_read(state, err))
         return err->status;
     tensors_find(state);
-    if (expected_open(state, err) || tensors_count(&state->observed, err) ||
-        heads_open(state, &by_head, err))
+    if (expected_open(state, err) || tensors_count(state, err) ||
+        heads_open(state, &by_head, err) ||
+        (is_probe(state) && pe_probed_axes(&state->probed, &axes, &probing, err)))
         return err->status;
     result->operation = "diagnosis";
-    result->work = (state->by_head.axes.rank > 0 ? by_head : pe_observed_work(&state->observed)) +
+    result->work = (is_probe(state)                ? probing
+                    : state->by_head.axes.rank > 0 ? by_head
+                                                   : pe_observed_work(&state->observed)) +
                    (state->scheme ? pe_scheme_work(state->scheme) : 0);
     result->elements = state->by_head.axes.rank > 0
                            ? LISTS * pe_kv_axes_places(&state->by_head.axes, PE_KV_BATCH)
-                           : 0;
+                       : is_probe(state) ? PAIR_NUMBERS * axes.head_dim / 2
+                                         : 0;
     result->subject = "the diagnosis";
     result->advice = "post fewer rows or pairs";
     result->encoding_name = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
@@ -388,7 +434,9 @@ static enum pe_status diagnosis_prepare(struct api_request *request, struct api_
 
     if (expected_prepare(state, err) || layout_expected(state, err) ||
         api_factors_apply(request, &state->factors, state->scheme, err) ||
-        (state->by_head.axes.rank > 0 ? heads_diagnose(state, err) : together_diagnose(state, err)))
+        (is_probe(state)                ? probe_make(state, err)
+         : state->by_head.axes.rank > 0 ? heads_diagnose(state, err)
+                                        : together_diagnose(state, err)))
         return err->status;
     result->report = diagnosis_report(state);
     return PE_OK;

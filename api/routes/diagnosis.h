@@ -7,7 +7,7 @@
 #include "api/arguments/arguments.h"
 #include "api/routes/engine_caches.h"
 #include "api/routes/handler.h"
-#include "posenc/diagnosis.h"
+#include "posenc/probe.h"
 
 struct diagnosis_state {
     struct api_request *request;
@@ -20,9 +20,11 @@ struct diagnosis_state {
     struct api_factors factors; /* of ggml, in place of inv_freq */
     struct pe_observed observed;
     struct pe_kv_spec by_head; /* q and q_rotated as a cache; axes.rank 0: not by head */
+    struct pe_probed probed;   /* x and y of a function; NULL where they were not posted */
     size_t rows;               /* posted rows that have positions; of a head */
     struct pe_observations *observations;
-    struct pe_diagnosis *diagnosis;       /* NULL by head */
+    struct pe_diagnosis *diagnosis;       /* NULL by head and of a probe */
+    struct pe_probe *probe;               /* NULL otherwise */
     struct pe_kv_diagnosis *kv_diagnosis; /* NULL otherwise */
 };
 

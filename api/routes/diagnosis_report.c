@@ -161,6 +161,8 @@ static const struct pe_diagnosis *reported_diagnosis(const struct diagnosis_stat
     const struct pe_kv_diagnosis *by_head = state->kv_diagnosis;
     int explanation;
 
+    if (state->probe)
+        return pe_probe_result(state->probe)->diagnosis;
     if (!by_head)
         return state->diagnosis;
     explanation = pe_kv_diagnosis_cell(by_head, reported_cell(by_head))->explanation;
@@ -235,6 +237,71 @@ static void heads_report(const struct diagnosis_state *state, json_t *report)
     json_object_set_new(report, "explanations", explanations_json(state));
 }
 
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+static json_t *fault_json(const struct pe_probe_result *result)
+{
+    const struct pe_probe_place *place = &result->place;
+
+    if (!result->fault)
+        return json_null();
+    return json_pack("{ss ss sI sI sI sI sI so so so}", "code", result->fault->code, "explanation",
+                     result->fault->explanation, "call", (json_int_t)place->call, "batch",
+                     (json_int_t)place->batch, "head", (json_int_t)place->head, "token",
+                     (json_int_t)place->token, "element", (json_int_t)place->element, "position",
+                     api_number_json(place->position), "seen", api_number_json(place->seen),
+                     "predicted", api_number_json(place->predicted));
+}
+
+static json_t *pairing_json(const struct pe_bug_info *pairing)
+{
+    return pairing ? json_pack("{ss ss ss}", "code", pairing->code, "explanation",
+                               pairing->explanation, "fix", pairing->fix)
+                   : json_null();
+}
+
+static json_t *number_or_null(double number)
+{
+    return isnan(number) ? json_null() : api_number_json(number);
+}
+
+static json_t *pair_json(const struct pe_probe_pair *pair)
+{
+    return json_pack("{sI sI so si so so so so so sb}", "first", (json_int_t)pair->first, "second",
+                     (json_int_t)pair->second, "frequency", number_or_null(pair->frequency),
+                     "direction", pair->direction, "scale", api_number_json(pair->scale), "offset",
+                     number_or_null(pair->offset), "expected", number_or_null(pair->expected),
+                     "error", number_or_null(pair->error), "error_position",
+                     number_or_null(pair->error_position), "differs", pair->differs);
+}
+
+static json_t *pairs_json(const struct pe_probe_result *result)
+{
+    json_t *pairs = json_array();
+
+    for (size_t i = 0; i < result->pairs_count; i++)
+        json_array_append_new(pairs, pair_json(&result->pairs[i]));
+    return pairs;
+}
+
+/* What a function is: the verdict is about the elements that it pairs too. */
+static void probe_report(const struct diagnosis_state *state, json_t *report)
+{
+    const struct pe_probe_result *result = pe_probe_result(state->probe);
+
+    if (result->fault)
+        json_object_set_new(report, "verdict", json_string("refused"));
+    else if (result->pairing)
+        json_object_set_new(report, "verdict", json_string("known-bug"));
+    json_object_set_new(
+        report, "probe",
+        json_pack("{ss so so so so sI sI so}", "summary", result->summary, "right",
+                  state->scheme ? json_boolean(result->right) : json_null(), "fault",
+                  fault_json(result), "pairing", pairing_json(result->pairing), "layout",
+                  text_or_null(result->layout), "head_dim", (json_int_t)result->head_dim, "width",
+                  (json_int_t)result->width, "pairs", pairs_json(result)));
+}
+
 /* ---- the report ------------------------------------------------------------------------------ */
 
 static json_t *warnings_json(const struct diagnosis_state *state,
@@ -276,7 +343,7 @@ json_t *diagnosis_report(const struct diagnosis_state *state)
 {
     const struct pe_diagnosis *diagnosis = reported_diagnosis(state);
     const struct pe_bad_rows *bad =
-        state->kv_diagnosis ? NULL : pe_diagnosis_bad_rows(state->diagnosis);
+        state->diagnosis ? pe_diagnosis_bad_rows(state->diagnosis) : NULL;
     size_t bad_rows = bad ? bad->count : 0, undecided = 0, cells = 1;
 
     if (state->kv_diagnosis)
@@ -293,5 +360,7 @@ json_t *diagnosis_report(const struct diagnosis_state *state)
 
     if (report && state->kv_diagnosis)
         heads_report(state, report);
+    if (report && state->probe)
+        probe_report(state, report);
     return report;
 }

@@ -304,6 +304,26 @@ static size_t pairs_until(const struct pe_probe *probe, bool half, size_t pairs)
                : pairs;
 }
 
+/* The expected pairs before those whose frequency is 0. */
+static size_t visible_pairs(const struct pe_probe *probe)
+{
+    const struct pe_frequencies *expected = pe_scheme_frequencies(probe->probed.expected);
+    size_t pairs = pe_scheme_pairs(probe->probed.expected);
+
+    while (pairs > 0 && pe_frequencies_near(expected, pairs - 1) == 0)
+        pairs--;
+    return pairs;
+}
+
+/* Are the pairs halves of a prefix, where halves of the head of which only the first rotate are
+ * expected? */
+static bool is_within_prefix(const struct pe_probe *probe, size_t pairs)
+{
+    const size_t visible = visible_pairs(probe);
+
+    return visible > 0 && visible < pairs && fits(probe, true, visible);
+}
+
 static enum pe_bug pairing_of(struct pe_probe *probe, size_t pairs)
 {
     const char *layout = probe->probed.layout;
@@ -328,6 +348,10 @@ static enum pe_bug pairing_of(struct pe_probe *probe, size_t pairs)
         layout_take(probe, true, probe->rows.dim / 2);
         layout_cut(probe, pairs);
         return PE_BUG_PAIRS_ACROSS_HEAD;
+    }
+    if (is_within_prefix(probe, pairs)) {
+        layout_take(probe, true, visible_pairs(probe));
+        return PE_BUG_PAIRS_WITHIN_PREFIX;
     }
     if (layout_guess(probe))
         return PE_BUG_WRONG_WIDTH;
@@ -754,6 +778,12 @@ static void right_say(struct pe_probe *probe)
         coordinate(probe, 0, 0), coordinate(probe, 0, probe->rows.tokens - 1), most);
 }
 
+/* The width of the frequencies is no news where the pairs have another width. */
+static bool is_news(const struct pe_probe *probe, const struct pe_bug_info *bug)
+{
+    return !probe->result.pairing || bug != pe_bug_info(PE_BUG_WRONG_WIDTH);
+}
+
 static void summary_write(struct pe_probe *probe)
 {
     static const char *const verdicts[] = {"match", "known-bug", "other-scheme", "unknown",
@@ -772,9 +802,10 @@ static void summary_write(struct pe_probe *probe)
     }
     if (result->pairing)
         code_say(probe, result->pairing->code);
-    if (verdict == PE_VERDICT_KNOWN_BUG)
-        code_say(probe, best->bug->code);
-    else if (!result->layout)
+    if (verdict == PE_VERDICT_KNOWN_BUG) {
+        if (is_news(probe, best->bug))
+            code_say(probe, best->bug->code);
+    } else if (!result->layout)
         code_say(probe, "not-rotated");
     else if (!pe_verdict_is_good(verdict) || !probe->probed.expected)
         code_say(probe, verdicts[verdict]);

@@ -180,6 +180,7 @@ def test_every_mistake_of_the_contract_is_made():
         "layout-mixed",
         "pairs-across-head",
         "pairs-within-prefix",
+        "pairs-permuted",  # of functions, tests/core/diagnosis/test_probe.c
     }
 
 
@@ -708,6 +709,18 @@ def test_tables_at_coordinates(server):
     assert look(2 * PLACES)[0] == "unknown"
 
 
+def test_coordinates_that_begin_at_one(server):
+    """Those of Llama 4's tower, whose tables begin at 1 where a patch has the coordinate 0."""
+    expected = {"name": "rope-2d", "dim": 32, "variant": "llama4"}
+    given = {"encoding": expected, "positions": PLACES[1:].tolist()}
+    places = ";".join(",".join(map(str, row)) for row in PLACES[1:].tolist())
+    right = {
+        part: table(server, **expected, dtype="f64", part=part, positions=places)
+        for part in ("cos", "sin")
+    }
+    assert verdict(diagnose(server, right, **given)) == ("match", None)
+
+
 @pytest.mark.parametrize("per_head", [False, True])
 def test_heads_at_coordinates(server, per_head):
     q = numpy.random.default_rng(2).standard_normal((2, 3, 70, 32))
@@ -725,3 +738,61 @@ def test_heads_at_coordinates(server, per_head):
         report = diagnose(server, {"q": q, "q_rotated": after}, positions=three, **asked)
         assert (report["verdict"], report["bad_rows"]) == ("unknown", 1)
         assert report["first_bad"]["row"] == 70 + 40
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def called(turn, dim=8, positions=(0, 1, 2, 4, 8, 16), seed=5):
+    """x [calls, tokens, dim] of unit vectors and a call of others, and what `turn` makes of it."""
+    units = numpy.broadcast_to(numpy.eye(dim)[:, None], (dim, len(positions), dim))
+    others = numpy.random.default_rng(seed).standard_normal((1, len(positions), dim))
+    x = numpy.concatenate([units, others]).astype(F32)
+    return {"x": x, "y": turn(x, numpy.array(positions)).astype(F32)}
+
+
+def halves(x, positions, base=10000.0, half=True):
+    angles = positions[:, None] * base ** (-numpy.arange(x.shape[-1] // 2) / (x.shape[-1] // 2))
+    cos, sin = numpy.cos(angles), numpy.sin(angles)
+    one, two = numpy.split(x, 2, -1) if half else (x[..., ::2], x[..., 1::2])
+    y = one * cos - two * sin, two * cos + one * sin
+    return numpy.concatenate(y, -1) if half else numpy.stack(y, -1).reshape(x.shape)
+
+
+def test_a_function(server):
+    given = {"encoding": "rope", "layout": "half", "positions": [0, 1, 2, 4, 8, 16]}
+
+    def probe(turn, **changed):
+        return diagnose(server, called(turn), **(given | changed))
+
+    found = probe(halves)
+    assert found["verdict"] == "match" and found["probe"]["right"] is True
+    assert found["probe"]["layout"] == "half" and len(found["probe"]["pairs"]) == 4
+    found = probe(lambda x, p: halves(x, p, half=False))
+    assert found["verdict"] == "known-bug" and found["probe"]["right"] is False
+    assert found["probe"]["pairing"]["code"] == "layout-swapped"
+    given = {"positions": given["positions"]}
+    found = probe(lambda x, p: halves(x, p, base=100))
+    assert found["probe"]["right"] is None
+    assert found["probe"]["pairs"][1]["frequency"] == pytest.approx(100**-0.25, rel=1e-6)
+    found = probe(lambda x, p: halves(x, p) ** 2, encoding="rope")
+    assert found["verdict"] == "refused" and found["candidates"] == []
+    assert found["probe"]["fault"]["code"] == "not-linear" and found["probe"]["pairs"] == []
+
+
+@pytest.mark.parametrize(
+    "change, status, where",
+    [
+        ({"x": None}, 422, "x is missing"),
+        ({"x": numpy.zeros((9, 6, 8), F32)}, 422, "x"),
+        ({"y": numpy.zeros((9, 6, 7), F32)}, 422, "y"),
+        ({"x": numpy.full((9, 6, 8), numpy.nan, F32)}, 422, "x"),
+        ({"inv_freq": numpy.ones(4, F32)}, 422, "post one thing"),
+    ],
+)
+def test_a_function_that_cannot_be_read(server, change, status, where):
+    tensors = called(halves) | change
+    tensors = {name: array for name, array in tensors.items() if array is not None}
+    answer = ask(server, tensors, encoding="rope", positions=[0, 1, 2, 4, 8, 16])
+    assert answer.status == status, answer.body
+    assert where in answer.json["detail"]

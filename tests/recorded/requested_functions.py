@@ -172,6 +172,21 @@ def sines():
     ]
 
 
+def called(*columns):
+    """x and y of a function that was called with both unit vectors at positions 0, 1 and 3."""
+    angles = [0, 1, 3]
+    units = [column for column in ((1, 0), (0, 1)) for _ in angles]
+    turned = [
+        (x * math.cos(a) - y * math.sin(a), x * math.sin(a) + y * math.cos(a))
+        for (x, y), a in zip(units, 2 * angles)
+    ]
+    turned = [[row[column] for column in columns] for row in turned]
+    return {
+        "x": numbers(sum(map(list, units), []), 2, 3, 2),
+        "y": numbers(sum(turned, []), 2, 3, 2),
+    }
+
+
 def diagnoses():
     path, rope = "/v1/diagnosis", {"encoding": {"name": "rope", "base": 10000}}
 
@@ -205,6 +220,8 @@ def diagnoses():
         diagnose("heads of layers", rope, layers),
         diagnose("queries and keys", rope | {"axes": "hsd"}, heads | beside),
         diagnose("keys and values that stayed", rope | {"axes": "lkhsd", "layout": "half"}, stayed),
+        diagnose("a function", rope | {"layout": "half"}, called(0, 1)),
+        diagnose("a function that is none", rope, called(0, 0)),
         post_file("diagnosis", "a file", path, {"encoding": "rope"}, plain),
     ]
 
