@@ -15,6 +15,7 @@ from ._answers import Report, Tensor, Tensors
 from ._arrays import BF16
 from ._clients import AsyncRemote, Local, Remote, connect, connect_async
 from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply
+from ._probe import Probe
 
 __version__ = "0.1.0"
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ConnectionFailed",
     "EncodingWarning",
     "Local",
+    "Probe",
     "Refused",
     "Remote",
     "Reply",
@@ -42,6 +44,7 @@ __all__ = [
     "frequencies",
     "layout",
     "positions",
+    "probe",
     "request",
     "rotate",
     "rotate_in_place",
@@ -55,6 +58,7 @@ for _public in (
     ConnectionFailed,
     EncodingWarning,
     Local,
+    Probe,
     Refused,
     Remote,
     Reply,
@@ -76,6 +80,7 @@ encodings = _local.encodings
 frequencies = _local.frequencies
 layout = _local.layout
 positions = _local.positions
+probe = _local.probe
 request = _local.request
 rotate = _local.rotate
 rotate_in_place = _local.rotate_in_place

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from . import _requests
+import numpy as np
+
+from . import _probe, _requests
 from ._aio import AsyncConnections
 from ._answers import Report, Tensor, Tensors, report_of, tensors_of, view_of
 from ._arrays import check_in_place
@@ -14,6 +16,7 @@ from ._functions import Functions
 from ._http import Connections, Origin, Progress, send_once
 from ._library import Service
 from ._messages import Reply, Request, checked
+from ._probe import Probe
 from ._requests import Config, Encoding
 
 
@@ -46,6 +49,73 @@ class Client(Functions[Tensor, Tensors, Report, Reply]):
 
     def _view_after(self, request: Request, then: Callable[[Report], Request]) -> Tensor | Tensors:
         return self._view(then(self._report(request)))
+
+    def probe(
+        self,
+        fn: Callable[[Any, Any], Any],
+        encoding: Encoding | None = None,
+        /,
+        *,
+        config: Config | None = None,
+        layer_type: str | None = None,
+        layout: str | None = None,
+        positions: Any = None,
+        axes: str = "sd",
+        heads: int = 2,
+        batch: int = 2,
+        like: Any = None,
+        **parameters: Any,
+    ) -> Probe:
+        """What a rotation of queries or keys does: ``fn(x, positions)`` returns the rotated x. It
+        is called with unit vectors and others, and is a black box: no weights, no source.
+
+        Found are the pairs of elements, each one's frequency, direction, scale and offset, and how
+        that differs from an `encoding` (with its parameters) or from a `config` (with the
+        `layer_type`). A function that is not linear, mixes tokens, depends on the head, the batch
+        row or the call, changes the shape or returns NaN is refused by name.
+
+        x has the `axes` tokens s, elements of a head d, heads h and batch rows b, such as "sd" or
+        "bhsd", with as many `heads` and rows of a `batch`; it is a NumPy array, or where fn refuses
+        that, one of torch, jax, mlx or tensorflow, whichever the process has imported. `like` is an
+        array whose library, dtype and device x has. `positions` are [tokens] or, for encodings of
+        several coordinates, [axes, tokens]; by default some 16 to 50 up to the length that the
+        frequencies are intended for, so that fn must have its cache up to there. They ascend from
+        two positions that are at most 3 apart, so that frequencies up to 1 are found.
+
+        TypeError: fn takes arrays of no library, or returns none. posenc.Refused: there is no such
+        encoding, or the positions are not for it. Errors of fn, where `like` is given.
+
+        >>> import numpy, posenc
+        >>> def rotate(x, positions):
+        ...     angles = positions[:, None] * 10000.0 ** -(numpy.arange(4) / 4)
+        ...     cos, sin, a, b = numpy.cos(angles), numpy.sin(angles), x[:, :4], x[:, 4:]
+        ...     return numpy.concatenate([a * cos - b * sin, b * cos + a * sin], axis=1)
+        >>> posenc.probe(rotate, "rope", dim=8, layout="half").right
+        True
+        >>> posenc.probe(rotate, "rope", dim=8, layout="half", base=500000).verdict
+        'base-ignored: pairs 1-3, 3.1 rad at 373'
+        """
+        told: dict[str, Any] = parameters | {"layout": layout, "layer_type": layer_type}
+        if config is not None:
+            read = {key: told[key] for key in ("layer_type",) if told[key] is not None}
+            expected: dict[str, Any] = dict(_requests.only_encoding(self.config(config, **read)))
+        else:
+            expected = {"name": encoding} if isinstance(encoding, str) else dict(encoding or {})
+        expected |= parameters
+        dim = expected.get("dim")
+        if not dim:
+            raise TypeError("the width of a head is required: dim, in the encoding or beside it")
+        if positions is None:
+            last, several = _probe.farthest(expected), _probe.coordinates(expected)
+            positions = _probe.positions_to(last, several)
+        positions = np.asarray(positions)
+        sizes = {"b": batch, "h": heads, "s": positions.shape[-1], "d": int(dim)}
+        try:
+            x, y = _probe.calls_of(fn, _probe.Plan(axes, sizes), positions, like)
+        except _probe.WrongShape as wrong:
+            return _probe.refused(str(wrong))
+        report = self._report(_requests.probe(x, y, f"c{axes}", positions, config, expected, told))
+        return Probe(report["probe"], report)
 
 
 class Local(Client):

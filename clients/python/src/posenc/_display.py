@@ -67,6 +67,10 @@ def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
+def table_html(rows: Iterable[Sequence[str]], head: Sequence[str]) -> str:
+    return _table((list(map(escape, row)) for row in rows), head)
+
+
 def picture_html(svg: bytes, arrays: Mapping[str, Array]) -> str:
     """The picture over the names and shapes. In an <img> a server's SVG runs no scripts, and its
     styles are its own."""

@@ -264,6 +264,31 @@ def named_values(value: Any) -> dict[str, Any]:
     return {"table": value}
 
 
+def probe(
+    x: Array,
+    y: Array,
+    axes: str,
+    positions: Array,
+    config: Config | None,
+    encoding: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+) -> Request:
+    """What a function took and gave, [calls, ...]."""
+    given = {"axes": axes, "x": x, "y": y, "positions": positions, **arguments}
+    if config is not None:
+        given["config"] = config
+    elif encoding.get("name"):
+        given = {
+            "encoding": dict(encoding),
+            **{k: given[k] for k in given.keys() - encoding.keys()},
+        }
+    else:
+        given.pop("dim", None)
+    parameters = _spread(told(given))
+    arrays = {key: _arrays.as_array(parameters.pop(key)) for key in ("x", "y", "positions")}
+    return _post("/v1/diagnosis", parameters, arrays, JSON)
+
+
 def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
     """Raw bytes, whose parameters stand in the query and which are rotated where they lie."""
     shape = ",".join(map(str, array.shape))
