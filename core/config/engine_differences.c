@@ -13,6 +13,11 @@
 #define MISTRAL_MASKS                                                                              \
     "huggingface/transformers, src/transformers/models/mistral/modeling_mistral.py, v5.23.0"
 
+/* Models whose YaRN is DeepseekScalingRotaryEmbedding in vLLM 0.33.0. */
+#define DEEPSEEK_YARN                                                                              \
+    NAMES("axk1", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots3_note", "dots3_note_text",   \
+          "glm4_moe_lite", "glm_moe_dsa", "kimi_k2", "kimi_k25", "longcat_flash")
+
 #define TYPE  NAMES("rope_type", "type")
 #define FALSE NAMES("false")
 
@@ -28,6 +33,7 @@ static const struct row {
     const char *const *values; /* for which the row holds; NULL: any number */
     const char *unless;        /* a key of the rope object beside which all engines agree */
     const char *const *models; /* NULL: all */
+    const char *const *others; /* for which it does not hold; NULL: none */
     const char *engine, *reads;
     const char *source; /* repository, path, commit or tag */
 } rows[] = {
@@ -45,7 +51,7 @@ static const struct row {
      .unless = "alpha",
      .engine = "vllm",
      .reads = "one base for all positions and sequences, computed once",
-     .source = ROTARY "dynamic_ntk_scaling_rope.py, 3cfbaf333d800badc12fad1f138ab01178d35ab8"},
+     .source = ROTARY "dynamic_ntk_scaling_rope.py, v0.33.0"},
     {.place = IN_ROPE,
      .keys = TYPE,
      .values = NAMES("dynamic"),
@@ -66,7 +72,7 @@ static const struct row {
      .engine = "vllm",
      .reads = "long_factor for every sequence where max_model_len is above "
               "original_max_position_embeddings",
-     .source = ROTARY "phi3_long_rope_scaled_rope.py, 17d618b0f944610b73e79e6726983fbe7679f613"},
+     .source = ROTARY "phi3_long_rope_scaled_rope.py, v0.33.0"},
     {.place = IN_ROPE,
      .keys = TYPE,
      .values = NAMES("ntk"),
@@ -80,7 +86,7 @@ static const struct row {
      .unless = "alpha",
      .engine = "vllm",
      .reads = "a fixed stretch of base and positions (ntk_fixed)",
-     .source = ROTARY "ntk_scaling_rope.py, 91b4f8fbfcc33a9cb58456f3061dced32509af4f"},
+     .source = ROTARY "ntk_scaling_rope.py, v0.33.0"},
     {.place = IN_ROPE,
      .keys = TYPE,
      .values = NAMES("ntk"),
@@ -97,9 +103,18 @@ static const struct row {
     {.place = IN_FLAT_ROPE,
      .keys = NAMES("truncate"),
      .values = FALSE,
+     .others = DEEPSEEK_YARN,
      .engine = "vllm",
      .reads = "the same: neither end of the ramp is rounded",
-     .source = ROTARY "yarn_scaling_rope.py, 0cd5784803d83f81fac0794b82cb592d4317d4bf"},
+     .source = ROTARY "yarn_scaling_rope.py, v0.33.0"},
+    {.place = IN_FLAT_ROPE,
+     .keys = NAMES("truncate"),
+     .values = FALSE,
+     .models = DEEPSEEK_YARN,
+     .engine = "vllm",
+     .reads = "its YaRN of these models does not read this key: both ends of the ramp are rounded "
+              "to whole pairs",
+     .source = ROTARY "deepseek_scaling_rope.py, v0.33.0"},
     {.place = IN_FLAT_ROPE,
      .keys = NAMES("truncate"),
      .values = FALSE,
@@ -192,6 +207,7 @@ static bool applies(const struct pe_config_reading *reading, const struct row *r
 
     return member && counts(&member->value, row->values) &&
            (!row->models || pe_config_lists(row->models, model)) &&
+           !pe_config_lists(row->others, model) &&
            (!row->unless || !pe_config_member(reading->scope.rope, row->unless));
 }
 

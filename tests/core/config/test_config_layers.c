@@ -252,4 +252,31 @@ TEST(test_readers_of_truncate)
                  "are not rounded to whole pairs, in layers of any type");
 }
 
+/* What an engine reads of truncate: false in the YaRN of a model; NULL: no difference is listed. */
+static const char *truncate_read_by(const char *model_type, const char *engine)
+{
+    static struct pe_config_reader reader;
+    char pairs[200];
+
+    snprintf(pairs, sizeof(pairs),
+             "model_type=%s head_dim=8 qk_rope_head_dim=8 rope_parameters.rope_type=yarn "
+             "rope_parameters.factor=8 rope_parameters.truncate=false",
+             model_type);
+    begin();
+    pairs_add(pairs);
+    reading = read_layer(NULL, false);
+    for (size_t i = 0; pe_config_reader(reading, i, &reader); i++)
+        if (strcmp(reader.engine, engine) == 0)
+            return reader.reads;
+    return NULL;
+}
+
+TEST(test_readers_of_truncate_by_model)
+{
+    ck_assert_ptr_nonnull(strstr(truncate_read_by("llama", "vllm"), "neither end"));
+    ck_assert_ptr_nonnull(strstr(truncate_read_by("deepseek_v3", "vllm"), "both ends"));
+    ck_assert_ptr_nonnull(strstr(truncate_read_by("deepseek_v3", "transformers"), "not rounded"));
+    ck_assert_ptr_nonnull(strstr(truncate_read_by("deepseek_v3", "llama.cpp"), "both ends"));
+}
+
 CHECK_WAY(.before = begin, .after = end);
