@@ -25,7 +25,7 @@ import models  # noqa: E402
 FILE = ROOT / "core/config/model_types.def"
 ROW = re.compile(r'^MODEL_TYPE\("([^"]*)"((?:"[^"]*"|[^";#])*?)\)$', re.M)
 DEFAULT = re.compile(r'HEADS\((\d+), (\d+)\)|\{"(\w+)", "([^"]*)"\}')
-SLIDING = {"": "", "=": "PE_SLIDING_UNSCALED", "?": "PE_SLIDING_BY_TYPE"}
+SLIDING = {"": "", "?": "PE_SLIDING_BY_TYPE"}
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")
 TEXT = re.findall(r'^CONFIG_TEXT_PART\("(\w+)"\)', (FILE.parent / "keys.def").read_text(), re.M)
@@ -50,20 +50,27 @@ class Row:
     defaults: dict
     sliding: str = ""
     note: str = '""'
+    more: str = ""  # spread and sliding_note, as they are written
+    plain_base: str = ""
 
     def text(self, model_type):
-        """A row of members, those that are not zero. sliding: "", "=", "?" or a base."""
+        """A row of members, those that are not zero. sliding: "", "?" or a base."""
         defaults = [
-            f'{{"{key}", "{value}"}}' for key, value in self.defaults.items() if key != "whole"
+            f'{{"{key}", "{value}"}}'
+            for key, value in self.defaults.items()
+            if key not in ("whole", "own")
         ]
         members = [
             f'.encoding = "{self.encoding}"' * bool(self.encoding),
             f'.layout = "{self.layout}"' * bool(self.layout),
             f".defaults = DEFAULTS({', '.join(defaults)})" * bool(defaults),
             ".whole_heads = true" * ("whole" in self.defaults),
+            ".own_rope = true" * ("own" in self.defaults),
+            f".plain_base = {self.plain_base}" * bool(self.plain_base),
             f".sliding = {SLIDING[self.sliding]}"
-            if self.sliding in ("=", "?")
+            if self.sliding == "?"
             else f".sliding = PE_SLIDING_BASE, .sliding_base = {self.sliding}" * bool(self.sliding),
+            self.more,
             f".note = {self.note}" * (self.note != '""'),
         ]
         row = ", ".join([f'"{model_type}"', *filter(None, members)])
@@ -72,7 +79,7 @@ class Row:
 
 
 # Defaults that are what was measured, or are the encoding's.
-MEASURED = ("dim", "base", "hidden_size", "num_attention_heads")
+MEASURED = ("dim", "base", "hidden_size", "num_attention_heads", "own")
 
 # Heads that are no quotient of the two sizes, and by what their class makes them.
 WIDER = {"zamba2": lambda part: part.attention_head_dim, "jetmoe": lambda part: part.kv_channels}
@@ -121,6 +128,32 @@ def defaults(part):
 def backwards(matrix):
     """Is the second of a pair turned towards the first?"""
     return matrix[numpy.abs(matrix[1:, 0]).argmax() + 1, 0] < 0
+
+
+# ---- the class's own rope object ----------------------------------------------------------------
+
+OTHER_BASE = 777.0
+
+
+def base_of(cls, **keys):
+    """The base that a class makes of a file's keys; None: it has none, or one for each type."""
+    try:
+        rope = cls.from_dict(keys).rope_parameters or {}
+    except Exception:  # of a class that wants more keys
+        return None
+    return rope.get("rope_theta")
+
+
+def own_rope(part):
+    """{"own"} where a class has a rope object if a file has none, and its base for a rope object
+    without one, if that is another."""
+    cls, plain = type(part), {"rope_type": "default"}
+    own = base_of(cls, rope_theta=OTHER_BASE)
+    beside = base_of(cls, rope_theta=OTHER_BASE, rope_parameters=dict(plain))
+    if own in (None, OTHER_BASE) or beside not in (None, OTHER_BASE):
+        return {}, ""
+    without = base_of(cls, rope_parameters=dict(plain))
+    return {"own": "1"}, "" if without in (None, own) else number(without)
 
 
 # ---- several coordinates ------------------------------------------------------------------------
@@ -259,8 +292,10 @@ def measured(model):
     found = defaults(type(model.part)() if model.name in models.SWITCHED else model.part)
     if "hidden_size" in found and model.part.model_type in WIDER:
         found = {"dim": number(WIDER[model.part.model_type](model.part))}
-    found |= sections(model) | whole(model.rotary)
-    return Row("rope", layout, found, "?" if ropes(model.part)[1] else "", note(model))
+    own, plain_base = own_rope(model.part)
+    found |= sections(model) | whole(model.rotary) | own
+    sliding = "?" if ropes(model.part)[1] else ""
+    return Row("rope", layout, found, sliding, note(model), plain_base=plain_base)
 
 
 def merge(known, row):
@@ -287,6 +322,8 @@ def merge(known, row):
         kept | row.defaults,
         sliding,
         row.note if known.note == '""' else known.note,
+        known.more,
+        row.plain_base,
     )
 
 
@@ -310,12 +347,21 @@ def rows_of(text):
             pairs |= {"hidden_size": width, "num_attention_heads": heads} if heads else {key: value}
         if ".whole_heads" in members:
             pairs["whole"] = "1"
+        if ".own_rope" in members:
+            pairs["own"] = "1"
+        more = [
+            f".{key} = {value}"
+            for key in ("spread", "sliding_note")
+            if (value := member(members, key))
+        ]
         rows[name] = Row(
             member(members, "encoding").strip('"'),
             member(members, "layout").strip('"'),
             pairs,
             sliding_of(members),
             member(members, "note") or '""',
+            ", ".join(more),
+            member(members, "plain_base"),
         )
     return rows
 

@@ -60,9 +60,21 @@ static double number_read(const char *text)
 
 /* ---- defaults of the class ------------------------------------------------------------------- */
 
-/* A rope object replaces the scaling of the model's class, and keeps only these defaults. */
+static const struct part_base {
+    const char *model_type, *base;
+} part_bases[] = {
+#define CONFIG_PART_ROPE(model_type, base, own_rope) {model_type, #base},
+#include "core/config/keys.def"
+    {0},
+};
+
+/* A rope object replaces the scaling of the model's class, and keeps only these defaults, unless
+ * they are those of a rope object of the class. */
 static bool is_replaced(const struct pe_config_reading *reading, const char *name)
 {
+    if (reading->scope.rope && reading->model && reading->model->own_rope &&
+        strcmp(name, "partial_rotary_factor") == 0)
+        return true;
     return reading->scope.rope &&
            !pe_config_lists(NAMES("dim", "base", "rotary_dim", "partial_rotary_factor",
                                   "mrope_section", "mrope_interleaved", "mrope_type", "variant"),
@@ -86,10 +98,32 @@ static enum pe_status default_fill(const struct pe_config_filling *filling,
     return PE_OK;
 }
 
+/* Sets the base that the class has for a rope object without one, or for its part about text. */
+static enum pe_status base_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_scope *scope = &reading->scope;
+    const char *top = pe_config_text(pe_config_member(scope->top, "model_type"));
+    const int index = pe_params_find(filling->params, "base");
+    char base[32];
+
+    if (!pe_config_is_open(filling, index))
+        return PE_OK;
+    for (const struct part_base *at = part_bases; top && at->model_type; at++)
+        if (scope->text != scope->top && strcmp(at->model_type, top) == 0)
+            return default_fill(filling, &(struct pe_class_default){"base", at->base});
+    if (!scope->rope || !reading->model || reading->model->plain_base == 0)
+        return PE_OK;
+    snprintf(base, sizeof(base), "%d", reading->model->plain_base);
+    return default_fill(filling, &(struct pe_class_default){"base", base});
+}
+
 static enum pe_status defaults_fill(const struct pe_config_filling *filling)
 {
     const struct pe_config_model *model = filling->reading->model;
 
+    if (base_fill(filling))
+        return filling->err->status;
     for (const struct pe_class_default *at = model ? model->defaults : NULL; at && at->name; at++)
         if (default_fill(filling, at))
             return filling->err->status;
@@ -119,7 +153,7 @@ static double class_size(const struct pe_config_reading *reading, const char *co
 /* False: neither the config nor the class has it. */
 static bool size_find(struct pe_config_reading *reading, const char *const *keys, struct size *size)
 {
-    const struct pe_config_member *found = pe_config_find(reading, pe_in_text_top, keys);
+    const struct pe_config_member *found = pe_config_find(reading, pe_in_text_outer, keys);
 
     size->member = found;
     if (found) {
@@ -271,7 +305,10 @@ static double width_made(const struct pe_config_filling *filling, const struct f
     const double own = head ? pe_config_number(&head->value) : 0;
     const double both =
         rotated + (*row->beside ? pe_config_effective_number(scope, row->beside) : 0);
-    const double fraction = part ? pe_config_number(&part->value) : rotated / both;
+    /* The class sets its fraction in rope_parameters, which a rope_scaling replaces later. */
+    const bool replaced = *row->beside && scope->rope && scope->rope->owner &&
+                          strcmp(scope->rope->owner->name.text, "rope_scaling") == 0;
+    const double fraction = part ? pe_config_number(&part->value) : replaced ? 1 : rotated / both;
 
     return floor((own > 0 ? own : both) * (parted ? fraction : 1));
 }
@@ -301,8 +338,8 @@ static bool has_size(const struct pe_config_reading *reading)
 {
     for (const struct ratio *at = ratios; at->encoding; at++)
         if (strcmp(at->encoding, reading->family) == 0 &&
-            (pe_config_first(&reading->scope, pe_in_text_top, at->over) ||
-             pe_config_first(&reading->scope, pe_in_text_top, at->under)))
+            (pe_config_first(&reading->scope, pe_in_text_outer, at->over) ||
+             pe_config_first(&reading->scope, pe_in_text_outer, at->under)))
             return true;
     return false;
 }

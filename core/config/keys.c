@@ -11,8 +11,8 @@ const enum pe_config_place pe_in_text[] = {PE_PLACE_TEXT, PE_PLACES_END};
 const enum pe_config_place pe_in_rope_text[] = {PE_PLACE_ROPE, PE_PLACE_TEXT, PE_PLACES_END};
 const enum pe_config_place pe_in_text_top[] = {PE_PLACE_TEXT, PE_PLACE_TOP, PE_PLACES_END};
 const enum pe_config_place pe_in_text_outer[] = {PE_PLACE_TEXT, PE_PLACE_OUTER, PE_PLACES_END};
-const enum pe_config_place pe_in_rope_text_top[] = {PE_PLACE_ROPE, PE_PLACE_TEXT, PE_PLACE_TOP,
-                                                    PE_PLACES_END};
+const enum pe_config_place pe_in_rope_text_outer[] = {PE_PLACE_ROPE, PE_PLACE_TEXT, PE_PLACE_OUTER,
+                                                      PE_PLACES_END};
 const enum pe_config_place pe_in_flat_rope[] = {PE_PLACE_FLAT, PE_PLACE_ROPE, PE_PLACES_END};
 const enum pe_config_place pe_in_layer_text_outer[] = {PE_PLACE_LAYER, PE_PLACE_TEXT,
                                                        PE_PLACE_OUTER, PE_PLACES_END};
@@ -33,10 +33,22 @@ static const struct limited {
 #include "core/config/keys.def"
         {0},
 },
-  only_of[] = {
+  only_of[] =
+      {
 #define CONFIG_ONLY_OF(key, models) {key, models},
 #include "core/config/keys.def"
+          {0},
+},
+  in_rope[] = {
+#define CONFIG_IN_ROPE(key, models) {key, models},
+#include "core/config/keys.def"
       {0},
+};
+
+static const char *const beside_rope[] = {
+#define CONFIG_BESIDE_ROPE(key) key,
+#include "core/config/keys.def"
+    NULL,
 };
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -96,14 +108,43 @@ static bool is_foreign(const struct pe_config_scope *scope, const char *key)
     return false;
 }
 
-static bool is_dead(const struct pe_config_scope *scope, const char *key)
+static bool is_limited(const struct limited *list, const struct pe_config_scope *scope,
+                       const char *key)
 {
     const char *name = hf_model_type(scope);
 
-    for (const struct limited *at = dead; name && at->key; at++)
+    for (const struct limited *at = list; name && at->key; at++)
         if (strcmp(key, at->key) == 0 && pe_config_lists(at->models, name))
             return true;
     return false;
+}
+
+static bool is_dead(const struct pe_config_scope *scope, const char *key)
+{
+    return is_limited(dead, scope, key);
+}
+
+/* Does the rope object of the class hold, which has this key? */
+static bool is_of_class(const struct pe_config_scope *scope, const char *key)
+{
+    const bool part = strcmp(key, "partial_rotary_factor") == 0;
+
+    return scope->class_rope &&
+           (strcmp(key, "rope_theta") == 0 || (part && pe_config_class_default(scope->model, key)));
+}
+
+static bool is_displaced(const struct pe_config_scope *scope, bool within_rope, const char *key)
+{
+    if (scope->top->config->models) /* metadata of GGUF */
+        return false;
+    return within_rope ? pe_config_lists(beside_rope, key)
+                       : is_limited(in_rope, scope, key) || is_of_class(scope, key);
+}
+
+bool pe_config_is_displaced(const struct pe_config_scope *scope,
+                            const struct pe_config_member *member)
+{
+    return is_displaced(scope, scope->rope && member->in == scope->rope, member->name.text);
 }
 
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member)
@@ -133,7 +174,7 @@ static const struct pe_config_member *value_at(const struct pe_config_scope *sco
         pe_config_member_at(place_get(scope, place), key, strlen(key));
 
     return member && is_given(key, &member->value) && !is_dead(scope, key) &&
-                   !is_foreign(scope, key)
+                   !is_foreign(scope, key) && !is_displaced(scope, place == PE_PLACE_ROPE, key)
                ? member
                : NULL;
 }
@@ -204,8 +245,11 @@ const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
     const struct pe_config_member *found = first(&reading->scope, &places, keys, &key);
 
     pe_config_note(reading, found);
-    while (found && *++places != PE_PLACES_END)
+    while (found && *++places != PE_PLACES_END) {
         shadow_note(reading, found, value_at(&reading->scope, *places, key));
+        if (*places == PE_PLACE_OUTER) /* some files repeat there what the part about text has */
+            shadow_note(reading, found, value_at(&reading->scope, PE_PLACE_TOP, key));
+    }
     return found;
 }
 

@@ -366,8 +366,22 @@ static const struct named_rope {
 
 static const char *const sliding_layers[] = {full_attention, sliding_attention};
 static const char *const sliding_keys[] = {"rope_local_base_freq", "local_rope_theta", NULL};
-static const char *const rope_keys[] = {"rope_parameters", "rope_scaling",
-                                        "attn_config.rope_hf_config", NULL};
+static const char *const other_rope_keys[] = {"attn_config.rope_hf_config", NULL};
+
+/* Models whose code reads no rope object. */
+static const char *const *const without_rope =
+#define CONFIG_NO_ROPE(models) models
+#include "core/config/keys.def"
+    ;
+
+static const struct part_rope {
+    const char *model_type;
+    bool own_rope;
+} part_ropes[] = {
+#define CONFIG_PART_ROPE(model_type, base, own_rope) {model_type, own_rope},
+#include "core/config/keys.def"
+    {0},
+};
 
 const char *pe_config_named_type(const struct pe_config_node *rope)
 {
@@ -389,27 +403,90 @@ static const struct pe_config_node *named_find(const struct pe_config_scope *sco
     return NULL;
 }
 
-static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_error *err)
+static bool has_objects(const struct pe_config_node *rope)
 {
-    const struct pe_config_member *found = pe_config_find(reading, pe_in_text_top, rope_keys),
-                                  *other;
+    for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next)
+        if (pe_config_object(at))
+            return true;
+    return false;
+}
+
+/* The member that is the rope object, as transformers 5.23 chooses it: a rope_scaling that is not
+ * empty stands above a rope_parameters without objects of types of layers. *other: the one of these
+ * two that is not read; NULL: none. */
+static const struct pe_config_member *rope_member(const struct pe_config_scope *scope,
+                                                  const struct pe_config_member **other)
+{
+    const struct pe_config_member *parameters =
+        pe_config_first(scope, pe_in_text_outer, NAMES("rope_parameters"));
+    const struct pe_config_member *scaling =
+        pe_config_first(scope, pe_in_text_outer, NAMES("rope_scaling"));
+    const struct pe_config_node *scaled = scaling ? pe_config_object(scaling) : NULL;
+    const bool empty = scaled && !scaled->first;
+
+    if (pe_config_is_among(scope, without_rope)) {
+        *other = parameters ? parameters : scaling;
+        return NULL;
+    }
+    if (!parameters && !scaling)
+        return *other = NULL, pe_config_first(scope, pe_in_text_outer, other_rope_keys);
+    if (!scaling || empty || (parameters && has_objects(pe_config_object(parameters)))) {
+        *other = scaling;
+        return parameters;
+    }
+    *other = parameters;
+    return scaling;
+}
+
+/* Warns of the rope object that is not read. */
+static void other_rope_warn(struct pe_config_reading *reading, const struct pe_config_member *read,
+                            const struct pe_config_member *other)
+{
+    const struct pe_config_node *object = other ? pe_config_object(other) : NULL;
     char path[PE_CONFIG_PATH_SIZE], behind[PE_CONFIG_PATH_SIZE];
 
-    reading->scope.rope = found ? pe_config_object(found) : named_find(&reading->scope);
-    if (!found) {
-        pe_config_note(reading, reading->scope.rope ? reading->scope.rope->owner : NULL);
-        return PE_OK;
-    }
-    pe_config_path(found, path, sizeof(path));
-    if (!reading->scope.rope)
-        return pe_config_fail(found, PE_INVALID, err, "%s must be an object", path);
-    if (strcmp(found->name.text, "rope_parameters") != 0)
-        return PE_OK;
-    other = pe_config_find(reading, pe_in_text_top, NAMES("rope_scaling"));
+    if (!other)
+        return;
     pe_config_note_whole(reading, other);
-    if (other)
-        pe_config_warn(reading, "%s and %s are both there; the first is read", path,
-                       pe_config_path(other, behind, sizeof(behind)));
+    if (object && !object->first)
+        return;
+    pe_config_path(other, behind, sizeof(behind));
+    if (read)
+        pe_config_warn(reading, "%s and %s are both there; the first is read",
+                       pe_config_path(read, path, sizeof(path)), behind);
+    else
+        pe_config_warn(reading, "%s is not read: the code of %s has no rope object", behind,
+                       reading->model_type);
+}
+
+/* Does the class of the model, or of a model that contains the part about text, have a rope object
+ * of its own in place of the absent one? */
+static bool class_rope_holds(const struct pe_config_scope *scope)
+{
+    const char *top = pe_config_text(pe_config_member(scope->top, "model_type"));
+
+    if (scope->rope || scope->top->config->models)
+        return false;
+    for (const struct part_rope *at = part_ropes; top && at->model_type; at++)
+        if (scope->text != scope->top && at->own_rope && strcmp(at->model_type, top) == 0)
+            return !pe_config_member(scope->text, "rope_parameters");
+    return scope->model && scope->model->own_rope;
+}
+
+static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_error *err)
+{
+    const struct pe_config_member *other, *found = rope_member(&reading->scope, &other);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    other_rope_warn(reading, found, other);
+    if (found)
+        pe_config_find(reading, pe_in_text_outer, NAMES(found->name.text));
+    if (found && !pe_config_object(found))
+        return pe_config_fail(found, PE_INVALID, err, "%s must be an object",
+                              pe_config_path(found, path, sizeof(path)));
+    reading->scope.rope = found ? pe_config_object(found) : named_find(&reading->scope);
+    pe_config_note(reading, reading->scope.rope ? reading->scope.rope->owner : NULL);
+    reading->scope.class_rope = class_rope_holds(&reading->scope);
     return PE_OK;
 }
 
@@ -436,14 +513,18 @@ static enum pe_sliding sliding_of(const struct pe_config_model *model)
 static bool sliding_differs(const struct pe_config_scope *scope)
 {
     const enum pe_sliding sliding = sliding_of(scope->model);
+    const struct pe_config_member *base = pe_config_member(scope->text, "rope_theta");
 
-    return pe_config_first(scope, pe_in_text_top, sliding_keys) || sliding == PE_SLIDING_BASE ||
+    if (sliding == PE_SLIDING_BASE && scope->model->sliding_note) /* else it is that of the class */
+        return scope->rope ||
+               (base && pe_config_number(&base->value) != scope->model->sliding_base);
+    return pe_config_first(scope, pe_in_text_outer, sliding_keys) || sliding == PE_SLIDING_BASE ||
            (sliding == PE_SLIDING_UNSCALED && scope->rope);
 }
 
 const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope)
 {
-    const struct pe_config_member *found = pe_config_first(scope, pe_in_text_top, rope_keys);
+    const struct pe_config_member *other, *found = rope_member(scope, &other);
 
     return found ? pe_config_object(found) : named_find(scope);
 }
@@ -511,6 +592,27 @@ static enum pe_status reject_nope_layers(const struct pe_config_reading *reading
                : PE_OK;
 }
 
+/* Sets the base of layers of sliding attention, which a base of their rope object replaces. base:
+ * the key that has it; NULL: none. */
+static void sliding_base_set(struct pe_config_reading *reading, const struct pe_config_member *base)
+{
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *usual = pe_config_member(scope->text, "rope_theta");
+    const struct pe_config_model *model = reading->model;
+
+    if (pe_config_first(scope, pe_in_rope, NAMES("rope_theta")))
+        return;
+    reading->sliding_member = base;
+    if (base)
+        reading->sliding_base = base->value;
+    else if (sliding_of(model) == PE_SLIDING_BASE)
+        reading->sliding_base =
+            (struct pe_config_value){PE_CONFIG_INTEGER, {.integer = model->sliding_base}};
+    if (!base && usual && model && model->sliding_note &&
+        pe_config_number(&usual->value) != model->sliding_base)
+        pe_config_warn(reading, "%s", model->sliding_note);
+}
+
 /* Selects the rope object of a layer type; if there is only one type, it is the default. */
 static enum pe_status layer_enter(struct pe_config_reading *reading, const char *wanted,
                                   struct pe_error *err)
@@ -525,20 +627,19 @@ static enum pe_status layer_enter(struct pe_config_reading *reading, const char 
         return layer_unknown(reading->config, wanted, err);
     reading->scope.rope_by_layer_type = reading->scope.rope;
     reading->scope.rope = layer;
+    if (strcmp(name, sliding_attention) == 0)
+        sliding_base_set(reading, pe_config_find(reading, pe_in_text_outer, sliding_keys));
     return PE_OK;
 }
 
 static void sliding_enter(struct pe_config_reading *reading, const struct pe_config_member *base)
 {
-    if (reading->scope.rope) /* it is of the other layers */
-        pe_config_note_whole(reading, reading->scope.rope->owner);
-    reading->scope.rope = NULL;
-    reading->sliding_member = base;
-    if (base)
-        reading->sliding_base = base->value;
-    else if (sliding_of(reading->model) == PE_SLIDING_BASE)
-        reading->sliding_base =
-            (struct pe_config_value){PE_CONFIG_INTEGER, {.integer = reading->model->sliding_base}};
+    if (!reading->model || reading->model->spread != PE_SPREAD_ALL) {
+        if (reading->scope.rope) /* it is of the other layers */
+            pe_config_note_whole(reading, reading->scope.rope->owner);
+        reading->scope.rope = NULL;
+    }
+    sliding_base_set(reading, base);
 }
 
 /* A type of layer where all layers have the same positions. */
@@ -562,7 +663,7 @@ static enum pe_status same_type_check(const struct pe_config *config, const char
 static void warn_rope_parameters_not_per_type(struct pe_config_reading *reading)
 {
     const struct pe_config_member *found =
-        pe_config_find(reading, pe_in_text_top, NAMES("rope_parameters"));
+        pe_config_find(reading, pe_in_text_outer, NAMES("rope_parameters"));
     const struct pe_config_node *flat = pe_config_object(found);
 
     if (flat && flat->first && sliding_of(reading->model) != PE_SLIDING_SAME)
@@ -570,12 +671,39 @@ static void warn_rope_parameters_not_per_type(struct pe_config_reading *reading)
                        "rope_parameters has no object for each type of layer, and the code of %s "
                        "reads nothing else there: it uses its default RoPE parameters",
                        reading->model_type);
+    if (flat && reading->model && reading->model->spread != PE_SPREAD_NONE &&
+        reading->scope.rope == flat) {
+        pe_config_note_whole(reading, found);
+        reading->scope.rope = NULL;
+    }
+}
+
+/* A rope object that the class puts into those of the types of layers is read as one of these is.
+ * They have rope_type "default" before, so that its name `type` is dead. */
+static void rope_spread(struct pe_config_reading *reading)
+{
+    static const struct pe_config_node none = {0};
+    struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *type = pe_config_member(scope->rope, "type");
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!scope->rope || !reading->model || reading->model->spread == PE_SPREAD_NONE ||
+        !scope->rope->owner || strcmp(scope->rope->owner->name.text, "rope_scaling") != 0)
+        return;
+    scope->rope_by_layer_type = &none;
+    if (!type || pe_config_member(scope->rope, "rope_type"))
+        return;
+    pe_config_warn(reading,
+                   "%s is not read: the code of %s reads rope_type, and nothing scales without it",
+                   pe_config_path(type, path, sizeof(path)), reading->model_type);
+    pe_config_note_whole(reading, scope->rope->owner);
+    scope->rope = NULL;
 }
 
 static enum pe_status sliding_choose(struct pe_config_reading *reading, const char *wanted,
                                      struct pe_error *err)
 {
-    const struct pe_config_member *base = pe_config_find(reading, pe_in_text_top, sliding_keys);
+    const struct pe_config_member *base = pe_config_find(reading, pe_in_text_outer, sliding_keys);
 
     warn_rope_parameters_not_per_type(reading);
     if (!base && sliding_of(reading->model) == PE_SLIDING_BY_TYPE)
@@ -585,6 +713,7 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
                               reading->model_type);
     if (!sliding_differs(&reading->scope))
         return wanted ? same_type_check(reading->config, wanted, err) : PE_OK;
+    rope_spread(reading);
     if (wanted && strcmp(wanted, sliding_attention) == 0)
         sliding_enter(reading, base);
     else if (!wanted || strcmp(wanted, full_attention) != 0)

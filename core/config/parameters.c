@@ -26,9 +26,11 @@ static const struct type_alias {
 };
 
 static const struct refused {
-    const char *value, *beside, *reason;
+    const char *value, *beside;
+    const char *const *models;
+    const char *reason;
 } refused[] = {
-#define CONFIG_REFUSED_TYPE(value, beside, reason) {value, beside, reason},
+#define CONFIG_REFUSED_TYPE(value, beside, models, reason) {value, beside, models, reason},
 #include "core/config/keys.def"
     {0},
 };
@@ -89,6 +91,27 @@ static const struct class_value {
     {0},
 };
 
+static const struct type_default {
+    const char *model_type, *layer_type;
+    bool scales;
+    const char *param, *value;
+} type_defaults[] = {
+#define CONFIG_TYPE_DEFAULT(model_type, layer_type, scales, param, value)                          \
+    {model_type, layer_type, scales, param, value},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const *const base_switches =
+#define CONFIG_BASE_SWITCHES(models) models
+#include "core/config/keys.def"
+    ;
+
+static const char *const *const scaled_parts =
+#define CONFIG_SCALED_PART(models) models
+#include "core/config/keys.def"
+    ;
+
 /* ---- one value ------------------------------------------------------------------------------- */
 
 static bool has_number(const struct pe_config_node *object, const char *key)
@@ -106,10 +129,11 @@ static const struct type_alias *type_alias_find(const struct pe_config_node *rop
     return NULL;
 }
 
-static const struct refused *refused_find(const struct pe_config_node *rope, const char *text)
+static const struct refused *refused_find(const struct pe_config_scope *scope, const char *text)
 {
     for (const struct refused *at = refused; text && at->value; at++)
-        if (strcmp(at->value, text) == 0 && !has_number(rope, at->beside))
+        if (strcmp(at->value, text) == 0 && !has_number(scope->rope, at->beside) &&
+            (!at->models || pe_config_is_among(scope, at->models)))
             return at;
     return NULL;
 }
@@ -185,9 +209,9 @@ static enum pe_status member_fill(const struct pe_config_filling *filling, size_
     struct pe_error inner = {0};
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (param->type == PE_CHOICE && refused_find(filling->reading->scope.rope, text))
+    if (param->type == PE_CHOICE && refused_find(&filling->reading->scope, text))
         return pe_config_fail(member, PE_UNSUPPORTED, filling->err, "%s",
-                              refused_find(filling->reading->scope.rope, text)->reason);
+                              refused_find(&filling->reading->scope, text)->reason);
     pe_config_path(member, path, sizeof(path));
     if (any_set(filling, index, &member->value, &inner) == PE_OK) {
         pe_config_source_set(filling->reading, param->name, PE_CONFIG_KEY, path);
@@ -257,7 +281,8 @@ static enum pe_status layer_bases_fill(const struct pe_config_filling *filling)
     char path[PE_CONFIG_PATH_SIZE];
     double base = 0;
 
-    if (!bases.member || bases.value.kind != PE_CONFIG_LIST || !pe_config_is_open(filling, index))
+    if (!bases.member || bases.value.kind != PE_CONFIG_LIST || !pe_config_is_open(filling, index) ||
+        pe_config_is_among(&filling->reading->scope, base_switches))
         return PE_OK;
     for (const struct pe_config_item *at = bases.value.as.node->first_item; at; at = at->next) {
         const double own = pe_config_number(&at->value);
@@ -295,14 +320,21 @@ static bool is_ignored_part(const struct pe_config_filling *filling,
                             const struct pe_config_member *found)
 {
     const struct pe_config_model *model = filling->reading->model;
+    const struct pe_config_scope *scope = &filling->reading->scope;
     const bool scales = pe_param_given(filling->params, "rope_type") &&
                         pe_param_number(filling->params, "rope_type") > 0;
+    const bool beside = found->in != scope->rope && pe_config_is_among(scope, scaled_parts);
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (strcmp(found->name.text, "partial_rotary_factor") != 0 || !model || !model->whole_heads ||
-        scales)
+    if (strcmp(found->name.text, "partial_rotary_factor") != 0 || !model || scales ||
+        (!model->whole_heads && !beside))
         return false;
-    if (pe_config_number(&found->value) != 1)
+    if (beside)
+        pe_config_warn(filling->reading,
+                       "%s is not read: where nothing scales, the code of %s reads that of the "
+                       "rope object alone",
+                       pe_config_path(found, path, sizeof(path)), model->model_type);
+    else if (pe_config_number(&found->value) != 1)
         pe_config_warn(filling->reading,
                        "%s is not read: the code of %s turns whole heads where nothing scales",
                        pe_config_path(found, path, sizeof(path)), model->model_type);
@@ -373,6 +405,43 @@ static enum pe_status class_value_fill(const struct pe_config_filling *filling,
                        pe_config_path(inner, path, sizeof(path)), scope->model->model_type,
                        row->value);
     return number_fill(filling, (size_t)index, row->value, PE_CONFIG_MODEL, NULL);
+}
+
+/* The defaults of the class for layers of the type described. */
+static enum pe_status type_defaults_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const bool scales = pe_param_number(filling->params, "rope_type") > 0;
+
+    for (const struct type_default *at = type_defaults; at->model_type && reading->layer_type;
+         at++) {
+        const int index = pe_params_find(filling->params, at->param);
+        if (strcmp(at->layer_type, reading->layer_type) != 0 ||
+            !pe_config_is_open(filling, index) || (scales && !at->scales) ||
+            !pe_config_is_among(&reading->scope, NAMES(at->model_type)))
+            continue;
+        if (pe_params_set_text(filling->params, (size_t)index, at->value, filling->err))
+            return filling->err->status;
+        pe_config_source_set(reading, at->param, PE_CONFIG_MODEL, NULL);
+    }
+    return PE_OK;
+}
+
+/* The original length that no key has is max_position_embeddings. YaRN takes it by itself. */
+static enum pe_status length_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const int index = pe_params_find(filling->params, "original_max_position_embeddings");
+    const struct pe_config_member *found =
+        pe_config_first(&reading->scope, pe_in_text, NAMES("max_position_embeddings"));
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!has_length(reading->scope.rope) || !found || !pe_config_is_open(filling, index) ||
+        !pe_config_is_number(&found->value) || reading->scope.top->config->models ||
+        pe_config_lists(NAMES("yarn"), type_text(reading->scope.rope)))
+        return PE_OK;
+    return number_fill(filling, (size_t)index, pe_config_number(&found->value), PE_CONFIG_KEY,
+                       pe_config_path(found, path, sizeof(path)));
 }
 
 static enum pe_status other_places_fill(const struct pe_config_filling *filling)
@@ -554,6 +623,8 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     pe_config_path(member, path, sizeof(path));
     if (pe_config_is_foreign(&reading->scope, member))
         pe_config_warn(reading, "%s is a key of other models and is not read", path);
+    else if (pe_config_is_displaced(&reading->scope, member))
+        pe_config_warn(reading, "%s is not read: it is one of those beside the rope object", path);
     else if (is_unused(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
     else if (index >= 0 && pe_config_is_open(filling, index))
@@ -613,7 +684,8 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
     if (sliding_fill(&filling) || layer_bases_fill(&filling) || layer_fill(&filling) ||
         other_places_fill(&filling) || keys_fill(&filling) || named_fill(&filling) ||
-        by_lengths_fill(&filling) || rope_fill(&filling) || pe_config_derive(&filling))
+        type_defaults_fill(&filling) || by_lengths_fill(&filling) || rope_fill(&filling) ||
+        length_fill(&filling) || pe_config_derive(&filling))
         return err->status;
     pe_config_width_check(&filling);
     return pe_config_memory_check(reading, err);

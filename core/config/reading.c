@@ -16,6 +16,11 @@ static const char *const weights[] = {
     NULL,
 };
 
+static const char *const *const base_switches =
+#define CONFIG_BASE_SWITCHES(models) models
+#include "core/config/keys.def"
+    ;
+
 /* Approximate nanoseconds of a reading with its scheme and traits, and more for each key, whose
  * name is searched for words. */
 enum { READING_COST = 100000, KEY_COST = 300 };
@@ -200,7 +205,12 @@ static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_
         const double base = pe_config_number(&at->value);
         differ |= base > 0 && base != pe_param_number(params, "base");
     }
-    if (differ)
+    if (differ && pe_config_is_among(&reading->scope, base_switches))
+        pe_config_warn(reading,
+                       "%s: the code of %s reads of it only which bases are 0; all layers that "
+                       "rotate have the base of the rope object",
+                       thetas, reading->model_type);
+    else if (differ)
         pe_config_warn(
             reading, "%s: layers have bases of their own, of which only this one is read", thetas);
     if (numbers && (double)numbers->count < count && pe_param_number(params, "rope_type") > 0)

@@ -27,6 +27,13 @@ enum pe_sliding {
     PE_SLIDING_BY_TYPE,  /* only a rope object for each type of layer describes them */
 };
 
+/* What a class whose layers differ makes of a rope_scaling without objects of types of layers. */
+enum pe_spread {
+    PE_SPREAD_NONE, /* it is read as it is */
+    PE_SPREAD_FULL, /* it becomes the rope object of layers of full attention */
+    PE_SPREAD_ALL,  /* it becomes the rope object of layers of each type */
+};
+
 /* A default of a model's class: of a parameter, or of a size that a parameter is a quotient of. */
 struct pe_class_default {
     const char *name, *value;
@@ -38,9 +45,13 @@ struct pe_config_model {
     const char *layout;                      /* of pairs; NULL: nothing rotates */
     const struct pe_class_default *defaults; /* ends with a NULL name; NULL: none */
     bool whole_heads; /* ignores partial_rotary_factor where the rope type is default */
+    bool own_rope;    /* has a rope object where a config has none: rope_theta beside it is dead */
+    int plain_base;   /* where a rope object has no base, if it is not that of defaults; else 0 */
     enum pe_sliding sliding;
     int sliding_base; /* of PE_SLIDING_BASE */
-    const char *note; /* a warning of every reading; NULL: none */
+    enum pe_spread spread;
+    const char *sliding_note; /* a warning where rope_theta is not that of sliding attention */
+    const char *note;         /* a warning of every reading; NULL: none */
 };
 extern const struct pe_config_model pe_config_models[]; /* ends with a NULL model_type */
 
@@ -124,8 +135,9 @@ struct pe_config_scope {
     const struct pe_config_node *rope; /* rope_parameters or rope_scaling; NULL: neither */
     const struct pe_config_node *rope_by_layer_type; /* the object with a rope object for each layer
                                                       * type; NULL: rope is flat */
-    const struct pe_config_node *layer;              /* about the layers described; NULL: none */
-    const struct pe_config_model *model;             /* NULL: not in the list */
+    bool class_rope; /* the rope object of the class holds, for the config has none */
+    const struct pe_config_node *layer;  /* about the layers described; NULL: none */
+    const struct pe_config_model *model; /* NULL: not in the list */
 };
 
 enum { PE_CONFIG_TRAITS_MAX = 16 };
@@ -172,7 +184,7 @@ enum pe_config_place {
 
 /* Places in the order of their names. */
 extern const enum pe_config_place pe_in_rope[], pe_in_text[], pe_in_rope_text[], pe_in_text_top[],
-    pe_in_text_outer[], pe_in_rope_text_top[], pe_in_flat_rope[], pe_in_layer_text_outer[];
+    pe_in_text_outer[], pe_in_rope_text_outer[], pe_in_flat_rope[], pe_in_layer_text_outer[];
 
 /* The first of the keys (a dot leads into an object) that has a value, in the order of the places.
  * NULL: none. */
@@ -186,6 +198,10 @@ const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
                                               const char *const *keys);
 /* True for a key that the model's code ignores, in spite of its name. */
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
+/* True for a key that the model's code reads at another place: within the rope object, or beside
+ * it. */
+bool pe_config_is_displaced(const struct pe_config_scope *scope,
+                            const struct pe_config_member *member);
 /* True for a key that only the code of other models reads. */
 bool pe_config_is_foreign(const struct pe_config_scope *scope,
                           const struct pe_config_member *member);

@@ -286,9 +286,15 @@ unread_position_key_warn(struct pe_config_reading *reading, const struct pe_conf
 {
     char path[PE_CONFIG_PATH_SIZE];
 
-    if (!is_full(reading))
-        pe_config_warn(reading, "%s is not read, and may be about positions",
-                       pe_config_path(member, path, sizeof(path)));
+    if (is_full(reading))
+        return;
+    pe_config_path(member, path, sizeof(path));
+    if (pe_config_is_displaced(&reading->scope, member))
+        pe_config_warn(reading,
+                       "%s is not read: transformers 5.23 looks for it in rope_parameters alone",
+                       path);
+    else
+        pe_config_warn(reading, "%s is not read, and may be about positions", path);
 }
 
 static void object_scan(const struct scan *scan, const struct pe_config_node *object,

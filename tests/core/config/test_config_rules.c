@@ -117,11 +117,18 @@ TEST(test_encodings)
 TEST(test_models_of_rules)
 {
     const char *const *const lists[] = {
-#define CONFIG_CLASS_VALUE(models, key, value)             models,
-#define CONFIG_QUOTIENT_HEADS(models)                      models,
-#define CONFIG_FREQUENCY_WIDTH(models, reads_head, beside) models,
-#define CONFIG_UNMEASURED_NORMS(models)                    models,
-#define CONFIG_DEAD(models, key)                           models,
+#define CONFIG_CLASS_VALUE(models, key, value)                            models,
+#define CONFIG_QUOTIENT_HEADS(models)                                     models,
+#define CONFIG_FREQUENCY_WIDTH(models, reads_head, beside)                models,
+#define CONFIG_UNMEASURED_NORMS(models)                                   models,
+#define CONFIG_DEAD(models, key)                                          models,
+#define CONFIG_ONLY_OF(key, models)                                       models,
+#define CONFIG_IN_ROPE(key, models)                                       models,
+#define CONFIG_NO_ROPE(models)                                            models,
+#define CONFIG_BASE_SWITCHES(models)                                      models,
+#define CONFIG_SCALED_PART(models)                                        models,
+#define CONFIG_PART_ROPE(model_type, base, own_rope)                      NAMES(model_type),
+#define CONFIG_TYPE_DEFAULT(model_type, layer_type, scales, param, value) NAMES(model_type),
 #include "core/config/keys.def"
     };
 
@@ -168,7 +175,7 @@ static const struct {
      ",|deberta-log||key max_relative_positions||max_position_embeddings "},
     /* layers without scaling do not differ where there is none */
     {"model_type=olmo3 head_dim=8", "base", ",|rope|half|model -||"},
-    {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
+    {"model_type=olmo3 head_dim=8 rope_scaling.rope_type=linear rope_scaling.factor=2", "factor",
      "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
     /* a key of the rope object that is the parameter's by another name is no unknown one */
     {"model_type=nomic_bert head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
@@ -321,6 +328,71 @@ static const struct {
     {"model_type=qwen kv_channels=8 rotary_emb_base=50 use_dynamic_ntk=true", "base",
      ",|rope|half|key rotary_emb_base|use_dynamic_ntk: beyond seq_length the model's code "
      "stretches the base by the length of the sequence, which is not read here,|"},
+    /* what the class reads in the rope object alone, and what beside it alone */
+    {"model_type=gpt_neox hidden_size=64 num_attention_heads=4 rope_theta=5", "base",
+     ",|rope|half|default -|rope_theta is not read: transformers 5.23 looks for it in "
+     "rope_parameters alone,|rope_theta "},
+    {"model_type=gpt_neox hidden_size=64 num_attention_heads=4 partial_rotary_factor=0.5",
+     "partial_rotary_factor",
+     ",|rope|half|model -|partial_rotary_factor is not read: transformers 5.23 looks for it in "
+     "rope_parameters alone,|partial_rotary_factor "},
+    {"model_type=gpt_neox hidden_size=64 num_attention_heads=4 rope_parameters.rotary_pct=0.5",
+     "partial_rotary_factor",
+     ",|rope|half|model -|rope_parameters.rotary_pct is not read: it is one of those beside the "
+     "rope object,|"},
+    {"model_type=minimax_m2 head_dim=8 rope_parameters.rotary_dim=4", "rotary_dim",
+     ",|rope|half|nowhere|rope_parameters.rotary_dim is not read: it is one of those beside the "
+     "rope object,|"},
+    /* classes with a rope object of their own where a config has none */
+    {"model_type=cwm head_dim=8 rope_theta=5", "base",
+     ",|rope|half|model -|rope_theta is not read: transformers 5.23 looks for it in "
+     "rope_parameters alone,|rope_theta "},
+    {"model_type=cwm head_dim=8 rope_theta=5 rope_parameters.rope_type=default", "base",
+     ",|rope|half|key rope_theta||"},
+    {"model_type=moonshine_streaming hidden_size=64 num_attention_heads=4 "
+     "rope_parameters.rope_type=default",
+     "partial_rotary_factor", ",|rope|interleaved|nowhere||"},
+    {"model_type=glmasr text_config.model_type=llama text_config.head_dim=8 "
+     "text_config.rope_theta=5",
+     "base",
+     ",|rope|half|model -|text_config.rope_theta is not read: transformers 5.23 looks for it in "
+     "rope_parameters alone,|text_config.rope_theta "},
+    /* the top beside a part about text that is a model of its own */
+    {"model_type=llava text_config.model_type=llama text_config.head_dim=8 rope_theta=5", "base",
+     ",|rope|half|default -|rope_theta is not read, and may be about positions,|rope_theta "},
+    {"model_type=llava text_config.model_type=llama text_config.head_dim=8 "
+     "text_config.rope_theta=5 rope_theta=5",
+     "base", ",|rope|half|key text_config.rope_theta||"},
+    /* which of two rope objects, and which none */
+    {"model_type=llama head_dim=8 rope_parameters.rope_theta=5 rope_scaling.rope_type=linear "
+     "rope_scaling.factor=2",
+     "factor",
+     ",|rope|half|key rope_scaling.factor|rope_scaling and rope_parameters are both there; the "
+     "first is read,|"},
+    {"model_type=esm position_embedding_type=rotary hidden_size=8 num_attention_heads=2 "
+     "rope_scaling.rope_type=linear rope_scaling.factor=2",
+     "factor",
+     ",|rope|half|nowhere|rope_scaling is not read: the code of esm has no rope object,|"},
+    {"model_type=cohere2_moe head_dim=8 rope_scaling.rope_type=linear rope_scaling.factor=2",
+     "factor",
+     ",|rope|interleaved|nowhere|only layers of sliding attention rotate in this "
+     "model,rope_scaling is not read: transformers 5.23 looks for it in rope_parameters "
+     "alone,|rope_scaling "},
+    /* an original length that no key has */
+    {"model_type=llama head_dim=8 max_position_embeddings=64 rope_scaling.rope_type=llama3 "
+     "rope_scaling.factor=2 rope_scaling.low_freq_factor=1 rope_scaling.high_freq_factor=4",
+     "original_max_position_embeddings", ",|rope|half|key max_position_embeddings||"},
+    /* rope_scaling of a class that has a rope object for each type of layer */
+    {"model_type=gemma3_text head_dim=8 rope_scaling.rope_type=yarn rope_scaling.factor=2 "
+     "rope_scaling.truncate=false max_position_embeddings=128",
+     "truncate",
+     "full_attention,sliding_attention|rope|half|default -|rope_scaling.truncate is not read: "
+     "transformers 5.23 looks for it beside the objects of the types of layers,|"},
+    {"model_type=gemma3_text head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
+     "full_attention,sliding_attention|rope|half|nowhere|rope_scaling.type is not read: the code "
+     "of gemma3_text reads rope_type, and nothing scales without it,|"},
+    {"model_type=muse_glimmer_text head_dim=8 rope_parameters.rope_theta=5", "base",
+     ",|rope|half|key rope_parameters.rope_theta||"},
 };
 
 TEST(test_rules)
@@ -509,6 +581,46 @@ TEST(test_two_widths_refused)
     ck_assert_str_eq(err.where, "key:head_dim");
     ck_assert_ptr_nonnull(strstr(err.detail, "heads of gpt_neox are hidden_size / "));
     pe_params_free(&params);
+}
+
+/* Layers whose base differs by their type, where the class puts rope_scaling into objects of types.
+ */
+TEST(test_bases_by_type)
+{
+    static const struct {
+        const char *pairs, *layer_type;
+        double base, rope_type;
+    } rows[] = {
+        {"model_type=olmo3 rope_theta=5", "sliding_attention", 500000, 0},
+        {"model_type=olmo3 rope_theta=5", "full_attention", 5, 0},
+        {"model_type=gemma3_text rope_theta=5", "sliding_attention", 10000, 0},
+        {"model_type=gemma3n_text rope_theta=5 rope_local_base_freq=7", "sliding_attention", 7, 0},
+        {"model_type=modernbert global_rope_theta=5 rope_scaling.rope_type=linear "
+         "rope_scaling.factor=2",
+         "full_attention", 5, 1},
+        {"model_type=modernbert local_rope_theta=5 rope_scaling.rope_type=linear "
+         "rope_scaling.factor=2",
+         "sliding_attention", 5, 1},
+        {"model_type=gemma3_text rope_parameters.full_attention.rope_theta=5 "
+         "rope_parameters.sliding_attention.rope_type=default",
+         "sliding_attention", 10000, 0},
+        {"model_type=neomme rope_parameters.full_attention.rope_type=default "
+         "rope_parameters.sliding_attention.rope_theta=5",
+         "full_attention", 1000000, 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct pe_scheme *scheme;
+        begin();
+        pairs_add("head_dim=8 hidden_size=64 num_attention_heads=8");
+        pairs_add(rows[i].pairs);
+        reading = read_layer(rows[i].layer_type, false);
+        scheme = scheme_of(reading);
+        ck_assert_msg(pe_param_number(pe_scheme_params(scheme), "base") == rows[i].base, "%s",
+                      rows[i].pairs);
+        ck_assert(pe_param_number(pe_scheme_params(scheme), "rope_type") == rows[i].rope_type);
+        pe_scheme_free(scheme);
+    }
 }
 
 CHECK_WAY(.before = begin, .after = end);
