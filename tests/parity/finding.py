@@ -5,6 +5,7 @@ A class of configs is joined to the rotary class that its models make: by the an
 rotary class, else by the names that the source of these models leads to."""
 
 import ast
+import copy
 import dataclasses
 import functools
 import importlib
@@ -240,8 +241,21 @@ def rotary_of(part):
         return None
     module = module_of(type(part))
     for cls in rotary_classes(module, type(part)):
-        return made(cls, part), module
+        return made(cls, part_of_layers(part, module)), module
     return None
+
+
+def part_of_layers(part, module):
+    """The config that the rotary class of the layers is made of: models with rotary_embs make one
+    for each base of layer_rope_theta, and leave the one of the config unused."""
+    bases = {base for base in getattr(part, "layer_rope_theta", None) or [] if base}
+    if not bases or "self.rotary_embs" not in pathlib.Path(module.__file__).read_text():
+        return part
+    if len(bases) > 1:
+        raise NotWalked("layers with several bases")
+    changed = copy.deepcopy(part)
+    changed.rope_parameters = {**part.rope_parameters, "rope_theta": bases.pop()}
+    return changed
 
 
 def models(problems, wanted=()):

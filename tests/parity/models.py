@@ -4,6 +4,7 @@
 A model's code is asked for nothing but rotated vectors: of the unit vectors, which give its
 rotation as a matrix, and so how it pairs elements, how many rotate, and by which angles."""
 
+import functools
 import inspect
 import re
 
@@ -12,6 +13,7 @@ import numpy
 import torch
 from finding import FAILS, SWITCHED, Model, NotWalked, classes_of, made_by, models  # noqa: F401
 
+source_of = functools.lru_cache(None)(inspect.getsource)
 OF_PICTURES = re.compile(r"vision|2d|multidimensional")
 
 
@@ -24,7 +26,7 @@ def axes_of(model):
     driver = drivers.of(model)
     if driver:
         return driver.axes
-    source = inspect.getsource(type(model.rotary).forward)
+    source = source_of(type(model.rotary).forward)
     if "position_ids.expand(3" in source:
         return 3
     sections = getattr(model.rotary, "mrope_section", None)
@@ -51,7 +53,7 @@ def points(model, wanted):
 
 def x_first(model):
     """Do the ids of pictures have x before y? By the code that makes them of a grid."""
-    return "stack([wpos_ids" in inspect.getsource(model.module)
+    return "stack([wpos_ids" in source_of(model.module)
 
 
 def ids_of(model, at):
@@ -105,7 +107,7 @@ def attention_calls(model, named):
     found = [
         call
         for cls in attentions(model)
-        for call in re.findall(r"\b(\w*apply_\w+)\(", inspect.getsource(cls))
+        for call in re.findall(r"\b(\w*apply_\w+)\(", source_of(cls))
         if call in named
     ]
     return list(dict.fromkeys(found))
@@ -179,6 +181,8 @@ def ordered(matrices):
     codes hand back all first elements of pairs and then all second ones, which no product of q and
     k sees."""
     order = matrices[0] / numpy.abs(matrices[0]).max()
+    if numpy.abs(order - numpy.eye(len(order))).max() < 1e-6:
+        return matrices
     moves = numpy.abs(numpy.abs(order).round() - numpy.abs(order)).max() < 1e-6
     return order.T @ matrices if moves else matrices
 

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Keys about rotation at values that no class has, for every class of transformers that rotates:
+posenc reads what the class reads, or refuses with the reason, or warns of the key."""
+
+import collections
+
+import changed_keys
+import sweep
+
+
+def test_no_changed_key_is_silently_read_wrongly():
+    counts, wrong = collections.Counter(), []
+    for name, layer, change, verdict, words in changed_keys.sweep(sweep.agree):
+        counts[verdict] += 1
+        if verdict == changed_keys.WRONG:
+            wrong.append((name, layer, change, words))
+    print(*counts.items(), sep="\n")
+    assert not wrong, (len(wrong), wrong[:20])
+    assert counts[changed_keys.RIGHT] >= 50000
+    assert counts[changed_keys.WARNED] <= counts[changed_keys.RIGHT] / 20
