@@ -308,7 +308,7 @@ static enum cmd_exit dispatch(struct cmd *cmd)
         return code;
     if (!word)
         return view_run(cmd);
-    if (word->takes == CMD_NOTHING && !line->output)
+    if (strcmp(word->name, "encodings") == 0 && !line->output)
         return cmd_encodings(cmd);
     return word_run(cmd, word);
 }

@@ -540,6 +540,98 @@ static void config_print(json_t *answer)
     warnings_print(answer, 8);
 }
 
+/* ---- engines --------------------------------------------------------------------------------- */
+
+/* Adds "105 same, 23 differs, ..." of the counts that are not 0. */
+static void counts_put(struct cmd_text *text, json_t *counts)
+{
+    const char *verdict, *comma = "";
+    json_t *count;
+
+    json_object_foreach(counts, verdict, count)
+    {
+        char item[64];
+        if (json_integer_value(count) == 0)
+            continue;
+        snprintf(item, sizeof(item), "%s%" JSON_INTEGER_FORMAT " %s", comma,
+                 json_integer_value(count), verdict);
+        cmd_text_put(text, item);
+        comma = ", ";
+    }
+}
+
+static void engine_print(const json_t *engine)
+{
+    json_t *cells = json_object_get(engine, "cells"), *counts;
+    const char *form;
+
+    printf("%s %s\n", cmd_member(engine, "name"), cmd_member(engine, "version"));
+    json_object_foreach(cells, form, counts)
+    {
+        struct cmd_text text = {0};
+        cmd_text_put(&text, "form of transformers ");
+        cmd_text_put(&text, form);
+        cmd_text_put(&text, ": ");
+        counts_put(&text, counts);
+        member_print("", 0, &text);
+    }
+}
+
+/* Adds "rope_scaling.truncate, base 10000: scaling, 9 of 32 pairs, .9 rad at 4095". */
+static void difference_put(struct cmd_text *text, const json_t *cell)
+{
+    const json_t *keys = json_object_get(cell, "keys"), *key;
+    const char *code = cmd_member(cell, "code"), *reads = cmd_member(cell, "reads");
+    char numbers[160];
+    size_t index;
+
+    json_array_foreach(keys, index, key)
+    {
+        cmd_text_put(text, index > 0 ? ", " : " (");
+        cmd_text_put(text, json_string_value(key));
+    }
+    cmd_text_put(text, json_array_size(keys) > 0 ? ")" : "");
+    cmd_text_put(text, *code ? ": " : "");
+    cmd_text_put(text, code);
+    cmd_text_put(text, *reads ? ", " : "");
+    cmd_text_put(text, reads);
+    if (!json_object_get(cell, "pairs"))
+        return;
+    snprintf(numbers, sizeof(numbers),
+             ", %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+             " pairs, %.3g rad at %" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(cell, "pairs")),
+             json_integer_value(json_object_get(cell, "of")),
+             json_number_value(json_object_get(cell, "radians")),
+             json_integer_value(json_object_get(cell, "at")));
+    cmd_text_put(text, numbers);
+}
+
+static void cell_print(const json_t *cell)
+{
+    struct cmd_text text = {0};
+    char form[32];
+
+    snprintf(form, sizeof(form),
+             ", form of %d: ", (int)json_integer_value(json_object_get(cell, "form")));
+    cmd_text_put(&text, cmd_member(cell, "engine"));
+    cmd_text_put(&text, form);
+    cmd_text_put(&text, cmd_member(cell, "verdict"));
+    difference_put(&text, cell);
+    cmd_text_put(&text, *cmd_member(cell, "message") ? ": " : "");
+    cmd_text_put(&text, cmd_member(cell, "message"));
+    member_print(cmd_member(cell, "config"), (int)strlen(cmd_member(cell, "config")), &text);
+}
+
+static void engines_print(json_t *answer)
+{
+    const json_t *item;
+    size_t index;
+
+    json_array_foreach(json_object_get(answer, "engines"), index, item) engine_print(item);
+    json_array_foreach(json_object_get(answer, "cells"), index, item) cell_print(item);
+}
+
 /* ---- which report ---------------------------------------------------------------------------- */
 
 static enum cmd_exit diagnosis_verdict(const json_t *answer)
@@ -563,6 +655,7 @@ static const struct report {
     {"/v1/config", config_print, NULL},
     {"/v1/diagnosis", diagnosis_print, diagnosis_verdict},
     {"/v1/comparison", comparison_print, comparison_verdict},
+    {"/v1/engines", engines_print, NULL},
 };
 
 static const struct report *report_of(const char *target)

@@ -7,7 +7,7 @@
 #include "api/store/store.h"
 
 /* PUT and DELETE of a learned table. Permissions are checked before the upload
- * (api/pipeline/begin.c); api/store/store.c has the storage. */
+ * (api/pipeline/begin.c); api/store has the storage. */
 
 static enum pe_status name_check(const struct api_request *request, struct pe_error *err)
 {

@@ -49,6 +49,9 @@ export interface Client {
 
     /** GET /v1/encodings */
     encodings(more?: More): Promise<any>;
+    /** GET /v1/engines: what inference engines rotate for a config, as measured; with `engine` or
+     * `model_type` each measured cell. */
+    engines(params?: Params, more?: More): Promise<any>;
     /** GET /v1/encodings/{name}/{view}, or POST where the query would have over 2000 characters; an
      * analysis is the view "analysis/decay". */
     view(name: string, view: string, params?: Params, more?: More): Promise<Record<string, Tensor>>;

@@ -307,6 +307,7 @@ export const connect = async (where, settings) => {
     return {
         request,
         encodings: (more) => ask("GET", "/v1/encodings", more),
+        engines: (params, more) => ask("GET", `/v1/engines${queryOf(params)}`, more),
         view: (name, view, params, more) => get(view)(name, params, more),
         table: get("table"),
         frequencies: get("frequencies"),

@@ -85,8 +85,8 @@ static const struct pe_param view_params[] = {
      .type = PE_NUMBERS,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "The number of coordinates 0, 1, 2, ... on each axis. The table has one row for each "
-            "point of this grid, the last axis running fastest."},
+     .doc = "The number of coordinates on each axis. The table has one row for each point of this "
+            "grid, the last axis running fastest."},
     {.name = "coordinates",
      .aliases = "positions",
      .type = PE_NUMBERS,
@@ -193,7 +193,7 @@ static const struct pe_view_type table = {
     .info.name = "table",
     .info.title = "Table of a grid or of listed points",
     .info.doc = "`table` [points, dim]: one row for each listed point, or for each point of the "
-                "grid, the last axis running fastest.",
+                "grid, whose coordinates are 0, 1, 2, ..., the last axis running fastest.",
     .info.example = "shape=1,2,2",
     PE_INFO_PARAMS(view_params),
     .of = pe_view_table_of,

@@ -157,6 +157,20 @@ static enum pe_status axis_fill(const struct pe_table *table, const struct pe_ro
     return PE_OK;
 }
 
+enum pe_status pe_rotary_axis_fill(const struct pe_table *table, const struct pe_scheme *scheme,
+                                   size_t axis, const struct pe_positions *positions, size_t begin,
+                                   size_t end, enum pe_dtype dtype, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    const struct pe_rotary_axis *of = &pe_rotary_of(scheme)->axes[axis];
+
+    if (of->count == 0)
+        return PE_OK;
+    const struct pe_table part = axis_table(table, of, pe_dtype_info(dtype)->size);
+    return pe_table_fill(&part, of->frequencies, positions, begin, end, PE_AMPLITUDE_FACTOR, dtype,
+                         work, err);
+}
+
 /* One pair with its scale, correctly rounded. */
 static void scaled_write(const void *context, size_t pair, const struct pe_position *position,
                          void *cos, void *sin)

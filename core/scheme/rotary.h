@@ -9,7 +9,7 @@
 
 /* ---- the state of its schemes --------------------------------------------------------------- */
 
-enum { PE_ROTARY_AXES_MAX = 4 };
+enum { PE_ROTARY_AXES_MAX = 8 };
 
 /* The pairs that rotate with one coordinate of a position. */
 struct pe_rotary_axis {
@@ -122,6 +122,13 @@ struct pe_rotary_rows {
     bool is_delta;      /* positions are distances */
     bool inverse_scale; /* of keys, or to undo that of queries */
 };
+
+/* The pairs that rotate with one coordinate, at evenly spaced values of it: rows [begin, end) of
+ * the positions, which are not listed. */
+enum pe_status pe_rotary_axis_fill(const struct pe_table *table, const struct pe_scheme *scheme,
+                                   size_t axis, const struct pe_positions *positions, size_t begin,
+                                   size_t end, enum pe_dtype dtype, struct pe_work *work,
+                                   struct pe_error *err);
 
 /* pe_table_fill of a prepared scheme: each pair at the coordinate that rotates it. */
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,

@@ -20,6 +20,11 @@ static size_t steps_of(const struct pe_powers *powers, const void *context, size
     return powers->steps ? powers->steps(context, pair) : pair;
 }
 
+static size_t series_of(const struct pe_powers *powers, const void *context, size_t pair)
+{
+    return powers->series ? powers->series(context, pair) : 0;
+}
+
 /* e^(-rate steps) */
 static struct pe_wide power_of(const struct pe_wide *rate, size_t steps)
 {
@@ -42,7 +47,7 @@ struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *contex
     if (powers->compute_shared && (steps > 0 || powers->scaled))
         powers->compute_shared(&shared, bits, context);
     if (steps > 0)
-        power = power_of(&shared.number[0], steps);
+        power = power_of(&shared.number[series_of(powers, context, pair)], steps);
     return scaled(powers, &power, &shared, context, pair);
 }
 
@@ -52,23 +57,33 @@ void pe_powers_begin(struct pe_power_iterator *iterator, const struct pe_powers 
     iterator->powers = powers;
     iterator->context = context;
     iterator->power = pe_wide_of_uint(bits, 1);
-    iterator->steps = iterator->stride = iterator->links = 0;
+    iterator->steps = iterator->stride = iterator->links = iterator->series = 0;
     if (powers->compute_shared)
         powers->compute_shared(&iterator->shared, bits, context);
+}
+
+/* The first power of a series is computed as that of an iterator is. */
+static void series_begin(struct pe_power_iterator *iterator, size_t series)
+{
+    iterator->power = pe_wide_of_uint(pe_wide_precision(&iterator->power), 1);
+    iterator->steps = iterator->stride = iterator->links = 0;
+    iterator->series = series;
 }
 
 /* The first two pairs whose steps differ define the stride. */
 static void power_move(struct pe_power_iterator *iterator, size_t steps)
 {
+    const struct pe_wide *rate = &iterator->shared.number[iterator->series];
+
     if (iterator->stride == 0 && steps > iterator->steps) {
         iterator->stride = steps - iterator->steps;
-        iterator->ratio = power_of(&iterator->shared.number[0], iterator->stride);
+        iterator->ratio = power_of(rate, iterator->stride);
     }
     if (steps == iterator->steps + iterator->stride && iterator->links < LINKS) {
         iterator->power = pe_wide_mul(iterator->power, iterator->ratio);
         iterator->links++;
     } else {
-        iterator->power = steps > 0 ? power_of(&iterator->shared.number[0], steps)
+        iterator->power = steps > 0 ? power_of(rate, steps)
                                     : pe_wide_of_uint(pe_wide_precision(&iterator->power), 1);
         iterator->links = 0;
     }
@@ -78,7 +93,10 @@ static void power_move(struct pe_power_iterator *iterator, size_t steps)
 struct pe_wide pe_powers_next(struct pe_power_iterator *iterator, size_t pair)
 {
     const size_t steps = steps_of(iterator->powers, iterator->context, pair);
+    const size_t series = series_of(iterator->powers, iterator->context, pair);
 
+    if (series != iterator->series)
+        series_begin(iterator, series);
     if (steps != iterator->steps)
         power_move(iterator, steps);
     return scaled(iterator->powers, &iterator->power, &iterator->shared, iterator->context, pair);

@@ -13,9 +13,9 @@
 /* The frequency w of a pair is made of a power of one number, e^(-rate steps), where steps are
  * whole and usually the index of the pair. */
 
-/* Real numbers that all pairs share, each as precise as a pe_real: the rate first, then those that
- * `scaled` needs. */
-enum { PE_SHARED = 3 };
+/* Real numbers that all pairs share, each as precise as a pe_real: the rates first, one unless
+ * `series` is set, then those that `scaled` needs. */
+enum { PE_SHARED = 8 };
 struct pe_shared {
     struct pe_wide number[PE_SHARED];
 };
@@ -25,6 +25,8 @@ struct pe_powers {
     /* Sets the shared numbers. NULL: every power is 1. */
     void (*compute_shared)(struct pe_shared *out, unsigned bits, const void *context);
     size_t (*steps)(const void *context, size_t pair); /* NULL: the pair */
+    /* The index of the shared number that is the rate of a pair. NULL: 0. */
+    size_t (*series)(const void *context, size_t pair);
     /* w of a pair from its power; its relative error is at most 2^15 times that of the power or of
      * a shared number. NULL: w is the power. */
     struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
@@ -35,14 +37,16 @@ struct pe_powers {
 struct pe_wide pe_powers_real(const struct pe_powers *powers, const void *context, unsigned bits,
                               size_t pair);
 
-/* w of many pairs in order: shared numbers are computed once, and where steps increase evenly a
- * power is the one before it times a ratio. The error bound is that of pe_powers_real. */
+/* w of many pairs in order: shared numbers are computed once, and where steps of a
+ * series increase evenly a power is the one before it times a ratio. The error bound is that of
+ * pe_powers_real. */
 struct pe_power_iterator {
     const struct pe_powers *powers;
     const void *context;
     struct pe_shared shared;
     struct pe_wide power, ratio; /* of `steps`, and of two pairs that are `stride` steps apart */
     size_t steps, stride, links; /* stride 0: the ratio is not set */
+    size_t series;               /* of the power */
 };
 
 void pe_powers_begin(struct pe_power_iterator *iterator, const struct pe_powers *powers,

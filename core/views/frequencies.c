@@ -83,8 +83,8 @@ static const struct pe_view_type rotary_frequencies = {
     .info.doc = "`inv_freq` [pairs]: the frequency of each pair, in radians per position. "
                 "`wavelengths` [pairs]: the positions of a full rotation, 2 pi / inv_freq. "
                 "`freq_factors` [pairs]: the unscaled frequency over the scaled one. `axes` "
-                "[pairs], i64, for mrope and rope-2d: the index of the coordinate that rotates the "
-                "pair. `attention_factor`: the factor of cos and sin.",
+                "[pairs], i64, for mrope, rope-2d and rope-nd: the index of the coordinate that "
+                "rotates the pair. `attention_factor`: the factor of cos and sin.",
     .of = of,
     .open = open,
     .fill = fill,

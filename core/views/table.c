@@ -230,37 +230,49 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
     return PE_OK;
 }
 
+struct pe_table pe_view_rotary_columns(const struct pe_view *view, size_t output, void *out)
+{
+    const struct pe_rotary_view *state = state_of(view);
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_waves_of(view->scheme)->pairs;
+    const bool complex = state->part == PE_PART_COMPLEX, joined = state->part == PE_PART_JOINED;
+    const int function = function_of(view, output);
+
+    return (struct pe_table){.cos = complex || joined || function == COS ? out : NULL,
+                             .sin = complex           ? (char *)out + size
+                                    : joined          ? (char *)out + pairs * size
+                                    : function == SIN ? out
+                                                      : NULL,
+                             .cos_count = pairs,
+                             .sin_count = pairs,
+                             .pair_step = complex ? 2 : 1,
+                             .row_size = view->outputs[output].row_elements * size};
+}
+
+void pe_view_rotary_duplicate(const struct pe_view *view, size_t output, size_t rows, void *out)
+{
+    const size_t row_size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
+
+    for (size_t row = 0; state_of(view)->duplicate && row < rows; row++)
+        memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
+               row_size / 2);
+}
+
 /* One output of the table. Two outputs, cos and sin, are computed by two calls from the same
  * frequencies, since each can be requested alone and on another thread. */
 enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
                                    size_t output, size_t begin, size_t end, void *out,
                                    struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_rotary_view *state = state_of(view);
-    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_waves_of(view->scheme)->pairs;
-    const size_t row_size = view->outputs[output].row_elements * size;
-    const bool complex = state->part == PE_PART_COMPLEX, joined = state->part == PE_PART_JOINED;
-    const int function = function_of(view, output);
-    const struct pe_table table = {.cos = complex || joined || function == COS ? out : NULL,
-                                   .sin = complex           ? (char *)out + size
-                                          : joined          ? (char *)out + pairs * size
-                                          : function == SIN ? out
-                                                            : NULL,
-                                   .cos_count = pairs,
-                                   .sin_count = pairs,
-                                   .pair_step = complex ? 2 : 1,
-                                   .row_size = row_size};
+    const struct pe_table table = pe_view_rotary_columns(view, output, out);
     const struct pe_rotary_rows rows = {.scheme = view->scheme,
                                         .positions = positions,
                                         .amplitude = PE_AMPLITUDE_FACTOR,
                                         .dtype = view->dtype,
-                                        .inverse_scale = state->of_keys};
+                                        .inverse_scale = state_of(view)->of_keys};
 
     if (pe_rotary_fill(&table, &rows, begin, end, work, err))
         return err->status;
-    for (size_t row = 0; state->duplicate && row < end - begin; row++)
-        memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
-               row_size / 2);
+    pe_view_rotary_duplicate(view, output, end - begin, out);
     return PE_OK;
 }
 

@@ -77,6 +77,11 @@ const struct pe_view_type *pe_view_rotary_table_of(const struct pe_encoding *enc
 enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,
                                   struct pe_error *err);
 
+/* The columns of an output in rows that begin at `out`. */
+struct pe_table pe_view_rotary_columns(const struct pe_view *view, size_t output, void *out);
+/* Repeats the first half of each row, where duplicate=true. */
+void pe_view_rotary_duplicate(const struct pe_view *view, size_t output, size_t rows, void *out);
+
 /* Writes rows of an output at the positions [begin, end). */
 enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
                                    size_t output, size_t begin, size_t end, void *out,

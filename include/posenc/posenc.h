@@ -37,6 +37,7 @@
 #include "posenc/dtype.h"
 #include "posenc/encodings.h"
 #include "posenc/engine_caches.h"
+#include "posenc/engines.h"
 #include "posenc/layers.h"
 #include "posenc/layouts.h"
 #include "posenc/parameters.h"

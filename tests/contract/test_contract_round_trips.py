@@ -9,7 +9,12 @@ import pytest
 from test_contract_catalogue import catalogue
 
 NAMES = contract.schemas["EncodingName"]["enum"]
-MORE = {"mrope": {"positions": "0,1"}, "rope-2d": {"positions": [[0, 1], [0, 1]]}}
+MORE = {
+    "mrope": {"positions": "0,1"},
+    "rope-2d": {"positions": [[0, 1], [0, 1]]},
+    "rope-nd": {"positions": [[0, 1], [0, 1], [1, 0]]},
+}
+ROTARY = ("rope", "mrope", "rope-2d", "rope-nd", "xpos")
 
 
 def told(server, name):
@@ -59,11 +64,11 @@ def attention(encoding):
         tensors["rel_k"] = tensor(2 * encoding["max_relative_position"] + 1, width)
     if encoding["name"] == "deberta-log":
         tensors["pos_key"] = tensor(2 * encoding["position_buckets"], heads * width)
-    rotary = "layout" not in encoding and encoding["name"] in ("rope", "mrope", "rope-2d", "xpos")
+    rotary = "layout" not in encoding and encoding["name"] in ROTARY
     return (
         {"encoding": encoding, "outputs": "scores", "tensors": tensors}
         | ({"layout": "half"} if rotary else {})
-        | ({"positions": [[0, 1], [1, 0]]} if encoding["name"] == "rope-2d" else {})
+        | (MORE[encoding["name"]] if encoding["name"] in ("rope-2d", "rope-nd") else {})
     )
 
 
@@ -82,6 +87,7 @@ def comparison(encoding):
         "shaw": {},
         "sinusoidal-nd": {"shape": [2] * encoding.get("ndim", 2)},
         "rope-2d": {"width": 2, "height": 2},
+        "rope-nd": {"shape": [2] * len(encoding.get("axes_dim", []))},
     }
     rows = grids.get(encoding["name"], {"length": 2})
     return {"a": encoding, "b": encoding} | rows

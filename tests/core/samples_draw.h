@@ -38,6 +38,7 @@ void sample_mrope_draw(struct sample *s);
 void sample_normalized_draw(struct sample *s);
 void sample_periodic_draw(struct sample *s);
 void sample_rope_2d_draw(struct sample *s);
+void sample_rope_nd_draw(struct sample *s);
 void sample_rope_draw(struct sample *s);
 void sample_sandwich_draw(struct sample *s);
 void sample_scaled_draw(struct sample *s);

@@ -97,6 +97,30 @@ void sample_rope_2d_draw(struct sample *s)
     sample_grid(s, variant == 1);
 }
 
+void sample_rope_nd_draw(struct sample *s)
+{
+    const double base = sample_base(s);
+    size_t pairs[SAMPLE_AXES], sum = 0;
+
+    for (size_t i = 0; i < SAMPLE_AXES; i++)
+        sum += pairs[i] = sample_whole(s, 1, 20);
+    snprintf(s->text, sizeof(s->text), "base=%.17g axes_dim=%zu,%zu,%zu", base, 2 * pairs[0],
+             2 * pairs[1], 2 * pairs[2]);
+    snprintf(s->view, sizeof(s->view), "positions=");
+    for (size_t i = 0; i < SAMPLE_AXES * SAMPLE_ROWS; i++) {
+        const size_t axis = i / SAMPLE_ROWS, row = i % SAMPLE_ROWS;
+        s->at[row][axis] = sample_place(s);
+        sample_put(s->view, sizeof(s->view), row ? "," : axis ? ";" : "", s->at[row][axis]);
+    }
+    turns_set(s, sum, base);
+    for (size_t c = 0, axis = 0, first = 0; c < sum; c++) {
+        for (; c - first >= pairs[axis]; axis++)
+            first += pairs[axis];
+        sample_column(s, c, base, (double)(c - first), (double)pairs[axis], s->column[c].is_sin);
+        s->column[c].axis = axis;
+    }
+}
+
 /* Positions where the scale is between 2^-100 and 2^100. */
 static void xpos_places(struct sample *s, size_t *pairs, double *base)
 {

@@ -152,7 +152,7 @@ def test_packed_sequences(server, encoding, causal):
     assert_close(got[:, :, 15:], alone, 1e-12)
 
 
-@pytest.mark.parametrize("encoding, axes", [("mrope", 3), ("rope-2d", 2)])
+@pytest.mark.parametrize("encoding, axes", [("mrope", 3), ("rope-2d", 2), ("rope-nd", 3)])
 def test_positions_of_several_coordinates(server, encoding, axes):
     """Attention of q and k is that of q and k after a rotation."""
     tensors = drawn(dim=16)
@@ -160,6 +160,8 @@ def test_positions_of_several_coordinates(server, encoding, axes):
     scheme = {"encoding": encoding, "layout": "half"}
     if encoding == "mrope":
         scheme |= {"mrope_section": "2,3,3"}
+    if encoding == "rope-nd":
+        scheme |= {"axes_dim": "4,6,6", "base": 256}
     turned = post_tensors(
         server,
         "/v1/rotation",

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/engines"))
 
 import compare  # noqa: E402
+import compiled  # noqa: E402
 import expected  # noqa: E402
 import matrix  # noqa: E402
 import measure  # noqa: E402
@@ -66,6 +67,10 @@ def test_cells_are_well_formed(name):
 def test_no_path_of_a_machine_is_in_it():
     text = matrix.FILE.read_text()
     assert "site-packages" not in text and str(ROOT) not in text and "/tmp" not in text
+
+
+def test_the_library_has_the_file():
+    assert compiled.OUT.read_text() == compiled.Lists(DATA).text()
 
 
 def test_the_page_is_what_the_file_says():

@@ -229,6 +229,45 @@ def test_rope_2d(server, variant):
     assert_close(grid, numpy.stack([numpy.cos(angle), numpy.sin(angle)]), 1e-14)
 
 
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_rope_nd(server, layout):
+    """diffusers 0.42.1, models/embeddings.py: get_1d_rotary_pos_embed axis by axis; rows and
+    columns centred as in transformer_qwenimage.py."""
+    widths, (frames, height, width) = (8, 12, 20), (2, 3, 2)
+    cells = numpy.arange(frames * height * width)
+    places = numpy.stack(
+        [
+            cells // (height * width),
+            cells // width % height - height // 2,
+            cells % width - width // 2,
+        ]
+    )
+    angle = numpy.concatenate(
+        [numpy.outer(p, inv_freq(d)) for p, d in zip(places, widths, strict=True)], -1
+    )
+    tokens = batch(sum(widths))
+    got = post_tensors(
+        server,
+        ROTATION,
+        {"q": tokens, "positions": places},
+        layout=layout,
+        axes="bhsd",
+        encoding="rope-nd",
+        axes_dim=widths,
+    )["q"]
+    assert_close(got, turned(tokens, angle, layout), 1e-13)
+    grid = get(
+        server,
+        "/v1/encodings/rope-nd/table",
+        axes_dim="8,12,20",
+        shape=f"{frames},{height},{width}",
+        origin=f"0,{-(height // 2)},{-(width // 2)}",
+        dtype="f64",
+        format="npy",
+    ).npy
+    assert_close(grid, numpy.stack([numpy.cos(angle), numpy.sin(angle)]), 1e-14)
+
+
 def xpos_scale(dim, positions, center, base=512):
     """microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py."""
     scale = (numpy.arange(0, dim, 2) + 0.4 * dim) / (1.4 * dim)

@@ -40,6 +40,18 @@ def comparisons():
     ]
 
 
+# ---- engines ------------------------------------------------------------------------------------
+
+
+def engines():
+    lines = """
+/v1/engines
+/v1/engines?model_type=gpt_oss
+/v1/engines?engine=keras-hub&model_type=gemma3_text
+"""
+    return gets("engines", lines, "")
+
+
 # ---- embedding ----------------------------------------------------------------------------------
 
 
@@ -258,4 +270,12 @@ def positions():
 
 
 def requests():
-    return [*comparisons(), *embeddings(), *layouts(), *configs(), *diagnoses(), *positions()]
+    return [
+        *comparisons(),
+        *engines(),
+        *embeddings(),
+        *layouts(),
+        *configs(),
+        *diagnoses(),
+        *positions(),
+    ]

@@ -33,6 +33,8 @@ mrope/table?dim=12&mrope_section=2,2,2&positions=0,1;2,3
 mrope/table?dim=12&mrope_section=2,2,2&length=2&mrope_interleaved=true&mrope_type=chunked
 rope-2d/table?dim=6&width=2&height=2
 rope-2d/table?dim=8&width=2
+rope-nd/table?axes_dim=3,4&shape=2,2
+rope-nd/table?axes_dim=4,4&length=2
 sinusoidal-2d/table?dim=5&height=2&width=2
 sinusoidal-2d/table?dim=8&height=2&width=2&scale=2
 sinusoidal-nd/table?dim=8&ndim=2&shape=2
@@ -59,6 +61,9 @@ PATHS = """
 /v1/rotations
 /problems/none
 /v1/encodings?family=noble
+/v1/engines?engine=mlx-lm==0.1&model_type=llama
+/v1/engines?engine=mlx
+/v1/engines?model_type=no_such_type
 /v1/layout?from_layout=meta&to_layout=half
 /v1/layout?from_layout=meta&to_layout=half&head_dim=4&rotary_dim=6
 /%zz

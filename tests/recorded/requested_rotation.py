@@ -81,6 +81,15 @@ def where():
             q(3, 1, 8, seed=9),
         ),
         rotation(
+            "rope-nd",
+            {
+                "encoding": {"name": "rope-nd", "axes_dim": [2, 2, 4], "base": 256},
+                "positions": [[0, 0, 1], [-1, 0, 1], [2.5, 1, 0]],
+            }
+            | shd,
+            q(3, 1, 8, seed=9),
+        ),
+        rotation(
             "xpos",
             {"encoding": {"name": "xpos", "t_center": 1}, "start": 0} | shd,
             {"q": tensor(10, 3, 1, 4), "k": tensor(11, 3, 1, 4)},

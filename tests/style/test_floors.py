@@ -9,9 +9,12 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 PAGE = (ROOT / "docs/internals/layers.md").read_text()
+MAP = (ROOT / "ARCHITECTURE.md").read_text()
 
 # Words of HTTP and of a shell, which a library must not say to a program that links it.
 FOREIGN_WORDS = re.compile(
@@ -28,6 +31,16 @@ def floors(layer):
     names = [line.split()[0] for line in found.group(1).splitlines() if line.strip()]
     assert len(names) == len(set(names)) and len(names) > 5
     return names
+
+
+@pytest.mark.parametrize("layer", ["core", "api"])
+def test_the_map_names_the_same_folders(layer):
+    """The tables of ARCHITECTURE.md list the folders from the ground up too; a folder inside
+    another (`vec/`, `rope/`) is described in the row of its parent."""
+    rows = MAP.partition(f"\n| {layer}/ |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert rows, f"ARCHITECTURE.md has no table of {layer}/"
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert named == [name for name in floors(layer) if "/" not in name]
 
 
 def sources(layer):

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What an engine rotates beside what posenc reads: None where they are the same, or a finding."""
 
+import pathlib
+import re
+
 import numpy
 import rotation
 
 CLOSE = 1e-5  # relative, of frequencies and factors: readings are compared, not rounding
-CODES = {
-    "base": "another base",
-    "scaling-ignored": "the scaling of the frequencies is not applied",
-    "base-and-scaling": "another base, and the scaling is not applied",
-    "scaling": "other frequencies",
-    "width": "another number of elements rotates",
-    "layout": "other elements are paired",
-    "not-rotated": "these layers do not rotate",
-    "rotated": "layers rotate that should not",
-    "attention-factor": "another attention factor",
-    "softmax-scale": "another scale of the softmax",
-    "direction": "pairs rotate the other way",
-}
+LIST = pathlib.Path(__file__).resolve().parents[2] / "core/engines/codes.def"
+CODES = dict(re.findall(r'^CODE\("([^"]+)", +"([^"]+)"\)', LIST.read_text(), re.M))
 
 
 def geometric(values):

@@ -42,6 +42,10 @@ What this does not show: positions, masks and windows; towers of pictures and so
 may rotate otherwise than the code that was replayed; pairs where an engine reorders weights when it
 converts or loads them (llama.cpp, Llama 4 in vLLM); and layers that have a rotary module and do not
 call it (vLLM).
+
+The library and the service have the same cells: `GET /v1/engines`, `posenc engines`,
+`posenc.engines` in Python, and `include/posenc/engines.h` in C; `tools/engines/compiled.py` writes
+their data.
 """
 
 
@@ -225,6 +229,8 @@ engine: change its version in `tools/engines/requirements/`, run
 ```sh
 make
 .venv/bin/python tools/engines/measure.py mlx-lm
+.venv/bin/python tools/engines/compiled.py
+make
 ```
 
 and read what changed with `git diff`. Environments are made in `build/engines/`. An engine that is

@@ -41,6 +41,7 @@ __all__ = [
     "diagnose_positions",
     "embedding",
     "encodings",
+    "engines",
     "frequencies",
     "layout",
     "positions",
@@ -77,6 +78,7 @@ diagnose = _local.diagnose
 diagnose_positions = _local.diagnose_positions
 embedding = _local.embedding
 encodings = _local.encodings
+engines = _local.engines
 frequencies = _local.frequencies
 layout = _local.layout
 positions = _local.positions

@@ -12,7 +12,7 @@ from ._messages import Request
 from ._requests import Config, Encoding
 
 # Views by how many arrays they give, for type checkers: the answer itself decides.
-RotaryName = Literal["rope", "mrope", "rope-2d", "xpos"]
+RotaryName = Literal["rope", "mrope", "rope-2d", "rope-nd", "xpos"]
 OneTableName = Literal[
     "sinusoidal", "all-sin", "timestep", "transformer-xl", "sinusoidal-2d", "sinusoidal-nd",
     "index", "normalized", "binary", "periodic", "learned", "hierarchical", "shaw"]
@@ -77,12 +77,13 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              # generated: parameters of views
              a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
              anchor: float | None = None, angle: str | None = None, arithmetic: str | None = None,
-             attention_factor: float | None = None, base: float | None = None,
-             beta_fast: float | None = None, beta_slow: float | None = None,
-             bidirectional: bool | None = None, bit_order: str | None = None,
-             cache: str | None = None, causal: bool | None = None, class_token: bool | None = None,
-             columns: int | None = None, context: float | None = None, coordinates: Any = None,
-             delta: float | None = None, dim: int | None = None, direction: str | None = None,
+             attention_factor: float | None = None, axes_base: Any = None, axes_dim: Any = None,
+             axes_factor: Any = None, base: float | None = None, beta_fast: float | None = None,
+             beta_slow: float | None = None, bidirectional: bool | None = None,
+             bit_order: str | None = None, cache: str | None = None, causal: bool | None = None,
+             class_token: bool | None = None, columns: int | None = None,
+             context: float | None = None, coordinates: Any = None, delta: float | None = None,
+             dim: int | None = None, direction: str | None = None,
              downscale_freq_shift: float | None = None, dtype: Any = None,
              duplicate: bool | None = None, factor: float | None = None,
              flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
@@ -97,7 +98,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              mixed_b: float | None = None, mrope_interleaved: bool | None = None,
              mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
              mscale_all_dim: float | None = None, ndim: int | None = None,
-             normalize: bool | None = None, num_buckets: int | None = None,
+             normalize: bool | None = None, num_buckets: int | None = None, origin: Any = None,
              original_max_position_embeddings: int | None = None, p: Any = None,
              part: str | None = None, partial_rotary_factor: float | None = None,
              pool: str | None = None, position: float | None = None,
@@ -109,10 +110,10 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              scale: float | None = None, scale_base: float | None = None, scales: Any = None,
              seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
              side: str | None = None, slopes: Any = None, spacing: str | None = None,
-             start: float | None = None, step: float | None = None, strict: bool | None = None,
-             t_center: float | None = None, table: Any = None, truncate: bool | None = None,
-             variant: str | None = None, vectors: str | None = None, version: int | None = None,
-             weights: Any = None, width: int | None = None,
+             start: float | None = None, step: float | None = None, steps: Any = None,
+             strict: bool | None = None, t_center: float | None = None, table: Any = None,
+             truncate: bool | None = None, variant: str | None = None, vectors: str | None = None,
+             version: int | None = None, weights: Any = None, width: int | None = None,
              # end
              **parameters: Any) -> TensorT | TensorsT: ...
 
@@ -120,12 +121,13 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              # generated: parameters of views
              a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
              anchor: float | None = None, angle: str | None = None, arithmetic: str | None = None,
-             attention_factor: float | None = None, base: float | None = None,
-             beta_fast: float | None = None, beta_slow: float | None = None,
-             bidirectional: bool | None = None, bit_order: str | None = None,
-             cache: str | None = None, causal: bool | None = None, class_token: bool | None = None,
-             columns: int | None = None, context: float | None = None, coordinates: Any = None,
-             delta: float | None = None, dim: int | None = None, direction: str | None = None,
+             attention_factor: float | None = None, axes_base: Any = None, axes_dim: Any = None,
+             axes_factor: Any = None, base: float | None = None, beta_fast: float | None = None,
+             beta_slow: float | None = None, bidirectional: bool | None = None,
+             bit_order: str | None = None, cache: str | None = None, causal: bool | None = None,
+             class_token: bool | None = None, columns: int | None = None,
+             context: float | None = None, coordinates: Any = None, delta: float | None = None,
+             dim: int | None = None, direction: str | None = None,
              downscale_freq_shift: float | None = None, dtype: Any = None,
              duplicate: bool | None = None, factor: float | None = None,
              flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
@@ -140,7 +142,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              mixed_b: float | None = None, mrope_interleaved: bool | None = None,
              mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
              mscale_all_dim: float | None = None, ndim: int | None = None,
-             normalize: bool | None = None, num_buckets: int | None = None,
+             normalize: bool | None = None, num_buckets: int | None = None, origin: Any = None,
              original_max_position_embeddings: int | None = None, p: Any = None,
              part: str | None = None, partial_rotary_factor: float | None = None,
              pool: str | None = None, position: float | None = None,
@@ -152,10 +154,10 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
              scale: float | None = None, scale_base: float | None = None, scales: Any = None,
              seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
              side: str | None = None, slopes: Any = None, spacing: str | None = None,
-             start: float | None = None, step: float | None = None, strict: bool | None = None,
-             t_center: float | None = None, table: Any = None, truncate: bool | None = None,
-             variant: str | None = None, vectors: str | None = None, version: int | None = None,
-             weights: Any = None, width: int | None = None,
+             start: float | None = None, step: float | None = None, steps: Any = None,
+             strict: bool | None = None, t_center: float | None = None, table: Any = None,
+             truncate: bool | None = None, variant: str | None = None, vectors: str | None = None,
+             version: int | None = None, weights: Any = None, width: int | None = None,
              # end
              **parameters: Any) -> TensorT | TensorsT:
         """Any view of an encoding: ``table``, ``frequencies``, ``bias``, ``scale``, and analyses
@@ -215,11 +217,11 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
     def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
               # generated: parameters of table
               alpha: float | None = None, arithmetic: str | None = None,
-              attention_factor: float | None = None, base: float | None = None,
-              beta_fast: float | None = None, beta_slow: float | None = None,
-              bit_order: str | None = None, cache: str | None = None,
-              class_token: bool | None = None, columns: int | None = None, coordinates: Any = None,
-              dim: int | None = None, direction: str | None = None,
+              attention_factor: float | None = None, axes_base: Any = None, axes_dim: Any = None,
+              axes_factor: Any = None, base: float | None = None, beta_fast: float | None = None,
+              beta_slow: float | None = None, bit_order: str | None = None,
+              cache: str | None = None, class_token: bool | None = None, columns: int | None = None,
+              coordinates: Any = None, dim: int | None = None, direction: str | None = None,
               downscale_freq_shift: float | None = None, dtype: Any = None,
               duplicate: bool | None = None, factor: float | None = None,
               flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
@@ -231,13 +233,14 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
               mixed_b: float | None = None, mrope_interleaved: bool | None = None,
               mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
               mscale_all_dim: float | None = None, ndim: int | None = None,
-              normalize: bool | None = None, original_max_position_embeddings: int | None = None,
-              part: str | None = None, partial_rotary_factor: float | None = None,
-              pool: str | None = None, positions: Any = None, rope_type: str | None = None,
-              rotary_dim: int | None = None, rows: int | None = None, scale: float | None = None,
-              scale_base: float | None = None, seq_len: int | None = None, shape: Any = None,
-              short_factor: Any = None, side: str | None = None, spacing: str | None = None,
-              start: float | None = None, step: float | None = None, strict: bool | None = None,
+              normalize: bool | None = None, origin: Any = None,
+              original_max_position_embeddings: int | None = None, part: str | None = None,
+              partial_rotary_factor: float | None = None, pool: str | None = None,
+              positions: Any = None, rope_type: str | None = None, rotary_dim: int | None = None,
+              rows: int | None = None, scale: float | None = None, scale_base: float | None = None,
+              seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
+              side: str | None = None, spacing: str | None = None, start: float | None = None,
+              step: float | None = None, steps: Any = None, strict: bool | None = None,
               t_center: float | None = None, table: Any = None, truncate: bool | None = None,
               variant: str | None = None, vectors: str | None = None, version: int | None = None,
               width: int | None = None,
@@ -247,11 +250,11 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
     def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
               # generated: parameters of table
               alpha: float | None = None, arithmetic: str | None = None,
-              attention_factor: float | None = None, base: float | None = None,
-              beta_fast: float | None = None, beta_slow: float | None = None,
-              bit_order: str | None = None, cache: str | None = None,
-              class_token: bool | None = None, columns: int | None = None, coordinates: Any = None,
-              dim: int | None = None, direction: str | None = None,
+              attention_factor: float | None = None, axes_base: Any = None, axes_dim: Any = None,
+              axes_factor: Any = None, base: float | None = None, beta_fast: float | None = None,
+              beta_slow: float | None = None, bit_order: str | None = None,
+              cache: str | None = None, class_token: bool | None = None, columns: int | None = None,
+              coordinates: Any = None, dim: int | None = None, direction: str | None = None,
               downscale_freq_shift: float | None = None, dtype: Any = None,
               duplicate: bool | None = None, factor: float | None = None,
               flip_sin_to_cos: bool | None = None, freq_factors: Any = None,
@@ -263,13 +266,14 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
               mixed_b: float | None = None, mrope_interleaved: bool | None = None,
               mrope_section: Any = None, mrope_type: str | None = None, mscale: float | None = None,
               mscale_all_dim: float | None = None, ndim: int | None = None,
-              normalize: bool | None = None, original_max_position_embeddings: int | None = None,
-              part: str | None = None, partial_rotary_factor: float | None = None,
-              pool: str | None = None, positions: Any = None, rope_type: str | None = None,
-              rotary_dim: int | None = None, rows: int | None = None, scale: float | None = None,
-              scale_base: float | None = None, seq_len: int | None = None, shape: Any = None,
-              short_factor: Any = None, side: str | None = None, spacing: str | None = None,
-              start: float | None = None, step: float | None = None, strict: bool | None = None,
+              normalize: bool | None = None, origin: Any = None,
+              original_max_position_embeddings: int | None = None, part: str | None = None,
+              partial_rotary_factor: float | None = None, pool: str | None = None,
+              positions: Any = None, rope_type: str | None = None, rotary_dim: int | None = None,
+              rows: int | None = None, scale: float | None = None, scale_base: float | None = None,
+              seq_len: int | None = None, shape: Any = None, short_factor: Any = None,
+              side: str | None = None, spacing: str | None = None, start: float | None = None,
+              step: float | None = None, steps: Any = None, strict: bool | None = None,
               t_center: float | None = None, table: Any = None, truncate: bool | None = None,
               variant: str | None = None, vectors: str | None = None, version: int | None = None,
               width: int | None = None,
@@ -302,7 +306,8 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
     def frequencies(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
                     # generated: parameters of frequencies
                     alpha: float | None = None, arithmetic: str | None = None,
-                    attention_factor: float | None = None, base: float | None = None,
+                    attention_factor: float | None = None, axes_base: Any = None,
+                    axes_dim: Any = None, axes_factor: Any = None, base: float | None = None,
                     beta_fast: float | None = None, beta_slow: float | None = None,
                     dim: int | None = None, direction: str | None = None,
                     downscale_freq_shift: float | None = None, dtype: Any = None,
@@ -399,6 +404,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
                # generated: parameters of rotate
                alpha: float | None = None, apply_attention_factor: bool | None = None,
                arithmetic: str | None = None, attention_factor: float | None = None,
+               axes_base: Any = None, axes_dim: Any = None, axes_factor: Any = None,
                base: float | None = None, beta_fast: float | None = None,
                beta_slow: float | None = None, cache: str | None = None, cos: Any = None,
                cu_seqlens: Any = None, delta: Any = None, dim: int | None = None, dtype: Any = None,
@@ -440,6 +446,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
                   # generated: parameters of attention
                   a: Any = None, alibi_bias_max: float | None = None, alpha: float | None = None,
                   arithmetic: str | None = None, attention_factor: float | None = None,
+                  axes_base: Any = None, axes_dim: Any = None, axes_factor: Any = None,
                   base: float | None = None, beta_fast: float | None = None,
                   beta_slow: float | None = None, bias: Any = None,
                   bias_before_scale: bool | None = None, bidirectional: bool | None = None,
@@ -556,6 +563,21 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         """
         given = _given(locals())
         return self._report(_requests.config(given.pop("config"), given))
+
+    def engines(self, *, engine: str | None = None, model_type: str | None = None,
+                **parameters: Any) -> ReportT:
+        """What inference engines rotate for a config, as measured by running them: ``engines`` with
+        their versions and numbers of cells; with `engine` (a name, or ``"mlx-lm==0.32.2"``) or
+        `model_type` also ``cells``.
+
+        posenc.Refused: that engine, version or model_type was not measured.
+
+        >>> import posenc
+        >>> cells = posenc.engines(engine="mlx-lm", model_type="gpt_oss").cells
+        >>> [cell["keys"] for cell in cells if cell["config"] == "gpt-oss-120b"][0]
+        ['rope_scaling.truncate']
+        """
+        return self._report(_requests.query("/v1/engines", _given(locals())))
 
     def diagnose(self, encoding: Any = None, values: Any = None, /, *,
                  config: Config | None = None, inv_freq: Any = None, cos: Any = None,

@@ -220,6 +220,12 @@ def picture(view: Request) -> Request:
     return Request(view.method, f"{target}{join}format=svg", fields, view.body)
 
 
+def query(path: str, parameters: Mapping[str, Any]) -> Request:
+    """A GET of a report."""
+    target = f"{path}?{_query(parameters)}" if parameters else path
+    return Request("GET", target, (("Accept", JSON),))
+
+
 def function(
     path: str, tensors: Collection[str], arguments: Mapping[str, Any], *, report: bool = False
 ) -> Request:

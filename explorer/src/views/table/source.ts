@@ -128,6 +128,7 @@ const FIRST_OF: Record<string, Params> = {
     periodic: { dim: "16" },
     shaw: { dim: "64" },
     mrope: { dim: "96" },
+    "rope-nd": { axes_dim: "16,56,56", shape: "1,16,16" },
     "kerple-power": { p: "0.5" },
     "deberta-log": { query_length: "512" },
     t5: { query_length: "160" },
@@ -187,6 +188,11 @@ function rowsOf(name: string, operation: string, params: Params): number | undef
         case "sinusoidal-2d":
         case "rope-2d":
             return p("height") * p("width") + +/^(1|true)$/.test(params.class_token) || undefined;
+        case "rope-nd":
+        case "sinusoidal-nd":
+            return (
+                (params.shape ?? "").split(",").reduce((rows, size) => rows * +size, 1) || undefined
+            );
         case "shaw":
             return p("max_relative_position") * 2 + 1;
         default:

