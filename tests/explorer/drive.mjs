@@ -397,6 +397,39 @@ const orders = {
         };
     },
 
+    /** Every list of a view: its options, and what it shows once its first or last option, whichever
+     * is not shown, was chosen and the link that the page then has was opened. `links`: those of the
+     * page to itself and to the reference. */
+    async choices(how) {
+        const { page } = await shown(how);
+        const links = await page.$$eval("a[href]", (all) =>
+            all.map((one) => one.href).filter((href) => new URL(href).origin === location.origin),
+        );
+        const lists = await page.$$eval("main select", (all) =>
+            all
+                .filter((one) => one.checkVisibility())
+                .map((one) => ({
+                    label: one.ariaLabel,
+                    shown: one.value,
+                    options: [...one.options].map(({ value }) => value),
+                })),
+        );
+        for (const one of lists) {
+            const { label, shown: before, options } = one;
+            const list = () => page.locator(`main select[aria-label="${label}"]:visible`).first();
+            one.chosen = options.findLast((value) => value !== before) ?? before;
+            await list().selectOption(one.chosen);
+            await settle(page);
+            one.link = page.url();
+            await page.goto(one.link);
+            await settle(page);
+            one.after = (await list().count()) ? await list().inputValue() : null;
+            await page.goto(how.url);
+            await settle(page);
+        }
+        return { links, lists };
+    },
+
     /** Views by the doors' links: the page says itself which there are. */
     async views({ url }) {
         const tab = await opened({ url });

@@ -278,3 +278,21 @@ def test_the_way_out_of_a_value_that_has_no_control(scene):
         ["see", ("click", ".failures button.link"), "settle", "see"], {"view": "home", "base": "-1"}
     )["views"]
     assert refused["failures"] and not after["failures"] and "hands" in after["pictures"]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_choice_is_in_the_link(browser, page, view):
+    """A list shows the value of the link, the default's where the link has none, and what was
+    chosen is shown again by the link that the page then has."""
+    asked = {"view": view, "lang": "zh", "theme": "dark"}
+    found = browser("choices", f"{page}/?{urllib.parse.urlencode(asked)}", **SIZE)
+    for one in found["lists"]:
+        assert one["shown"] in one["options"], one
+        assert one["after"] == one["chosen"], (one["label"], one["link"])
+        assert len(set(one["options"])) == len(one["options"]) > 1, one
+    paths = [urllib.parse.urlsplit(link) for link in found["links"]]
+    pages = [link for link in paths if link.path in ("/", "/docs")]
+    assert {link.path for link in pages} == {"/", "/docs"}
+    for link in pages:
+        kept = dict(urllib.parse.parse_qsl(link.query))
+        assert "lang" in kept and "theme" in kept, link

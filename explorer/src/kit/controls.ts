@@ -110,10 +110,9 @@ export function select(
     const list = h(
         "select",
         { "aria-label": label, onchange: () => change(list.value) },
-        ...Object.entries(names).map(([one, name]) =>
-            h("option", { value: one, selected: one === value }, name),
-        ),
+        ...Object.entries(names).map(([one, name]) => h("option", { value: one }, name)),
     );
+    list.value = value; // of a value that is no option, nothing is selected
     return h("label.select", {}, h("span", {}, label), list);
 }
 
