@@ -311,10 +311,16 @@ static const struct pe_config_layers classes[] = {
     {0},
 };
 
+/* Classes of diffusers have no mask, and their blocks are of several sorts, which are not counted.
+ */
+static const struct pe_config_layers diffusers_layers = {.count_key = "", .both_ways = true};
+
 const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope)
 {
     const char *model_type = pe_config_model_type(scope);
 
+    if (scope->diffusers)
+        return &diffusers_layers;
     if (scope->top->config->models) /* an architecture of GGUF is no class of Hugging Face */
         return NULL;
     for (const struct pe_config_layers *at = classes; model_type && at->model_type; at++)

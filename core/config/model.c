@@ -140,6 +140,11 @@ struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
     const struct pe_config_model *models = config->models ? config->models : pe_config_models;
     struct pe_config_scope scope = {.top = config->top};
 
+    if (pe_config_is_diffusers(&scope)) {
+        scope.text = scope.top;
+        scope.diffusers = pe_config_diffusers_find(&scope);
+        return scope;
+    }
     for (const struct pe_config_node *at = config->top; at; at = text_within(at))
         scope.text = at;
     scope.model = tower_find(&scope, models);
@@ -334,6 +339,8 @@ enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct 
 {
     for (size_t i = 0; i < reading->config->notes_count; i++)
         pe_config_warn(reading, "%s", reading->config->notes[i]);
+    if (pe_config_is_diffusers(&reading->scope))
+        return pe_config_diffusers_choose(reading, err);
     model_choose(reading);
     layout_switch(reading);
     return family_choose(reading, err);

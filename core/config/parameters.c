@@ -200,9 +200,8 @@ static enum pe_status any_set(const struct pe_config_filling *filling, size_t in
                                                : "number");
 }
 
-/* Sets a parameter from a member, with its source. */
-static enum pe_status member_fill(const struct pe_config_filling *filling, size_t index,
-                                  const struct pe_config_member *member)
+enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
+                                     const struct pe_config_member *member)
 {
     const struct pe_param *param = &filling->params->list[index];
     const char *text = pe_config_text(member);
@@ -267,7 +266,7 @@ static enum pe_status sliding_fill(const struct pe_config_filling *filling)
     if (reading->sliding_base.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
         return PE_OK;
     if (reading->sliding_member)
-        return member_fill(filling, (size_t)index, reading->sliding_member);
+        return pe_config_member_fill(filling, (size_t)index, reading->sliding_member);
     pe_config_source_set(reading, "base", PE_CONFIG_MODEL, NULL);
     return any_set(filling, (size_t)index, &reading->sliding_base, filling->err);
 }
@@ -308,7 +307,7 @@ static enum pe_status layer_fill(const struct pe_config_filling *filling)
             continue;
         found = pe_config_find(reading, pe_in_text, NAMES(at->key));
         if (found && pe_config_is_open(filling, index) &&
-            member_fill(filling, (size_t)index, found))
+            pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
     }
     return PE_OK;
@@ -351,7 +350,7 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         found = pe_config_find(filling->reading, at->places, at->keys);
         if (!found || !pe_config_is_open(filling, index) || is_ignored_part(filling, found))
             continue;
-        if (member_fill(filling, (size_t)index, found))
+        if (pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
         filling->reading->dim_rotates_whole |= pe_config_lists(rotated_widths, found->name.text);
     }
@@ -381,7 +380,7 @@ static enum pe_status beside_types_fill(const struct pe_config_filling *filling)
         if (!found || found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
             continue;
         pe_config_note(reading, found);
-        if (member_fill(filling, (size_t)index, found))
+        if (pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
     }
     return PE_OK;
@@ -487,7 +486,7 @@ static enum pe_status alias_fill(const struct pe_config_filling *filling,
     if (found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
         return PE_OK;
     return row->when_false ? switch_fill(filling, row, (size_t)index, found)
-                           : member_fill(filling, (size_t)index, found);
+                           : pe_config_member_fill(filling, (size_t)index, found);
 }
 
 /* Sets the rope type by the name of the object, and parameters by their other names
@@ -628,7 +627,7 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     else if (is_unused(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
     else if (index >= 0 && pe_config_is_open(filling, index))
-        return member_fill(filling, (size_t)index, member);
+        return pe_config_member_fill(filling, (size_t)index, member);
     else if (index >= 0)
         alias_check(reading, member, filling->params->list[index].name);
     else if (reading->strict)
@@ -682,6 +681,10 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
+    if (reading->scope.diffusers)
+        return pe_config_diffusers_fill(&filling) || pe_config_memory_check(reading, err)
+                   ? err->status
+                   : PE_OK;
     if (sliding_fill(&filling) || layer_bases_fill(&filling) || layer_fill(&filling) ||
         other_places_fill(&filling) || keys_fill(&filling) || named_fill(&filling) ||
         type_defaults_fill(&filling) || by_lengths_fill(&filling) || rope_fill(&filling) ||

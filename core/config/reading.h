@@ -60,6 +60,47 @@ const struct pe_config_model *pe_config_model_find(const char *model_type);
 /* The class's default of this name; NULL: none. model may be NULL. */
 const char *pe_config_class_default(const struct pe_config_model *model, const char *name);
 
+/* ---- rows of diffusers.def ------------------------------------------------------------------- */
+
+/* Widths of axes that are shares of a head of d elements. */
+enum pe_diffusers_split {
+    PE_SPLIT_NONE,
+    PE_SPLIT_SIXTHS,  /* d - 4 floor(d / 6), and twice 2 floor(d / 6) */
+    PE_SPLIT_EIGHTHS, /* floor(d / 4), and twice 3 floor(d / 8) */
+    PE_SPLIT_HALVES,  /* twice floor(d / 2) */
+    PE_SPLIT_ALIKE,   /* three times 2 pairs */
+};
+
+enum { PE_DIFFUSERS_SETS = 3 };
+
+struct pe_diffusers_class {
+    const char *name;
+    const char *encoding; /* NULL: refused, with `note` as the reason */
+    const char *layout;   /* of pairs */
+    const char *width[2]; /* the key of the width of a head, or of two sizes whose quotient it is;
+                           * NULL: the axes are the whole head */
+    double fallback[2];   /* the constructor's values of these */
+    enum pe_diffusers_split split;
+    struct {
+        const char *key;
+        double fallback;
+    } pairs; /* of PE_SPLIT_ALIKE */
+    struct {
+        const char *param, *key, *value; /* key NULL: the value is in the code */
+    } sets[PE_DIFFUSERS_SETS];
+    enum {
+        PE_AXES_FILL,  /* the axes have as many elements as a head */
+        PE_AXES_FIT,   /* they may have fewer */
+        PE_AXES_HALVE, /* they may have half as many */
+    } partial;
+    bool null_is_absent;         /* null stands for the constructor's value */
+    const char *needs;           /* a key that must be true; NULL: none */
+    const char *otherwise;       /* the reason where it is not */
+    const char *note;            /* a warning of every reading; NULL: none */
+    const char *const *harmless; /* keys about positions that do not change the rotation */
+};
+extern const struct pe_diffusers_class pe_diffusers_classes[]; /* ends with a NULL name */
+
 /* ---- rows of model_layers.def ---------------------------------------------------------------- */
 
 /* A key that the class reads, and its value where a config has none; null: the class has none. */
@@ -136,8 +177,9 @@ struct pe_config_scope {
     const struct pe_config_node *rope_by_layer_type; /* the object with a rope object for each layer
                                                       * type; NULL: rope is flat */
     bool class_rope; /* the rope object of the class holds, for the config has none */
-    const struct pe_config_node *layer;  /* about the layers described; NULL: none */
-    const struct pe_config_model *model; /* NULL: not in the list */
+    const struct pe_config_node *layer;         /* about the layers described; NULL: none */
+    const struct pe_config_model *model;        /* NULL: not in the list */
+    const struct pe_diffusers_class *diffusers; /* NULL: none, or not in the list */
 };
 
 enum { PE_CONFIG_TRAITS_MAX = 16 };
@@ -287,6 +329,9 @@ struct pe_config_filling {
     struct pe_error *err;
 };
 
+/* Sets a parameter from a member, with its source. */
+enum pe_status pe_config_member_fill(const struct pe_config_filling *filling, size_t index,
+                                     const struct pe_config_member *member);
 /* Has this parameter no value yet? index -1: false. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
 /* Sets the parameters that no key has: the model's defaults, quotients and multiples. */
@@ -297,5 +342,16 @@ void pe_config_width_check(const struct pe_config_filling *filling);
 void pe_config_defaults_warn(struct pe_config_reading *reading);
 /* rotary_dim and partial_rotary_factor are two spellings of one value: giving one gives both. */
 bool pe_config_is_rotary_part(const char *param);
+
+/* ---- diffusers.c ----------------------------------------------------------------------------- */
+
+/* Has the config the key _class_name of diffusers? */
+bool pe_config_is_diffusers(const struct pe_config_scope *scope);
+/* The row of its class; NULL: not in the list. */
+const struct pe_diffusers_class *pe_config_diffusers_find(const struct pe_config_scope *scope);
+/* Decides the encoding and the layout by the class. */
+enum pe_status pe_config_diffusers_choose(struct pe_config_reading *reading, struct pe_error *err);
+/* Sets the parameters as the constructor of the class reads the config. */
+enum pe_status pe_config_diffusers_fill(const struct pe_config_filling *filling);
 
 #endif

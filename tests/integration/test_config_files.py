@@ -204,10 +204,6 @@ def test_biases_of_olmo_and_jais(server):
             "mla_use_nope",
         ),
         (
-            {"_class_name": "HunyuanVideoTransformer3DModel", "rope_theta": 256.0, "head_dim": 128},
-            "_class_name",
-        ),
-        (
             {
                 "model_type": "git",
                 "architectures": ["Grok1ForCausalLM"],

@@ -356,6 +356,18 @@ def run_parity():
     return pytest("tests/parity", python=python)
 
 
+def run_diffusers():
+    """Classes of diffusers, in an environment of their own: configs read, attention run."""
+    python, wanted = "build/diffusers/bin/python", "tests/diffusers/requirements.txt"
+    if (
+        not make("all")
+        or shell([sys.executable, "-m", "venv", "build/diffusers"]).returncode
+        or shell([python, "-m", "pip", "install", "-q", "-r", wanted]).returncode
+    ):
+        return Count(0, 1)
+    return pytest("tests/diffusers", python=python)
+
+
 def run_engines():
     """Engines in environments of their own, measured anew, beside tools/engines/engines.json."""
     if not make("all"):
@@ -503,6 +515,7 @@ SUITES = [
     Suite("confusion", run_confusion, 15),
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),
+    Suite("diffusers", run_diffusers, 20),
     Suite("engines", run_engines, 90),
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),

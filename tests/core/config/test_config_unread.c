@@ -84,8 +84,6 @@ static const struct {
     {"model_type=kimi_linear rope_theta=5 head_dim=8", "config", "no part of this model"},
     {"model_type=nemotron_h rope_theta=5 head_dim=8", "config", "no part of this model"},
     {"model_type=talkie rope_theta=5 head_dim=8", "config", "the other way round"},
-    {"_class_name=HunyuanVideoTransformer3DModel rope_theta=256 attention_head_dim=128",
-     "key:_class_name", "how many axes"},
     {"model_type=git rope_type=original scaling_factor=16 rope_theta=5 head_dim=8", "key:rope_type",
      "SGLang"},
     {"model_type=jais position_embedding_type=alibi n_head=4 alibi_scaling.factor=4",
