@@ -25,7 +25,15 @@ enum cmd_exit {
 /* ---- arguments.c ----------------------------------------------------------------------------- */
 
 /* What follows a command word (commands.def). */
-enum cmd_takes { CMD_ENCODING, CMD_BODY, CMD_MAYBE, CMD_TARGET, CMD_OPERANDS, CMD_NOTHING };
+enum cmd_takes {
+    CMD_ENCODING,
+    CMD_BODY,
+    CMD_MAYBE,
+    CMD_TARGET,
+    CMD_OPERANDS,
+    CMD_TWO_FILES,
+    CMD_NOTHING
+};
 
 struct cmd_word {
     const char *name, *method, *target;
@@ -176,9 +184,25 @@ char *cmd_media_type(struct cmd *cmd, const char *path);
 
 /* ---- compare.c ------------------------------------------------------------------------------- */
 
+/* A file in memory, which the caller frees, followed by a zero byte. */
+struct cmd_file {
+    const char *path;
+    unsigned char *bytes;
+    size_t size;
+};
+
+/* Reads the file of a path. CMD_FILES: a message was printed. */
+enum cmd_exit cmd_file_read(struct cmd_file *file);
+enum cmd_exit cmd_file_fail(const struct cmd_file *file, const char *why);
+
 /* Makes the request of a comparison from two operands. */
 enum cmd_exit cmd_compare(struct cmd *cmd, const struct cmd_word *word,
                           struct cmd_request *request);
+
+/* ---- check.c --------------------------------------------------------------------------------- */
+
+/* Makes the request of a check from two safetensors files. */
+enum cmd_exit cmd_check(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
 

@@ -36,31 +36,25 @@ static json_t *base64_make(const unsigned char *bytes, size_t size)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-struct file {
-    const char *path;
-    unsigned char *bytes;
-    size_t size;
-};
-
-static enum cmd_exit file_fail(const struct file *file, const char *why)
+enum cmd_exit cmd_file_fail(const struct cmd_file *file, const char *why)
 {
     cmd_say("%s: %s", file->path, why);
     return CMD_FILES;
 }
 
-static enum cmd_exit file_read(struct file *file)
+enum cmd_exit cmd_file_read(struct cmd_file *file)
 {
     FILE *stream = fopen(file->path, "re");
     struct stat there;
     enum cmd_exit code = CMD_DONE;
 
     if (!stream || fstat(fileno(stream), &there) != 0) {
-        code = file_fail(file, strerror(errno));
+        code = cmd_file_fail(file, strerror(errno));
     } else {
         file->size = (size_t)there.st_size;
         file->bytes = malloc(file->size + 1);
         if (!file->bytes || fread(file->bytes, 1, file->size, stream) != file->size)
-            code = file_fail(file, "cannot be read whole");
+            code = cmd_file_fail(file, "cannot be read whole");
     }
     if (stream)
         fclose(stream);
@@ -104,7 +98,7 @@ static json_t *npy_shape(const char *text)
 }
 
 /* "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" after magic, version, length. */
-static enum cmd_exit npy_read(const struct file *file, const char *name, json_t *tensors)
+static enum cmd_exit npy_read(const struct cmd_file *file, const char *name, json_t *tensors)
 {
     const unsigned char *bytes = file->bytes;
     const size_t fixed = file->size > 8 && bytes[6] >= 2 ? 12 : 10;
@@ -113,12 +107,12 @@ static enum cmd_exit npy_read(const struct file *file, const char *name, json_t 
     size_t length;
 
     if (file->size < fixed)
-        return file_fail(file, "is cut off");
+        return cmd_file_fail(file, "is cut off");
     length = bytes[8] | (size_t)bytes[9] << 8;
     if (fixed == 12)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (file->size - fixed < length)
-        return file_fail(file, "is cut off");
+        return cmd_file_fail(file, "is cut off");
     header = strndup((const char *)bytes + fixed, length);
     descr = header ? strstr(header, "'descr': '") : NULL;
     shape = header ? strstr(header, "'shape':") : NULL;
@@ -127,9 +121,10 @@ static enum cmd_exit npy_read(const struct file *file, const char *name, json_t 
         tensor_put(tensors, name, dtype, npy_shape(shape + strlen("'shape':")),
                    bytes + fixed + length, file->size - fixed - length);
     free(header);
-    return json_object_get(tensors, name) ? CMD_DONE
-                                          : file_fail(file, "has a dtype or an order of its "
-                                                            "own; save it as float32 in C order");
+    return json_object_get(tensors, name)
+               ? CMD_DONE
+               : cmd_file_fail(file, "has a dtype or an order of its "
+                                     "own; save it as float32 in C order");
 }
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
@@ -157,8 +152,8 @@ static json_t *entry_find(json_t *header, const char *which)
     return json_object_size(header) == 1 ? found : NULL;
 }
 
-static enum cmd_exit safetensors_read(const struct file *file, const char *which, const char *name,
-                                      json_t *tensors)
+static enum cmd_exit safetensors_read(const struct cmd_file *file, const char *which,
+                                      const char *name, json_t *tensors)
 {
     uint64_t length = 0;
     json_t *header, *entry, *shape;
@@ -168,7 +163,7 @@ static enum cmd_exit safetensors_read(const struct file *file, const char *which
     for (int i = 7; i >= 0; i--)
         length = length << 8 | file->bytes[i];
     if (length > file->size - 8)
-        return file_fail(file, "is cut off");
+        return cmd_file_fail(file, "is cut off");
     header = json_loadb((const char *)file->bytes + 8, (size_t)length, 0, NULL);
     entry = entry_find(header, which);
     json_unpack(entry, "{s:s, s:[I,I]}", "dtype", &dtype, "data_offsets", &begin, &end);
@@ -180,8 +175,8 @@ static enum cmd_exit safetensors_read(const struct file *file, const char *which
     json_decref(header);
     if (json_object_get(tensors, name))
         return CMD_DONE;
-    return file_fail(file, which ? "has no such tensor"
-                                 : "has several tensors, or none: say which as FILE:NAME");
+    return cmd_file_fail(file, which ? "has no such tensor"
+                                     : "has several tensors, or none: say which as FILE:NAME");
 }
 
 /* Reads the only tensor of a file, or its tensor `which` (not NULL), into tensors[name]. CMD_DONE,
@@ -189,15 +184,15 @@ static enum cmd_exit safetensors_read(const struct file *file, const char *which
 static enum cmd_exit tensor_read(const char *path, const char *which, const char *name,
                                  json_t *tensors)
 {
-    struct file file = {.path = path};
-    enum cmd_exit code = file_read(&file);
+    struct cmd_file file = {.path = path};
+    enum cmd_exit code = cmd_file_read(&file);
 
     if (!code && file.size > 6 && memcmp(file.bytes, "\x93NUMPY", 6) == 0)
         code = npy_read(&file, name, tensors);
     else if (!code && file.size > 8)
         code = safetensors_read(&file, which, name, tensors);
     else if (!code)
-        code = file_fail(&file, "is no npy and no safetensors file");
+        code = cmd_file_fail(&file, "is no npy and no safetensors file");
     free(file.bytes);
     return code;
 }

@@ -208,8 +208,9 @@ static enum cmd_exit names_read(const struct cmd *cmd, const struct cmd_word *wo
 static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
 {
     struct cmd_request request = {0};
-    enum cmd_exit code = word->takes == CMD_OPERANDS ? cmd_compare(cmd, word, &request)
-                                                     : names_read(cmd, word, &request);
+    enum cmd_exit code = word->takes == CMD_OPERANDS    ? cmd_compare(cmd, word, &request)
+                         : word->takes == CMD_TWO_FILES ? cmd_check(cmd, word, &request)
+                                                        : names_read(cmd, word, &request);
 
     if (!code && word->takes != CMD_OPERANDS)
         code = params_add(cmd->line, &request);

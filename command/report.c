@@ -647,6 +647,73 @@ static enum cmd_exit comparison_verdict(const json_t *answer)
     return json_integer_value(json_object_get(answer, "unequal")) == 0 ? CMD_DONE : CMD_WRONG;
 }
 
+/* ---- a check by a golden file ---------------------------------------------------------------- */
+
+static bool is_right(const json_t *answer)
+{
+    return strcmp(cmd_member(answer, "verdict"), "right") == 0;
+}
+
+/* "0.33 of the allowed error" */
+static void used_put(struct cmd_text *text, const json_t *used)
+{
+    char printed[64];
+
+    snprintf(printed, sizeof(printed), "%.2f of the allowed error", json_number_value(used));
+    cmd_text_put(text, printed);
+}
+
+/* "q_rotated: layout-swapped, 900 of 1024 elements, the first at position 1" */
+static void checked_print(const json_t *row)
+{
+    const json_t *first = json_object_get(row, "first");
+    const char *mistake = cmd_member(row, "mistake");
+    struct cmd_text text = {0};
+
+    cmd_text_put(&text, *mistake ? mistake : "right");
+    cmd_text_put(&text, ", ");
+    if (*mistake) {
+        number_put(&text, "", json_object_get(row, "outside"), " of ");
+        number_put(&text, "", json_object_get(row, "elements"), " elements");
+        number_put(&text, ", largest error ", json_object_get(row, "max_abs"), "");
+        if (json_object_get(first, "position"))
+            number_put(&text, ", the first at position ", json_object_get(first, "position"), "");
+    } else {
+        used_put(&text, json_object_get(row, "used"));
+    }
+    member_print(cmd_member(row, "tensor"), (int)strlen("attention_factor"), &text);
+}
+
+static void check_print(json_t *answer)
+{
+    const char *mistake = cmd_member(answer, "mistake");
+    const int labels = (int)strlen("attention_factor");
+    struct cmd_text text = {0};
+    const json_t *row;
+    size_t index;
+
+    cmd_text_put(&text, is_right(answer) ? "right" : mistake);
+    cmd_text_put(&text, ": ");
+    cmd_text_put(&text, is_right(answer) ? "rounding explains every value that was checked"
+                                         : cmd_member(answer, "explanation"));
+    cmd_text_add(&text, "", 1);
+    verdict_print(is_right(answer) ? RIGHT : WRONG, text.bytes);
+    cmd_text_free(&text);
+    if (*cmd_member(answer, "fix")) {
+        cmd_text_put(&text, cmd_member(answer, "fix"));
+        member_print("fix", labels, &text);
+    }
+    number_put(&text, "", json_object_get(answer, "checked"), " of ");
+    number_put(&text, "", json_object_get(answer, "outputs"), " outputs");
+    member_print("checked", labels, &text);
+    json_array_foreach(json_object_get(answer, "tensors"), index, row) checked_print(row);
+}
+
+static enum cmd_exit check_verdict(const json_t *answer)
+{
+    return is_right(answer) ? CMD_DONE : CMD_WRONG;
+}
+
 static const struct report {
     const char *target;
     void (*print)(json_t *answer);
@@ -656,6 +723,7 @@ static const struct report {
     {"/v1/diagnosis", diagnosis_print, diagnosis_verdict},
     {"/v1/comparison", comparison_print, comparison_verdict},
     {"/v1/engines", engines_print, NULL},
+    {"/v1/check", check_print, check_verdict},
 };
 
 static const struct report *report_of(const char *target)

@@ -22,6 +22,8 @@ PATHS = {
     "positions": ["/v1/positions"],
     "diagnose_positions": ["/v1/positions"],
     "compare": ["/v1/comparison"],
+    "golden": ["/v1/golden"],
+    "check": ["/v1/check"],
 }
 
 # Tensors whose names the contract says in words.

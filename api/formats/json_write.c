@@ -173,6 +173,11 @@ static char *prefix_print(struct api_arena *arena, const struct api_result *resu
         api_text_json(&text, result->attention, false);
         api_text_put(&text, ",");
     }
+    if (result->golden) {
+        api_text_put(&text, "\"golden\":");
+        api_text_json(&text, result->golden, false);
+        api_text_put(&text, ",");
+    }
     for (size_t i = 0; i < result->scalars_count; i++) {
         api_double_print(number, result->scalars[i].value);
         api_text_print(&text, "\"%s\":%s,", result->scalars[i].name, number);

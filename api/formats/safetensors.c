@@ -49,6 +49,8 @@ static json_t *metadata_make(const struct api_request *request, const struct api
                             json_string(request->passed_metadata[i].value));
     if (result->attention)
         done = done && metadata_add(metadata, "attention", result->attention);
+    if (result->golden)
+        done = done && metadata_add(metadata, "golden", result->golden);
     json_object_foreach(result->encoding, name, value)
     {
         snprintf(key, sizeof(key), "posenc.%.64s", strcmp(name, "name") == 0 ? "encoding" : name);

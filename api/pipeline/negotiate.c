@@ -17,7 +17,8 @@ static bool offered(const char *formats, const struct api_format *format)
 
     if (format->picture != API_NO_PICTURE)
         return strcmp(formats, "view") == 0;
-    return any || strcmp(formats, "view") == 0 || strcmp(formats, format->name) == 0;
+    return any || strcmp(formats, "view") == 0 ||
+           api_names_have(formats, " ", format->name, strlen(format->name));
 }
 
 static enum pe_status nothing_fits(const char *formats, const char *where, const char *got,

@@ -74,6 +74,7 @@ struct api_result {
     size_t scalars_count;
     json_t *encoding;            /* resolved name and parameters; borrowed from the arena */
     json_t *attention;           /* the report of attention; likewise; NULL: none */
+    json_t *golden;              /* the description of a golden file; likewise; NULL: none */
     json_t *warnings;            /* array of strings; likewise */
     const struct api_plot *plot; /* how a view is drawn; NULL: the format is no picture */
 

@@ -32,8 +32,8 @@ struct api_route {
     const char *method;
     const char *pattern; /* "/v1/encodings/{name}/{view}" */
     const struct api_handler *handler;
-    const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
-                            likewise, but that of the request; "": nothing is negotiated */
+    const char *formats; /* names with blanks, "any" for all of formats.def, JSON where nothing is
+                            said; "same": likewise, but that of the request; "": no negotiation */
     bool takes_body;
     bool writes;   /* changes a stored table: only some may, and a body is a table */
     bool has_page; /* HTML where Accept prefers it */

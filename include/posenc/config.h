@@ -136,6 +136,10 @@ PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
 PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
                                      int64_t *size, struct pe_error *err);
 
+/* The context that the config names, in positions: max_position_embeddings, or another publisher's
+ * key for it; 0: none, or no number above 0. */
+PE_API int64_t pe_config_context(const struct pe_config_reading *reading);
+
 /* Warnings, as sentences, in the order of the reading; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);
 

@@ -73,6 +73,11 @@ def test_refusals_are_those_of_the_service(posenc):
         ("get", 2, "get takes a path"),
         ("get /v1 file", 2, "file is one argument too many"),
         ("compare rope", 2, "compare takes two sides"),
+        ("check big.bin", 2, "check takes two files"),
+        ("check big.bin big.bin", 6, "big.bin: is no safetensors file"),
+        ("check big.bin nowhere", 6, "big.bin: is no safetensors file"),
+        ("check plain.safetensors plain.safetensors", 6, "plain.safetensors: is no golden file"),
+        ("check plain.safetensors nowhere", 6, "nowhere: No such file"),
         (
             "table rope --dim 8",
             2,
@@ -104,6 +109,7 @@ def test_refusals_are_those_of_the_service(posenc):
 )
 def test_exit_codes(posenc, typed, code, says):
     (posenc.folder / "big.bin").write_bytes(bytes(1000))
+    (posenc.folder / "plain.safetensors").write_bytes(b"\2" + bytes(7) + b"{}")
     found, said = posenc.refused(*typed.split())
     assert found == code and says in said, said
 

@@ -136,6 +136,21 @@ def test_comparisons(posenc, monkeypatch, name, base, code, shape):
     same(f"compare-{name}", shape, shown)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name, code", [("right", 0), ("swapped", 1)])
+def test_checks(posenc, monkeypatch, name, code, shape):
+    config = posenc.folder / "config.json"
+    config.write_text(json.dumps(LLAMA))
+    posenc("golden", "config.json", "-o", "golden.safetensors")
+    layout = {"right": "half", "swapped": "interleaved"}[name]
+    posenc("golden", "config.json", f"layout={layout}", "-o", "mine.safetensors")
+    found, shown = show(
+        posenc, monkeypatch, shape, "check", "mine.safetensors", "golden.safetensors"
+    )
+    assert found == code
+    same(f"check-{name}", shape, shown)
+
+
 def test_json_where_it_is_wanted(posenc):
     for arguments in ["--json"], ["format=json"]:
         code, shown = posenc.on_terminal(

@@ -392,6 +392,21 @@ BODIES = {
     "/v1/layout": [{}],
     "/v1/diagnosis": [{}],
     "/v1/positions": [{"length": 3, "tensors": {}}],
+    "/v1/check": [
+        {
+            "golden": {
+                "format": 1,
+                "kinds": [
+                    {
+                        "prefix": "",
+                        "encoding": {"name": "rope", "dim": 4},
+                        "layout": "half",
+                        "positions": [0],
+                    }
+                ],
+            }
+        }
+    ],
 }
 
 
@@ -399,7 +414,7 @@ def is_known(server, path, method, name):
     """Does the service know a query parameter, for one encoding at least?"""
     if method == "get":
         bodies = [None]
-    elif path == "/v1/config":
+    elif path in ("/v1/config", "/v1/golden"):
         bodies = [{"model_type": "llama", "head_dim": 4}]
     else:
         function = path.rsplit("/", 1)[1].capitalize() + "Encoding"

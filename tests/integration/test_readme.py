@@ -22,7 +22,14 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = re.compile(r"^```(sh|python|js)\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 CONSOLE = re.compile(r"^```(console)\n()(.*?)^```$", re.M | re.S)
-NAMES = ("README.md", "docs/cookbook.md", "docs/command.md", "docs/tutorial.md", "docs/faq.md")
+NAMES = (
+    "README.md",
+    "docs/cookbook.md",
+    "docs/command.md",
+    "docs/golden.md",
+    "docs/tutorial.md",
+    "docs/faq.md",
+)
 PAGES = {name: (ROOT / name).read_text() for name in NAMES}
 BUILD = ROOT / os.environ.get("BUILD", "build")
 EXAMPLES = [

@@ -73,12 +73,17 @@ def requests():
             f"/v1/attention?encoding={scheme}&causal=true",
             safetensors_save(given),
         )
+    for config in ("llama-3.1", "phi-3.5-mini", "gemma-3-1b"):
+        path = pathlib.Path(__file__).resolve().parents[1] / f"data/configs/{config}.json"
+        body = json.dumps(json.loads(path.read_text())["config"]).encode()
+        yield f"golden {config}", "POST", "/v1/golden?format=safetensors", body
 
 
 def answers(server):
     got = {}
     for name, method, path, body in requests():
-        headers = {"Content-Type": SAFETENSORS} if body else {}
+        kind = "application/json" if body and body[:1] == b"{" else SAFETENSORS
+        headers = {"Content-Type": kind} if body else {}
         answer = call(server, method, path, body, headers)
         assert answer.status == 200, (name, answer.body[:400])
         got[name] = answer.body

@@ -33,6 +33,7 @@ __all__ = [
     "Tensors",
     "attention",
     "bias",
+    "check",
     "compare",
     "config",
     "connect",
@@ -43,6 +44,7 @@ __all__ = [
     "encodings",
     "engines",
     "frequencies",
+    "golden",
     "layout",
     "positions",
     "probe",
@@ -72,6 +74,7 @@ for _public in (
 _local = Local()
 attention = _local.attention
 bias = _local.bias
+check = _local.check
 compare = _local.compare
 config = _local.config
 diagnose = _local.diagnose
@@ -80,6 +83,7 @@ embedding = _local.embedding
 encodings = _local.encodings
 engines = _local.engines
 frequencies = _local.frequencies
+golden = _local.golden
 layout = _local.layout
 positions = _local.positions
 probe = _local.probe

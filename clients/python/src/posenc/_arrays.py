@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -250,6 +251,16 @@ def safetensors_arrays(parts: Sequence[NDArray[np.uint8]]) -> Iterator[tuple[str
     for name, told in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
         begin, end = told["data_offsets"]
         yield name, shaped(body[begin:end], told["dtype"].lower(), told["shape"])
+
+
+def safetensors_file(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]]:
+    """The metadata and the arrays of a file. ValueError: it is none of safetensors."""
+    body = np.fromfile(path, np.uint8)
+    size = int.from_bytes(body[:8].tobytes(), "little")
+    if len(body) < 8 or size > len(body) - 8:
+        raise ValueError(f"{os.fspath(path)} is no safetensors file, or is cut off")
+    metadata: dict[str, str] = json.loads(body[8 : 8 + size].tobytes()).get("__metadata__", {})
+    return metadata, dict(safetensors_arrays([body]))
 
 
 def json_tensor(array: Array) -> dict[str, Any]:

@@ -695,6 +695,54 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         given = _given(locals())
         return self._report(_requests.comparison(given.pop("a"), given.pop("b"), given))
 
+    def golden(self, config: Config, /, *,
+               # generated: parameters of golden
+               context: int | None = None, layout: str | None = None, strict: bool | None = None,
+               # end
+               **parameters: Any) -> TensorsT:
+        """A golden file for a rotary kernel, from a config.json: for each kind of layers inputs
+        (``positions`` [tokens], ``q`` [tokens, 2, d], ``k`` [tokens, 1, d]) and the outputs that
+        are expected of it: ``inv_freq``, ``cos``, ``sin``, ``q_rotated``, ``k_rotated``,
+        ``attention_factor``, ``softmax_scale``. ``info["golden"]`` describes them; `check` takes
+        the answer. Names begin with the type of the layers where their positions differ.
+
+        `context` is in positions. posenc.Refused: the positions of the config are no rotation, or
+        nothing names their layout or context.
+
+        >>> import posenc
+        >>> golden = posenc.golden({"model_type": "llama", "head_dim": 64,
+        ...                         "max_position_embeddings": 4096})
+        >>> golden.positions.tolist(), golden.q.shape
+        ([0, 1, 255, 256, 257, 4095], (6, 2, 64))
+        """
+        given = _given(locals())
+        return self._tensors(_requests.golden(given.pop("config"), given))
+
+    def check(self, mine: Any, golden: Any, /, *,
+              # generated: parameters of check
+              tolerance_of: str | None = None,
+              # end
+              **parameters: Any) -> ReportT:
+        """Whether outputs of a kernel are right, by a golden file: ``verdict`` is right or wrong,
+        ``mistake`` its name, ``tensors`` has a row for each output, ``missing`` the others.
+
+        `golden` is an answer of `golden`, or the path of a golden file; `mine` is a mapping of the
+        names to arrays, or the path of a safetensors file with them.
+
+        posenc.Refused: a name is none of the golden file's, a shape differs, or the golden file was
+        changed. OSError: a file cannot be read.
+
+        >>> import posenc
+        >>> golden = posenc.golden({"model_type": "llama", "head_dim": 64,
+        ...                         "max_position_embeddings": 4096})
+        >>> posenc.check({"q_rotated": golden.q_rotated}, golden).verdict
+        'right'
+        >>> posenc.check({"q_rotated": golden.q}, golden).mistake
+        'not-rotated'
+        """
+        given = _given(locals())
+        return self._report(_requests.check(given.pop("mine"), given.pop("golden"), given))
+
     def encodings(self, name: str | None = None, /) -> ReportT:
         """The catalogue, ``encodings``, or one entry of it: formula, source, every parameter with
         its range, default and unit, and ``operations``. posenc.Refused: there is no such encoding.

@@ -343,6 +343,51 @@ def config(given: Config, arguments: Mapping[str, Any]) -> Request:
     )
 
 
+def golden(given: Config, arguments: Mapping[str, Any]) -> Request:
+    """The description of the file is in JSON answers, beside the tensors in base64."""
+    target = f"/v1/golden?{_BASE64}"
+    head = gguf_head(given)
+    if head is None:
+        return _post(target, told({"config": given, **arguments}), {}, JSON)
+    query = _query(told(arguments))
+    return Request(
+        "POST",
+        target + (f"&{query}" if query else ""),
+        (("Content-Type", _GGUF), ("Accept", JSON)),
+        (head,),
+    )
+
+
+def _golden_parts(golden: Any) -> tuple[str, dict[str, Array]]:
+    """The description and the tensors of an answer, or of a file."""
+    if isinstance(golden, Tensors):
+        if "golden" not in golden.info:
+            raise TypeError("golden is no answer of posenc.golden: it has no description")
+        return json_text(golden.info["golden"]), golden.as_dict()
+    metadata, arrays = _arrays.safetensors_file(golden)
+    if "golden" not in metadata:
+        raise ValueError(f"{golden} is no golden file: its metadata have no description")
+    return metadata["golden"], arrays
+
+
+def check(mine: Any, golden: Any, arguments: Mapping[str, Any]) -> Request:
+    """Outputs, and a golden file whose tensors are verified."""
+    description, expected = _golden_parts(golden)
+    if isinstance(mine, (str, os.PathLike)):
+        mine = _arrays.safetensors_file(mine)[1]
+    elif isinstance(mine, Tensors):
+        mine = mine.as_dict()
+    arrays = {name: _arrays.as_array(array) for name, array in mine.items()}
+    arrays |= {f"golden.{name}": array for name, array in expected.items()}
+    query = _query(told(arguments))
+    return Request(
+        "POST",
+        "/v1/check" + (f"?{query}" if query else ""),
+        (("Content-Type", SAFETENSORS), ("Accept", JSON)),
+        _arrays.safetensors_pieces(arrays, {"golden": description}),
+    )
+
+
 def only_encoding(report: Mapping[str, Any]) -> Mapping[str, Any]:
     """The encoding of all layers that have positions; of a config whose layers differ, none."""
     others = [
