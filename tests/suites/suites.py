@@ -345,6 +345,11 @@ def run_sweep():
     return counting([".venv/bin/python", "tests/server/check_sweep.py"])
 
 
+def run_soak():
+    """Mixed load for half an hour, or for POSENC_SOAK_SECONDS."""
+    return counting([".venv/bin/python", "tests/server/check_soak.py"])
+
+
 def run_parity():
     """transformers itself, in an environment of its own: torch is large and for this alone."""
     python, wanted = "build/parity/bin/python", "tests/parity/requirements.txt"
@@ -525,6 +530,7 @@ SUITES = [
     Suite("balancer", run_balancer, 10, alone=True),
     Suite("costs", run_costs, 15, alone=True),
     Suite("sweep", run_sweep, 20, alone=True),
+    Suite("soak", run_soak, 45, alone=True),
     Suite("explorer", run_explorer, 25, alone=True),
     Suite("debian12", run_debian12, 45, alone=True),
     Suite("debian13", run_debian13, 45, alone=True),
