@@ -373,6 +373,23 @@ def run_diffusers():
     return pytest("tests/diffusers", python=python)
 
 
+def run_bulk():
+    """A folder of files by Ray Data and Dask, in an environment of their own."""
+    python = "build/bulk/bin/python"
+    pip = [python, "-m", "pip", "install", "-q"]
+    install = [".venv/bin/python", "clients/python/tests/install.py", "build/python"]
+    if (
+        shell([sys.executable, "-m", "venv", "build/bulk"]).returncode
+        or shell([*pip, "-r", "tests/bulk/requirements.txt"]).returncode
+        or shell(install, quiet=True).returncode
+        or shell(
+            [*pip, "--no-deps", "--force-reinstall", *(ROOT / "build/python/whole").glob("*.whl")]
+        ).returncode
+    ):
+        return Count(0, 1)
+    return pytest("tests/bulk", python=python)
+
+
 def run_engines():
     """Engines in environments of their own, measured anew, beside tools/engines/engines.json."""
     if not make("all"):
@@ -522,6 +539,7 @@ SUITES = [
     Suite("parity", run_parity, 30),
     Suite("diffusers", run_diffusers, 20),
     Suite("engines", run_engines, 90),
+    Suite("bulk", run_bulk, 40),
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
     Suite("threads", run_threads, 45, alone=True),
