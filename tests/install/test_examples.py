@@ -29,12 +29,13 @@ def run_example(tree, tmp_path_factory):
     return runner
 
 
-def test_there_are_seven():
+def test_there_are_eight():
     assert PROGRAMS == [
         "attention",
         "catalogue",
         "config",
         "diagnosis",
+        "golden",
         "rotation",
         "service",
         "table",

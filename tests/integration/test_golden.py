@@ -4,9 +4,12 @@ every dtype, and failed by each mistake, under its name."""
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import numpy
 import pytest
+from safetensors.numpy import load as safetensors_load
 from samples import bf16
 
 from service import SAFETENSORS, call
@@ -338,6 +341,51 @@ def test_mistakes_are_named(server, mistake):
                 unnamed.append((name, kernel.prefix, report["mistake"]))
     assert count >= 5
     assert not unnamed, unnamed
+
+
+# ---- the runners for authors of kernels ----------------------------------------------------------
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUNNERS = {
+    "half": "llama-3.1",
+    "interleaved": "glm-4.5",
+    "attention factor": "gpt-oss-120b",
+    "part of a head": "phi-1",
+    "kinds": "gemma-3-1b",
+    "lengths": "phi-3.5-mini",
+}
+
+
+@pytest.fixture(scope="module")
+def runner_in_c(tmp_path_factory):
+    program = tmp_path_factory.mktemp("golden") / "golden"
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    source = ROOT / "examples/golden.c"
+    subprocess.run(["gcc", "-std=c11", *warnings, source, "-o", program, "-lm"], check=True)
+    return [program]
+
+
+@pytest.fixture
+def runner_in_python():
+    return [sys.executable, ROOT / "docs/examples/golden.py"]
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+@pytest.mark.parametrize("case", RUNNERS)
+def test_runners(server, request, tmp_path, language, case):
+    """What they write is right: every kind in C by its prefix, all at once in Python."""
+    runner = request.getfixturevalue(f"runner_in_{language}")
+    body = golden_of(server, config_of(RUNNERS[case])).good().body
+    description = description_of(body)
+    prefixes = [kind["prefix"] for kind in description["kinds"]]
+    (tmp_path / "golden.safetensors").write_bytes(body)
+    for arguments in [[prefix] for prefix in prefixes] if language == "c" else [[]]:
+        files = ["golden.safetensors", "mine.safetensors"]
+        subprocess.run([*runner, *files, *arguments], cwd=tmp_path, check=True)
+        mine = safetensors_load((tmp_path / "mine.safetensors").read_bytes())
+        report = check(server, description, mine).good().json
+        assert report["verdict"] == "right", report
+        assert report["checked"] == (1 if language == "c" else 2 * len(prefixes))
 
 
 SMALL = {"model_type": "llama", "head_dim": 16, "max_position_embeddings": 4096}
