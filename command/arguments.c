@@ -128,6 +128,9 @@ static bool field_add(struct cmd_line *line, char *text)
 enum flag_kind {
     FLAG_OUTPUT,
     FLAG_CONFIG,
+    FLAG_ENGINES,
+    FLAG_AGAINST,
+    FLAG_FORMAT,
     FLAG_HEADER,
     FLAG_QUIET,
     FLAG_JSON,
@@ -140,10 +143,11 @@ static const struct {
     enum flag_kind kind;
     bool has_value;
 } flags[] = {
-    {"--output", "-o", FLAG_OUTPUT, true},  {"--config", "", FLAG_CONFIG, true},
-    {"--header", "-H", FLAG_HEADER, true},  {"--quiet", "-q", FLAG_QUIET, false},
-    {"--json", "", FLAG_JSON, false},       {"--help", "-h", FLAG_HELP, false},
-    {"--version", "", FLAG_VERSION, false},
+    {"--output", "-o", FLAG_OUTPUT, true}, {"--config", "", FLAG_CONFIG, true},
+    {"--for", "", FLAG_ENGINES, true},     {"--against", "", FLAG_AGAINST, true},
+    {"--format", "", FLAG_FORMAT, true},   {"--header", "-H", FLAG_HEADER, true},
+    {"--quiet", "-q", FLAG_QUIET, false},  {"--json", "", FLAG_JSON, false},
+    {"--help", "-h", FLAG_HELP, false},    {"--version", "", FLAG_VERSION, false},
 };
 
 enum { FLAGS = sizeof(flags) / sizeof(flags[0]) };
@@ -156,6 +160,15 @@ static bool flag_apply(struct cmd_line *line, enum flag_kind kind, char *value)
         return true;
     case FLAG_CONFIG:
         line->config = value;
+        return true;
+    case FLAG_ENGINES:
+        line->engines = value;
+        return true;
+    case FLAG_AGAINST:
+        line->against = value;
+        return true;
+    case FLAG_FORMAT:
+        line->format = value;
         return true;
     case FLAG_HEADER:
         return field_add(line, value);

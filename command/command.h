@@ -32,6 +32,7 @@ enum cmd_takes {
     CMD_TARGET,
     CMD_OPERANDS,
     CMD_TWO_FILES,
+    CMD_CONFIGS,
     CMD_NOTHING
 };
 
@@ -60,8 +61,9 @@ struct cmd_line {
     size_t names_count, params_count, settings_count;
     struct pe_field fields[CMD_FIELDS_MAX]; /* of -H */
     size_t fields_count;
-    const char *output; /* NULL: the standard output */
-    const char *config; /* a file; NULL: none */
+    const char *output;                     /* NULL: the standard output */
+    const char *config;                     /* a file; NULL: none */
+    const char *engines, *against, *format; /* --for, --against and --format of lint; or NULL */
     bool quiet, json, help, version;
 };
 
@@ -203,6 +205,14 @@ enum cmd_exit cmd_compare(struct cmd *cmd, const struct cmd_word *word,
 
 /* Makes the request of a check from two safetensors files. */
 enum cmd_exit cmd_check(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
+/* ---- lint.c ---------------------------------------------------------------------------------- */
+
+/* Makes the request of lint from its flags and files. */
+enum cmd_exit cmd_lint(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
+/* One line a finding, on the standard output. */
+void cmd_lint_print(json_t *answer);
+/* CMD_WRONG: something differs; CMD_REFUSED: something was not measured. Of JSON and SARIF. */
+enum cmd_exit cmd_lint_verdict(const json_t *answer);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
 

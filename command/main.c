@@ -210,15 +210,17 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
     struct cmd_request request = {0};
     enum cmd_exit code = word->takes == CMD_OPERANDS    ? cmd_compare(cmd, word, &request)
                          : word->takes == CMD_TWO_FILES ? cmd_check(cmd, word, &request)
+                         : word->takes == CMD_CONFIGS   ? cmd_lint(cmd, word, &request)
                                                         : names_read(cmd, word, &request);
 
-    if (!code && word->takes != CMD_OPERANDS)
+    if (!code && word->takes != CMD_OPERANDS && word->takes != CMD_CONFIGS)
         code = params_add(cmd->line, &request);
     if (!code)
         code = formats_set(cmd, &request);
-    request.is_for_people = !cmd->line->json && !cmd->line->output &&
-                            !has_param(cmd->line, "format") && cmd->line->fields_count == 0 &&
-                            isatty(STDOUT_FILENO);
+    if (word->takes != CMD_CONFIGS)
+        request.is_for_people = !cmd->line->json && !cmd->line->output &&
+                                !has_param(cmd->line, "format") && cmd->line->fields_count == 0 &&
+                                isatty(STDOUT_FILENO);
     if (!code)
         code = cmd_request_run(cmd, &request);
     cmd_text_free(&request.target);
@@ -307,6 +309,11 @@ static enum cmd_exit dispatch(struct cmd *cmd)
         cmd->encoding = config_encoding(cmd, &code);
     if (code)
         return code;
+    if ((line->engines || line->against || line->format) && (!word || word->takes != CMD_CONFIGS)) {
+        cmd_say("--for, --against and --format are flags of lint; a parameter is written "
+                "format=VALUE");
+        return CMD_USAGE;
+    }
     if (!word)
         return view_run(cmd);
     if (strcmp(word->name, "encodings") == 0 && !line->output)

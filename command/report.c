@@ -724,6 +724,7 @@ static const struct report {
     {"/v1/comparison", comparison_print, comparison_verdict},
     {"/v1/engines", engines_print, NULL},
     {"/v1/check", check_print, check_verdict},
+    {"/v1/lint", cmd_lint_print, cmd_lint_verdict},
 };
 
 static const struct report *report_of(const char *target)

@@ -73,6 +73,8 @@ export interface Client {
     diagnose(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/positions: ids of tokens, or, with position_ids, what is wrong with those. */
     positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+    /** POST /v1/lint: which engines read a config.json otherwise: {config, for, against}. */
+    lint(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/config: a model's config.json, parsed or as text; `layers` has each kind of its
      * layers. */
     config(config: object | string, more?: More): Promise<any>;

@@ -319,6 +319,7 @@ export const connect = async (where, settings) => {
         compare: post("comparison"),
         diagnose: post("diagnosis"),
         positions: post("positions"),
+        lint: post("lint"),
         config: (config, more) =>
             ask(
                 "POST",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/engines/measured.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/errors.h"
-#include "posenc/engines.h"
 
 /* The lists of measured.def. Verdicts are named there without their prefix. */
 
@@ -48,6 +49,49 @@ static const struct cell {
 #define CELL(engine, row, form, verdict, about) {engine, form, PE_ENGINE_##verdict, row, about},
 #include "core/engines/measured.def"
 #undef CELL
+};
+
+#define KEYS(...)                                                                                  \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__ NULL                                                                           \
+    }
+
+static const struct pe_engine_part parts[] = {
+#define PART(rope_type, name, keys) {rope_type, name, keys},
+#include "core/engines/measured.def"
+#undef PART
+};
+
+static const struct pe_engine_change changes[] = {
+#define CHANGE(path, kind, number, text) {path, PE_CHANGE_##kind, number, text},
+#include "core/engines/measured.def"
+#undef CHANGE
+    {0},
+};
+
+static const struct outcome {
+    uint8_t verdict;
+    uint16_t about;
+    const char *key;
+    uint16_t first, count; /* changes */
+} outcomes[] = {
+#define OUTCOME(verdict, about, key, first, count) {PE_ENGINE_##verdict, about, key, first, count},
+#include "core/engines/measured.def"
+#undef OUTCOME
+};
+
+struct pe_engine_rules {
+    const char *model_type;
+    uint8_t engine, form;
+    uint16_t row;
+    uint16_t outcomes[COUNT(parts)];
+};
+
+static const struct pe_engine_rules rules[] = {
+#define RULES(engine, model_type, form, row, ...) {model_type, engine, form, row, {__VA_ARGS__}},
+#include "core/engines/measured.def"
+#undef RULES
 };
 
 static const char *const verdicts[PE_ENGINE_VERDICTS] = {
@@ -175,4 +219,41 @@ const char *pe_engine_code_at(size_t index, const char **doc)
         return NULL;
     *doc = codes[index].doc;
     return codes[index].name;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+const struct pe_engine_part *pe_engine_part_at(size_t index)
+{
+    return index < COUNT(parts) ? &parts[index] : NULL;
+}
+
+const struct pe_engine_rules *pe_engine_rules_find(const struct pe_engine *engine,
+                                                   const char *model_type, int form)
+{
+    for (size_t i = 0; i < COUNT(rules); i++)
+        if (&engines[rules[i].engine] == engine && rules[i].form == form &&
+            strcmp(rules[i].model_type, model_type) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+void pe_engine_outcome_get(const struct pe_engine_rules *of, size_t part,
+                           struct pe_engine_outcome *out)
+{
+    const struct outcome *outcome = &outcomes[of->outcomes[part]];
+
+    *out = (struct pe_engine_outcome){
+        .verdict = outcome->verdict,
+        .difference = is_difference(outcome->verdict) ? &differences[outcome->about] : NULL,
+        .message = message_of(outcome->verdict, outcome->about),
+        .key = outcome->key,
+        .changes = &changes[outcome->first],
+        .changes_count = outcome->count,
+    };
+}
+
+const char *pe_engine_rules_row(const struct pe_engine_rules *of)
+{
+    return rows[of->row].name;
 }

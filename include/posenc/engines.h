@@ -94,6 +94,60 @@ PE_API const char *pe_engine_verdict_name(enum pe_engine_verdict verdict);
 /* The index-th code of a difference, and a sentence about it; NULL past the last one. */
 PE_API const char *pe_engine_code_at(size_t index, const char **doc);
 
+/* ---- a config that was not measured itself ---------------------------------------------------
+ *
+ * A config is judged by rules, each measured for a model type, a form and a rope type: the keys
+ * that the engine does not read, or reads otherwise. The config is read as the engine reads it and
+ * compared with its true reading, so that the numbers of a finding are those of this config. */
+
+struct pe_lint;
+
+/* One thing in which a config is read otherwise. New members come after the last one. */
+struct pe_lint_finding {
+    const char *code;        /* of pe_engine_code_at, or "raises" */
+    const char *message;     /* a sentence without an end: keys, reading, size */
+    const char *keys;        /* paths in the config, ", " between them; "": no key explains it */
+    const char *reads;       /* what is read instead: "rope_theta=10000"; "": unknown */
+    const char *layer_types; /* of the layers that it is about, ", " between them; "": all */
+    size_t layers;           /* how many; 0: unknown */
+    size_t pairs, of;        /* pairs with another frequency, among how many; 0: not computed */
+    double radians;          /* the worst difference of an angle at `at`; 0: not computed */
+    int64_t at;              /* the last position of the context */
+    int64_t length;          /* of the sequence, where frequencies depend on it; else 0 */
+    bool is_note;            /* named, but no difference in what is computed */
+    const char *row;         /* evidence: the measured config; NULL: two configs were compared */
+    const char *rope;        /* the rope object that it was given: "yarn full" */
+    const struct pe_engine_difference *measured; /* what differed there; NULL: it raised */
+};
+
+/* Judges a config for an engine. `lint` is to be freed in any case; `work` may be NULL and is
+ * charged for memory and time. The config must outlive neither. PE_UNSUPPORTED: the config has no
+ * rotation along one axis, or is a GGUF file, which llama.cpp alone reads; the errors of
+ * pe_config_read and pe_config_scheme, PE_OUT_OF_MEMORY, PE_CANCELLED. One thread at a time. */
+PE_API enum pe_status pe_lint_engine(struct pe_lint **lint, const struct pe_config *config,
+                                     const struct pe_engine *engine, struct pe_work *work,
+                                     struct pe_error *err);
+
+/* Compares two configs that must agree, a drafter's and its target's: for each kind of layers of
+ * `other` the frequencies, factor, layout, softmax scale and window of the same kind of `config`.
+ * Different contexts are a note. Errors as above. */
+PE_API enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *config,
+                                      const struct pe_config *other, struct pe_work *work,
+                                      struct pe_error *err);
+PE_API void pe_lint_free(struct pe_lint *lint); /* NULL: nothing happens */
+
+/* SAME, DIFFERS, RAISES, ABSENT or UNMEASURED; of two configs SAME or DIFFERS. */
+PE_API enum pe_engine_verdict pe_lint_verdict(const struct pe_lint *lint);
+/* Why nothing is known, or that there is no such model; else NULL. It lives as long as the lint. */
+PE_API const char *pe_lint_reason(const struct pe_lint *lint);
+/* 4 or 5: the form of the config; 0: two configs were compared. */
+PE_API int pe_lint_form(const struct pe_lint *lint);
+/* In the order of the layers; NULL past the last one. */
+PE_API const struct pe_lint_finding *pe_lint_finding(const struct pe_lint *lint, size_t index);
+
+/* Estimated nanoseconds of one core for either of them. */
+PE_API double pe_lint_work(const struct pe_config *config);
+
 PE_DECLARATIONS_END
 
 #endif

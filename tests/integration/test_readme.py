@@ -27,6 +27,7 @@ NAMES = (
     "docs/cookbook.md",
     "docs/command.md",
     "docs/golden.md",
+    "docs/lint.md",
     "docs/tutorial.md",
     "docs/faq.md",
 )

@@ -52,6 +52,27 @@ def engines():
     return gets("engines", lines, "")
 
 
+def lints():
+    def lint(label, config, **more):
+        return post("lint", label, "/v1/lint", {"config": config} | more)
+
+    sizes = {"model_type": "llama", "head_dim": 8, "num_hidden_layers": 2}
+    five = sizes | {"rope_parameters": {"rope_type": "default", "rope_theta": 500000}}
+    four = sizes | {"rope_theta": 500000}
+    return [
+        lint("a base that is not read", five, **{"for": ["mlx-lm", "transformers==5.23.0"]}),
+        lint("as sarif", five, report="sarif", file="a.json", **{"for": "mlx-lm"}),
+        lint(
+            "a rope type that was not measured",
+            four | {"rope_scaling": {"rope_type": "ntk", "factor": 2}},
+            **{"for": "mlx-lm"},
+        ),
+        lint(
+            "two configs", five, against=four | {"rope_theta": 10000, "max_position_embeddings": 64}
+        ),
+    ]
+
+
 # ---- embedding ----------------------------------------------------------------------------------
 
 
@@ -273,6 +294,7 @@ def requests():
     return [
         *comparisons(),
         *engines(),
+        *lints(),
         *embeddings(),
         *layouts(),
         *configs(),

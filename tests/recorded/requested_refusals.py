@@ -224,6 +224,10 @@ def functions():
         llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8}
         return refused(label, "config", llama | keys)
 
+    def linted(label, **changes):
+        llama = {"config": {"model_type": "llama", "head_dim": 8}}
+        return refused(label, "lint", without_none(llama | changes))
+
     def config_of(text):
         llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8}
         return refused("in the query", "config?" + text, llama)
@@ -247,6 +251,14 @@ def functions():
         refused("a number", "config", {"config": 1}),
         refused("text", "config", {"config": "{"}),
         refused("learned", "config", {"model_type": "bert", "hidden_size": 8}),
+        linted("an engine that was not measured", **{"for": "tgi"}),
+        linted("a version that was not measured", **{"for": ["vllm==0.1"]}),
+        linted("an engine twice", **{"for": "vllm,vllm"}),
+        linted("no engine", **{"for": [1]}),
+        linted("a report", report="xml"),
+        linted("against a number", against=1),
+        linted("no rotation", config={"model_type": "bloom", "n_head": 2, "hidden_size": 8}),
+        linted("no config", config=None),
         config("rope_theta of 1", rope_theta=1),
         config("an odd head", head_dim=7),
         config("scaling", rope_scaling={"type": "x"}),

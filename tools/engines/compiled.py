@@ -11,6 +11,7 @@ import sys
 
 import matrix
 import page
+import rules
 
 OUT = matrix.FILE.parents[2] / "core/engines/measured.def"
 HEAD = """\
@@ -19,7 +20,11 @@ HEAD = """\
  *   ROW(name, kind, model_type): a measured config
  *   MESSAGE(text): what an engine raises, or why a cell was not measured
  *   DIFFERENCE(members of struct pe_engine_difference)
- *   CELL(engine, row, form, verdict, index of the difference or message) */
+ *   CELL(engine, row, form, verdict, index of the difference or message)
+ *   PART(rope_type, name, keys): rope objects that each model type was given
+ *   CHANGE(path, kind, number, text): a change of a config
+ *   OUTCOME(verdict, index of the difference or message, key, first change, number of changes)
+ *   RULES(engine, model_type, form, row, outcomes of the parts): how a model type is read */
 """
 VERDICTS = {
     "same": "SAME",
@@ -50,11 +55,16 @@ def number(value):
     return f"{value:g}" if value != int(value) or abs(value) >= 1e15 else str(int(value))
 
 
+def keys_of(keys):
+    return f"KEYS({' '.join(quoted(key) + ',' for key in keys)})"
+
+
 class Lists:
     def __init__(self, data):
         self.data = data
         self.rows = Unique()
         self.messages, self.differences = Unique(), Unique()
+        self.changes, self.outcomes = [], Unique()
         for row in data["rows"]:
             self.rows.of(row)
 
@@ -96,6 +106,57 @@ class Lists:
                 verdict, index = self.found(cell)
                 yield f"CELL({at}, {self.rows.of(row)}, {form}, {verdict}, {index})"
 
+    # ---- rules ----
+
+    def change(self, path, value):
+        if value is None:
+            return f"CHANGE({quoted(path)}, DROP, 0, NULL)"
+        if isinstance(value, dict):
+            return f"CHANGE({quoted(path)}, COPY, 0, {quoted(value['as'])})"
+        if isinstance(value, bool):
+            return f"CHANGE({quoted(path)}, TRUTH, {int(value)}, NULL)"
+        if isinstance(value, str):
+            return f"CHANGE({quoted(path)}, TEXT, 0, {quoted(value)})"
+        return f"CHANGE({quoted(path)}, NUMBER, {number(value)}, NULL)"
+
+    def first_change(self, lines):
+        """The place of consecutive changes, which are written once."""
+        for at in range(len(self.changes) - len(lines) + 1):
+            if self.changes[at : at + len(lines)] == lines:
+                return at
+        self.changes += lines
+        return len(self.changes) - len(lines)
+
+    def outcome(self, rule):
+        verdict, index = self.found(rule)
+        change = rule.get("reads_as") if isinstance(rule, dict) else None
+        lines = [self.change(*one) for one in change or ()]
+        first = self.first_change(lines) if lines else 0
+        key = rule.get("key") if isinstance(rule, dict) else None
+        return self.outcomes.of(f"{verdict}, {index}, {quoted(key)}, {first}, {len(lines)}")
+
+    def rules(self):
+        missing = self.outcome({"unmeasured": "no config of this kind was given to the engine"})
+        for at, engine in enumerate(self.data["engines"].values()):
+            for (model_type, form), found in sorted(self.rules_of(engine).items()):
+                row = self.rows.of(found["row"])
+                parts = [found.get(name) for name in rules.PARTS]
+                numbers = [missing if part is None else self.outcome(part) for part in parts]
+                inner = ", ".join(map(str, numbers))
+                yield f"RULES({at}, {quoted(model_type)}, {form}, {row}, {inner})"
+
+    def rules_of(self, engine):
+        """By model type and form; of those that the engine does not run, by a cell."""
+        found = {}
+        for row, form, cell in page.cells_of(engine, ("published", "defaults")):
+            model_type = self.data["rows"][row]["key"]
+            if model_type and page.verdict(cell) in ("raises", "absent", "unmeasured"):
+                found[model_type, form] = {"row": row} | dict.fromkeys(rules.PARTS, cell)
+        for model_type, forms in engine.get("rules", {}).items():
+            for form, about in forms.items():
+                found[model_type, form] = {"row": about["row"]} | rules.parts_of(about)
+        return found
+
     # ---- the file ----
 
     def text(self):
@@ -118,13 +179,21 @@ class Lists:
             f"ROW({quoted(name)}, {row['kind'].upper()}, {quoted(row['model_type'])})"
             for name, row in self.data["rows"].items()
         ]
-        cells = list(self.cells())
+        parts = [
+            f"PART({quoted(rope_type)}, {quoted(part)}, {keys_of(keys)})"
+            for (rope_type, part), keys in rules.part_keys().items()
+        ]
+        cells, found = list(self.cells()), list(self.rules())
         blocks = {
             "ENGINE": engines,
             "ROW": rows,
             "MESSAGE": [f"MESSAGE({quoted(text)})" for text in self.messages.index],
             "DIFFERENCE": [f"DIFFERENCE({members})" for members in self.differences.index],
             "CELL": cells,
+            "PART": parts,
+            "CHANGE": self.changes,
+            "OUTCOME": [f"OUTCOME({members})" for members in self.outcomes.index],
+            "RULES": found,
         }
         body = "".join(
             f"\n#ifdef {name}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n"

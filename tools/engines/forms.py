@@ -15,6 +15,14 @@ def text_of(config):
     return config
 
 
+def model_key(config):
+    """The model_type, with that of the part about text where it has one of its own: "mistral3",
+    "mistral3/ministral3". None: the config has no model_type."""
+    outer, text = config.get("model_type"), text_of(config)
+    inner = text.get("model_type") if text is not config else None
+    return f"{outer}/{inner}" if outer and inner else outer
+
+
 def old_form(config):
     """rope_parameters as transformers 4 has them; None where it has no way to write them."""
     config = copy.deepcopy(config)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """tools/engines/engines.json: written by measure.py, read by page.py and the tests."""
 
+import gzip
 import json
 import pathlib
 
 from engines import BY_NAME
+from forms import model_key
 
 FILE = pathlib.Path(__file__).resolve().parents[2] / "tools/engines/engines.json"
+ROWS = FILE.with_name("rows.json.gz")  # the configs themselves
 ABOUT = (
     "Measured by tools/engines/measure.py, never written by hand. A row is a config, in the form "
     "of transformers 4 (rope_theta, rope_scaling) and of transformers 5 (rope_parameters). A cell "
@@ -14,7 +17,11 @@ ABOUT = (
     "angle at position `at`; layers, of how many layers; keys, the fewest keys without which "
     "engine and posenc agree; as_if, a key with which they do. Or by_default: the engine does not "
     'read these keys, and its own values happen to be theirs. Or "raises", "absent" (no such '
-    'model), "unmeasured".'
+    'model), "unmeasured". Rules: by model type and form, what the engine does with the config of '
+    "a row once it has a rope object of rules.py. `same`: those for which it is the same; of the "
+    "others what differs, with reads_as, the least change after which posenc reads the config as "
+    "the engine does (null takes a key away); or what it raises, with the key without which it "
+    "does not."
 )
 KINDS = ("published", "stirred", "defaults")
 
@@ -23,6 +30,16 @@ def load():
     if not FILE.exists():
         return {"about": ABOUT, "rows": {}, "engines": {}}
     return json.loads(FILE.read_text())
+
+
+def configs():
+    """{row: {form: config}}"""
+    return {row["name"]: row["forms"] for row in json.loads(gzip.decompress(ROWS.read_bytes()))}
+
+
+def configs_save(table):
+    text = json.dumps(table, separators=(",", ":"), sort_keys=True)
+    ROWS.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def changes(before, after):
@@ -38,6 +55,10 @@ def changes(before, after):
             for row in sorted(set(now) | set(then)):
                 if now.get(row) != then.get(row):
                     found.append(f"{name}: {row}: was {then.get(row)}, is {now.get(row)}")
+        now, then = engine["rules"], old.get("rules", {})
+        for of in sorted(set(now) | set(then)):
+            if now.get(of) != then.get(of):
+                found.append(f"{name}: rules of {of}: was {then.get(of)}, is {now.get(of)}")
     return found
 
 
@@ -50,6 +71,7 @@ def lines(value, depth):
 
 
 def save(before, engines, table):
+    configs_save(table)
     rows = {row["name"]: kind_of(row) for row in table}
     merged = before["engines"] | engines
     merged = {name: merged[name] for name in BY_NAME if name in merged}
@@ -61,10 +83,12 @@ def engines_text(engines):
     parts = []
     for name, engine in engines.items():
         plain = "".join(
-            f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in engine.items() if k != "cells"
+            f"{json.dumps(k)}: {json.dumps(v)},\n"
+            for k, v in engine.items()
+            if k not in ("cells", "rules")
         )
-        cells = lines(engine["cells"], 2)
-        parts.append(f'{json.dumps(name)}: {{\n{plain}"cells": {cells}\n}}')
+        cells, found = lines(engine["cells"], 2), lines(engine.get("rules", {}), 2)
+        parts.append(f'{json.dumps(name)}: {{\n{plain}"cells": {cells},\n"rules": {found}\n}}')
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
@@ -73,5 +97,6 @@ def kind_of(row):
     return {
         "kind": row["kind"],
         "model_type": config.get("model_type"),
+        "key": model_key(config),
         "forms": list(row["forms"]),
     }

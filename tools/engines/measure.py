@@ -23,6 +23,7 @@ import sys
 import compare
 import expected
 import matrix
+import rules
 from engines import BUILD, BY_NAME, ENGINES, HERE, ROOT, set_up, wheel_hash
 
 BESIDE = ("torch", "transformers", "mlx", "keras", "onnx-ir", "numpy")  # told beside the engine
@@ -275,12 +276,12 @@ def measure(engine, table):
             cells = {f: measured(driver, f, config) for f, config in row["forms"].items()}
             found.setdefault(row["kind"], {})[row["name"]] = cells
             print(f"{engine.name}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
+        return found, rules.measured(driver, table, found)
     finally:
         driver.close()
-    return found
 
 
-def entry(engine, cells):
+def entry(engine, cells, found):
     pins = (BY_NAME["transformers"].pins if engine.borrows else {}) | engine.pins
     plain = {name.split("[")[0]: version for name, version in pins.items()}
     beside = {name: plain[name] for name in BESIDE if name in plain and name != engine.package}
@@ -291,6 +292,7 @@ def entry(engine, cells):
         "beside": beside,
         "how": engine.how,
         "cells": cells,
+        "rules": found,
     }
 
 
@@ -304,12 +306,13 @@ def main():
     table = [row for row in everything if given.row in row["name"]]
     changed = []
     for engine in [BY_NAME[name] for name in given.engines]:
-        found = measure(engine, table)
+        found, of_types = measure(engine, table)
         before = matrix.load()
         if given.row:
-            kept = before["engines"][engine.name]["cells"]
-            found = {kind: kept.get(kind, {}) | found.get(kind, {}) for kind in matrix.KINDS}
-        now = {engine.name: entry(engine, found)}
+            kept = before["engines"][engine.name]
+            found = {k: kept["cells"].get(k, {}) | found.get(k, {}) for k in matrix.KINDS}
+            of_types = kept["rules"] | of_types
+        now = {engine.name: entry(engine, found, of_types)}
         if given.check:
             changed += matrix.changes(before["engines"], now)
         else:

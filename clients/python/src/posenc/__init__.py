@@ -46,6 +46,7 @@ __all__ = [
     "frequencies",
     "golden",
     "layout",
+    "lint",
     "positions",
     "probe",
     "request",
@@ -85,6 +86,7 @@ engines = _local.engines
 frequencies = _local.frequencies
 golden = _local.golden
 layout = _local.layout
+lint = _local.lint
 positions = _local.positions
 probe = _local.probe
 request = _local.request

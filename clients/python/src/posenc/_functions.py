@@ -579,6 +579,28 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         """
         return self._report(_requests.query("/v1/engines", _given(locals())))
 
+    def lint(self, config: Config, /, *, engines: str | list[str] | None = None,
+             against: Config | None = None, **parameters: Any) -> ReportT:
+        """Which inference engines read a config.json otherwise than its model's own code, and by
+        how much: ``verdict`` (``same``, ``differs`` or ``not-measured``) and ``engines``, each with
+        its ``findings``.
+
+        `engines` is a list of names, or of names with a version; None: all that were measured, or
+        none with `against`, a config that must agree with the first, such as a drafter's with its
+        target's. Configs are those of `config`, but no GGUF file.
+
+        posenc.Refused: an engine or a version that was not measured.
+
+        >>> import posenc
+        >>> config = {"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096,
+        ...           "rope_parameters": {"rope_type": "default", "rope_theta": 500000}}
+        >>> report = posenc.lint(config, engines=["mlx-lm==0.32.2"])
+        >>> report.verdict, report.engines[0]["findings"][0]["reads"]
+        ('differs', 'rope_theta=10000')
+        """
+        given = _given(locals())
+        return self._report(_requests.lint(given.pop("config"), given))
+
     def diagnose(self, encoding: Any = None, values: Any = None, /, *,
                  config: Config | None = None, inv_freq: Any = None, cos: Any = None,
                  sin: Any = None, table: Any = None, q: Any = None, q_rotated: Any = None,

@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "core/engines/change.h"
+#include "core/engines/measured.h"
+#include "core/engines/rotation.h"
+
+/* Judges a config for an engine: finds the measured rule of its model type, form and rope type,
+ * reads the config as the rule says, and compares that reading with the true one. */
+
+enum { CHANGES_MAX = 16, FINDINGS_MAX = 64, TEXT_SIZE = 1000, LENGTHS_MAX = 2 };
+enum { READINGS = 24 }; /* of a config, at most, for a judgement */
+
+struct pe_lint {
+    struct pe_config_memory memory;
+    enum pe_engine_verdict verdict;
+    const char *reason; /* NULL: none */
+    int form;
+    struct pe_lint_finding findings[FINDINGS_MAX];
+    size_t count;
+};
+
+/* A judgement while it is made. */
+struct judgement {
+    struct pe_lint *lint;
+    const struct pe_config *config;
+    struct pe_config_scope scope;
+    const struct pe_engine *engine;
+    const struct pe_engine_rules *rules;
+    const char *rope_type;            /* "none": the config has no key about rotation */
+    size_t part;                      /* whose keys are nearest to the config's */
+    struct pe_engine_outcome outcome; /* of that part */
+    const struct pe_engine_change *changes[CHANGES_MAX]; /* those that alter the config */
+    size_t parts[CHANGES_MAX];                           /* where each was measured */
+    size_t changes_count;
+    struct pe_engine_model model; /* the true reading */
+    struct pe_error *err;
+};
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static const char *print(struct pe_lint *lint,
+                                                               const char *format, ...)
+{
+    char text[TEXT_SIZE];
+    va_list args;
+    const char *copy;
+
+    va_start(args, format);
+    pe_text_vprint(text, sizeof(text), format, args);
+    va_end(args);
+    copy = pe_config_copy(&lint->memory, text);
+    return copy ? copy : "";
+}
+
+/* Appends ", text" to a list. */
+static const char *joined(struct pe_lint *lint, const char *list, const char *text)
+{
+    return !*list ? text : !*text ? list : print(lint, "%s, %s", list, text);
+}
+
+static bool lists(const char *list, const char *text)
+{
+    const size_t size = strlen(text);
+
+    for (const char *at = strstr(list, text); at; at = strstr(at + 1, text))
+        if ((at == list || at[-1] == ' ') && (!at[size] || at[size] == ','))
+            return true;
+    return false;
+}
+
+/* ---- the form, the model type and the rope type ---------------------------------------------- */
+
+static int form_of(const struct pe_config_scope *scope)
+{
+    const struct pe_config_member *inner = pe_config_member(scope->text, "rope_parameters"),
+                                  *outer = pe_config_member(scope->top, "rope_parameters");
+
+    return pe_config_object(inner) || pe_config_object(outer) ? 5 : 4;
+}
+
+static const char *own_type(const struct pe_config_node *rope)
+{
+    const struct pe_config_member *member = pe_config_member(rope, "rope_type");
+
+    return pe_config_text(member ? member : pe_config_member(rope, "type"));
+}
+
+/* Older names. */
+static const char *usual_name(const char *rope_type)
+{
+    if (strcmp(rope_type, "su") == 0)
+        return "longrope";
+    return strcmp(rope_type, "mrope") == 0 ? "default" : rope_type;
+}
+
+/* The rope type of the layers that have one beside default. */
+static const char *type_of_layers(const struct pe_config_node *rope)
+{
+    for (const struct pe_config_member *at = rope->first; at; at = at->next) {
+        const char *type = own_type(pe_config_object(at));
+        if (type && strcmp(type, "default") != 0)
+            return usual_name(type);
+    }
+    return "default";
+}
+
+static bool is_rotation_key(const char *key)
+{
+    static const char *const keys[] = {
+        "rope_theta", "rotary_emb_base", "partial_rotary_factor", "rotary_pct",
+        "rope_base",  "rotary_base",     "rope_scaling",          NULL};
+
+    return pe_config_lists(keys, key);
+}
+
+static bool has_rotation_key(const struct pe_config_node *text)
+{
+    for (const struct pe_config_member *at = text->first; at; at = at->next)
+        if (at->value.kind != PE_CONFIG_NULL && is_rotation_key(at->name.text))
+            return true;
+    return false;
+}
+
+static const char *rope_type_of(const struct pe_config_scope *scope)
+{
+    const char *type = own_type(scope->rope);
+
+    if (type)
+        return usual_name(type);
+    if (scope->rope && scope->rope->count > 0)
+        return type_of_layers(scope->rope);
+    return has_rotation_key(scope->text) ? "default" : "none";
+}
+
+/* ---- which part of the measurement ----------------------------------------------------------- */
+
+/* Has the config this key of a rope object, or of one for a type of layers? */
+static bool has_key(const struct pe_config_scope *scope, const char *key)
+{
+    if (pe_config_member(scope->rope, key))
+        return true;
+    for (const struct pe_config_member *at = scope->rope ? scope->rope->first : NULL; at;
+         at = at->next)
+        if (pe_config_member(pe_config_object(at), key))
+            return true;
+    return strcmp(key, "partial_rotary_factor") == 0 && pe_config_member(scope->text, key);
+}
+
+/* Keys of the part that the config has, less those that only one of them has. */
+static int nearness(const struct pe_config_scope *scope, const struct pe_engine_part *part)
+{
+    int found = 0;
+
+    for (const char *const *key = part->keys; *key; key++)
+        found += has_key(scope, *key) ? 2 : -1;
+    return found;
+}
+
+/* The nearest part of the rope type; SIZE_MAX: none was measured. */
+static size_t part_find(const struct judgement *judgement)
+{
+    const struct pe_engine_part *part;
+    size_t nearest = SIZE_MAX;
+    int best = 0;
+
+    for (size_t i = 0; (part = pe_engine_part_at(i)); i++) {
+        const int found = nearness(&judgement->scope, part);
+        if (strcmp(part->rope_type, judgement->rope_type) == 0 &&
+            (nearest == SIZE_MAX || found > best)) {
+            nearest = i;
+            best = found;
+        }
+    }
+    return nearest;
+}
+
+static bool has_part_key(const struct pe_engine_part *part, const char *key)
+{
+    return pe_config_lists(part->keys, key);
+}
+
+static const char *last_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot ? dot + 1 : path;
+}
+
+/* A key whose change holds whatever the other keys are, and which only this part gave. The part of
+ * the head that rotates does not depend on the rope type. */
+static bool is_own_key(const struct judgement *judgement, size_t other,
+                       const struct pe_engine_change *change)
+{
+    const char *key = last_of(change->path);
+
+    return has_part_key(pe_engine_part_at(other), key) &&
+           !has_part_key(pe_engine_part_at(judgement->part), key) &&
+           has_key(&judgement->scope, key);
+}
+
+static void change_add(struct judgement *judgement, size_t part,
+                       const struct pe_engine_change *change)
+{
+    if (judgement->changes_count == CHANGES_MAX ||
+        !pe_engine_change_matters(&judgement->scope, change))
+        return;
+    judgement->parts[judgement->changes_count] = part;
+    judgement->changes[judgement->changes_count++] = change;
+}
+
+/* The changes of the nearest part, and those of keys that only others have. */
+static void changes_collect(struct judgement *judgement)
+{
+    const struct pe_engine_part *part;
+    struct pe_engine_outcome outcome;
+
+    for (size_t i = 0; i < judgement->outcome.changes_count; i++)
+        change_add(judgement, judgement->part, &judgement->outcome.changes[i]);
+    for (size_t at = 0; (part = pe_engine_part_at(at)); at++) {
+        pe_engine_outcome_get(judgement->rules, at, &outcome);
+        if (at == judgement->part || (strcmp(part->rope_type, judgement->rope_type) != 0 &&
+                                      strcmp(part->name, "partial") != 0))
+            continue;
+        for (size_t i = 0; i < outcome.changes_count; i++)
+            if (is_own_key(judgement, at, &outcome.changes[i]))
+                change_add(judgement, at, &outcome.changes[i]);
+    }
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+static const char *doc_of(const char *wanted)
+{
+    const char *code, *doc;
+
+    for (size_t i = 0; (code = pe_engine_code_at(i, &doc)); i++)
+        if (strcmp(code, wanted) == 0)
+            return doc;
+    return "";
+}
+
+/* ": 9 of 32 pairs, 0.9 rad at position 4095, 18 layers" */
+static const char *size_print(struct pe_lint *lint, const struct pe_lint_finding *finding)
+{
+    const char *radians = finding->radians >= 1000 ? print(lint, "%.0f", finding->radians)
+                                                   : print(lint, "%.3g", finding->radians);
+    const char *pairs = finding->pairs
+                            ? print(lint, ": %zu of %zu pairs, %s rad at position %lld",
+                                    finding->pairs, finding->of, radians, (long long)finding->at)
+                            : "";
+    const char *layers = finding->layers ? print(lint, ", %zu layer%s", finding->layers,
+                                                 finding->layers == 1 ? "" : "s")
+                                         : "";
+
+    return print(lint, "%s%s%s%s", pairs, layers, *finding->layer_types ? " of " : "",
+                 finding->layer_types);
+}
+
+static bool is_like(const struct pe_lint_finding *a, const struct pe_lint_finding *b)
+{
+    return strcmp(a->code, b->code) == 0 && strcmp(a->keys, b->keys) == 0 && a->pairs == b->pairs &&
+           a->of == b->of && a->radians == b->radians && a->length == b->length;
+}
+
+/* Adds a finding, or its layers to an equal one. */
+static void finding_add(struct pe_lint *lint, const struct pe_lint_finding *finding)
+{
+    for (size_t i = 0; i < lint->count; i++) {
+        struct pe_lint_finding *old = &lint->findings[i];
+        if (!is_like(old, finding))
+            continue;
+        old->layers += finding->layers;
+        if (!lists(old->layer_types, finding->layer_types))
+            old->layer_types = joined(lint, old->layer_types, finding->layer_types);
+        return;
+    }
+    if (lint->count < FINDINGS_MAX)
+        lint->findings[lint->count++] = *finding;
+}
+
+static void messages_print(struct pe_lint *lint)
+{
+    for (size_t i = 0; i < lint->count; i++) {
+        struct pe_lint_finding *finding = &lint->findings[i];
+        const char *code = doc_of(finding->code);
+        if (finding->message)
+            continue;
+        finding->message = print(lint, "%s%s%s%s%s%s%s", finding->keys, *finding->keys ? ": " : "",
+                                 *finding->reads ? "the engine reads " : "", finding->reads,
+                                 *finding->reads ? ": " : "", code, size_print(lint, finding));
+    }
+}
+
+static void difference_take(struct pe_lint_finding *finding,
+                            const struct pe_engine_difference *difference)
+{
+    finding->code = difference->code;
+    finding->pairs = difference->pairs;
+    finding->of = difference->of;
+    finding->radians = difference->radians;
+    finding->at = difference->at;
+    finding->length = difference->length;
+}
+
+/* The measurement that the first change, or the verdict, is from. */
+static void evidence_put(const struct judgement *judgement, struct pe_lint_finding *finding)
+{
+    const size_t at = judgement->changes_count > 0 ? judgement->parts[0] : judgement->part;
+    const struct pe_engine_part *part = pe_engine_part_at(at);
+    struct pe_engine_outcome outcome;
+
+    pe_engine_outcome_get(judgement->rules, at, &outcome);
+    finding->row = pe_engine_rules_row(judgement->rules);
+    finding->rope = print(judgement->lint, "%s %s", part->rope_type, part->name);
+    finding->measured = outcome.difference;
+}
+
+/* ---- one reading against another ------------------------------------------------------------- */
+
+struct differences {
+    struct pe_engine_difference found[FINDINGS_MAX]; /* code NULL: the layers agree */
+    size_t count, differing;
+};
+
+static enum pe_status models_compare(const struct judgement *judgement,
+                                     const struct pe_config *changed,
+                                     struct differences *differences)
+{
+    const struct pe_engine_model *ours = &judgement->model;
+    struct pe_engine_model theirs;
+
+    *differences = (struct differences){.count = ours->count};
+    if (pe_engine_model_read(&theirs, changed, ours, &judgement->lint->memory, judgement->err) ==
+        PE_OK)
+        for (size_t i = 0; i < ours->count && i < FINDINGS_MAX; i++) {
+            const struct pe_engine_layers *layers = &ours->layers[i],
+                                          *other = pe_engine_layers_match(layers, &theirs);
+            if (other && pe_engine_layers_differ(ours, layers, other, &differences->found[i]))
+                differences->differing++;
+        }
+    pe_engine_model_release(&theirs);
+    return judgement->err->status;
+}
+
+/* Compares with all changes but one; SIZE_MAX: all. *refused: posenc does not read that config. */
+static enum pe_status changes_compare(const struct judgement *judgement, size_t without,
+                                      struct differences *differences, bool *refused)
+{
+    struct pe_config *changed;
+    struct pe_error *err = judgement->err;
+
+    *refused = false;
+    if (pe_engine_change_apply(&changed, judgement->config, &judgement->scope, judgement->changes,
+                               judgement->changes_count, without, judgement->lint->memory.work,
+                               err))
+        return err->status;
+    models_compare(judgement, changed, differences);
+    pe_config_free(changed);
+    if (err->status == PE_OK || err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
+        return err->status;
+    *refused = true;
+    *err = (struct pe_error){0};
+    return PE_OK;
+}
+
+static bool is_same(const struct differences *a, const struct differences *b)
+{
+    for (size_t i = 0; i < a->count && i < FINDINGS_MAX; i++) {
+        const struct pe_engine_difference *one = &a->found[i], *other = &b->found[i];
+        if (!one->code != !other->code)
+            return false;
+        if (one->code && (strcmp(one->code, other->code) != 0 || one->pairs != other->pairs ||
+                          one->radians != other->radians || !one->also != !other->also))
+            return false;
+    }
+    return true;
+}
+
+/* Takes changes away without which the result is the same. */
+static enum pe_status changes_reduce(struct judgement *judgement,
+                                     const struct differences *differences)
+{
+    for (size_t i = judgement->changes_count; i-- > 0 && judgement->changes_count > 1;) {
+        struct differences fewer;
+        bool refused;
+        if (changes_compare(judgement, i, &fewer, &refused))
+            return judgement->err->status;
+        if (refused || !is_same(differences, &fewer))
+            continue;
+        judgement->changes_count--;
+        memmove(&judgement->changes[i], &judgement->changes[i + 1],
+                (judgement->changes_count - i) * sizeof(judgement->changes[0]));
+        memmove(&judgement->parts[i], &judgement->parts[i + 1],
+                (judgement->changes_count - i) * sizeof(judgement->parts[0]));
+    }
+    return PE_OK;
+}
+
+/* ---- keys and what is read instead ----------------------------------------------------------- */
+
+/* "rope_theta=10000", or "no truncate". */
+static const char *change_print(struct pe_lint *lint, const struct pe_engine_change *change,
+                                const char *key)
+{
+    switch (change->kind) {
+    case PE_CHANGE_DROP:
+        return print(lint, "no %s", key);
+    case PE_CHANGE_NUMBER:
+        return print(lint, "%s=%.10g", key, change->number);
+    case PE_CHANGE_TRUTH:
+        return print(lint, "%s=%s", key, change->number != 0 ? "true" : "false");
+    case PE_CHANGE_TEXT:
+    case PE_CHANGE_COPY:
+        return print(lint, "%s=%s", key, change->text);
+    }
+    return "";
+}
+
+/* The path of the key, or of the object that it is absent from. */
+static void keys_put(const struct judgement *judgement, struct pe_lint_finding *finding)
+{
+    struct pe_lint *lint = judgement->lint;
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (size_t i = 0; i < judgement->changes_count; i++) {
+        const struct pe_engine_place place =
+            pe_engine_place_find(&judgement->scope, judgement->changes[i]);
+        const char *name = place.member ? place.member->name.text : place.key;
+        finding->reads =
+            joined(lint, finding->reads, change_print(lint, judgement->changes[i], name));
+        if (place.member)
+            finding->keys =
+                joined(lint, finding->keys,
+                       print(lint, "%s", pe_config_path(place.member, path, sizeof(path))));
+    }
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static enum pe_status verdict_set(struct judgement *judgement, enum pe_engine_verdict verdict,
+                                  const char *reason)
+{
+    judgement->lint->verdict = verdict;
+    judgement->lint->reason = reason;
+    return judgement->err->status;
+}
+
+static enum pe_status unmeasured(struct judgement *judgement, const char *reason)
+{
+    return verdict_set(judgement, PE_ENGINE_UNMEASURED, reason);
+}
+
+/* A difference that no rule explains may be one of the measured config alone. */
+static enum pe_status unexplained(struct judgement *judgement)
+{
+    const struct pe_engine_part *part = pe_engine_part_at(judgement->part);
+
+    return unmeasured(judgement,
+                      print(judgement->lint,
+                            "%s with a measured config of this model type (%s, rope object %s %s), "
+                            "and no key explains it",
+                            doc_of(judgement->outcome.difference->code),
+                            pe_engine_rules_row(judgement->rules), part->rope_type, part->name));
+}
+
+static enum pe_status raises(struct judgement *judgement)
+{
+    struct pe_lint_finding finding = {.code = "raises", .reads = "", .layer_types = ""};
+    const struct pe_engine_change change = {.path = judgement->outcome.key};
+    char path[PE_CONFIG_PATH_SIZE];
+
+    finding.keys = "";
+    if (judgement->outcome.key) {
+        const struct pe_engine_place place = pe_engine_place_find(&judgement->scope, &change);
+        if (!place.member)
+            return unmeasured(judgement, print(judgement->lint,
+                                               "the engine was only given configs with %s, for "
+                                               "which it raises: %s",
+                                               place.key, judgement->outcome.message));
+        finding.keys =
+            print(judgement->lint, "%s", pe_config_path(place.member, path, sizeof(path)));
+    }
+    evidence_put(judgement, &finding);
+    finding.message = print(judgement->lint, "%s%sthe engine refuses the config: %s", finding.keys,
+                            *finding.keys ? ": " : "", judgement->outcome.message);
+    finding_add(judgement->lint, &finding);
+    return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
+}
+
+/* A key of the rope object that is read and that the engine was not given; NULL: none. */
+static const char *unknown_key(const struct pe_config_reading *reading,
+                               const struct pe_config_node *rope)
+{
+    static const char *const always[] = {"rope_theta",
+                                         "rope_type",
+                                         "type",
+                                         "max_position_embeddings",
+                                         "mrope_interleaved",
+                                         "mrope_section",
+                                         "llama_4_scaling_beta",
+                                         NULL};
+
+    for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next) {
+        const struct pe_engine_part *part;
+        bool known = pe_config_object(at) || at->value.kind == PE_CONFIG_NULL ||
+                     pe_config_lists(always, at->name.text) || !reading->read[at->number];
+        for (size_t i = 0; (part = pe_engine_part_at(i)) && !known; i++)
+            known = has_part_key(part, at->name.text);
+        if (!known)
+            return at->name.text;
+    }
+    return NULL;
+}
+
+/* The same of the rope objects of every type of layers; *key NULL: none. */
+static enum pe_status unknown_find(const struct judgement *judgement, const char **key)
+{
+    const char *type = pe_config_layer_type(judgement->config, 0);
+    struct pe_config_reading *reading = NULL;
+    struct pe_params params = {0};
+
+    *key = NULL;
+    if (!pe_config_read(&reading, judgement->config, type, false, judgement->err) &&
+        !pe_config_fill(reading, &params, judgement->err)) {
+        *key = unknown_key(reading, judgement->scope.rope);
+        for (const struct pe_config_member *at =
+                 judgement->scope.rope ? judgement->scope.rope->first : NULL;
+             at && !*key; at = at->next)
+            *key = unknown_key(reading, pe_config_object(at));
+    }
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    return judgement->err->status;
+}
+
+static enum pe_status same(struct judgement *judgement)
+{
+    const char *key;
+
+    if (unknown_find(judgement, &key))
+        return judgement->err->status;
+    return key ? unmeasured(judgement, print(judgement->lint,
+                                             "the engine was not given a config with %s", key))
+               : verdict_set(judgement, PE_ENGINE_SAME, NULL);
+}
+
+static enum pe_status findings_make(struct judgement *judgement,
+                                    const struct differences *differences)
+{
+    for (size_t i = 0; i < differences->count && i < FINDINGS_MAX; i++) {
+        const struct pe_engine_layers *layers = &judgement->model.layers[i];
+        struct pe_lint_finding finding = {.keys = "", .reads = ""};
+        if (!differences->found[i].code)
+            continue;
+        difference_take(&finding, &differences->found[i]);
+        finding.layers = layers->count;
+        finding.layer_types =
+            layers->layer_type && judgement->model.count > 1 ? layers->layer_type : "";
+        finding.layer_types = print(judgement->lint, "%s", finding.layer_types);
+        keys_put(judgement, &finding);
+        evidence_put(judgement, &finding);
+        finding_add(judgement->lint, &finding);
+    }
+    messages_print(judgement->lint);
+    return verdict_set(judgement, PE_ENGINE_DIFFERS, NULL);
+}
+
+static enum pe_status differs(struct judgement *judgement)
+{
+    struct differences differences;
+    bool refused;
+
+    if (judgement->outcome.verdict == PE_ENGINE_DIFFERS && judgement->outcome.changes_count == 0)
+        return unexplained(judgement);
+    changes_collect(judgement);
+    if (judgement->changes_count == 0)
+        return same(judgement);
+    if (changes_compare(judgement, SIZE_MAX, &differences, &refused))
+        return judgement->err->status;
+    if (refused)
+        return unmeasured(judgement, "the config is not one that posenc reads once the keys are "
+                                     "taken away that the engine does not read");
+    if (differences.differing == 0)
+        return same(judgement);
+    return changes_reduce(judgement, &differences) ? judgement->err->status
+                                                   : findings_make(judgement, &differences);
+}
+
+/* ---- a judgement ----------------------------------------------------------------------------- */
+
+/* "mistral3", or "mistral3/ministral3" where the part about text has a type of its own; NULL: there
+ * is no model_type. */
+static const char *model_key(const struct judgement *judgement)
+{
+    const struct pe_config_scope *scope = &judgement->scope;
+    const char *outer = pe_config_text(pe_config_member(scope->top, "model_type"));
+    const char *inner = pe_config_text(pe_config_member(scope->text, "model_type"));
+
+    return outer && inner && scope->text != scope->top
+               ? print(judgement->lint, "%.60s/%.60s", outer, inner)
+               : outer;
+}
+
+static enum pe_status judge(struct judgement *judgement)
+{
+    const char *model_type = model_key(judgement);
+    struct pe_lint *lint = judgement->lint;
+
+    if (!model_type)
+        return unmeasured(judgement, "the config has no model_type");
+    judgement->rules = pe_engine_rules_find(judgement->engine, model_type, lint->form);
+    if (!judgement->rules)
+        return unmeasured(judgement,
+                          print(lint,
+                                "no config of the model_type %s was given to the engine in "
+                                "the form of transformers %d",
+                                model_type, lint->form));
+    judgement->part = part_find(judgement);
+    if (judgement->part == SIZE_MAX)
+        return unmeasured(judgement, print(lint,
+                                           "the engine was not given a config with the rope "
+                                           "type %.60s",
+                                           judgement->rope_type));
+    pe_engine_outcome_get(judgement->rules, judgement->part, &judgement->outcome);
+    switch (judgement->outcome.verdict) {
+    case PE_ENGINE_RAISES:
+        return raises(judgement);
+    case PE_ENGINE_ABSENT:
+    case PE_ENGINE_UNMEASURED:
+        return verdict_set(judgement, judgement->outcome.verdict, judgement->outcome.message);
+    default:
+        return differs(judgement);
+    }
+}
+
+static enum pe_status lint_new(struct pe_lint **lint, struct pe_work *work, struct pe_error *err)
+{
+    *lint = calloc(1, sizeof(**lint));
+    if (!*lint)
+        return pe_no_memory(err, "a judgement of a config");
+    (*lint)->memory.work = work;
+    return PE_OK;
+}
+
+enum pe_status pe_lint_engine(struct pe_lint **lint, const struct pe_config *config,
+                              const struct pe_engine *engine, struct pe_work *work,
+                              struct pe_error *err)
+{
+    struct judgement judgement = {.config = config, .engine = engine, .err = err};
+
+    if (lint_new(lint, work, err))
+        return err->status;
+    if (config->models)
+        return pe_fail(err, PE_UNSUPPORTED, "config",
+                       "a GGUF file is llama.cpp's own; engines are measured with config.json");
+    judgement.lint = *lint;
+    judgement.scope = pe_config_scope_of(config);
+    judgement.scope.rope = pe_config_rope(&judgement.scope);
+    judgement.rope_type = rope_type_of(&judgement.scope);
+    (*lint)->form = form_of(&judgement.scope);
+    if (!pe_engine_model_read(&judgement.model, config, NULL, &(*lint)->memory, err))
+        judge(&judgement);
+    pe_engine_model_release(&judgement.model);
+    return err->status;
+}
+
+/* ---- two configs ----------------------------------------------------------------------------- */
+
+static void against_add(struct pe_lint *lint, const struct pe_engine_layers *other,
+                        const char *code, const char *message, bool is_note)
+{
+    const struct pe_lint_finding finding = {
+        .code = code,
+        .message = message,
+        .keys = "",
+        .reads = "",
+        .layer_types = other->layer_type ? print(lint, "%s", other->layer_type) : "",
+        .layers = other->count,
+        .is_note = is_note,
+    };
+
+    finding_add(lint, &finding);
+    lint->verdict = is_note ? lint->verdict : PE_ENGINE_DIFFERS;
+}
+
+static void limits_compare(struct pe_lint *lint, const struct pe_engine_layers *layers,
+                           const struct pe_engine_layers *other)
+{
+    if (layers->window != other->window)
+        against_add(lint, other, "window",
+                    print(lint, "%s: %lld here, %lld there (0: all keys are visible)",
+                          doc_of("window"), (long long)layers->window, (long long)other->window),
+                    false);
+    if (layers->context > 0 && other->context > 0 && layers->context != other->context)
+        against_add(lint, other, "context",
+                    print(lint, "%s: %.0f here, %.0f there", doc_of("context"), layers->context,
+                          other->context),
+                    true);
+}
+
+static void layers_compare(struct pe_lint *lint, const struct pe_engine_model *ours,
+                           const struct pe_engine_layers *layers,
+                           const struct pe_engine_layers *other)
+{
+    struct pe_lint_finding finding = {.keys = "", .reads = ""};
+    struct pe_engine_difference difference;
+
+    if (pe_engine_layers_differ(ours, layers, other, &difference)) {
+        difference_take(&finding, &difference);
+        finding.layers = other->count;
+        finding.layer_types = other->layer_type ? print(lint, "%s", other->layer_type) : "";
+        finding_add(lint, &finding);
+        lint->verdict = PE_ENGINE_DIFFERS;
+    }
+    limits_compare(lint, layers, other);
+}
+
+enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *config,
+                               const struct pe_config *other, struct pe_work *work,
+                               struct pe_error *err)
+{
+    struct pe_engine_model ours = {0}, theirs = {0};
+
+    if (lint_new(lint, work, err))
+        return err->status;
+    if (!pe_engine_model_read(&ours, config, NULL, &(*lint)->memory, err) &&
+        !pe_engine_model_read(&theirs, other, &ours, &(*lint)->memory, err))
+        for (size_t i = 0; i < theirs.count; i++) {
+            const struct pe_engine_layers *own = pe_engine_layers_match(&theirs.layers[i], &ours);
+            if (own)
+                layers_compare(*lint, &ours, own, &theirs.layers[i]);
+        }
+    messages_print(*lint);
+    pe_engine_model_release(&theirs);
+    pe_engine_model_release(&ours);
+    return err->status;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+void pe_lint_free(struct pe_lint *lint)
+{
+    if (!lint)
+        return;
+    pe_config_memory_free(&lint->memory);
+    free(lint);
+}
+
+enum pe_engine_verdict pe_lint_verdict(const struct pe_lint *lint)
+{
+    return lint->verdict;
+}
+
+const char *pe_lint_reason(const struct pe_lint *lint)
+{
+    return lint->reason;
+}
+
+int pe_lint_form(const struct pe_lint *lint)
+{
+    return lint->form;
+}
+
+const struct pe_lint_finding *pe_lint_finding(const struct pe_lint *lint, size_t index)
+{
+    return index < lint->count ? &lint->findings[index] : NULL;
+}
+
+double pe_lint_work(const struct pe_config *config)
+{
+    return READINGS * pe_config_read_work(config);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ENGINES_MEASURED_H
+#define CORE_ENGINES_MEASURED_H
+
+/* The measured data, and the rules by which a config is judged that was not measured itself. */
+
+#include "posenc/engines.h"
+
+/* A change of a config after which posenc reads it as an engine does. */
+struct pe_engine_change {
+    const char *path; /* relative to the part about text; "rope" is the rope object */
+    enum {
+        PE_CHANGE_DROP,   /* takes the key away */
+        PE_CHANGE_NUMBER, /* sets it to a number */
+        PE_CHANGE_TRUTH,  /* to number != 0 */
+        PE_CHANGE_TEXT,   /* to a text */
+        PE_CHANGE_COPY,   /* to the value of the key `text` beside it */
+    } kind;
+    double number;
+    const char *text;
+};
+
+/* What an engine did with a config of a model type that has one of the rope objects below. */
+struct pe_engine_outcome {
+    enum pe_engine_verdict verdict;
+    const struct pe_engine_difference *difference; /* DIFFERS */
+    const char *message;                           /* RAISES, ABSENT, UNMEASURED */
+    const char *key; /* RAISES: the key without which it does not; NULL: unknown */
+    const struct pe_engine_change *changes; /* DIFFERS: the rule */
+    size_t changes_count;                   /* 0: no rule explains what was measured */
+};
+
+/* A rope object that model types were given. */
+struct pe_engine_part {
+    const char *rope_type;   /* "none": the config has no key about rotation */
+    const char *name;        /* "full": with all keys of the type; "bare": with the fewest */
+    const char *const *keys; /* beside the type and the base; ends with NULL */
+};
+
+/* NULL past the last one. */
+const struct pe_engine_part *pe_engine_part_at(size_t index);
+
+/* The outcomes of a model type in a form, by pe_engine_outcome_get; NULL: it was not measured. */
+struct pe_engine_rules;
+const struct pe_engine_rules *pe_engine_rules_find(const struct pe_engine *engine,
+                                                   const char *model_type, int form);
+void pe_engine_outcome_get(const struct pe_engine_rules *rules, size_t part,
+                           struct pe_engine_outcome *outcome);
+/* The name of the measured config. */
+const char *pe_engine_rules_row(const struct pe_engine_rules *rules);
+
+#endif

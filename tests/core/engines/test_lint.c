@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Configs judged for engines by the measured rules, and against each other. tests/integration has
+ * every measured cell; these are the cases of the functions. */
+
+#include <math.h>
+
+#include "posenc/engines.h"
+#include "tests/check_main.h"
+#include "tests/core/config_fixture.h"
+
+CHECK_WAY(.before = begin, .after = end);
+
+static struct pe_lint *lint;
+
+static const struct pe_engine *engine_of(const char *name)
+{
+    const struct pe_engine *engine;
+
+    ck_assert_msg(!pe_engine_find(&engine, name, "", &err), "%s", err.detail);
+    return engine;
+}
+
+/* The first finding of a config for an engine; NULL: none. */
+static const struct pe_lint_finding *judge(const char *pairs, const char *engine)
+{
+    begin();
+    pairs_add(pairs);
+    ck_assert_msg(!pe_lint_engine(&lint, config, engine_of(engine), NULL, &err), "%s", err.detail);
+    return pe_lint_finding(lint, 0);
+}
+
+#define LLAMA                                                                                      \
+    "model_type=llama hidden_size=256 num_attention_heads=4 num_hidden_layers=2 "                  \
+    "max_position_embeddings=4096 "
+
+TEST(test_a_key_that_is_not_read_is_named_with_its_consequence)
+{
+    const struct pe_lint_finding *finding =
+        judge(LLAMA "rope_parameters.rope_type=default rope_parameters.rope_theta=500000",
+              "mlx-lm==0.32.2");
+
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_DIFFERS);
+    ck_assert_int_eq(pe_lint_form(lint), 5);
+    ck_assert_str_eq(finding->code, "base");
+    ck_assert_str_eq(finding->keys, "rope_parameters.rope_theta");
+    ck_assert_str_eq(finding->reads, "rope_theta=10000");
+    ck_assert_uint_eq(finding->layers, 2);
+    ck_assert_uint_eq(finding->pairs, 31);
+    ck_assert_uint_eq(finding->of, 32);
+    ck_assert_int_eq(finding->at, 4095);
+    ck_assert(fabs(finding->radians / 4095 - (pow(10000, -1 / 16.0) - pow(500000, -1 / 16.0))) <
+              0.1);
+    ck_assert_ptr_nonnull(strstr(finding->message, "rope_theta"));
+    ck_assert_str_eq(finding->row, "llama");
+    ck_assert_str_eq(finding->measured->code, "base");
+    ck_assert_ptr_null(pe_lint_finding(lint, 1));
+    pe_lint_free(lint);
+}
+
+TEST(test_a_value_that_is_the_engines_own_is_the_same)
+{
+    ck_assert_ptr_null(judge(
+        LLAMA "rope_parameters.rope_type=default rope_parameters.rope_theta=10000", "mlx-lm"));
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
+    ck_assert_ptr_null(pe_lint_reason(lint));
+    pe_lint_free(lint);
+    ck_assert_ptr_null(judge(LLAMA "rope_theta=500000", "mlx-lm"));
+    ck_assert_int_eq(pe_lint_form(lint), 4);
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
+    pe_lint_free(lint);
+}
+
+#define YARN                                                                                       \
+    LLAMA "rope_theta=500000 rope_scaling.rope_type=yarn rope_scaling.type=yarn "                  \
+          "rope_scaling.factor=4 rope_scaling.original_max_position_embeddings=1024"
+
+TEST(test_only_keys_that_matter_are_named)
+{
+    ck_assert_ptr_null(judge(YARN, "mlx-lm"));
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
+    pe_lint_free(lint);
+    ck_assert_str_eq(judge(YARN " rope_scaling.truncate=false", "mlx-lm")->keys,
+                     "rope_scaling.truncate");
+    pe_lint_free(lint);
+    ck_assert_ptr_null(judge(YARN " rope_scaling.truncate=true", "mlx-lm"));
+    pe_lint_free(lint);
+    const struct pe_lint_finding *finding =
+        judge(YARN " rope_scaling.attention_factor=1.5", "mlx-lm");
+    ck_assert_str_eq(finding->code, "attention-factor");
+    ck_assert_str_eq(finding->keys, "rope_scaling.attention_factor");
+    ck_assert_uint_eq(finding->pairs, 0);
+    pe_lint_free(lint);
+}
+
+TEST(test_what_was_not_measured_is_never_the_same)
+{
+    static const struct {
+        const char *pairs, *engine;
+        enum pe_engine_verdict verdict;
+        const char *reason;
+    } cases[] = {
+        {"head_dim=64 rope_theta=5", "mlx-lm", PE_ENGINE_UNMEASURED, "no model_type"},
+        {"model_type=no_such head_dim=64 rope_theta=5", "mlx-lm", PE_ENGINE_UNMEASURED, "no_such"},
+        {LLAMA "rope_scaling.rope_type=ntk rope_scaling.factor=2", "mlx-lm", PE_ENGINE_UNMEASURED,
+         "ntk"},
+        {LLAMA "rope_scaling.rope_type=linear rope_scaling.factor=2 rope_scaling.mixed_b=0.5",
+         "transformers", PE_ENGINE_UNMEASURED, "mixed_b"},
+        {"model_type=chatglm hidden_size=64 num_attention_heads=2", "transformers",
+         PE_ENGINE_ABSENT, "no such model"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        judge(cases[i].pairs, cases[i].engine);
+        ck_assert_msg(pe_lint_verdict(lint) == cases[i].verdict, "%s: %s", cases[i].pairs,
+                      pe_engine_verdict_name(pe_lint_verdict(lint)));
+        if (cases[i].reason)
+            ck_assert_msg(strstr(pe_lint_reason(lint), cases[i].reason) != NULL, "%s",
+                          pe_lint_reason(lint));
+        pe_lint_free(lint);
+    }
+}
+
+TEST(test_configs_without_a_rotation_are_refused)
+{
+    begin();
+    pairs_add("model_type=bloom hidden_size=64 n_head=2");
+    ck_assert_int_eq(pe_lint_engine(&lint, config, engine_of("vllm"), NULL, &err), PE_UNSUPPORTED);
+    pe_lint_free(lint);
+    pe_lint_free(NULL);
+}
+
+/* ---- two configs ----------------------------------------------------------------------------- */
+
+static void against(const char *pairs, const char *other_pairs)
+{
+    struct pe_config *first;
+
+    begin();
+    pairs_add(pairs);
+    first = config;
+    config = NULL;
+    begin();
+    pairs_add(other_pairs);
+    ck_assert_msg(!pe_lint_against(&lint, first, config, NULL, &err), "%s", err.detail);
+    pe_config_free(first);
+}
+
+TEST(test_configs_that_agree)
+{
+    against(LLAMA "rope_theta=500000",
+            LLAMA "rope_parameters.rope_type=default rope_parameters.rope_theta=500000");
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
+    ck_assert_ptr_null(pe_lint_finding(lint, 0));
+    pe_lint_free(lint);
+}
+
+TEST(test_each_difference_of_two_configs_is_named)
+{
+    static const struct {
+        const char *first, *other, *code;
+        bool is_note;
+    } cases[] = {
+        {"rope_theta=500000", "rope_theta=10000", "base", false},
+        {"rope_theta=500000", "rope_theta=500000 head_dim=32", "width", false},
+        {"rope_theta=500000", "model_type=cohere rope_theta=500000", "layout", false},
+        {"rope_theta=500000",
+         "rope_theta=500000 rope_scaling.rope_type=linear rope_scaling.factor=2", "scaling", false},
+        {"rope_theta=500000 model_type=mistral sliding_window=128",
+         "rope_theta=500000 model_type=mistral sliding_window=64", "window", false},
+        {"rope_theta=500000 max_position_embeddings=4096",
+         "rope_theta=500000 max_position_embeddings=2048", "context", true},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char first[300], other[300];
+        const char *sizes = "hidden_size=256 num_attention_heads=4 num_hidden_layers=2";
+        const bool is_typed = strstr(cases[i].first, "model_type");
+        const bool is_other_typed = strstr(cases[i].other, "model_type");
+        snprintf(first, sizeof(first), "%s%s %s", is_typed ? "" : "model_type=llama ", sizes,
+                 cases[i].first);
+        snprintf(other, sizeof(other), "%s%s %s", is_other_typed ? "" : "model_type=llama ", sizes,
+                 cases[i].other);
+        against(first, other);
+        ck_assert_ptr_nonnull(pe_lint_finding(lint, 0));
+        ck_assert_str_eq(pe_lint_finding(lint, 0)->code, cases[i].code);
+        ck_assert(pe_lint_finding(lint, 0)->is_note == cases[i].is_note);
+        ck_assert_int_eq(pe_lint_verdict(lint),
+                         cases[i].is_note ? PE_ENGINE_SAME : PE_ENGINE_DIFFERS);
+        ck_assert_ptr_null(pe_lint_finding(lint, 0)->row);
+        pe_lint_free(lint);
+    }
+}

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: MIT
+"""POST /v1/lint and `posenc lint` beside every measured cell of tools/engines/engines.json: what is
+computed for a config by the rules is what was measured with it."""
+
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/engines"))
+
+import compiled  # noqa: E402
+import expected  # noqa: E402
+import matrix  # noqa: E402
+import page  # noqa: E402
+
+DATA = matrix.load()
+ROWS = matrix.configs()
+POSENC = ROOT / "build/posenc"
+PUBLISHED = sorted((ROOT / "tests/data/configs").glob("*.json"))
+
+pytestmark = pytest.mark.plain  # the library in this process is that of the plain build
+
+
+def lint(config, engine, **more):
+    report = expected.posenc.lint(config, engines=[engine], **more)
+    return json.loads(json.dumps(report, default=str))
+
+
+def config_of(name):
+    return json.loads((ROOT / f"tests/data/configs/{name}.json").read_text())["config"]
+
+
+# ---- every measured cell ------------------------------------------------------------------------
+
+WANTED = {
+    "same": "same",
+    "by_default": "same",
+    "differs": "differs",
+    "raises": "raises",
+    "absent": "no-such-model",
+    "unmeasured": "not-measured",
+}
+
+
+def worst(findings):
+    return max(findings, key=lambda found: (found.get("radians", 0), found.get("layers", 0)))
+
+
+def agrees(cell, judged):
+    """Is the judgement what was measured? Measured radians have three digits."""
+    verdict = page.verdict(cell)
+    if judged["verdict"] != WANTED[verdict]:
+        return False
+    if verdict != "differs":
+        return True
+    found = worst(judged["findings"])
+    near = abs(found.get("radians", 0) - cell.get("radians", 0)) <= 6e-3 * cell.get("radians", 0)
+    return near and (found["code"], found.get("pairs"), found.get("of")) == (
+        cell["code"],
+        cell.get("pairs"),
+        cell.get("of"),
+    )
+
+
+# An engine refuses a config for keys that are not of the rotation, which no rule knows; and it
+# chooses its code by `architectures`, which some files lack.
+OTHER_KEYS = ("missing", "NoneType", "not supported", "names no architecture")
+
+
+def is_excused(cell, judged):
+    """Nothing is said of the config; or the engine stopped before it read the rotation."""
+    verdict = page.verdict(cell)
+    if judged["verdict"] == "not-measured":
+        return True
+    return (verdict, judged["verdict"]) in {
+        ("raises", "same"),
+        ("absent", "same"),
+        ("unmeasured", "same"),
+    } and any(words in cell[verdict] for words in OTHER_KEYS)
+
+
+@pytest.mark.parametrize("engine", [name for name, e in DATA["engines"].items() if e["rules"]])
+def test_a_judgement_is_what_was_measured(engine):
+    counts, wrong = {True: 0, False: 0}, []
+    for row, form, cell in page.cells_of(DATA["engines"][engine]):
+        judged = lint(ROWS[row][form], engine)["engines"][0]
+        if agrees(cell, judged):
+            counts[True] += 1
+        elif is_excused(cell, judged):
+            counts[False] += 1
+        else:
+            wrong.append((row, form, cell, judged["verdict"], judged["findings"][:1]))
+    assert not wrong, "\n".join(map(str, wrong))
+    assert counts[False] <= 0.1 * counts[True], counts
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_transformers_reads_each_published_config_as_it_is_meant(path):
+    config = json.loads(path.read_text())["config"]
+    try:
+        report = lint(config, "transformers")
+    except expected.posenc.Refused as refused:
+        assert "rotary" in str(refused) or "config" in str(refused)
+        return
+    assert report["engines"][0]["findings"] == []
+
+
+def test_the_two_faults_of_mlx_lm():
+    config = config_of("gpt-oss-120b")
+    config["max_position_embeddings"] = 4096
+    found = worst(lint(config, "mlx-lm==0.32.2")["engines"][0]["findings"])
+    assert (found["code"], found["pairs"], found["of"]) == ("scaling", 9, 32)
+    assert found["keys"] == ["rope_scaling.truncate"]
+    assert found["at"] == 4095 and found["radians"] == pytest.approx(0.90, abs=0.01)
+    found = worst(lint(ROWS["llama-3.1"]["5"], "mlx-lm==0.32.2")["engines"][0]["findings"])
+    assert (found["code"], found["pairs"]) == ("base-and-scaling", 63)
+    assert "rope_theta=10000" in found["reads"]
+    assert lint(ROWS["llama-3.1"]["4"], "mlx-lm")["verdict"] == "same"
+
+
+# ---- the data is what decides -------------------------------------------------------------------
+
+PROGRAM = """
+#include <posenc/posenc.h>
+#include <stdio.h>
+
+int main(void)
+{
+    struct pe_error err = {0};
+    struct pe_config *config;
+    const struct pe_engine *engine;
+    struct pe_lint *lint = NULL;
+
+    pe_config_new(&config, NULL, &err);
+    pe_config_set_text(pe_config_top(config), "model_type", "llama", &err);
+    pe_config_set_integer(pe_config_top(config), "head_dim", 64, &err);
+    pe_config_set_number(pe_config_top(config), "rope_theta", 500000, &err);
+    if (!pe_engine_find(&engine, "transformers", "", &err))
+        pe_lint_engine(&lint, config, engine, NULL, &err);
+    puts(lint ? pe_engine_verdict_name(pe_lint_verdict(lint)) : err.detail);
+    pe_lint_free(lint);
+    pe_config_free(config);
+    return 0;
+}
+"""
+
+
+def verdict_with(data, folder):
+    """What a library with other data says of a Llama for transformers."""
+    (folder / "core/engines").mkdir(parents=True)
+    (folder / "core/engines/measured.def").write_text(compiled.Lists(data).text())
+    (folder / "program.c").write_text(PROGRAM)
+    sources = [folder / "program.c", ROOT / "core/engines/measured.c"]
+    includes = [f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}"]
+    library = [ROOT / "build/libposenc.a", "-lm", "-lpthread"]
+    command = ["gcc", "-std=gnu11", *includes, "-o", folder / "program", *sources, *library]
+    subprocess.run(command, check=True)
+    return subprocess.check_output([folder / "program"], text=True).strip()
+
+
+def test_a_key_that_is_dropped_on_purpose_turns_the_result(tmp_path):
+    assert verdict_with(DATA, tmp_path / "as measured") == "same"
+    doctored = copy.deepcopy(DATA)
+    rule = doctored["engines"]["transformers"]["rules"]["llama"]["4"]
+    rule["same"].remove("default full")
+    rule["rules"]["default full"] = {"reads_as": [["rope_theta", None]], "code": "base"}
+    assert verdict_with(doctored, tmp_path / "doctored") == "differs"
+
+
+def test_an_engine_without_rules_is_not_measured(tmp_path):
+    doctored = copy.deepcopy(DATA)
+    del doctored["engines"]["transformers"]["rules"]["llama"]
+    assert verdict_with(doctored, tmp_path / "doctored") == "not-measured"
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+LLAMA = """{
+  "model_type": "llama",
+  "hidden_size": 256,
+  "num_attention_heads": 4,
+  "num_hidden_layers": 2,
+  "max_position_embeddings": 4096,
+  "rope_parameters": {
+    "rope_type": "default",
+    "rope_theta": 500000
+  }
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(LLAMA)
+    return path
+
+
+def run(*arguments, **more):
+    return subprocess.run([POSENC, "lint", *arguments], capture_output=True, text=True, **more)
+
+
+def test_exit_codes(file):
+    assert run(file, "--for", "transformers").returncode == 0
+    assert run(file, "--for", "mlx-lm==0.32.2").returncode == 1
+    refused = run(file, "--for", "mlx-lm==0.1.0")
+    assert refused.returncode == 3 and "mlx-lm==0.32.2" in refused.stderr
+    assert run(file, "--for", "no-such-engine").returncode == 4
+    file.write_text(LLAMA.replace('"llama"', '"no_such_model"'))
+    unknown = run(file, "--for", "transformers")
+    assert unknown.returncode == 3 and "not-measured" in unknown.stdout
+    assert run(file.with_name("absent.json")).returncode == 6
+    for wrong in (["--format", "xml"], ["x", "y"], ["--for"], ["-o", "x", "--format", "text"]):
+        assert run(file, *wrong).returncode == 2
+    assert subprocess.run([POSENC, "config", file, "--for", "vllm"]).returncode == 2
+
+
+def test_a_finding_is_a_line_with_the_line_of_its_key(file):
+    said = run(file, "--for", "mlx-lm,transformers").stdout.splitlines()
+    assert len(said) == 2
+    assert said[0].startswith(f"{file}:9: mlx-lm 0.32.2: rope_parameters.rope_theta: ")
+    assert "31 of 32 pairs" in said[0] and said[1].endswith("transformers 5.23.0: same")
+    piped = run("-", "--for", "mlx-lm", input=LLAMA).stdout
+    assert piped.startswith("config.json:9: mlx-lm")
+
+
+def test_two_configs(file):
+    other = file.with_name("drafter.json")
+    other.write_text(LLAMA.replace("500000", "10000").replace("4096", "2048"))
+    said = run(file, "--against", other)
+    assert said.returncode == 1
+    lines = said.stdout.splitlines()
+    assert "another base" in lines[0] and "4096 here, 2048 there" in lines[1]
+    other.write_text(LLAMA.replace("4096", "2048"))
+    said = run(file, "--against", other)
+    assert said.returncode == 0 and "another context" in said.stdout
+    assert run(file, "--against", file).stdout.strip() == f"{file}: against: same"
+
+
+def test_json_and_sarif(file):
+    found = run(file, "--for", "mlx-lm", "--format", "json")
+    report = json.loads(found.stdout)
+    assert found.returncode == 1 and report["engines"][0]["findings"][0]["line"] == 9
+    found = run(file, "--for", "mlx-lm,vllm==0.33.0", "--format", "sarif")
+    assert found.returncode == 1
+    sarif_check(json.loads(found.stdout), str(file))
+
+
+def sarif_check(sarif, file):
+    """What section 3 of SARIF 2.1.0 requires of the members that are used here."""
+    assert set(sarif) == {"$schema", "version", "runs"} and sarif["version"] == "2.1.0"
+    (ran,) = sarif["runs"]
+    assert set(ran) == {"tool", "results", "properties"}
+    driver = ran["tool"]["driver"]
+    assert driver["name"] == "posenc" and isinstance(driver["version"], str)
+    rules = [rule["id"] for rule in driver["rules"]]
+    assert len(rules) == len(set(rules))
+    assert all(set(rule) == {"id", "shortDescription"} for rule in driver["rules"])
+    assert ran["results"]
+    for result in ran["results"]:
+        assert set(result) == {"ruleId", "level", "message", "locations"}
+        assert result["ruleId"] in rules and result["level"] in {"error", "warning", "note"}
+        assert set(result["message"]) == {"text"} and result["message"]["text"]
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"] == {"uri": file}
+        assert physical.get("region", {"startLine": 1})["startLine"] >= 1
+
+
+# ---- lines of keys ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ('{"model_type": "llama", "head_dim": 64,\n "rope_parameters": {"rope_theta": 5e5}}', 2),
+        ('{"model_type": "llama", "head_dim": 64, "rope_parameters":\n\n{\n"rope_theta": 5e5}}', 4),
+        (
+            '{"a": {"rope_parameters": {"rope_theta": 1}},\r\n"b": ["}", "\\"", {}],\n'
+            '"model_type": "llama", "head_dim": 64, "rope_parameters": {\n"rope_theta": 5e5}}',
+            4,
+        ),
+        (
+            '{"model_type": "llama", "head_dim": 64, "rope_parameters": {"rope_theta2": 1,\n'
+            '"rope_theta": 5e5}}',
+            2,
+        ),
+    ],
+)
+def test_lines_of_keys(tmp_path, text, line):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    assert run(path, "--for", "mlx-lm").stdout.startswith(f"{path}:{line}: ")
+
+
+# ---- the hook of the documents ------------------------------------------------------------------
+
+HOOK = ROOT / "docs/examples/lint/pre-commit"
+
+
+def git(folder, *arguments):
+    environment = {
+        "PATH": f"{POSENC.parent}:/usr/bin:/bin",
+        "HOME": str(folder),
+        "POSENC_ENGINES": "mlx-lm==0.32.2,transformers",
+    }
+    names = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
+    environment |= dict.fromkeys(names, "test@example.org")
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_hook_refuses_a_commit(tmp_path):
+    assert git(tmp_path, "init", "-q").returncode == 0
+    (tmp_path / ".git/hooks/pre-commit").write_text(HOOK.read_text())
+    (tmp_path / ".git/hooks/pre-commit").chmod(0o755)
+    path = tmp_path / "model/config.json"
+    path.parent.mkdir()
+    path.write_text(LLAMA)
+    git(tmp_path, "add", ".")
+    refused = git(tmp_path, "commit", "-qm", "wrong")
+    assert refused.returncode == 1
+    assert "model/config.json:9: mlx-lm 0.32.2: " in refused.stdout + refused.stderr
+    path.write_text(LLAMA.replace("500000", "10000"))  # not staged: what is committed is judged
+    assert git(tmp_path, "commit", "-qm", "wrong").returncode == 1
+    git(tmp_path, "add", ".")
+    assert git(tmp_path, "commit", "-qm", "right").returncode == 0
+    path.with_name("other.json").write_text(LLAMA)
+    git(tmp_path, "add", ".")
+    assert git(tmp_path, "commit", "-qm", "no config").returncode == 0
