@@ -3,6 +3,7 @@
 /* The measured engines and cells, as the library has them. */
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "posenc/engines.h"
