@@ -11,7 +11,7 @@
 #include "server/server.h"
 
 /* Routes, methods and codes bound the number of series; further ones are counted in the last. */
-enum { SERIES_MAX = 512 };
+enum { SERIES_MAX = 512, ROUTES_MAX = 64 };
 
 static const double bounds[] = {1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
                                 5e-2, 0.1,    0.25, 0.5,  1,      2.5,  5,    10};
@@ -38,11 +38,17 @@ struct answers {
     uint64_t count;
 };
 
+struct durations {
+    const char *route; /* NULL: not used yet */
+    struct histogram histogram;
+};
+
 struct counts {
     uint64_t received, sent;
     struct answers requests[SERIES_MAX];
     struct series elements[SERIES_MAX];
-    struct histogram durations, turns, turns_cpu;
+    struct durations durations[ROUTES_MAX];
+    struct histogram turns, turns_cpu;
 };
 
 /* Loops take `lock` in each iteration, so pages are written from a copy, one page at a time. */
@@ -122,6 +128,17 @@ static void answers_add(struct answers *answers, const char *route, const char *
     answers[i].count++;
 }
 
+static void durations_add(struct durations *durations, const char *route, double seconds)
+{
+    size_t i = 0;
+
+    while (i + 1 < ROUTES_MAX && durations[i].route && durations[i].route != route)
+        i++;
+    if (!durations[i].route)
+        durations[i].route = route;
+    histogram_add(&durations[i].histogram, seconds);
+}
+
 /* Clients can send any method: only known ones become a label. */
 static const char *method_label(const char *method)
 {
@@ -137,12 +154,12 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
                          double seconds)
 {
     const struct srv_outcome *outcome = &request->outcome;
+    const char *route = outcome->route ? outcome->route : "";
     struct counts *counts = &metrics->counts;
 
     pthread_mutex_lock(&metrics->lock);
-    answers_add(counts->requests, outcome->route ? outcome->route : "",
-                method_label(request->method), outcome->status);
-    histogram_add(&counts->durations, seconds);
+    answers_add(counts->requests, route, method_label(request->method), outcome->status);
+    durations_add(counts->durations, route, seconds);
     counts->received += request->received;
     counts->sent += outcome->size;
     if (outcome->elements > 0)
@@ -210,19 +227,43 @@ static void answers_write(const struct page *page, const struct answers *answers
              answers[i].method, answers[i].code, (unsigned long long)answers[i].count);
 }
 
+/* `label` is empty, or a label and a comma. */
+static void histogram_lines(const struct page *page, const char *name, const char *label,
+                            const struct histogram *histogram)
+{
+    const int labels = label[0] ? (int)strlen(label) - 1 : 0;
+    const char *open = labels ? "{" : "", *close = labels ? "}" : "";
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < BOUNDS; i++) {
+        count += histogram->counts[i];
+        line(page, "%s_bucket{%sle=\"%g\"} %llu\n", name, label, bounds[i],
+             (unsigned long long)count);
+    }
+    count += histogram->counts[BOUNDS];
+    line(page, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label, (unsigned long long)count);
+    line(page, "%s_sum%s%.*s%s %.9g\n", name, open, labels, label, close, histogram->sum);
+    line(page, "%s_count%s%.*s%s %llu\n", name, open, labels, label, close,
+         (unsigned long long)count);
+}
+
 static void histogram_write(const struct page *page, const char *name, const char *help,
                             const struct histogram *histogram)
 {
-    uint64_t count = 0;
-
     type_line(page, name, "histogram", help);
-    for (size_t i = 0; i < BOUNDS; i++) {
-        count += histogram->counts[i];
-        line(page, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], (unsigned long long)count);
+    histogram_lines(page, name, "", histogram);
+}
+
+static void durations_write(const struct page *page, const struct durations *durations)
+{
+    static const char name[] = "posenc_http_request_duration_seconds";
+    char label[96];
+
+    type_line(page, name, "histogram", "From the request line to the last byte handed over.");
+    for (size_t i = 0; i < ROUTES_MAX && durations[i].route; i++) {
+        snprintf(label, sizeof(label), "route=\"%s\",", durations[i].route);
+        histogram_lines(page, name, label, &durations[i].histogram);
     }
-    count += histogram->counts[BOUNDS];
-    line(page, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n", name,
-         (unsigned long long)count, name, histogram->sum, name, (unsigned long long)count);
 }
 
 static void one_write(const struct page *page, const char *name, const char *type, const char *help,
@@ -312,8 +353,7 @@ static void memory_write(const struct page *page, const struct srv *srv)
 static void counts_write(const struct page *page, const struct counts *counts)
 {
     answers_write(page, counts->requests);
-    histogram_write(page, "posenc_http_request_duration_seconds",
-                    "From the request line to the last byte handed over.", &counts->durations);
+    durations_write(page, counts->durations);
     one_write(page, "posenc_http_request_bytes_total", "counter", "Bytes of request bodies.",
               (double)counts->received);
     one_write(page, "posenc_http_response_bytes_total", "counter", "Bytes of response bodies.",

@@ -49,8 +49,8 @@ def durations(server):
     text = requests.get(server.url + "/metrics", timeout=10).text
     name = "posenc_http_request_duration_seconds"
     return [
-        int(re.search(rf"^{name}{part} (\d+)$", text, re.M)[1])
-        for part in (r'_bucket\{le="10"\}', r'_bucket\{le="\+Inf"\}', "_count")
+        sum(map(int, re.findall(rf"^{name}{part} (\d+)$", text, re.M)))
+        for part in (r'_bucket{.*,le="10"}', r'_bucket{.*,le="\+Inf"}', "_count{.*}")
     ]
 
 

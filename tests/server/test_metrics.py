@@ -54,8 +54,9 @@ class Meter:
         self.page()
         answers = [self.ask(*request) for request in requests]
         moved, size = self.page()
-        for name, own in ((requests_of("/metrics", "GET", 200), 1), (SENT, size), (COUNT, 1)):
-            moved[name] -= own
+        own = {requests_of("/metrics", "GET", 200): 1, SENT: size, duration_of("/metrics"): 1}
+        for name, value in own.items():
+            moved[name] -= value
         return {name: value for name, value in moved.items() if value}, answers
 
 
@@ -69,7 +70,11 @@ def elements_of(operation, encoding, dtype="f32"):
 
 SENT, RECEIVED = "posenc_http_response_bytes_total", "posenc_http_request_bytes_total"
 DURATIONS = "posenc_http_request_duration_seconds"
-COUNT, HITS, MISSES = DURATIONS + "_count", "posenc_cache_hits_total", "posenc_cache_misses_total"
+HITS, MISSES = "posenc_cache_hits_total", "posenc_cache_misses_total"
+
+
+def duration_of(route, what="_count"):
+    return f'{DURATIONS}{what}{{route="{route}"}}'
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +192,7 @@ def test_counters(meter, name):
     route = VIEW if path.startswith("/v1/enc") else path if path != "/nowhere" else ""
     expected = {
         requests_of(route, request[0], status): 1,
-        COUNT: 1,
+        duration_of(route): 1,
         SENT: len(answer.body),
         RECEIVED: len(request[2]) if len(request) > 2 else 0,
     } | rest
@@ -204,22 +209,27 @@ def test_histograms(meter):
     """Buckets rise to the count, and the sum is the time."""
     asked = [("GET", table(base=20 + i)) for i in range(20)]
     moved, _ = meter.moved(*asked, ("GET", table(dim=128, length=90000)))
-    assert moved[COUNT] == 21 and 0 < moved[DURATIONS + "_sum"] < 20
-    for name in (DURATIONS, "posenc_loop_turn_seconds", "posenc_loop_turn_cpu_seconds"):
+    assert moved[duration_of(VIEW)] == 21 and 0 < moved[duration_of(VIEW, "_sum")] < 20
+    for name, label in (
+        (DURATIONS, f'{{route="{VIEW}"}}'),
+        ("posenc_loop_turn_seconds", ""),
+        ("posenc_loop_turn_cpu_seconds", ""),
+    ):
+        start = f"{name}_bucket{label[:-1] + ',' if label else '{'}le="
         edges = [
-            (float(m[1]), value)
+            (float(key[len(start) + 1 : -2]), value)
             for key, value in meter.values.items()
-            if (m := re.fullmatch(name + r'_bucket\{le="(.+)"\}', key))
+            if key.startswith(start)
         ]
         assert len(edges) == 17 and [edge for edge, _ in edges] == sorted(e for e, _ in edges)
         counts = [count for _, count in edges]
         assert counts == sorted(counts) and edges[-1][0] == float("inf")
-        assert counts[-1] == meter.values[name + "_count"] > 0
+        assert counts[-1] == meter.values[f"{name}_count{label}"] > 0
         most = (
             sum((high - low) * edge for (edge, high), low in zip(edges[:-1], [0, *counts[:-2]]))
             + (counts[-1] - counts[-2]) * 60
         )
-        assert 0 < meter.values[name + "_sum"] <= most
+        assert 0 < meter.values[f"{name}_sum{label}"] <= most
 
 
 def test_requests_under_way(meter):
