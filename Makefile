@@ -60,7 +60,7 @@ include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist deb release site openapi uninstall clean
+SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist deb image release site openapi uninstall clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 IS_DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 
@@ -516,6 +516,13 @@ deb:
 	cp -r packaging/debian build-deb/$(DIST)/debian
 	cd build-deb/$(DIST) && dpkg-buildpackage --no-sign -b
 
+# The images of both machines, with digests and bills of materials, in build-image. BASE names the
+# image that they are built in, Debian 13 where none is given.
+image:
+	tools/setup image
+	docker/image amd64 build-image $(BASE)
+	docker/image arm64 build-image $(BASE)
+
 site:
 	tools/setup build
 	$(MAKE_THEN) wasm
@@ -535,6 +542,7 @@ help:
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
 	@echo 'make release   tarball, Debian packages, wheels and package of npm, in build-release'
 	@echo 'make deb       Debian packages in build-deb: libposenc0, libposenc-dev, posencd, posenc'
+	@echo 'make image     container images of amd64 and arm64 with their SBOM in build-image'
 	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 	@echo 'make uninstall removes them'
@@ -603,6 +611,6 @@ clean:
 FORCE:
 
 .PHONY: FORCE all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools dist deb release format lint fuzz fuzzers site wasm python-files
+        bench-quick bench-tools dist deb image release format lint fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

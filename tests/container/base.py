@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The base image of the tests: this system's own release of Debian, made from its own package
-sources, kept as an archive. No registry is asked."""
+"""Base images of the tests: a release of Debian, made from this machine's package sources and kept
+as an archive. No registry of images is used."""
 
 import atexit
 import functools
@@ -12,8 +12,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-container"
-PUBLISHED = "debian:bookworm-slim"  # the Dockerfile's
-OURS = "posenc-test-base"  # never under a name that somebody else's images bear
+RELEASE = "trixie"  # the Dockerfile's; it has `bookworm` as an argument
+PUBLISHED = f"debian:{RELEASE}-slim"
+OURS = "posenc-test-base"  # with the release behind it: never a name that other images have
 MAKE_SECONDS_MAX = 240
 # How this machine reaches its packages: of its settings only these hold in an image too; hooks and
 # a program that finds a proxy are programs of this machine.
@@ -42,32 +43,34 @@ def context():
     return folder
 
 
-def archive():
-    cache, making, settings = (WORK / name for name in ("base.tar", "base-part.tar", "base.conf"))
+def mirror():
+    """Of the machine's package sources: the address of Debian's."""
+    for path in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"):
+        text = pathlib.Path(path).read_text() if pathlib.Path(path).exists() else ""
+        lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+        for address in re.findall(r"https?://\S+|mirror\+file:\S+", lines):
+            if "security" not in address:
+                return address
+    raise AssertionError("base images are made from this machine's package sources")
+
+
+def archive(release=RELEASE, packages=()):
+    """A tarball of a release with some packages more."""
+    name = "-".join((release, *packages))
+    cache, making, settings = (WORK / f"{name}{end}" for end in (".tar", "-part.tar", ".conf"))
     if cache.exists():
         return cache
-    sources = [
-        path
-        for path in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
-        if pathlib.Path(path).exists()
-    ]
-    assert sources, "the base image is made from this machine's package sources"
-    release = dict(
-        line.split("=", 1)
-        for line in pathlib.Path("/etc/os-release").read_text().splitlines()
-        if "=" in line
-    )
     WORK.mkdir(parents=True, exist_ok=True)
     dump = run("apt-config", "dump", "--format", '%F "%v";%n').splitlines()
     settings.write_text("\n".join(filter(REACH.match, dump)) + "\n")
     run(
         "mmdebstrap",
         "--variant=minbase",
-        "--include=ca-certificates",
+        "--include=" + ",".join(("ca-certificates", *packages)),
         f"--aptopt={settings}",
-        release["VERSION_CODENAME"].strip('"'),
+        release,
         making,
-        sources[0],
+        f"deb {mirror()} {release} main",
         timeout=MAKE_SECONDS_MAX,
     )
     making.rename(cache)
