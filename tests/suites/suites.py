@@ -484,7 +484,22 @@ def run_packages():
 
 def run_container():
     """The image, built and run by a container engine."""
-    return pytest("tests/container", slot=contextlib.nullcontext)
+    return pytest("tests/container/test_container.py", slot=contextlib.nullcontext)
+
+
+def run_images():
+    """The images of a release: two builds of one digest, and the one for 64-bit ARM under qemu."""
+    if shell(["tools/setup", "image"]).returncode:
+        return Count(0, 1)
+    return pytest("tests/container/release", slot=contextlib.nullcontext)
+
+
+def run_cluster_files():
+    """compose, stack, manifests, alerts and dashboard by the programs that read them; what both
+    balancers repeat, and what they do not."""
+    if shell(["tools/setup", "cluster"]).returncode:
+        return Count(0, 1)
+    return pytest("tests/cluster/test_files.py", "tests/cluster/test_balancers.py")
 
 
 def run_install():
@@ -534,6 +549,8 @@ SUITES = [
     Suite("wheels", run_wheels, 20),
     Suite("writers", run_writers, 5),
     Suite("packages", run_packages, 20),
+    Suite("images", run_images, 60),
+    Suite("cluster-files", run_cluster_files, 20),
     Suite("confusion", run_confusion, 15),
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),
