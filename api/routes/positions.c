@@ -57,8 +57,10 @@ static const struct pe_param params_list[] = {
     {.name = "model_type",
      .type = PE_TEXT,
      .fallback = "text",
-     .doc = "The model_type of the config.json whose model counts the tokens: qwen2_vl, qwen3_vl, "
-            "glm4v and others; or text, which has one id for each token."},
+     .doc =
+         "The model_type of the config.json whose model counts the tokens: qwen2_vl, qwen3_vl, "
+         "glm4v and others; text, which has one id for each token; or a model that makes images, "
+         "flux, chroma, flux2, qwen_image, lumina2 or z_image, whose grids are in tokens."},
     {.name = "length",
      .type = PE_INTEGER,
      .unit = "positions",
@@ -455,14 +457,16 @@ static enum pe_status posted_read(struct reader *reader)
 
     if (!posted)
         return PE_OK;
-    const bool by_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == 3;
-    const size_t planes = by_axes ? 3 : posted->planes, rows = by_axes ? 1 : posted->rows;
-    const size_t skipped = planes == 4 ? rows * posted->columns : 0;
+    const size_t axes = spec->model.axes > 1 ? spec->model.axes : 3;
+    const bool by_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == axes;
+    const size_t planes = by_axes ? axes : posted->planes, rows = by_axes ? 1 : posted->rows;
+    const bool has_text = planes == 4 && axes == 3;
+    const size_t skipped = has_text ? rows * posted->columns : 0;
     if (rows != spec->rows || posted->columns != spec->count)
         return pe_fail(reader->err, PE_SHAPE_MISMATCH, posted->where,
                        "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
                        posted->columns, spec->rows, spec->count);
-    args->posted_axes = planes == 4 ? 3 : (unsigned)planes;
+    args->posted_axes = has_text ? 3 : (unsigned)planes;
     args->posted = integers_copy(reader, posted->values + skipped, count_of(posted) - skipped);
     return args->posted ? PE_OK : no_memory(reader);
 }
@@ -511,7 +515,7 @@ static void outputs_set(struct state *state, struct api_result *result)
     state->outputs[IDS] = (struct pe_output){.name = "position_ids",
                                              .dtype = PE_I64,
                                              .rank = flat ? 2 : 3,
-                                             .shape = {3, spec->rows, spec->count},
+                                             .shape = {spec->model.axes, spec->rows, spec->count},
                                              .rows = spec->model.axes * spec->rows,
                                              .row_elements = spec->count,
                                              .element_work = 0.5};
@@ -525,9 +529,9 @@ static void outputs_set(struct state *state, struct api_result *result)
                                                 .row_elements = 1};
     memcpy(state->scalars, scalars, sizeof(scalars));
     result->outputs = state->outputs;
-    result->outputs_count = flat || spec->bounds_count > 0 ? 1 : 2;
+    result->outputs_count = flat || spec->bounds_count > 0 || spec->model.generator ? 1 : 2;
     result->scalars = state->scalars;
-    result->scalars_count = flat ? 0 : SCALARS;
+    result->scalars_count = flat || spec->model.generator ? 0 : SCALARS;
     result->first_leads = true;
     result->fill = positions_rows_fill;
     result->pure = true;
@@ -553,7 +557,7 @@ static enum pe_status ids_make(struct api_request *request, struct state *state,
 
 static json_t *first_json(const struct pe_ids_spec *spec, const struct pe_ids_finding *finding)
 {
-    static const char *const axes[] = {"time", "height", "width"};
+    static const char *const axes[] = {"time", "height", "width", "text"};
 
     if (finding->unequal == 0)
         return json_null();

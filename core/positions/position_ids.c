@@ -92,10 +92,12 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
 {
     const struct pe_ids_model *model = &spec->model;
 
-    if ((model->axes != 1 && model->axes != 3) || model->spatial_merge == 0 ||
+    if ((model->axes != 1 && model->axes != 3 && model->axes != 4) ||
+        (unsigned)model->generator >= PE_IDS_GENERATORS ||
+        (model->axes == 4) != (model->generator == PE_IDS_FLUX2) || model->spatial_merge == 0 ||
         model->temporal_merge == 0 || model->tokens_per_second > SIDE_MAX)
         return pe_fail(err, PE_INVALID, "parameter:model_type",
-                       "a model has 1 or 3 axes, and merges one patch at least");
+                       "a model has 1, 3 or 4 axes, and merges one patch at least");
     if (model->axes == 1 && spec->images_count + spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:model_type",
                        "text has no images; name the model_type whose grids these are");
@@ -104,6 +106,9 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
                        "behind its prompt %s makes an image, whose ids are those of a grid: only "
                        "ids of the prompt's %zu tokens are told",
                        model->name ?: "the model", spec->tokens);
+    if (model->generator && spec->bounds_count > 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:cu_seqlens", "sequences of %s are not packed",
+                       model->name ?: "the model");
     if (model->prompt_only && spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:video_grid_thw", "%s has no videos",
                        model->name ?: "the model");
@@ -395,6 +400,8 @@ enum pe_status pe_ids_iterate(const struct pe_ids_spec *spec, const struct pe_po
 {
     struct counter counter = {.spec = spec, .error = error};
 
+    if (spec->model.generator)
+        return pe_ids_generator_iterate(spec, error, sink, work, err);
     for (size_t row = 0; row < spec->rows && !counter.stopped; row++)
         if (row_iterate(&counter, row, sink, work, err))
             return err->status;

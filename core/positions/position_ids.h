@@ -18,13 +18,16 @@ enum pe_ids_advance {
 struct pe_position_error {
     int shift;
     enum pe_ids_advance advance;
+    bool uncentred, text_from_zero; /* of generators */
     bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, by_columns, flat,
         no_seconds, from_zero;
 };
 
+enum { PE_IDS_AXES_MAX = 4 };
+
 struct pe_ids_token {
     size_t row, index; /* within the requested tokens */
-    int64_t ids[3];
+    int64_t ids[PE_IDS_AXES_MAX];
     bool padding;
 };
 
@@ -39,6 +42,12 @@ struct pe_ids_sink {
 enum pe_status pe_ids_iterate(const struct pe_ids_spec *spec, const struct pe_position_error *error,
                               const struct pe_ids_sink *sink, struct pe_work *work,
                               struct pe_error *err);
+
+/* The same for a model with a generator. */
+enum pe_status pe_ids_generator_iterate(const struct pe_ids_spec *spec,
+                                        const struct pe_position_error *error,
+                                        const struct pe_ids_sink *sink, struct pe_work *work,
+                                        struct pe_error *err);
 
 /* Copies a caller's spec and checks it. */
 enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_spec *given,

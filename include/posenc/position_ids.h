@@ -9,16 +9,30 @@
  * prompt, and the grids of images and videos, whose tokens have a time, a height and a width. Pure
  * functions of their arguments: any thread. */
 
+/* Ids by the pipelines of models that make images. Sides of their grids are in tokens. */
+enum pe_ids_generator {
+    PE_IDS_NO_GENERATOR,
+    PE_IDS_FLUX,  /* text 0; an image its number, row and column */
+    PE_IDS_FLUX2, /* 4 axes: text its place on the last; an image 10 times its number, row, column
+                   */
+    PE_IDS_QWEN_IMAGE, /* rows and columns centred; text alike on all axes, from the largest half of
+                        * a side on */
+    PE_IDS_LUMINA2, /* text its place on the first axis, an image the number of its tokens there */
+    PE_IDS_Z_IMAGE, /* the same, from 1 on, text being padded to a multiple of 32 */
+    PE_IDS_GENERATORS
+};
+
 /* The rules of a class of models. */
 struct pe_ids_model {
     const char *name;           /* its model_type in transformers; "text": one id a token */
-    unsigned axes;              /* 1, or 3: time, height, width */
+    unsigned axes;              /* 1, or 3: time, height, width; 4 of PE_IDS_FLUX2 */
     unsigned spatial_merge;     /* rows, and columns, of patches that are merged into one token */
     unsigned temporal_merge;    /* likewise frames of a video; images are never merged in time */
     unsigned tokens_per_second; /* steps of time in a second of a video; 0: a frame is one step */
     bool frames_apart;          /* each frame of a video is a grid of its own, with text between */
     int64_t padding;            /* the ids of padding */
     bool prompt_only;           /* generates images: no ids after the prompt, and no delta */
+    enum pe_ids_generator generator;
 };
 
 enum pe_ids_kind { PE_IDS_TEXT, PE_IDS_IMAGE, PE_IDS_VIDEO };

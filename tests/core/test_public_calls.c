@@ -682,6 +682,45 @@ TEST(position_ids_refuse)
     ck_assert(pe_ids_diagnosis_work(&text) > pe_ids_work(&text) && pe_ids_work(&text) > 0);
 }
 
+/* Ids of images by their pipelines: flux2 has a fourth one, and no other model may have it. */
+TEST(position_ids_of_generators)
+{
+    const unsigned char kinds[] = {0, 0, 1, 1}, wrong_kinds[] = {0, 0, 1, 2};
+    const int64_t grid[] = {1, 1, 2}, bounds[] = {0, 4};
+    const int64_t expected[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0};
+    const struct pe_ids_spec spec = {.size = sizeof(spec),
+                                     .model = *pe_ids_model_find("flux2"),
+                                     .rows = 1,
+                                     .tokens = 4,
+                                     .kinds = kinds,
+                                     .images = grid,
+                                     .images_count = 1,
+                                     .count = 4};
+    struct pe_ids_spec wrong[7];
+    struct pe_ids_finding finding;
+    int64_t ids[16], delta[1] = {7};
+
+    ACCEPTED(pe_ids_fill(&spec, ids, delta, NULL, &err));
+    ck_assert_mem_eq(ids, expected, sizeof(expected));
+    ck_assert_int_eq(delta[0], 0);
+    ACCEPTED(pe_ids_diagnose(&finding, &spec, ids, 4, NULL, &err));
+    ck_assert(finding.unequal == 0 && finding.compared == 16);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        wrong[i] = spec;
+    wrong[0].model.axes = 3;
+    wrong[1].model.generator = PE_IDS_GENERATORS;
+    wrong[2].kinds = wrong_kinds;
+    wrong[3].images_count = 0;
+    wrong[4].kinds = NULL; /* and a grid */
+    wrong[5].bounds = bounds;
+    wrong[5].bounds_count = 2;
+    wrong[6].count = 5; /* behind the prompt */
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct pe_error err = {0};
+        ck_assert_msg(pe_ids_fill(&wrong[i], ids, NULL, NULL, &err), "%zu", i);
+    }
+}
+
 TEST(position_ids)
 {
     const struct pe_ids_spec spec = {.size = sizeof(spec),

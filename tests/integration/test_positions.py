@@ -268,3 +268,92 @@ def test_refused(server, at, says, asked):
 def test_limits(server):
     answer = post_json(server, "/v1/positions?format=npy", {"length": 10**12})
     assert answer.status == 413, answer.body
+
+
+def generated(model, text=3, grids=((1, 4, 2), (1, 2, 5))):
+    """Text, then images."""
+    kinds = [0] * text + [1] * sum(t * h * w for t, h, w in grids)
+    return {"model_type": model, "mm_token_type_ids": [kinds], "image_grid_thw": list(grids)}
+
+
+def cells(grid, *, centred=False):
+    t, h, w = (numpy.arange(size) for size in grid)
+    y, x = (h - (len(h) - len(h) // 2), w - (len(w) - len(w) // 2)) if centred else (h, w)
+    return numpy.stack(numpy.meshgrid(t, y, x, indexing="ij")).reshape(3, -1)
+
+
+def test_models_that_make_images(server):
+    """The rules written down again from the pipelines of diffusers 0.42.1; the suite `diffusers`
+    compares them with these."""
+    one, two = cells((1, 4, 2)), cells((1, 2, 5))
+    i = numpy.arange(3)
+    zero = numpy.zeros(3, dtype=int)
+    second = numpy.array([[1], [0], [0]])
+    expected = {
+        "flux": [numpy.stack([zero, zero, zero]), one, two + second],
+        "qwen_image": [
+            numpy.stack([i, i, i]) + 2,
+            cells((1, 4, 2), centred=True),
+            cells((1, 2, 5), centred=True) + second,
+        ],
+        "lumina2": [numpy.stack([i, zero, zero]), one + 3 * second, two + 3 * second],
+        "z_image": [numpy.stack([i + 1, zero, zero]), one + 33 * second, two + 33 * second],
+    }
+    for model, parts in expected.items():
+        assert ids(server, **generated(model)) == numpy.concatenate(parts, 1)[:, None].tolist()
+    last = numpy.array([*range(3), *[0] * 18])[None]
+    flux2 = numpy.concatenate([zero + zero[:, None], one, two + 10 * second], 1)
+    assert ids(server, **generated("flux2")) == numpy.concatenate([flux2, last])[:, None].tolist()
+    assert ids(server, **generated("chroma")) == ids(server, **generated("flux"))
+
+
+def test_padded_text_of_models_that_make_images(server):
+    """The image of lumina2 follows tokens without padding, that of z_image a multiple of 32."""
+    asked = generated("lumina2", 5, [(1, 1, 2)]) | {"attention_mask": [[1, 1, 1, 0, 0, 1, 1]]}
+    right = [[0, 1, 2, 0, 0, 3, 3], [0] * 7, [0, 0, 0, 0, 0, 0, 1]]
+    assert ids(server, **asked) == [[row] for row in right]
+    padded = [[[0, 1, 2, 3, 4, 5, 5]], [[0] * 7], [[0, 0, 0, 0, 0, 0, 1]]]
+    assert found(server, padded, **asked) == "padding-counted"
+    long = generated("z_image", 33, [(1, 1, 1)])
+    assert ids(server, **long)[0][0][-1] == 65
+
+
+@pytest.mark.parametrize("model", ["flux", "flux2", "qwen_image", "lumina2", "z_image"])
+def test_mistakes_of_models_that_make_images(server, model):
+    asked = generated(model)
+    right = numpy.array(ids(server, **asked))
+    assert found(server, right.tolist(), **asked) == "match"
+    assert found(server, (right + 1).tolist(), **asked) == "one-too-high"
+    swapped = right[[0, 2, 1, *range(3, len(right))]]
+    assert found(server, swapped.tolist(), **asked) == "grid-transposed"
+    if model == "qwen_image":
+        text, image = right[..., :3] - 2, right[..., 3:]
+        assert found(server, numpy.concatenate([text, image], -1).tolist(), **asked) == (
+            "text-from-zero"
+        )
+        corner = image.copy()
+        corner[1:, :, :8] -= image[1:, :, :8].min(-1, keepdims=True)
+        corner[1:, :, 8:] -= image[1:, :, 8:].min(-1, keepdims=True)
+        assert found(server, numpy.concatenate([right[..., :3], corner], -1).tolist(), **asked) == (
+            "not-centred"
+        )
+    if model in ("lumina2", "z_image"):
+        early = right.copy()
+        early[0, :, 3:] -= early[0, :, 3]
+        early[0, :, 11:] -= early[0, :, 11] - 0
+        assert found(server, early.tolist(), **asked) == "image-from-zero"
+
+
+def test_refusals_of_models_that_make_images(server):
+    def refused(**asked):
+        answer = post_json(server, "/v1/positions", asked)
+        assert answer.status == 422
+        return answer.json["detail"]
+
+    asked = generated("flux")
+    assert "more than its grids" in refused(**asked | {"image_grid_thw": [[1, 4, 2]]})
+    assert "fewer than its grids" in refused(**asked | {"image_grid_thw": [[1, 4, 2], [1, 9, 9]]})
+    assert "the grids 3" in refused(**asked | {"image_grid_thw": [[1, 4, 2], [1, 2, 5], [1, 1, 1]]})
+    assert "not packed" in refused(**asked | {"cu_seqlens": [0, 21]})
+    assert "behind its prompt" in refused(**asked | {"chunk_length": 30}).lower()
+    assert "0 (text) or 1 (image)" in refused(**asked | {"mm_token_type_ids": [[2] * 21]})

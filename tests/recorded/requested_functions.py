@@ -273,6 +273,7 @@ def positions():
         "video_grid_thw": [[2, 4, 2]],
         "second_per_grid_ts": [0.75],
     }
+    made = {"mm_token_type_ids": [[0, 1, 1, 1, 1]], "image_grid_thw": [[1, 2, 2]]}
     packed, lengths = {"cu_seqlens": [0, 2, 5]}, {"lengths": numbers([2, 3], 2)}
     return [
         ask("padding", lengths=[2, 4], padding_side="left"),
@@ -280,6 +281,14 @@ def positions():
         ask("by the largest", **seen, continues="largest"),
         ask("packed without a reset", **packed, position_ids=[0, 1, 2, 3, 4]),
         ask("nothing known", **packed, position_ids=[0, 1, 0, 2, 1]),
+        ask("an image that is made", **made, model_type="qwen_image"),
+        ask("four coordinates", **made, model_type="flux2"),
+        ask(
+            "an image from its corner",
+            **made,
+            model_type="qwen_image",
+            position_ids=[[1, 0, 0, 0, 0], [1, 0, 0, 1, 1], [1, 0, 1, 0, 1]],
+        ),
         post_file("positions", "a file", "/v1/positions", {"padding_side": "right"}, lengths),
         post(
             "refused positions",
