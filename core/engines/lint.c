@@ -199,6 +199,8 @@ static bool is_own_key(const struct judgement *judgement, size_t other,
 {
     const char *key = last_of(change->path);
 
+    if (change->kind == PE_CHANGE_TRUTH) /* what an engine does where the key is absent or false */
+        return true;
     return has_part_key(pe_engine_part_at(other), key) &&
            !has_part_key(pe_engine_part_at(judgement->part), key) &&
            has_key(&judgement->scope, key);

@@ -7,7 +7,7 @@
 Each engine has an environment of its own in build/engines and a driver (drivers/), which runs the
 engine's own reading of a config without weights. Writes tools/engines/engines.json and
 docs/engines.md. --check: writes nothing, exit code 1 where a cell differs from the file. --row:
-only rows whose name has this text; the others keep what they have."""
+only rows whose name has this text; the others, and the rules (rules.py), keep what they have."""
 
 import argparse
 import copy
@@ -268,7 +268,7 @@ def comparable(row):
     return row | {"forms": kept} if kept else None
 
 
-def measure(engine, table):
+def measure(engine, table, of_rules):
     set_up(engine)
     driver, found = Driver(engine), {}
     try:
@@ -276,7 +276,8 @@ def measure(engine, table):
             cells = {f: measured(driver, f, config) for f, config in row["forms"].items()}
             found.setdefault(row["kind"], {})[row["name"]] = cells
             print(f"{engine.name}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
-        return found, rules.measured(driver, table, found)
+        has_rules = engine.has_rules and of_rules
+        return found, rules.measured(driver, table, found) if has_rules else {}
     finally:
         driver.close()
 
@@ -306,12 +307,12 @@ def main():
     table = [row for row in everything if given.row in row["name"]]
     changed = []
     for engine in [BY_NAME[name] for name in given.engines]:
-        found, of_types = measure(engine, table)
+        found, of_types = measure(engine, table, not given.row)
         before = matrix.load()
         if given.row:
             kept = before["engines"][engine.name]
             found = {k: kept["cells"].get(k, {}) | found.get(k, {}) for k in matrix.KINDS}
-            of_types = kept["rules"] | of_types
+            of_types = kept["rules"]
         now = {engine.name: entry(engine, found, of_types)}
         if given.check:
             changed += matrix.changes(before["engines"], now)
