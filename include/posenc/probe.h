@@ -55,7 +55,7 @@ enum { PE_PROBE_SUMMARY = 320 };
 
 /* The result. New members come after the last one. */
 struct pe_probe_result {
-    bool right; /* expected and found */
+    bool right; /* expected and found; the angles of float32 are right, whatever the position */
     /* One line: "right: ...", or codes and what differs: "base-ignored: pairs 1-31, 3.1 rad at 9".
      */
     char summary[PE_PROBE_SUMMARY];

@@ -201,6 +201,18 @@ static void mirrored(const struct called *called)
         called->to[token][DIM / 2] = -called->to[token][DIM / 2];
 }
 
+/* Cosines and sines in halves, pairs of neighbours: element i takes angle i % (DIM / 2). */
+static void mixed_layouts(const struct called *called)
+{
+    for (size_t token = 0; token < TOKENS; token++)
+        for (size_t i = 0; i < DIM; i++) {
+            const double angle = positions[token] * pow(base, -(double)(i % (DIM / 2)) / (DIM / 2));
+            const double *from = called->from[token];
+            called->to[token][i] =
+                from[i] * cos(angle) + (i % 2 == 0 ? -from[i + 1] : from[i - 1]) * sin(angle);
+        }
+}
+
 static void zeroed(const struct called *called)
 {
     halves(called);
@@ -287,12 +299,13 @@ TEST(test_names)
                                               {"wrong-width", halves},
                                               {"not-a-rotation", scaled_rest}};
     static const struct function faults[] = {
-        {"not-finite", infinite},     {"not-deterministic", random_},
-        {"depends-on-head", by_head}, {"depends-on-batch", by_batch},
-        {"mixes-tokens", mixing},     {"not-linear", squares},
-        {"not-linear", constant},     {"not-pairs", threes},
-        {"not-a-rotation", sheared},  {"not-a-rotation", mirrored},
-        {"not-a-rotation", zeroed},   {"not-a-rotation", moved}};
+        {"not-finite", infinite},         {"not-deterministic", random_},
+        {"depends-on-head", by_head},     {"depends-on-batch", by_batch},
+        {"mixes-tokens", mixing},         {"not-linear", squares},
+        {"not-linear", constant},         {"not-pairs", threes},
+        {"not-a-rotation", sheared},      {"not-a-rotation", mirrored},
+        {"mixed-layouts", mixed_layouts}, {"not-a-rotation", zeroed},
+        {"not-a-rotation", moved}};
 
     x_make();
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
@@ -302,6 +315,8 @@ TEST(test_names)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         expect_name(&faults[i], "dim=16", "half");
     expect_name(&(struct function){"right", neighbours}, "dim=16", "interleaved");
+    expect_name(&(struct function){"outputs-reordered", neighbours_to_halves}, "dim=16",
+                "interleaved");
     expect_name(&(struct function){"layout-swapped", halves}, "dim=16", "interleaved");
     expect_name(&(struct function){"right", neighbours}, "dim=16", NULL);
     expect_name(&(struct function){"right", halves}, "dim=16", NULL);
@@ -419,7 +434,7 @@ TEST(test_refusals)
     spec.size = 1;
     expect_refusal(&spec, PE_INVALID);
     ck_assert_ptr_nonnull(pe_probe_fault_at(0));
-    ck_assert_ptr_null(pe_probe_fault_at(8));
+    ck_assert_ptr_null(pe_probe_fault_at(9));
 }
 
 TEST(test_short_of_memory)

@@ -79,6 +79,10 @@ const BUGS: Record<string, [string, string?]> = {
     "cos-sin-swapped": ["cos 和 sin 的位置互换了", "两边用同一顺序"],
     "layout-swapped": ["维度对的排列不同：half 与 interleaved", "权重和旋转用同一种排列"],
     "columns-swapped": ["正弦列与余弦列的顺序不同", "两边用同一种列顺序"],
+    "outputs-reordered": [
+        "配对正确，但输出的维度顺序不同，例如读相邻维度而写成两半",
+        "K 用同一函数旋转即可，或把维度放回原位",
+    ],
     "pairs-permuted": [
         "配对的顺序既不是相邻维度，也不是前若干维度的两半",
         "用相邻维度或旋转部分的两半配对，并让各维度留在原位",
