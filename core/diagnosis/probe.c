@@ -437,7 +437,7 @@ static bool has_two_angles(const struct pe_probe *probe, const struct pair *pair
 {
     const struct matrix near = matrix_of(probe, nearest_token(probe), pair);
 
-    if (near.at[0][0] * near.at[1][1] < 0)
+    if (near.at[0][0] * near.at[1][1] <= 0)
         return false;
     for (size_t token = 0; token < probe->rows.tokens; token++) {
         const struct matrix m = matrix_of(probe, token, pair);

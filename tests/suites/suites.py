@@ -397,6 +397,13 @@ def run_engines():
     return pytest("tests/engines")
 
 
+def run_probe():
+    """Rotations of published libraries and models of transformers, in environments of their own."""
+    if not make("all"):
+        return Count(0, 1)
+    return pytest("tests/probe")
+
+
 def run_fresh(release):
     return counting([sys.executable, "tests/newcomer/fresh.py", release])
 
@@ -557,6 +564,7 @@ SUITES = [
     Suite("diffusers", run_diffusers, 20),
     Suite("engines", run_engines, 90),
     Suite("bulk", run_bulk, 40),
+    Suite("probe", run_probe, 60),
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
     Suite("threads", run_threads, 45, alone=True),
