@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ._answers import Report, Tensor, Tensors
 from ._arrays import BF16
+from ._audit import Audit
 from ._clients import AsyncRemote, Local, Remote, connect, connect_async
 from ._messages import ConnectionFailed, EncodingWarning, Refused, Reply
 from ._probe import Probe
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BF16",
     "AsyncRemote",
+    "Audit",
     "ConnectionFailed",
     "EncodingWarning",
     "Local",
@@ -32,6 +34,7 @@ __all__ = [
     "Tensor",
     "Tensors",
     "attention",
+    "audit",
     "bias",
     "check",
     "compare",
@@ -59,6 +62,7 @@ __all__ = [
 for _public in (
     BF16,
     AsyncRemote,
+    Audit,
     ConnectionFailed,
     EncodingWarning,
     Local,
@@ -74,6 +78,7 @@ for _public in (
 
 _local = Local()
 attention = _local.attention
+audit = _local.audit
 bias = _local.bias
 check = _local.check
 compare = _local.compare

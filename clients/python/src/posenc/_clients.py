@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from . import _probe, _requests
+from . import _audit, _probe, _requests
 from ._aio import AsyncConnections
 from ._answers import Report, Tensor, Tensors, report_of, tensors_of, view_of
 from ._arrays import check_in_place
+from ._audit import Audit
 from ._functions import Functions
 from ._http import Connections, Origin, Progress, send_once
 from ._library import Service
@@ -116,6 +118,42 @@ class Client(Functions[Tensor, Tensors, Report, Reply]):
             return _probe.refused(str(wrong))
         report = self._report(_requests.probe(x, y, f"c{axes}", positions, config, expected, told))
         return Probe(report["probe"], report)
+
+    def audit(self, model: Any, config: Config | None = None, *, positions: Any = None) -> Audit:
+        """The rotary parts of a torch model beside its config: ``right``, ``verdict``, and each of
+        the ``findings``.
+
+        Buffers of frequencies are diagnosed: those that were never written, as after ``to_empty``
+        of a model on the meta device, rounded ones, and those of another base or scaling are named.
+        The rotary modules and the function with which attention rotates (as those of transformers
+        have them) are probed for each kind of layers. Where there is none, or there are several,
+        cos and sin alone are compared. `config` is by default the model's own.
+
+        Copies of the rotary modules are called: no hook, dtype, device, mode or buffer of the model
+        is changed, and the state of torch's random numbers is the same. TypeError: it is no torch
+        module, or has no config. posenc.Refused: the config is refused.
+
+        >>> import posenc
+        >>> posenc.audit(object())
+        Traceback (most recent call last):
+        TypeError: a model is a torch module, not a builtins.object
+        """
+        if not hasattr(model, "named_modules") or "torch" not in sys.modules:
+            kind = type(model)
+            raise TypeError(
+                f"a model is a torch module, not a {kind.__module__}.{kind.__qualname__}"
+            )
+        config = config if config is not None else getattr(model, "config", None)
+        if config is None:
+            raise TypeError("the model has no config: pass the one that it is to be compared with")
+        kinds = _audit.kinds_of(self.config(config))
+        auditor = _audit.Auditor(self, config, kinds, positions)
+        found = [
+            finding
+            for name, module in (_audit.rotary_modules(model) if kinds else ())
+            for finding in auditor.module(name, module)
+        ]
+        return Audit(found)
 
 
 class Local(Client):
