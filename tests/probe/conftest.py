@@ -44,7 +44,8 @@ def packages(python):
 
 @functools.cache
 def environment(name):
-    """The Python of an environment that has what requirements/NAME.txt lists."""
+    """The Python of an environment that has what requirements/NAME.txt lists, and without their
+    own requirements, which contradict each other, the packages of NAME-alone.txt."""
     wanted = HERE / "requirements" / f"{name}.txt"
     wanted = wanted if wanted.is_file() else ENGINES / f"{name}.txt"
     python, stamp = BUILD / name / "bin/python", BUILD / name / "installed.txt"
@@ -54,7 +55,11 @@ def environment(name):
             (packages(python) / "borrowed.pth").write_text(
                 f"{packages(environment(BORROWS[name]))}\n"
             )
-        subprocess.run([python, "-m", "pip", "install", "-q", "-r", wanted], check=True)
+        install = [python, "-m", "pip", "install", "-q"]
+        subprocess.run([*install, "-r", wanted], check=True)
+        alone = HERE / "requirements" / f"{name}-alone.txt"
+        if alone.is_file():
+            subprocess.run([*install, "--no-deps", "-r", alone], check=True)
         stamp.write_text(wanted.read_text())
     return python
 
