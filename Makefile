@@ -60,7 +60,7 @@ include ports/$(TARGET_SYSTEM)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all format lint check fuzz bench bench-quick wasm dist deb image release site openapi uninstall clean
+SET_UP_FIRST := help run test test-all test-cluster format lint check fuzz bench bench-quick wasm dist deb image release site openapi uninstall clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 IS_DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 
@@ -542,6 +542,7 @@ help:
 	@echo 'make dist      a tarball with the page bundled, for machines without node'
 	@echo 'make release   tarball, Debian packages, wheels and package of npm, in build-release'
 	@echo 'make deb       Debian packages in build-deb: libposenc0, libposenc-dev, posencd, posenc'
+	@echo 'make test-cluster  the stack on a container engine, under load while replicas fail'
 	@echo 'make image     container images of amd64 and arm64 with their SBOM in build-image'
 	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
@@ -558,6 +559,10 @@ run:
 test:
 	tools/setup test
 	tests/run $(if $(WITHOUT),--without $(WITHOUT))
+
+test-cluster:
+	tools/setup test
+	tests/run cluster-files cluster
 
 test-all:
 	tools/setup test
@@ -610,7 +615,7 @@ clean:
 
 FORCE:
 
-.PHONY: FORCE all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
+.PHONY: FORCE all unit arm arm-isas clean openapi help run test test-all test-cluster check install uninstall bench \
         bench-quick bench-tools dist deb image release format lint fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -509,6 +509,14 @@ def run_cluster_files():
     return pytest("tests/cluster/test_files.py", "tests/cluster/test_balancers.py")
 
 
+def run_cluster():
+    """The Swarm stack on a real engine, under load while replicas are updated, killed, frozen,
+    scaled and lost."""
+    if shell(["tools/setup", "cluster"]).returncode:
+        return Count(0, 1)
+    return pytest("tests/cluster/test_swarm.py")
+
+
 def run_install():
     """`make install`; headers, hardening, and examples built on what is installed."""
     return pytest("tests/install")
@@ -571,6 +579,7 @@ SUITES = [
     Suite("parameters", run_parameters, 15, alone=True),
     Suite("leaving", run_leaving, 15, alone=True),
     Suite("balancer", run_balancer, 10, alone=True),
+    Suite("cluster", run_cluster, 40, alone=True),
     Suite("costs", run_costs, 15, alone=True),
     Suite("sweep", run_sweep, 20, alone=True),
     Suite("soak", run_soak, 45, alone=True),
