@@ -6,10 +6,11 @@
 /* Ids are compared with those of a spec, and with those of each known error. */
 
 static const struct {
-    struct pe_ids_slip_info info;
+    struct pe_ids_slip_info info; /* code NULL: that of the error before */
     struct pe_position_error error;
 } errors[] = {
 #define POSITION_ERROR(code, made, explanation, fix) {{code, explanation, fix}, {made}},
+#define POSITION_VARIANT(made)                       {{0}, {made}},
 #include "core/positions/position_errors.def"
 #undef POSITION_ERROR
 };
@@ -18,7 +19,18 @@ enum { ERRORS = sizeof(errors) / sizeof(errors[0]) };
 
 const struct pe_ids_slip_info *pe_ids_slip_at(size_t index)
 {
-    return index < ERRORS ? &errors[index].info : NULL;
+    for (size_t i = 0; i < ERRORS; i++)
+        if (errors[i].info.code && index-- == 0)
+            return &errors[i].info;
+    return NULL;
+}
+
+/* Of an error or a variant of it. */
+static const struct pe_ids_slip_info *info_of(size_t index)
+{
+    while (!errors[index].info.code)
+        index--;
+    return &errors[index].info;
 }
 
 double pe_ids_diagnosis_work(const struct pe_ids_spec *spec)
@@ -101,6 +113,6 @@ enum pe_status pe_ids_diagnose(struct pe_ids_finding *finding, const struct pe_i
     comparison.finding = NULL;
     for (size_t i = 0; i < ERRORS && finding->unequal > 0 && !finding->slip && !err->status; i++)
         if (error_explains(&comparison, &errors[i].error, work, err))
-            finding->slip = &errors[i].info;
+            finding->slip = info_of(i);
     return err->status;
 }

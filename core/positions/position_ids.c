@@ -153,6 +153,7 @@ struct grid {
     int64_t base;                         /* added to its ids */
     float interval;                       /* between frames */
     bool timed;
+    unsigned scaled; /* PE_IDS_SCALED_ */
 };
 
 struct counter {
@@ -202,6 +203,16 @@ static const int64_t *grid_take(struct counter *counter, enum pe_ids_kind kind, 
     return sides;
 }
 
+/* The time of a frame multiplied together with the offset. The product is bounded, so that ids
+ * after it do not overflow. */
+static int64_t scaled_time(const struct grid *grid, int64_t time)
+{
+    const int64_t frames = grid->scaled & PE_IDS_SCALED_OFFSETS ? 0 : time;
+    const double product = (double)(grid->base + frames) * (double)grid->interval;
+
+    return (int64_t)fmax(fmin(product, (double)BASE_MAX), -(double)BASE_MAX);
+}
+
 /* The interval is computed in float32, as in torch. */
 static void grid_begin(struct counter *counter, enum pe_ids_kind kind, const int64_t *sides,
                        int64_t time)
@@ -223,6 +234,21 @@ static void grid_begin(struct counter *counter, enum pe_ids_kind kind, const int
     if (grid->timed)
         grid->interval = (float)model->tokens_per_second *
                          (seconds ? (float)seconds[counter->videos - 1] : 1.0F);
+    if (model->tokens_per_second > 0)
+        grid->scaled = counter->error->scaled;
+    if (!is_video)
+        grid->interval = (float)model->tokens_per_second;
+}
+
+/* The time of a frame after `time` others. */
+static int64_t time_of(const struct grid *grid, int64_t time)
+{
+    const unsigned scaled =
+        grid->scaled & (grid->timed ? PE_IDS_SCALED_VIDEOS : PE_IDS_SCALED_IMAGES);
+
+    if (scaled)
+        return scaled_time(grid, time);
+    return grid->base + (grid->timed ? (int64_t)((float)time * grid->interval) : time);
 }
 
 static void grid_ids(const struct counter *counter, int64_t ids[3])
@@ -231,9 +257,8 @@ static void grid_ids(const struct counter *counter, int64_t ids[3])
     const int64_t inner = grid->height * grid->width;
     const int64_t time = grid->next / inner, place = grid->next % inner;
     const bool swapped = counter->error->swapped_ids, by_columns = counter->error->by_columns;
-    const int64_t step = grid->timed ? (int64_t)((float)time * grid->interval) : time;
 
-    ids[0] = grid->base + step;
+    ids[0] = time_of(grid, time);
     ids[swapped ? 2 : 1] = grid->base + (by_columns ? place % grid->height : place / grid->width);
     ids[swapped ? 1 : 2] = grid->base + (by_columns ? place / grid->height : place % grid->width);
 }

@@ -14,9 +14,14 @@ enum pe_ids_advance {
     PE_IDS_BY_PATCHES
 };
 
+/* Grids whose time is multiplied together with the offset before them. PE_IDS_SCALED_OFFSETS: the
+ * offset is all that is multiplied, and the frames have no time of their own. */
+enum { PE_IDS_SCALED_IMAGES = 1, PE_IDS_SCALED_VIDEOS = 2, PE_IDS_SCALED_OFFSETS = 4 };
+
 /* A known error in counting ids. Zeros: none. */
 struct pe_position_error {
     int shift;
+    unsigned scaled; /* PE_IDS_SCALED_ */
     enum pe_ids_advance advance;
     bool uncentred, text_from_zero; /* of generators */
     bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, by_columns, flat,

@@ -209,6 +209,57 @@ def test_mistakes_of_videos(server):
     assert found(server, [[[*range(11)]], *right], **VIDEO) == "match"
 
 
+OFFSET = {
+    "model_type": "qwen2_5_vl",
+    "mm_token_type_ids": [[0] * 3 + [1] * 4 + [0] * 2 + [2] * 6 + [0] * 2],
+    "image_grid_thw": [[1, 4, 4]],
+    "video_grid_thw": [[3, 2, 4]],
+    "second_per_grid_ts": [0.5],
+}
+
+
+def offset_ids(image, video):
+    """Times of the image, which begins at 3, and of the frames, which begin at 7."""
+    time = [0, 1, 2, *[image] * 4, 5, 6, *numpy.repeat(video, 2).tolist(), 9, 10]
+    height = [0, 1, 2, 3, 3, 4, 4, 5, 6, *[7] * 6, 9, 10]
+    width = [0, 1, 2, 3, 4, 3, 4, 5, 6, *[7, 8] * 3, 9, 10]
+    return [time, height, width]
+
+
+@pytest.mark.parametrize(
+    "bug,image,video",
+    [
+        ("match", 3, [7, 9, 11]),
+        ("image-time-scaled", 12, [7, 9, 11]),
+        ("offset-scaled", 3, [14, 16, 18]),
+        ("offset-scaled", 12, [14, 16, 18]),
+        ("offset-scaled", 3, [14, 14, 14]),
+        ("offset-scaled", 12, [14, 14, 14]),  # transformers 5.3.0
+        ("time-not-scaled", 3, [7, 8, 9]),
+        ("unknown", 3, [14, 15, 16]),
+        ("unknown", 12, [7, 7, 7]),
+    ],
+)
+def test_scaled_offsets(server, bug, image, video):
+    assert found(server, offset_ids(image, video), **OFFSET) == bug
+
+
+def test_a_scaled_still_image_alone(server):
+    """Whatever the offset before it; at 0 there is nothing to scale."""
+    for offset in (0, 1, 5, 100):
+        asked = {
+            "model_type": "qwen2_5_vl",
+            "mm_token_type_ids": [[0] * offset + [1] * 6 + [0]],
+            "image_grid_thw": [[1, 4, 6]],
+        }
+        posted = ids(server, **asked)
+        posted[0][0][offset : offset + 6] = [4 * offset] * 6
+        expected = "image-time-scaled" if offset else "match"
+        assert found(server, posted, **asked) == expected
+        asked["model_type"] = "qwen2_vl"  # has no time to scale
+        assert found(server, posted, **asked) == ("unknown" if offset else "match")
+
+
 def test_the_first_difference(server):
     report = told(server, position_ids=image_ids(swap), **IMAGE)
     assert report["first"] == {"axis": "height", "row": 0, "token": 3, "expected": 2, "given": 3}
