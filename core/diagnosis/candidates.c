@@ -301,6 +301,8 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     const int index = pe_params_find(&scheme->params, "factor");
     const double factor = index < 0 ? NAN : scheme->params.values[index].number;
 
+    if (pe_params_find(&scheme->params, "rope_type") < 0 || has_type(scheme, "default"))
+        return;
     variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, WIDTHS ",arithmetic", NULL, "");
     variant_add(diagnosis, scheme, PE_BUG_CONFIG_IGNORED, PART ",arithmetic", NULL, "");
     if (has_type(scheme, "yarn")) {

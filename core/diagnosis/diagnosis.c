@@ -227,6 +227,16 @@ double pe_diagnosis_work(size_t rows, size_t pairs)
     return (double)pairs * (PAIR + ELEMENT * (double)rows);
 }
 
+/* More than two interpretations of a rotation are those of queries beside keys; those of tables
+ * that are added have fewer candidates. */
+static double samples_work(const struct search *search)
+{
+    const struct pe_sample *sample = search->samples;
+    const double times = search->samples_count > 2 && !sample->absolute ? 2 : 1;
+
+    return times * pe_diagnosis_work(sample->rows, sample->pairs);
+}
+
 enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *expected,
                            const struct pe_sample *samples, size_t count, struct pe_pool *pool,
                            struct pe_work *work, struct pe_error *err)
@@ -240,7 +250,7 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
         return err->status;
     diagnosis->work = work;
     if (samples_read(&search, samples, count, err) || expected_check(expected, err) ||
-        pe_spend(work, pe_diagnosis_work(search.samples->rows, search.samples->pairs), err)) {
+        pe_spend(work, samples_work(&search), err)) {
         pe_memory_give(work, search.samples, count, sizeof(*search.samples));
         pe_diagnosis_free(diagnosis);
         return err->status;

@@ -545,7 +545,7 @@ static double observed_work(const struct pe_observed *observed)
         rows /= pairs;
     for (unsigned axis = 0; observed->k && axis + 1 < observed->k->rank; axis++)
         keys = (axis == 0 ? 1 : keys) * observed->k->shape[axis];
-    return pe_diagnosis_work(pe_sampled_rows_count(rows, pairs), pairs) +
+    return (keys > 0 ? 2 : 1) * pe_diagnosis_work(pe_sampled_rows_count(rows, pairs), pairs) +
            pe_diagnosis_rows_work(rows + keys, pairs, tensor->dtype);
 }
 

@@ -40,15 +40,16 @@ static bool positions_change(const struct pe_candidate *candidate, const struct 
     return false;
 }
 
-/* Does a rotation, or a missing one, move a sampled row? */
-static bool angles_change(const struct pe_sample *sample)
+/* Do one rotation more, or none, change a value? */
+static bool rotations_change(const struct pe_candidate *candidate, const struct pe_sample *sample)
 {
+    const struct pe_candidate plain = {.scheme = candidate->scheme};
     const size_t axes = sample->axes > 1 ? sample->axes : 1;
 
     for (size_t i = 0; i < axes * sample->rows; i++)
         if (sample->positions[i] != 0)
             return true;
-    return false;
+    return fabs(pe_candidate_factor(candidate) - pe_candidate_factor(&plain)) > 1e-9;
 }
 
 /* Is a pair of a sampled row rotated by another coordinate, of another value? */
@@ -112,13 +113,13 @@ static bool is_visible(const struct pe_candidate *candidate, const struct pe_sam
          distortion->rotations || distortion->backwards))
         return false;
     if (distortion->rotations)
-        return angles_change(sample) && (distortion->rotations < 0 || sample->computed);
+        return rotations_change(candidate, sample) &&
+               (distortion->rotations < 0 || sample->computed);
     if (distortion->axes_order || candidate->sections)
         return axes_change(candidate, sample, frequencies);
     if (distortion->backwards && !sample->sin)
         return false;
-    if (distortion->swapped &&
-        (sample->frequencies || sample->absolute || !sample->cos || !sample->sin))
+    if (distortion->swapped && (sample->frequencies || sample->absolute))
         return false;
     if (candidate->unlike && candidate->unlike != candidate->scheme)
         return differs(candidate, candidate->unlike, sample, frequencies) &&

@@ -113,8 +113,26 @@ static bool columns_repeat(const struct pe_sample *sample, size_t period)
     return true;
 }
 
+/* Do the radii within most rows differ? Rows of one radius may be right, damaged or not rotated. */
+static bool are_rows_spread(const struct pe_sample *sample)
+{
+    struct pe_sample row = *sample;
+    size_t spread = 0;
+
+    row.rows = 1;
+    for (size_t i = 0; i < sample->rows; i++) {
+        row.cos = sample->cos + i * sample->pairs;
+        row.sin = sample->sin + i * sample->pairs;
+        const struct radii radii = radii_of(&row);
+        spread += radii.count > 0 && are_spread(&radii);
+    }
+    return are_most(spread, sample->rows, EIGHTHS_OF_ROWS);
+}
+
 static bool is_pattern(const struct pe_sample *sample)
 {
+    if (!are_rows_spread(sample))
+        return false;
     for (size_t distance = 1; distance <= PATTERN_ROWS && 2 * distance <= sample->rows; distance++)
         if (rows_repeat(sample, distance))
             return true;
@@ -138,13 +156,14 @@ static bool are_pairs_garbage(const struct pe_sample *sample)
     return are_most(radii.bad, radii.count, EIGHTHS_OF_ROWS) || is_pattern(sample);
 }
 
-/* Of cosines alone, or sines alone. */
-static bool are_values_garbage(const double *values, size_t count)
+/* Of cosines alone, or sines alone, which at position 0 are zeros. */
+static bool are_values_garbage(const struct pe_sample *sample)
 {
+    const double *values = sample->cos ? sample->cos : sample->sin;
     size_t bad = 0, observed = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(values[i]))
+    for (size_t i = 0; i < sample->rows * sample->pairs; i++) {
+        if (isnan(values[i]) || (values[i] == 0 && sample->positions[i / sample->pairs] == 0))
             continue;
         observed++;
         bad += !is_between(fabs(values[i]), VALUE_LEAST, VALUE_MOST);
@@ -158,6 +177,5 @@ bool pe_sample_is_uninitialized(const struct pe_sample *sample)
         return are_frequencies_garbage(sample);
     if (sample->cos && sample->sin)
         return are_pairs_garbage(sample);
-    return are_values_garbage(sample->cos ? sample->cos : sample->sin,
-                              sample->rows * sample->pairs);
+    return are_values_garbage(sample);
 }

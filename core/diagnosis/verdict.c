@@ -17,6 +17,7 @@
 #define NOISE_OUTLIER   10.0
 #define NOISE_STRUCTURE 0.5
 #define NOISE_QUIET     32 /* fewer quiet elements do not show the size of noise */
+#define NOISE_OF_BUG    64 /* elements of rows that a bug beneath noise must explain */
 
 /* One candidate is better than another if the sample is e^16 times as likely under it, with normal
  * errors as large as those of the best. */
@@ -193,6 +194,13 @@ static double plain_rms(const struct selection *selection)
     return rms;
 }
 
+/* Few values beneath noise are near one bug or another by chance. */
+static bool is_shown(const struct pe_trial *trial, struct stage stage)
+{
+    return !stage.noisy || trial->bug == PE_BUG_NONE || trial->sample->frequencies ||
+           trial->residuals[stage.allowance].count >= NOISE_OF_BUG;
+}
+
 static void fits_mark(struct selection *selection)
 {
     const double most = selection->stage.noisy && !selection->anything_expected
@@ -203,7 +211,7 @@ static void fits_mark(struct selection *selection)
     for (size_t i = 0; i < selection->count; i++) {
         struct pe_trial *trial = &selection->trials[i];
         trial->fits = rank_of(trial, selection->anything_expected) != RANK_NONE &&
-                      is_fit(trial, selection->stage) &&
+                      is_fit(trial, selection->stage) && is_shown(trial, selection->stage) &&
                       (trial->bug == PE_BUG_NONE || trial->rms <= most);
         if (trial->fits && (!selection->best || squares_of(trial, selection->stage) <
                                                     squares_of(selection->best, selection->stage)))
@@ -288,12 +296,20 @@ static int by_squares(const void *a, const void *b)
     return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
+/* Is it a bug that is more than "another scaling than the expected one", which may be none? */
+static bool is_specific(enum pe_bug bug)
+{
+    return bug != PE_BUG_NONE && bug != PE_BUG_SCALING_WRONG;
+}
+
 /* Is the trial, or another one with the same bug, in the result already? */
 static bool is_included(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
 {
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
         const struct pe_trial *other = &diagnosis->trials[i];
-        if (is_same(other, trial) || (other->bug != PE_BUG_NONE && other->bug == trial->bug))
+        const bool are_bugs = is_specific(other->bug) && is_specific(trial->bug);
+        if ((is_same(other, trial) && !are_bugs) ||
+            (other->bug != PE_BUG_NONE && other->bug == trial->bug))
             return true;
     }
     return false;

@@ -196,7 +196,8 @@ PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct p
 PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
                                   const struct pe_sample *samples, size_t count,
                                   struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
-/* Estimated nanoseconds of one core for a diagnosis of so many rows; rows 0: of frequencies. */
+/* Estimated nanoseconds of one core for a diagnosis of so many rows in up to two interpretations;
+ * rows 0: of frequencies. */
 PE_API double pe_diagnosis_work(size_t rows, size_t pairs);
 /* The same for checking all of so many rows: those of `all`. */
 PE_API double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype);

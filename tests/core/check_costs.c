@@ -275,11 +275,10 @@ static void projection_run(const struct function *function, size_t size, struct 
         err.status = PE_INTERNAL;
 }
 
-/* Rows of sines at the sizes that the service looks at. */
-static void diagnosis_run(const struct function *function, size_t size, struct pe_scheme *scheme,
-                          struct pe_work *work)
+/* Rows of sines in several interpretations, at the sizes that the service looks at. */
+static void samples_run(size_t size, size_t count, struct pe_work *work)
 {
-    enum { PAIRS = 64 };
+    enum { PAIRS = 64, SAMPLES = 4 };
     double *values = room(size * PAIRS * 2 * sizeof(double));
     double *positions = room(size * sizeof(double));
     struct pe_sample sample = {.size = sizeof(sample),
@@ -290,9 +289,11 @@ static void diagnosis_run(const struct function *function, size_t size, struct p
                                .sin = values + size * PAIRS,
                                .dtype = PE_F32,
                                .precision = PE_F32};
+    struct pe_sample samples[SAMPLES];
     struct pe_diagnosis *diagnosis = NULL;
 
-    (void)function, (void)scheme;
+    for (size_t i = 0; i < SAMPLES; i++)
+        samples[i] = sample;
     for (size_t i = 0; i < size; i++) {
         positions[i] = (double)i;
         for (size_t pair = 0; pair < PAIRS; pair++) {
@@ -301,10 +302,25 @@ static void diagnosis_run(const struct function *function, size_t size, struct p
             values[(size + i) * PAIRS + pair] = (float)sin(angle);
         }
     }
-    pe_diagnose(&diagnosis, NULL, &sample, 1, NULL, work, &err);
+    pe_diagnose(&diagnosis, NULL, samples, count, NULL, work, &err);
     pe_diagnosis_free(diagnosis);
     free(values);
     free(positions);
+}
+
+static void diagnosis_run(const struct function *function, size_t size, struct pe_scheme *scheme,
+                          struct pe_work *work)
+{
+    (void)function, (void)scheme;
+    samples_run(size, 1, work);
+}
+
+/* As many as queries beside keys have. */
+static void keys_diagnosis_run(const struct function *function, size_t size,
+                               struct pe_scheme *scheme, struct pe_work *work)
+{
+    (void)function, (void)scheme;
+    samples_run(size, 4, work);
 }
 
 /* Of two tables that differ everywhere, as wide as a head. */
