@@ -397,6 +397,6 @@ def outcome(server, case):
         return "invisible" if verdict == "match" else f"{name}: {verdict} {fitting}, same values"
     if verdict == "unknown":
         return "undecided"
-    if report["ambiguous"] and verdict != "match":
+    if report["ambiguous"]:  # five candidates are listed
         return "undecided"
     return f"{name}: {verdict} {fitting}, ambiguous {report['ambiguous']}"
