@@ -293,7 +293,46 @@ static void shares_check(struct entry *entry)
                     role == GOLDEN_INV_FREQ_F64 ? FREQUENCY_SHARE : SCALAR_SHARE);
 }
 
-static enum pe_status table_check(struct entry *entry, const struct pe_tolerance *tolerance,
+/* The interval of a cosine or sine. pe_tolerance assumes frequencies that are powers within a few
+ * units in the last place. Kernels also compute them as exponentials, whose argument of x = ln(1/w)
+ * has 2 u x of rounding, or as products from pair to pair, which have 2 u each; and 10 u are for
+ * the other operations (docs/internals/exactness.md, Tolerances, 1). u: 2^-24. */
+static enum pe_status interval_find(const struct golden_kind *kind,
+                                    const struct pe_tolerance *tolerance, enum pe_path path,
+                                    size_t pair, double position, bool is_sin,
+                                    struct pe_interval *interval, struct pe_error *err)
+{
+    const double w = ((const double *)kind->data[GOLDEN_INV_FREQ_F64])[pair];
+    const double factor = *(const double *)kind->data[GOLDEN_ATTENTION_FACTOR];
+    const double half_ulp = pe_path_dtype(path) == PE_F32   ? 0x1p-24
+                            : pe_path_dtype(path) == PE_F16 ? 0x1p-11
+                                                            : 0x1p-8;
+    double more;
+
+    if (pe_tolerance_interval(tolerance, pair, position, is_sin, PE_F64, interval))
+        return pe_fail(err, PE_INTERNAL, "", "a value of a golden file has no tolerance");
+    if (position == 0 || w == 0)
+        return PE_OK;
+    more = factor * position * w * (10 + 2 * fmax(fabs(log(w)), (double)pair)) * 0x1p-24;
+    interval->low -= more + half_ulp * fabs(interval->low);
+    interval->high += more + half_ulp * fabs(interval->high);
+    return PE_OK;
+}
+
+static void interval_round(struct pe_interval *interval, enum pe_dtype dtype)
+{
+    interval->low = pe_round_to(interval->low, dtype);
+    interval->high = pe_round_to(interval->high, dtype);
+}
+
+/* The ways of computing that are allowed: that of the dtype, and float32, which is more exact. */
+struct ways {
+    struct pe_tolerance *list[2];
+    enum pe_path paths[2];
+    size_t count;
+};
+
+static enum pe_status table_check(struct entry *entry, const struct ways *ways,
                                   struct pe_error *err)
 {
     const size_t pairs = entry->kind->outputs[entry->role].row_elements;
@@ -305,33 +344,32 @@ static enum pe_status table_check(struct entry *entry, const struct pe_tolerance
         const size_t pair = !entry->is_wide                         ? column
                             : entry->kind->layout == PE_LAYOUT_HALF ? column % pairs
                                                                     : column / 2;
-        if (pe_tolerance_interval(tolerance, pair, entry->kind->positions[i / columns],
-                                  entry->role == GOLDEN_SIN, entry->tensor->tensor.dtype,
-                                  &interval))
-            return pe_fail(err, PE_INTERNAL, "", "a value of a golden file has no tolerance");
+        if (interval_find(entry->kind, ways->list[0], ways->paths[0], pair,
+                          entry->kind->positions[i / columns], entry->role == GOLDEN_SIN, &interval,
+                          err))
+            return err->status;
+        interval_round(&interval, pe_path_dtype(ways->paths[0]));
+        interval_round(&interval, entry->tensor->tensor.dtype);
         value_check(entry, i, &interval);
     }
     return PE_OK;
 }
 
-/* The ways of computing that are allowed: that of the dtype, and float32, which is more exact. */
-struct ways {
-    struct pe_tolerance *list[2];
-    size_t count;
-};
-
 /* The interval of both elements of a pair that holds those of all ways. */
-static enum pe_status pair_interval(const struct ways *ways, size_t pair, double position,
-                                    const double x[2], enum pe_dtype dtype,
-                                    struct pe_interval out[2], struct pe_error *err)
+static enum pe_status pair_interval(const struct golden_kind *kind, const struct ways *ways,
+                                    size_t pair, double position, const double x[2],
+                                    enum pe_dtype dtype, struct pe_interval out[2],
+                                    struct pe_error *err)
 {
     for (size_t way = 0; way < ways->count; way++) {
         const struct pe_tolerance *tolerance = ways->list[way];
         struct pe_tolerance_pair rotated = {.x = {x[0], x[1]}};
         struct pe_interval intervals[2];
-        if (pe_tolerance_interval(tolerance, pair, position, false, PE_F64, &rotated.cos) ||
-            pe_tolerance_interval(tolerance, pair, position, true, PE_F64, &rotated.sin))
-            return pe_fail(err, PE_INTERNAL, "", "a value of a golden file has no tolerance");
+        if (interval_find(kind, tolerance, ways->paths[way], pair, position, false, &rotated.cos,
+                          err) ||
+            interval_find(kind, tolerance, ways->paths[way], pair, position, true, &rotated.sin,
+                          err))
+            return err->status;
         pe_tolerance_rotated(tolerance, &rotated, intervals);
         for (size_t i = 0; i < 2; i++) {
             const double low = pe_round_to(intervals[i].low, dtype);
@@ -360,7 +398,8 @@ static enum pe_status head_check(struct entry *entry, const struct ways *ways, s
         const size_t columns[] = {half ? pair : 2 * pair, half ? pair + pairs : 2 * pair + 1};
         const double x[] = {source[columns[0]], source[columns[1]]};
         struct pe_interval intervals[2];
-        if (pair_interval(ways, pair, position, x, entry->tensor->tensor.dtype, intervals, err))
+        if (pair_interval(kind, ways, pair, position, x, entry->tensor->tensor.dtype, intervals,
+                          err))
             return err->status;
         for (size_t i = 0; i < 2; i++)
             value_check(entry, begin + columns[i], &intervals[i]);
@@ -400,7 +439,8 @@ static enum pe_status ways_open(struct state *state, const struct entry *entry, 
     const struct pe_scheme *scheme = entry->kind->scheme;
     const enum pe_path path = path_of(state, entry->tensor->tensor.dtype);
 
-    *ways = (struct ways){.count = path == PE_PATH_F32_ANGLE ? 1 : 2};
+    *ways = (struct ways){.paths = {path, PE_PATH_F32_ANGLE},
+                          .count = path == PE_PATH_F32_ANGLE ? 1 : 2};
     return pe_tolerance_new(&ways->list[0], scheme, path, state->request->work, err) ||
                    (ways->count > 1 && pe_tolerance_new(&ways->list[1], scheme, PE_PATH_F32_ANGLE,
                                                         state->request->work, err))
@@ -418,7 +458,7 @@ static enum pe_status entry_check(struct state *state, struct entry *entry, stru
     }
     if (!ways_open(state, entry, &ways, err)) {
         if (entry->role == GOLDEN_COS || entry->role == GOLDEN_SIN)
-            table_check(entry, ways.list[0], err);
+            table_check(entry, &ways, err);
         else
             rotated_check(entry, &ways, err);
     }

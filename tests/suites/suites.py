@@ -390,6 +390,19 @@ def run_bulk():
     return pytest("tests/bulk", python=python)
 
 
+def run_libraries():
+    """Rotations of ggml, mlx and onnxruntime by golden files, in an environment of their own; ggml
+    is compiled there, which takes minutes."""
+    python, wanted = "build/libraries/bin/python", "tests/libraries/requirements.txt"
+    if (
+        not make("all")
+        or shell([sys.executable, "-m", "venv", "build/libraries"]).returncode
+        or shell([python, "-m", "pip", "install", "-q", "-r", wanted]).returncode
+    ):
+        return Count(0, 1)
+    return pytest("tests/libraries", python=python)
+
+
 def run_engines():
     """Engines in environments of their own, measured anew, beside tools/engines/engines.json."""
     if not make("all"):
@@ -570,6 +583,7 @@ SUITES = [
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),
     Suite("diffusers", run_diffusers, 20),
+    Suite("libraries", run_libraries, 40),
     Suite("engines", run_engines, 90),
     Suite("bulk", run_bulk, 40),
     Suite("probe", run_probe, 60),
