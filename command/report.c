@@ -449,8 +449,8 @@ static void attention_put(struct cmd_text *text, json_t *attention)
     }
 }
 
-/* Prints a kind of layer or a tower: its name, its encoding unless that equals `known`, its
- * attention. */
+/* Prints a kind of layer, another rotary, or a tower: its name, its encoding unless that equals
+ * `known`, its attention. */
 static void part_print(const char *label, json_t *part, const json_t *known)
 {
     const json_t *encoding = json_object_get(part, "encoding");
@@ -458,6 +458,13 @@ static void part_print(const char *label, json_t *part, const json_t *known)
     struct cmd_text text = {0};
 
     cmd_text_put(&text, label);
+    if (json_object_get(part, "where")) {
+        cmd_text_put(&text, json_object_get(part, "layer_type") ? " of " : "");
+        cmd_text_put(&text, cmd_member(part, "layer_type"));
+        cmd_text_put(&text, strcmp(cmd_member(part, "rotated"), "last") == 0
+                                ? ": the last elements of a head"
+                                : "");
+    }
     if (json_array_size(json_object_get(part, "layers")) > 0) {
         cmd_text_put(&text, *label ? " layers " : "layers ");
         runs_put(&text, json_object_get(part, "layers"));
@@ -527,6 +534,8 @@ static void config_print(json_t *answer)
     parameters_print(encoding, json_object_get(answer, "provenance"));
     json_array_foreach(json_object_get(answer, "layers"), index, part)
         part_print(cmd_member(part, "layer_type"), part, encoding);
+    json_array_foreach(json_object_get(answer, "others"), index, part)
+        part_print(cmd_member(part, "where"), part, NULL);
     json_array_foreach(json_object_get(answer, "towers"), index, part)
         part_print(cmd_member(part, "part"), part, NULL);
     readers_print(json_object_get(answer, "readers"));

@@ -338,6 +338,75 @@ static enum pe_status layers_put(struct api_request *request, const struct pe_pa
     return PE_OK;
 }
 
+/* ---- other rotaries -------------------------------------------------------------------------- */
+
+/* The number of elements that an encoding rotates; 0: it does not rotate. */
+static json_int_t rotated_width(const json_t *encoding)
+{
+    const json_int_t dim = json_integer_value(json_object_get(encoding, "dim"));
+    const json_t *rotary = json_object_get(encoding, "rotary_dim"),
+                 *part = json_object_get(encoding, "partial_rotary_factor");
+
+    return rotary ? json_integer_value(rotary)
+           : part ? (json_int_t)((double)dim * json_number_value(part))
+                  : dim;
+}
+
+/* The encoding of the layers whose frequencies a rotary has; NULL: there is none. */
+static const json_t *encoding_of(const json_t *answer, const char *layer_type)
+{
+    const json_t *row;
+    size_t i;
+
+    if (!layer_type)
+        return json_object_get(answer, "encoding");
+    json_array_foreach(json_object_get(answer, "layers"), i, row)
+    {
+        const char *type = json_string_value(json_object_get(row, "layer_type"));
+        if (type && strcmp(type, layer_type) == 0)
+            return json_object_get(row, "encoding");
+    }
+    return NULL;
+}
+
+/* The layers' encoding for heads of another width. Where their last elements rotate, it is that of
+ * these elements alone. */
+static json_t *rotary_make(const json_t *known, const struct pe_config_rotary *rotary)
+{
+    const json_int_t rotated = rotated_width(known);
+    json_t *encoding = json_copy((json_t *)known);
+
+    json_object_set_new(encoding, "layout", json_string(rotary->layout));
+    json_object_del(encoding, "partial_rotary_factor");
+    json_object_del(encoding, "rotary_dim");
+    json_object_set_new(encoding, "dim", json_integer(rotary->last ? rotated : rotary->width));
+    if (!rotary->last && rotated < rotary->width)
+        json_object_set_new(encoding, "rotary_dim", json_integer(rotated));
+    return encoding;
+}
+
+/* Adds "others", the rotaries beside those of the layers. */
+static enum pe_status others_put(struct api_config *config, json_t *answer, struct pe_error *err)
+{
+    struct pe_config_rotary rotary;
+    json_t *list = NULL, *row;
+
+    for (size_t i = 0; pe_config_rotary(config->reading, i, &rotary); i++) {
+        const json_t *known = encoding_of(answer, rotary.layer_type);
+        if (rotated_width(known) <= 0 || rotated_width(known) > rotary.width)
+            continue;
+        row = json_pack("{ss ss* sI ss so ss*}", "where", rotary.where, "layer_type",
+                        rotary.layer_type, "head_dim", (json_int_t)rotary.width, "rotated",
+                        rotary.last ? "last" : "first", "encoding", rotary_make(known, &rotary),
+                        "note", rotary.note);
+        if (!list)
+            json_object_set_new(answer, "others", list = json_array());
+        if (json_array_append_new(list, row))
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotary of the config");
+    }
+    return PE_OK;
+}
+
 /* ---- towers ---------------------------------------------------------------------------------- */
 
 /* In most files the tower has the model_type of the model, or none, and its class follows from
@@ -364,32 +433,45 @@ static enum pe_status tower_of_whole(struct api_request *request, const char *pa
                    "known for a tower of this model");
 }
 
-static enum pe_status tower_read(struct api_request *request, const char *part, json_t *config,
-                                 json_t *row, struct pe_error *err)
+/* text: receives the path to the part about text of the tower. */
+static enum pe_status tower_read(struct api_request *request, const char *key, json_t *config,
+                                 json_t *row, const char **text, struct pe_error *err)
 {
     const json_t *type = json_object_get(config, "model_type");
     const bool own = json_is_string(type) &&
                      !json_equal(type, json_object_get(request->config->top, "model_type"));
     struct api_config *read;
 
-    if ((own ? api_config_of_part(request, config, &read, err)
-             : tower_of_whole(request, part, config, &read, err)) ||
-        reading_put(request, read, NULL, row, err))
+    if (own ? api_config_of_part(request, config, &read, err)
+            : tower_of_whole(request, key, config, &read, err))
+        return err->status;
+    *text = pe_config_text_part(read->reading);
+    if (reading_put(request, read, NULL, row, err))
         return err->status;
     if (json_array_size(read->warnings) > 0)
         json_object_set(row, "warnings", read->warnings);
     return PE_OK;
 }
 
-static enum pe_status tower_put(struct api_request *request, const char *part, json_t *config,
-                                json_t *list, struct pe_error *err)
+/* An object of a config. */
+struct part {
+    json_t *config;
+    const char *key, *path; /* "text_config", "talker_config.text_config"; "": the top */
+    const char *text;       /* the path from here to the part about text; "": here */
+    size_t depth;
+};
+
+static enum pe_status tower_put(struct api_request *request, struct part *part, json_t *list,
+                                struct pe_error *err)
 {
-    json_t *row =
-        json_pack("{ss sO*}", "part", part, "model_type", json_object_get(config, "model_type"));
+    json_t *row = json_pack("{ss sO*}", "part", part->path, "model_type",
+                            json_object_get(part->config, "model_type"));
 
     if (json_array_append_new(list, row))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a part of the config");
-    return tower_read(request, part, config, row, err) ? reason_put(row, err) : PE_OK;
+    return tower_read(request, part->key, part->config, row, &part->text, err)
+               ? reason_put(row, err)
+               : PE_OK;
 }
 
 /* Is an object of a config a model beside the one about text? */
@@ -399,30 +481,52 @@ static bool is_tower(const char *key, const json_t *value)
     static const char ending[] = "_config";
     const size_t size = strlen(key), end = sizeof(ending) - 1;
 
-    if (!json_is_object(value) || size < end || strcmp(key + size - end, ending) != 0)
+    if (!json_is_object(value))
+        return false;
+    if (json_is_string(json_object_get(value, "model_type")))
+        return true;
+    if (size < end || strcmp(key + size - end, ending) != 0)
         return false;
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
         if (strncmp(key, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
-    return json_is_string(json_object_get(value, "model_type"));
+    return false;
 }
 
-/* Recurses into the objects that contain the part about text: Qwen 2.5 Omni's thinker_config. */
-static enum pe_status towers_put(struct api_request *request, json_t *config, const char *text,
-                                 json_t *list, struct pe_error *err)
+enum { PARTS_DEPTH = 4, PATH_SIZE = 200 };
+
+/* Does the way to the part about text lead through a member? */
+static bool is_on_the_way(const struct part *part, const char *key)
+{
+    const size_t size = strlen(key);
+
+    return strncmp(part->text, key, size) == 0 &&
+           (part->text[size] == '.' || part->text[size] == '\0');
+}
+
+/* Recurses into the objects that contain the part about text, whose towers have no path before
+ * their key, and into towers. */
+static enum pe_status towers_put(struct api_request *request, const struct part *part, json_t *list,
+                                 struct pe_error *err)
 {
     const char *key;
     json_t *value;
 
-    json_object_foreach(config, key, value)
+    json_object_foreach(part->config, key, value)
     {
-        const size_t size = strlen(key);
-        const bool on_the_way =
-            strncmp(text, key, size) == 0 && (text[size] == '.' || text[size] == '\0');
-        if (on_the_way && text[size] == '.' &&
-            towers_put(request, value, text + size + 1, list, err))
-            return err->status;
-        if (!on_the_way && is_tower(key, value) && tower_put(request, key, value, list, err))
+        const bool on_the_way = is_on_the_way(part, key);
+        const char *rest = on_the_way ? part->text + strlen(key) : "";
+        struct part inner = {value, key, part->path, *rest ? rest + 1 : "", part->depth + 1};
+        char path[PATH_SIZE];
+        if (on_the_way ? !*rest : !is_tower(key, value))
+            continue;
+        if (!on_the_way) {
+            snprintf(path, sizeof(path), "%.130s%s%.60s", part->path, *part->path ? "." : "", key);
+            inner.path = path;
+            if (tower_put(request, &inner, list, err))
+                return err->status;
+        }
+        if (inner.depth < PARTS_DEPTH && towers_put(request, &inner, list, err))
             return err->status;
     }
     return PE_OK;
@@ -430,7 +534,7 @@ static enum pe_status towers_put(struct api_request *request, json_t *config, co
 
 /* ---- layers and towers ----------------------------------------------------------------------- */
 
-/* Adds "attention", and, where the config was read in full, "layers" and "towers". */
+/* Adds "attention", and, where the config was read in full, "layers", "others" and "towers". */
 static enum pe_status full_report_put(struct api_request *request, const struct pe_params *params,
                                       json_t *answer, struct pe_error *err)
 {
@@ -449,8 +553,10 @@ static enum pe_status full_report_put(struct api_request *request, const struct 
         return PE_OK;
     }
     towers = json_array();
-    if (layers_put(request, params, answer, err) ||
-        towers_put(request, config->top, pe_config_text_part(config->reading), towers, err)) {
+    if (layers_put(request, params, answer, err) || others_put(config, answer, err) ||
+        towers_put(request,
+                   &(struct part){config->top, "", "", pe_config_text_part(config->reading), 0},
+                   towers, err)) {
         json_decref(towers);
         return err->status;
     }

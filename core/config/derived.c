@@ -37,6 +37,11 @@ static const struct frequency_width {
     {0},
 };
 
+static const char *const *const head_parts =
+#define CONFIG_HEAD_PART(models) models
+#include "core/config/keys.def"
+    ;
+
 static const char *const *const quotient_heads =
 #define CONFIG_QUOTIENT_HEADS(models) models
 #include "core/config/keys.def"
@@ -313,6 +318,26 @@ static double width_made(const struct pe_config_filling *filling, const struct f
     return floor((own > 0 ? own : both) * (parted ? fraction : 1));
 }
 
+/* Warns where qk_rope_head_dim is not the part of head_dim that the class rotates. */
+static void head_part_check(const struct pe_config_filling *filling, double rotated)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *head = pe_config_member(scope->text, "head_dim");
+    const struct pe_config_member *part =
+        pe_config_first(scope, pe_in_rope, NAMES("partial_rotary_factor"));
+    double made;
+
+    if (!pe_config_is_among(scope, head_parts) || !head || !part)
+        return;
+    made = floor(pe_config_number(&head->value) * pe_config_number(&part->value));
+    if (made != rotated)
+        pe_config_warn(reading,
+                       "qk_rope_head_dim is read: the class of %s rotates head_dim times "
+                       "partial_rotary_factor elements, which is %g here",
+                       reading->model->model_type, made);
+}
+
 void pe_config_width_check(const struct pe_config_filling *filling)
 {
     struct pe_config_reading *reading = filling->reading;
@@ -320,6 +345,7 @@ void pe_config_width_check(const struct pe_config_filling *filling)
 
     if (!dim_source(reading) || !(rotated > 0))
         return;
+    head_part_check(filling, rotated);
     for (const struct frequency_width *row = frequency_widths; row->models; row++) {
         const double made = pe_config_is_among(&reading->scope, row->models)
                                 ? width_made(filling, row, rotated)

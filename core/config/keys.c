@@ -23,26 +23,34 @@ static const char *const minus_ones[] = {
     NULL,
 };
 
-/* A key that the code of these models ignores, or that no other model reads. */
-static const struct limited {
+/* Keys and the models to which a list of keys.def limits them. */
+struct limited {
     const char *key;
     const char *const *models;
-} dead[] =
-    {
+};
+
+static const struct limited dead[] = {
 #define CONFIG_DEAD(models, key) {key, models},
 #include "core/config/keys.def"
-        {0},
-},
-  only_of[] =
-      {
+    {0},
+};
+
+static const struct limited only_of[] = {
 #define CONFIG_ONLY_OF(key, models) {key, models},
 #include "core/config/keys.def"
-          {0},
-},
-  in_rope[] = {
+    {0},
+};
+
+static const struct limited not_of[] = {
+#define CONFIG_NOT_OF(key, models) {key, models},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct limited in_rope[] = {
 #define CONFIG_IN_ROPE(key, models) {key, models},
 #include "core/config/keys.def"
-      {0},
+    {0},
 };
 
 static const char *const beside_rope[] = {
@@ -98,16 +106,6 @@ bool pe_config_is_among(const struct pe_config_scope *scope, const char *const *
     return name && pe_config_lists(models, name);
 }
 
-static bool is_foreign(const struct pe_config_scope *scope, const char *key)
-{
-    const char *name = hf_model_type(scope);
-
-    for (const struct limited *at = only_of; name && at->key; at++)
-        if (strcmp(key, at->key) == 0)
-            return !pe_config_lists(at->models, name);
-    return false;
-}
-
 static bool is_limited(const struct limited *list, const struct pe_config_scope *scope,
                        const char *key)
 {
@@ -117,6 +115,16 @@ static bool is_limited(const struct limited *list, const struct pe_config_scope 
         if (strcmp(key, at->key) == 0 && pe_config_lists(at->models, name))
             return true;
     return false;
+}
+
+static bool is_foreign(const struct pe_config_scope *scope, const char *key)
+{
+    const char *name = hf_model_type(scope);
+
+    for (const struct limited *at = only_of; name && at->key; at++)
+        if (strcmp(key, at->key) == 0)
+            return !pe_config_lists(at->models, name);
+    return is_limited(not_of, scope, key);
 }
 
 static bool is_dead(const struct pe_config_scope *scope, const char *key)

@@ -374,6 +374,14 @@ static const char *const *const without_rope =
 #include "core/config/keys.def"
     ;
 
+static const struct type_label {
+    const char *model_type, *layer_type, *label;
+} type_labels[] = {
+#define CONFIG_TYPE_LABEL(model_type, layer_type, label) {model_type, layer_type, label},
+#include "core/config/keys.def"
+    {0},
+};
+
 static const struct part_rope {
     const char *model_type;
     bool own_rope;
@@ -615,6 +623,16 @@ static void sliding_base_set(struct pe_config_reading *reading, const struct pe_
         pe_config_warn(reading, "%s", model->sliding_note);
 }
 
+/* The name of the object of a type of layers in the rope object; NULL: that of the type. */
+static const char *label_of(const struct pe_config_reading *reading, const char *layer_type)
+{
+    for (const struct type_label *at = type_labels; layer_type && at->model_type; at++)
+        if (strcmp(at->layer_type, layer_type) == 0 &&
+            pe_config_is_among(&reading->scope, NAMES(at->model_type)))
+            return at->label;
+    return NULL;
+}
+
 /* Selects the rope object of a layer type; if there is only one type, it is the default. */
 static enum pe_status layer_enter(struct pe_config_reading *reading, const char *wanted,
                                   struct pe_error *err)
@@ -624,6 +642,9 @@ static enum pe_status layer_enter(struct pe_config_reading *reading, const char 
                                                           : layer_within(&reading->scope, 0);
     const struct pe_config_node *layer =
         name ? pe_config_object(pe_config_member(reading->scope.rope, name)) : NULL;
+
+    if (!layer && label_of(reading, name))
+        layer = pe_config_object(pe_config_member(reading->scope.rope, label_of(reading, name)));
 
     if (!layer)
         return layer_unknown(reading->config, wanted, err);

@@ -60,6 +60,18 @@ struct pe_config_reader {
     const char *reads, *source;
 };
 
+/* A rotary beside those of the layers' own queries and keys, with the frequencies of one of them.
+ */
+struct pe_config_rotary {
+    const char *where;      /* "indexer": of queries and keys by which sparse attention chooses
+                             * tokens; constants, as the others */
+    const char *layer_type; /* the layers whose frequencies it has; NULL: all that rotate */
+    const char *layout;     /* "half", "interleaved" */
+    int64_t width;          /* of its heads, of which as many elements rotate as of the layers' */
+    bool last;              /* the last elements of a head rotate; else the first */
+    const char *note;       /* a sentence about its positions; NULL: none */
+};
+
 PE_DECLARATIONS_BEGIN
 
 /* The types of layers whose positions differ, in the order of the config; NULL past the last one,
@@ -98,6 +110,10 @@ PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, boo
 /* The index-th difference between engines, ordered by key. False: there are no more. */
 PE_API bool pe_config_reader(struct pe_config_reading *reading, size_t index,
                              struct pe_config_reader *reader);
+
+/* The index-th rotary beside those of the layers. False: there are no more. */
+PE_API bool pe_config_rotary(struct pe_config_reading *reading, size_t index,
+                             struct pe_config_rotary *rotary);
 
 /* The layer_type that a reading describes; NULL: none was named. */
 PE_API const char *pe_config_layer_meant(const struct pe_config_reading *reading);

@@ -354,6 +354,64 @@ def test_a_tower_goes_by_its_whole(server, name):
     assert answer["encoding"]["name"] != "rope-2d"
 
 
+def plain(encoding):
+    """Its parameters, for a view."""
+    left_out = ("name", "layout", "arithmetic")
+    return {key: value for key, value in encoding.items() if key not in left_out}
+
+
+def test_the_rotary_of_an_indexer(server):
+    """Of the first elements of its heads, or of the last; with the frequencies of its layers."""
+    yarn = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 4096}
+    config = {"model_type": "deepseek_v32", "qk_rope_head_dim": 64, "index_head_dim": 96}
+    answer = post_json(server, "/v1/config", config | {"rope_scaling": yarn}).good().json
+    (other,) = answer["others"]
+    assert answer["encoding"]["layout"] == "interleaved" and answer["unused"] == []
+    assert (other["where"], other["head_dim"], other["rotated"]) == ("indexer", 96, "first")
+    found = other["encoding"]
+    assert (found["layout"], found["dim"], found["rotary_dim"]) == ("half", 96, 64)
+    views = [
+        get(server, "/v1/encodings/rope/frequencies", format="npy", **plain(row)).good().npy
+        for row in (answer["encoding"], found)
+    ]
+    assert (views[0] == views[1]).all()
+
+    rope = {"main": {"rope_theta": 5.0}, "compress": {"rope_theta": 7.0}}
+    types = ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"]
+    config = {"model_type": "deepseek_v4", "qk_rope_head_dim": 64, "rope_parameters": rope}
+    more = {"layer_types": types, "num_hidden_layers": 3}
+    answer = post_json(server, "/v1/config", config | more).good().json
+    assert [row["encoding"]["base"] for row in answer["layers"]] == [5, 7, 7]
+    (other,) = answer["others"]
+    assert (other["layer_type"], other["rotated"], other["head_dim"]) == (types[1], "last", 128)
+    assert (other["encoding"]["dim"], other["encoding"]["base"]) == (64, 7)
+    assert "others" not in post_json(server, "/v1/config", MODELS["gemma2"][0]).good().json
+
+
+def test_parts_of_parts(server):
+    """Every object that is a model of its own is named, at any depth: read, or with the reason."""
+    part = {"model_type": "llama", "head_dim": 64}
+    config = {
+        "model_type": "qwen3_omni_moe",
+        "thinker_config": {"text_config": part, "audio_config": {"model_type": "no_such"}},
+        "talker_config": {
+            "model_type": "talker",
+            "text_config": part | {"head_dim": 32},
+            "code_predictor_config": part | {"head_dim": 8},
+        },
+        "encoder": part | {"head_dim": 16},
+    }
+    rows = post_json(server, "/v1/config", config).good().json["towers"]
+    found = {row["part"]: row["encoding"] and row["encoding"]["dim"] for row in rows}
+    assert found == {
+        "audio_config": None,
+        "talker_config": 32,
+        "talker_config.code_predictor_config": 8,
+        "encoder": 16,
+    }
+    assert all(row["encoding"] or row["reason"] for row in rows)
+
+
 def test_keys_that_engines_read_differently(server):
     def readers(**keys):
         config = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 128} | keys

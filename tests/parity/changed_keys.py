@@ -41,6 +41,7 @@ STRAY = {
 }
 YARN = {"rope_type": "yarn", "factor": 8.0, "beta_fast": 16.0, "beta_slow": 2.0}
 LENGTH = {"original_max_position_embeddings": ORIGINAL}
+MOVED = ("linear", "yarn, no length")  # whose keys are put elsewhere too
 LLAMA = {"rope_type": "llama3", "factor": 5.0, "low_freq_factor": 1.5, "high_freq_factor": 5.0}
 
 
@@ -114,6 +115,8 @@ def old_form(file):
         rope = file.kept | scaling
         other = {"type" if key == "rope_type" else key: value for key, value in rope.items()}
         yield name, file.changed(rope_theta=THETA, rope_scaling=rope)
+        if name not in MOVED:
+            continue
         yield f"{name}, by type", file.changed(rope_theta=THETA, rope_scaling=other)
         yield f"{name}, no base", file.changed(rope_scaling=rope)
         yield f"{name}, base within", file.changed(rope_scaling=rope | {"rope_theta": THETA})
@@ -150,6 +153,8 @@ def new_form(file):
     for name, scaling in file.scalings.items():
         rope = file.kept | scaling
         yield name, file.changed(rope_parameters=rope | {"rope_theta": THETA})
+        if name not in MOVED:
+            continue
         yield f"{name}, no base", file.changed(rope_parameters=rope)
         yield f"{name}, base beside", file.changed(rope_parameters=rope, rope_theta=THETA)
         yield (
@@ -197,6 +202,8 @@ def by_type(file):
         for name, at in changes.items():
             rope = rest | {changed: at}
             yield f"{changed}: {name}", file.changed(rope_parameters=rope)
+            if name in file.scalings and name not in MOVED:
+                continue
             for key, value in {
                 "rope_theta": OTHER,
                 "partial_rotary_factor": 0.5,

@@ -39,6 +39,7 @@ export interface Config extends Omit<Kind, "layers"> {
     unused: string[];
     warnings: string[];
     readers?: Record<string, Record<string, { reads: string; source: string }>>;
+    others?: { where: string; layer_type?: string; encoding: Encoding }[];
     towers?: { part: string; model_type?: string; encoding: Encoding | null; reason?: string }[];
 }
 

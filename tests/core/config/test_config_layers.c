@@ -279,4 +279,42 @@ TEST(test_readers_of_truncate_by_model)
     ck_assert_ptr_nonnull(strstr(truncate_read_by("deepseek_v3", "llama.cpp"), "both ends"));
 }
 
+/* The rotary of an indexer beside that of attention, as the code of transformers 5.23.0 has it. */
+TEST(test_rotary_of_an_indexer)
+{
+    static const struct {
+        const char *pairs, *layer_type, *attention, *indexer;
+        int64_t width;
+        bool last;
+    } rows[] = {
+        {"model_type=deepseek_v32", NULL, "interleaved", "half", 128, false},
+        {"model_type=axk2 index_head_dim=64", NULL, "interleaved", "half", 64, false},
+        {"model_type=glm_moe_dsa", NULL, "interleaved", "interleaved", 128, false},
+        {"model_type=hy_v4", NULL, "half", "half", 128, false},
+        {"model_type=deepseek_v4 rope_parameters.main.rope_theta=5 "
+         "rope_parameters.compress.rope_theta=7",
+         "compressed_sparse_attention", "interleaved", "interleaved", 128, true},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pe_config_rotary rotary;
+        begin();
+        pairs_add("qk_rope_head_dim=8");
+        pairs_add(rows[i].pairs);
+        reading = read_layer(rows[i].layer_type, false);
+        ck_assert_str_eq(pe_config_layout(reading), rows[i].attention);
+        ck_assert(pe_config_rotary(reading, 0, &rotary));
+        ck_assert_str_eq(rotary.where, "indexer");
+        ck_assert_str_eq(rotary.layout, rows[i].indexer);
+        ck_assert_int_eq(rotary.width, rows[i].width);
+        ck_assert(rotary.last == rows[i].last && (rotary.note != NULL) == rows[i].last);
+        ck_assert(!rotary.layer_type || strcmp(rotary.layer_type, rows[i].layer_type) == 0);
+        ck_assert(!pe_config_rotary(reading, 1, &rotary));
+    }
+    begin();
+    pairs_add("model_type=llama head_dim=8");
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_config_rotary(reading, 0, &(struct pe_config_rotary){0}));
+}
+
 CHECK_WAY(.before = begin, .after = end);

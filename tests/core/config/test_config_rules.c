@@ -243,11 +243,14 @@ static const struct {
     {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=true",
      "dim",
      ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
-     "queries and keys,|"},
+     "queries and keys; 32 elements of a head are read, or as many as projection_dim / "
+     "(2 num_attention_heads) where that is more,|"},
     {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=false",
      "dim",
      ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
-     "queries and keys,use_rotary_embedding is false: this model turns nothing,|"},
+     "queries and keys; 32 elements of a head are read, or as many as projection_dim / "
+     "(2 num_attention_heads) where that is more,use_rotary_embedding is false: this model turns "
+     "nothing,|"},
     {"model_type=roformer hidden_size=16 num_attention_heads=2 rotary_value=true", "dim",
      ",|rope|interleaved|derived hidden_size / num_attention_heads|rotary_value is true: this "
      "model turns values as it does queries and keys,|"},

@@ -245,6 +245,7 @@ TEST(kinds_of_layers)
     struct pe_config_reading *reading;
     struct pe_attention_traits traits = {.size = sizeof(traits)}, small = {.size = 1};
     struct pe_config_reader reader;
+    struct pe_config_rotary rotary;
     const struct pe_config_kind *kind;
     size_t layers = 0, count = 0;
 
@@ -271,6 +272,7 @@ TEST(kinds_of_layers)
     ACCEPTED(pe_config_traits(reading, &small, &err)); /* of an older program: no more is written */
     ck_assert_int_eq(small.window, 0);
     ck_assert(!pe_config_reader(reading, SIZE_MAX, &reader));
+    ck_assert(!pe_config_rotary(reading, 0, &rotary));
     pe_config_reading_free(reading);
     pe_config_kinds_free(kinds);
     pe_config_kinds_free(NULL);

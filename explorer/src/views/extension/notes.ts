@@ -29,6 +29,15 @@ function readers(all: NonNullable<Config["readers"]>): HTMLElement {
     );
 }
 
+function parts(config: Config): NonNullable<Config["towers"]> {
+    const others = (config.others ?? []).map(({ where, layer_type, encoding }) => ({
+        part: where,
+        model_type: layer_type,
+        encoding,
+    }));
+    return [...others, ...(config.towers ?? [])];
+}
+
 function towers(all: NonNullable<Config["towers"]>): HTMLElement {
     return h(
         "section",
@@ -57,7 +66,8 @@ function towers(all: NonNullable<Config["towers"]>): HTMLElement {
 }
 
 export function notes(config: Config): HTMLElement {
-    const { warnings, unused, readers: engines, towers: parts } = config;
+    const { warnings, unused, readers: engines } = config;
+    const all = parts(config);
     return h(
         "div.notes",
         {},
@@ -69,7 +79,7 @@ export function notes(config: Config): HTMLElement {
                 h("ul", {}, ...warnings.map((one) => h("li", {}, one))),
             ),
         engines && readers(engines),
-        parts && towers(parts),
+        all.length > 0 && towers(all),
         unused.length > 0 &&
             h(
                 "section",
