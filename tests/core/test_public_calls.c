@@ -439,7 +439,8 @@ TEST(holds_refuse)
     pe_diagnosis_free(diagnosis);
 }
 
-/* Values that no scheme could have made are diagnosed as unknown. */
+/* Values that no scheme could have made are diagnosed as unknown, and frequencies that are none as
+ * memory that was never written. */
 TEST(nonsense_is_diagnosed)
 {
     const double odd[4] = {NAN, INFINITY, -1, 0}, at[2] = {NAN, 0x1p60};
@@ -452,7 +453,14 @@ TEST(nonsense_is_diagnosed)
 
     for (size_t i = 0; i < 3; i++) {
         ACCEPTED(pe_diagnose(&diagnosis, NULL, samples[i], 1, NULL, NULL, &err));
-        ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_UNKNOWN);
+        const struct pe_finding *first = pe_diagnosis_finding(diagnosis, 0);
+        if (samples[i] != &list) {
+            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_UNKNOWN);
+        } else {
+            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_KNOWN_BUG);
+            ck_assert_ptr_nonnull(first->bug);
+            ck_assert_str_eq(first->bug->code, "uninitialized");
+        }
         ck_assert(!pe_diagnosis_is_ambiguous(diagnosis) && !pe_diagnosis_is_noisy(diagnosis));
         ck_assert_ptr_null(pe_diagnosis_finding(diagnosis, PE_FINDINGS_MAX));
         ck_assert_ptr_null(pe_diagnosis_bad_rows(diagnosis));
