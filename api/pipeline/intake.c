@@ -106,12 +106,12 @@ void api_intake_restrict_cors(struct api_intake *intake)
 void api_post_advise(struct api_intake *intake, const struct api_head *head, struct pe_error *err)
 {
     enum { PATH_SHOWN = 120 };
-    const char *path = head->path && *head->path ? head->path : NULL;
-    const bool is_read = strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
     const size_t used = strlen(err->detail), left = sizeof(err->detail) - used;
 
-    if (err->status != PE_URI_TOO_LONG)
+    if (err->status != PE_URI_TOO_LONG || !head)
         return;
+    const char *path = head->path && *head->path ? head->path : NULL;
+    const bool is_read = strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
     if (!is_read && *head->method)
         snprintf(err->detail + used, left,
                  "; parameters can be in the body, as JSON or as metadata of safetensors");

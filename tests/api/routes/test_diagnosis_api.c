@@ -26,7 +26,7 @@ static const struct asked rows[] = {
     {DIAGNOSE, "{'tensors':{" COS ",'positions':{'dtype':'i64','data':[0,1]}}}", "200", ""},
     {DIAGNOSE, "{}", "422 missing-parameter", "tensors"},
     {DIAGNOSE, "{'tensors':{}}", "422 missing-parameter", "tensors"},
-    {DIAGNOSE, "{'tensors':{'y':{'data':[1]}}}", "422 unknown-parameter", "'y'"},
+    {DIAGNOSE, "{'tensors':{'z':{'data':[1]}}}", "422 unknown-parameter", "'z'"},
     {DIAGNOSE, "{'tensors':{" COS ",'inv_freq':{'data':[1]}}}", "422 conflicting-parameters",
      "one thing"},
     {DIAGNOSE, "{'tensors':{" Q "}}", "422 missing-parameter", "q_rotated is missing"},

@@ -71,7 +71,11 @@ static void check_number(const struct pe_param *param)
 
 static void check_list(const struct pe_param *param)
 {
-    expect_taken(param, "1,1.5");
+    const double low = param->min + 0.5; /* above a bound that is excluded */
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.17g,%.17g", low, low + 1);
+    expect_taken(param, text);
     if (param->min > 0 || param->above_min) {
         expect_refused(param, "1,0");
         expect_refused(param, "-3");

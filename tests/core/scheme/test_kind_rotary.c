@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 #include "tests/check_main.h"
@@ -27,7 +29,10 @@ TEST(tables)
             continue;
         struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
         const bool axes = pe_encoding_at(i)->rotary->table != NULL;
-        const char *places = axes ? "width=3 height=5" : "length=15";
+        const struct pe_view_info *info =
+            pe_view_info(pe_encoding_view(pe_encoding_at(i), "table"));
+        const bool is_grid = info->example && strstr(info->example, "shape=");
+        const char *places = is_grid ? "shape=1,3,5" : axes ? "width=3 height=5" : "length=15";
         char text[80];
         ck_assert(pe_encoding_at(i)->has_waves);
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
