@@ -18,6 +18,7 @@ static const struct {
 } links[] = {
     {"about", "/v1", "version, limits and formats of this server", false},
     {"encodings", "/v1/encodings", "every encoding with its parameters, and URLs that work", false},
+    {"engines", "/v1/engines", "what inference engines rotate for a config, as measured", false},
 #define FUNCTION(name, title) {name, "/v1/" name, title, true},
 #include "api/routes/functions.def"
 #undef FUNCTION
