@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/formats/formats.h"
@@ -308,12 +309,15 @@ static enum pe_status interval_find(const struct golden_kind *kind,
                             : pe_path_dtype(path) == PE_F16 ? 0x1p-11
                                                             : 0x1p-8;
     double more;
+    int exponent;
 
     if (pe_tolerance_interval(tolerance, pair, position, is_sin, PE_F64, interval))
         return pe_fail(err, PE_INTERNAL, "", "a value of a golden file has no tolerance");
     if (position == 0 || w == 0)
         return PE_OK;
-    more = factor * position * w * (10 + 2 * fmax(fabs(log(w)), (double)pair)) * 0x1p-24;
+    frexp(w, &exponent); /* |ln w| is at most ln 2 times the larger of the powers of 2 around w */
+    more = factor * position * w * (10 + 2 * fmax(M_LN2 * (abs(exponent) + 1), (double)pair)) *
+           0x1p-24;
     interval->low -= more + half_ulp * fabs(interval->low);
     interval->high += more + half_ulp * fabs(interval->high);
     return PE_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/errors.h"
+#include "core/exact/elementary.h"
 #include "core/scheme/scheme.h"
 #include "posenc/views.h"
 
@@ -325,12 +326,13 @@ static bool geometric(const struct pe_engine_rotation *rotation, double *base, d
     for (size_t i = 0; i < n; i++)
         if (rotation->frequencies[i] <= 0)
             return false;
-    mean = (log(rotation->frequencies[n - 1]) - log(rotation->frequencies[0])) / (double)(n - 1);
+    mean =
+        (pe_log(rotation->frequencies[n - 1]) - pe_log(rotation->frequencies[0])) / (double)(n - 1);
     for (size_t i = 0; i + 1 < n; i++)
-        if (fabs(log(rotation->frequencies[i + 1]) - log(rotation->frequencies[i]) - mean) >
+        if (fabs(pe_log(rotation->frequencies[i + 1]) - pe_log(rotation->frequencies[i]) - mean) >
             STEPS_CLOSE * fmax(fabs(mean), 1e-9))
             return false;
-    *base = exp(-mean * (double)n);
+    *base = pe_exp(-mean * (double)n);
     *factor = 1 / rotation->frequencies[0];
     return true;
 }

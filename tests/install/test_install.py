@@ -57,6 +57,7 @@ EXACT = {
     "modf",
     "nearbyint",
     "nextafter",
+    "remainder",
     "rint",
     "round",
     "sqrt",
