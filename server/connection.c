@@ -366,15 +366,18 @@ void srv_connections_check(struct srv_loop *loop, bool end)
 
 /* ---- heads that the library cannot hold ------------------------------------------------------ */
 
-/* The size of the head that the connection is sending, as far as it was received; 0: unknown. */
+/* The size of the head that the connection is sending, as far as it was received; 0: unknown. The
+ * library has fields only once there is a request. Of a connection that it has answered and will
+ * close it has freed them. */
 static size_t head_begun(const struct srv_connection *c)
 {
     uint64_t received;
 
-    if ((c->request && c->request->state != REQUEST_NEW) || !c->counted ||
+    if (c->lingers || (c->request && c->request->state != REQUEST_NEW) || !c->counted ||
         !srv_tcp_received(c->fd, &received) || received <= c->received)
         return 0;
-    return srv_head_size(c->connection, (size_t)(received - c->received));
+    const size_t bytes = (size_t)(received - c->received);
+    return c->request ? srv_head_size(c->connection, bytes) : bytes;
 }
 
 /* By the callbacks of a request, so that it is counted and logged. */
