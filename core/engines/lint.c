@@ -23,6 +23,7 @@ struct pe_lint {
     int form;
     struct pe_lint_finding findings[FINDINGS_MAX];
     size_t count;
+    bool lacks_text; /* there was no memory for one */
 };
 
 /* A judgement while it is made. */
@@ -55,7 +56,14 @@ __attribute__((format(printf, 2, 3))) static const char *print(struct pe_lint *l
     pe_text_vprint(text, sizeof(text), format, args);
     va_end(args);
     copy = pe_config_copy(&lint->memory, text);
+    lint->lacks_text |= !copy;
     return copy ? copy : "";
+}
+
+static enum pe_status texts_check(const struct pe_lint *lint, struct pe_error *err)
+{
+    return err->status || !lint->lacks_text ? err->status
+                                            : pe_no_memory(err, "the texts of a judgement");
 }
 
 /* Appends ", text" to a list. */
@@ -669,7 +677,7 @@ enum pe_status pe_lint_engine(struct pe_lint **lint, const struct pe_config *con
     if (!pe_engine_model_read(&judgement.model, config, NULL, &(*lint)->memory, err))
         judge(&judgement);
     pe_engine_model_release(&judgement.model);
-    return err->status;
+    return texts_check(*lint, err);
 }
 
 /* ---- two configs ----------------------------------------------------------------------------- */
@@ -741,7 +749,7 @@ enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *co
     messages_print(*lint);
     pe_engine_model_release(&theirs);
     pe_engine_model_release(&ours);
-    return err->status;
+    return texts_check(*lint, err);
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
