@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""POST /v1/comparison, /v1/embedding, /v1/layout, /v1/config, /v1/diagnosis and /v1/positions."""
+"""POST /v1/comparison, /v1/embedding, /v1/layout, /v1/config, /v1/diagnosis,
+/v1/positions, /v1/lint, /v1/golden and /v1/check."""
 
 import json
 import math
@@ -74,6 +75,27 @@ def lints():
 
 
 # ---- embedding ----------------------------------------------------------------------------------
+
+
+def goldens():
+    config = {"model_type": "llama", "head_dim": 4, "max_position_embeddings": 16}
+    kind = {
+        "prefix": "",
+        "encoding": {"name": "rope", "dim": 4},
+        "layout": "half",
+        "positions": [0, 3],
+    }
+    posted = {"cos": tensor(1, 2, 2)}
+    return [
+        post("golden", "of a config", "/v1/golden", {"config": config}),
+        post(
+            "check",
+            "another table",
+            "/v1/check",
+            {"golden": {"format": 1, "kinds": [kind]}},
+            posted,
+        ),
+    ]
 
 
 def embeddings():
@@ -304,6 +326,7 @@ def requests():
         *comparisons(),
         *engines(),
         *lints(),
+        *goldens(),
         *embeddings(),
         *layouts(),
         *configs(),
