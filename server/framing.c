@@ -357,15 +357,26 @@ const char *srv_target_split(struct srv_request *request)
     return host;
 }
 
-/* traceparent: 00-<32 digits>-<16>-<2> */
+enum { TRACE_AT = 3, TRACE_SIZE = 32 };
+
+/* Of W3C Trace Context: version-trace-parent-flags, in lower case; later versions may add fields.
+ */
+static bool is_traceparent(const char *value)
+{
+    static const char form[] = "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == 'h' ? !value[i] || !strchr("0123456789abcdef", value[i]) : value[i] != '-')
+            return false;
+    return strspn(value + TRACE_AT, "0") < TRACE_SIZE; /* an id of zeros is invalid */
+}
+
 void srv_trace_copy(struct srv_request *request, const struct api_head *head)
 {
-    for (size_t i = 0; i < head->fields_count; i++) {
-        const char *value = head->fields[i].value;
-        if (strcasecmp(head->fields[i].name, "traceparent") == 0 && strlen(value) >= 55 &&
-            strspn(value + 3, "0123456789abcdef") == 32)
-            memcpy(request->trace_id, value + 3, 32);
-    }
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(head->fields[i].name, "traceparent") == 0 &&
+            is_traceparent(head->fields[i].value))
+            memcpy(request->trace_id, head->fields[i].value + TRACE_AT, TRACE_SIZE);
 }
 
 static const char *expectation(const struct api_head *head)

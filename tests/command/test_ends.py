@@ -114,6 +114,12 @@ def test_exit_codes(posenc, typed, code, says):
     assert found == code and says in said, said
 
 
+@pytest.mark.parametrize("suffix", ["npz", "pt", "bin", "txt"])
+def test_a_given_format_goes_to_any_file(posenc, suffix):
+    posenc("table", "rope", "dim=8", "length=1", "format=raw", "dtype=f32", "-o", f"t.{suffix}")
+    assert (posenc.folder / f"t.{suffix}").stat().st_size == 2 * 4 * 4
+
+
 def test_exit_codes_are_told(posenc):
     """Alike by the command, its manual page and docs/command.md."""
     told = re.findall(r"^ +(\d+)  (.*)$", posenc("help").decode().split("exit codes:")[1], re.M)

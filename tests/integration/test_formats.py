@@ -217,3 +217,44 @@ def test_metadata_holds_parameters(server):
     assert numpy.allclose(answer.tensors["q"], rotated(x, [1, 2], "half"), atol=1e-6)
     size = int.from_bytes(answer.body[:8], "little")
     assert json.loads(answer.body[8 : 8 + size])["__metadata__"]["note"] == "mine"
+
+
+def test_only_a_whole_prefix_marks_a_parameter(server):
+    """Metadata whose name only begins like the prefix is passed on."""
+    kept = {
+        "posenc": "a",
+        "posencode": "b",
+        "posenc_start": "c",
+        "posenc-start": "d",
+        "posen.": "e",
+    }
+    body = safetensors_save(
+        {"q": numpy.ones((1, 1, 2, 4), numpy.float32)},
+        metadata={
+            "posenc.encoding": "rope",
+            "posenc.layout": "half",
+            "posenc.axes": "bhsd",
+            **kept,
+        },
+    )
+    answer = call(server, "POST", "/v1/rotation?start=0", body, {"Content-Type": SAFETENSORS})
+    assert answer.status == 200, answer.body
+    size = int.from_bytes(answer.body[:8], "little")
+    assert kept.items() <= json.loads(answer.body[8 : 8 + size])["__metadata__"].items()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(,)", "(,1)", "(1,,2)", "(1 2)", "(-1,)", "(+1,)", "(1.0,)", "(1", "1,)", "(0x1,)", "(1l,)"],
+)
+def test_npy_with_a_malformed_shape(server, shape):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    head = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+    for values in (0, 1, 2):
+        path = "/v1/diagnosis?encoding=rope&dim=2&tensor=cos"
+        answer = call(
+            server, "POST", path, head + bytes(4 * values), {"Content-Type": "application/x-npy"}
+        )
+        assert answer.status == 400, (values, answer.body)
+        assert "the npy file has a shape" in answer.json["detail"], answer.body

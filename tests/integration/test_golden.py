@@ -280,6 +280,17 @@ def test_lengths(server):
     assert not numpy.array_equal(tensors["short.inv_freq"], tensors["long.inv_freq"])
 
 
+def test_a_context_below_the_edge_still_reaches_the_long_kind(server):
+    """Twice the length at which the factors change, if the context does not pass it."""
+    config = config_of("phi-3.5-mini")
+    for context in (1024, 4096):
+        short_one, long_one = description_of(golden_of(server, config, context=context).body)[
+            "kinds"
+        ]
+        assert max(short_one["positions"]) == context - 1
+        assert long_one["encoding"]["seq_len"] == 2 * 4096
+
+
 def test_kinds(server):
     """Layers of each kind have tensors of their own, and the scale of YaRN is in softmax_scale."""
     description, tensors = published(server, "gemma-3-1b")

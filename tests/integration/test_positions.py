@@ -273,6 +273,7 @@ def test_the_first_difference(server):
         ("model_type", "known: text, qwen2_vl", {"length": 3, "model_type": "llava"}),
         ("model_type", "text has no images", {**IMAGE, "model_type": "text"}),
         ("padding_side", "left or right", {"lengths": [1, 2]}),
+        ("/lengths", "is negative", {"lengths": [2, -1], "padding_side": "left"}),
         (
             "mm_token_type_ids",
             "which tokens are of images",

@@ -142,6 +142,7 @@ BODIES = [
     ("rank", changed(axes="shd"), 422, "4"),
     ("no positions", changed(positions=None), 422, "positions"),
     ("positions short", changed(positions=[1]), 422, "axis s of tensor q has 2"),
+    ("positions of three axes", changed(positions=[[[0, 1]]]), 422, "is one number here"),
     ("positions and delta", changed(delta=1), 422, "delta"),
     ("position too far", changed(positions=[0, 2**53]), 422, "position"),
     ("number as text", changed(positions={"start": "1"}), 422, "start"),

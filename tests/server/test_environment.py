@@ -143,7 +143,7 @@ SERVICE = {
     "POSENC_PORT": "tcp://10.0.0.1:80",
     "POSENC_SERVICE_HOST": "10.0.0.1",
     "POSENC_SERVICE_PORT_HTTP": "80",
-    "POSENC_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+    **{f"POSENC_PORT_{digit}080_TCP": "tcp://10.0.0.1:1" for digit in range(1, 10)},
     "POSENC_BODY_MAX": "udp://10.0.0.1:53",
 }
 
@@ -279,3 +279,35 @@ def test_log_lines(start_server, form):
     )
     assert '"},{"status":200}\\x1b[31m\x80\xff' in second["query"] and second["query"][-3:] == "..."
     assert (third["method"], third["problem"]) == ('G\x1b"T', "method-not-allowed")
+
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+@pytest.mark.parametrize(
+    "field, trace",
+    [
+        (f"00-{TRACE}-b7ad6b7169203331-01", TRACE),
+        (f"00-{TRACE}-b7ad6b7169203331-01-later", TRACE),
+        (f"00-{TRACE[:-1]}g-b7ad6b7169203331-01", ""),
+        (f"00-{TRACE[:-1]}--b7ad6b7169203331-01", ""),
+        (f"00-{TRACE}0-b7ad6b7169203331-01", ""),
+        (f"00-{TRACE.upper()}-b7ad6b7169203331-01", ""),
+        (f"00-{TRACE}-b7ad6b7169203331-0", ""),
+        (f"0-{TRACE}-b7ad6b7169203331-011", ""),
+        (f"00-{'0' * 32}-b7ad6b7169203331-01", ""),
+        ("", ""),
+    ],
+)
+def test_the_trace_of_a_request_is_logged(start_server, field, trace):
+    """Only a well-formed traceparent of W3C Trace Context counts."""
+    server = start_server("--log-format", "json")
+    head = f"GET /v1/encodings HTTP/1.1\r\nTraceparent: {field}\r\n".encode()
+    wire.ask(server.port, head + CLOSE)
+
+    def traces():
+        lines = server.log_text().splitlines()
+        return [json.loads(line)["trace_id"] for line in lines if "/v1/encodings" in line]
+
+    assert wire.eventually(lambda: len(traces()) == 1), server.log_text()
+    assert traces() == [trace]

@@ -11,7 +11,7 @@ TEST(test_versions)
     struct answer first, again;
     char headers[128];
 
-    ck_assert_int_eq(put(api, "a", 3, 1, NULL), 201);
+    ck_assert_int_eq(put(api, "a", 3, 1, "If-None-Match: *"), 201);
     ck_assert_int_eq(put(api, "a", 3, 1, NULL), 200);
     first = call(api, "GET", "/v1/encodings/a/table?length=3", NULL, NULL);
     ck_assert_int_eq(first.status, 200);

@@ -57,6 +57,51 @@ TEST(test_damage)
     folder_remove();
 }
 
+static void fifo_make(const char *path)
+{
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+}
+
+static void folder_in_place(const char *path)
+{
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static void loop_make(const char *path)
+{
+    ck_assert_int_eq(symlink(path, path), 0);
+}
+
+static void nothing_make(const char *path)
+{
+    (void)path;
+}
+
+/* What is no plain file is damage, which is reported once: a reader neither waits nor tries again.
+ */
+TEST(test_no_plain_file)
+{
+    static void (*const makes[])(const char *) = {fifo_make, folder_in_place, loop_make,
+                                                  nothing_make};
+    static const char *const files[] = {"a/1/meta.json", "a/1/table.safetensors"};
+
+    for (size_t i = 0; i < 8; i++) {
+        folder_make();
+        api_free(stored_make());
+        struct api *api = stored_make();
+        ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+        ck_assert_int_eq(unlink(file_path(files[i % 2])), 0);
+        makes[i / 2](file_path(files[i % 2]));
+        OWNED_API reader = reader_make();
+        ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings/a/table?length=2", NULL), 500);
+        OWNED_ANSWER entry = call(reader, "GET", "/v1/encodings/a", NULL, NULL);
+        ck_assert(json_is_true(member(&entry, "damaged")));
+        ck_assert_int_eq(reported, 1);
+        api_free(api);
+        folder_remove();
+    }
+}
+
 /* Other processes store and delete in the folder; half-written tables are ignored. */
 TEST(test_scan)
 {

@@ -42,6 +42,28 @@ static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions 
     ck_assert(!scheme->encoding->rows->fill(scheme, &part, out, NULL, &(struct pe_error){0}));
 }
 
+/* The step of one position is not used, so that any step is taken. */
+TEST(one_position_has_no_step)
+{
+    size_t whole = 0;
+
+    for (size_t i = 0; pe_encoding_at(i); i++) {
+        const struct pe_encoding *encoding = pe_encoding_at(i);
+        if (!encoding->rows || !encoding->rows->positions_check)
+            continue;
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
+        for (size_t count = 0; count < 3; count++) {
+            const struct pe_positions places = {.start = 1, .step = 0.5, .count = count};
+            const enum pe_status status =
+                encoding->rows->positions_check(scheme, &places, &(struct pe_error){0});
+            ck_assert_msg((status == PE_OK) == (count < 2), "%s: %zu positions",
+                          encoding->info.name, count);
+        }
+        whole++;
+    }
+    ck_assert_uint_ge(whole, 2);
+}
+
 TEST(equal_steps_are_as_good_as_a_list)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
