@@ -19,7 +19,7 @@ import engine
 import pytest
 from base import run
 
-IMAGE_BYTES_MAX = 18_000_000  # half of it is TLS, which Debian's libmicrohttpd is linked with
+IMAGE_BYTES_MAX = 15_000_000
 READY_SECONDS_MAX = 0.2
 
 

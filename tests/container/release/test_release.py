@@ -69,7 +69,7 @@ def test_is_of_its_machine(arm):
     assert header[:4] == b"\x7fELF" and header[18] == 183, "EM_AARCH64"
     assert arm.config["architecture"] == "arm64" and arm.config["config"]["User"] == "10001:10001"
     assert arm.config["config"]["Entrypoint"] == ["/usr/bin/posencd"]
-    assert arm.size() < 18_000_000
+    assert arm.size() < 15_000_000
 
 
 def test_bill_of_materials(arm):
