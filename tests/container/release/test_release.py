@@ -19,6 +19,7 @@ from base import ROOT, WORK, run  # noqa: E402
 
 STORE = WORK / "buildah"
 BUILDAH = ["buildah", "--root", STORE, "--runroot", STORE / "run", "--storage-driver", "overlay"]
+IMAGE_BYTES_MAX = 15_000_000
 BUILD_SECONDS_MAX, RECORDED_SECONDS_MAX = 1500, 1800
 
 
@@ -44,12 +45,18 @@ class Image:
         self.digest = archive.with_suffix(".digest").read_text()
         self.materials = json.loads(archive.with_suffix(".spdx.json").read_text())
         self.root = folder / "root"
+        self.root.mkdir()
         with tarfile.open(archive) as files:
             (manifest,) = json.load(files.extractfile("manifest.json"))
             self.config = json.load(files.extractfile(manifest["Config"]))
             for layer in manifest["Layers"]:
-                with tarfile.open(fileobj=files.extractfile(layer)) as tree:
-                    tree.extractall(self.root, filter="tar")
+                # By tar: extractall of Python 3.11 has no filter, and later ones want it.
+                subprocess.run(
+                    ["tar", "x", "-C", self.root],
+                    input=files.extractfile(layer).read(),
+                    check=True,
+                    timeout=60,
+                )
 
     def size(self):
         return sum(one.lstat().st_size for one in self.root.rglob("*") if one.is_file())
@@ -69,7 +76,7 @@ def test_is_of_its_machine(arm):
     assert header[:4] == b"\x7fELF" and header[18] == 183, "EM_AARCH64"
     assert arm.config["architecture"] == "arm64" and arm.config["config"]["User"] == "10001:10001"
     assert arm.config["config"]["Entrypoint"] == ["/usr/bin/posencd"]
-    assert arm.size() < 15_000_000
+    assert arm.size() < IMAGE_BYTES_MAX, arm.size()
 
 
 def test_bill_of_materials(arm):
@@ -84,6 +91,10 @@ def test_bill_of_materials(arm):
             line.split(": ", 1) for line in entry.read_text().splitlines() if ": " in line
         )
         assert (fields["Package"], fields["Version"]) in listed
+        if fields.get("Source", "").startswith("libmicrohttpd"):
+            assert fields["Version"].endswith("+notls"), (
+                "the library that docker/libmicrohttpd made"
+            )
     assert ("posencd", arm.config["config"]["Labels"]["org.opencontainers.image.version"]) in listed
 
 
