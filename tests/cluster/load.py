@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Clients with one connection each, which send requests of a list for some seconds and compare the
 hash of each answer: load.py REQUESTS PORT SECONDS CONNECTIONS. A connection that the server said it
-would close is replaced, as clients do; nothing is sent twice. Prints counts as JSON."""
+would close is replaced, as clients do. A request whose answer ended early is sent again and counted
+as cut; nothing else is sent twice. Prints counts as JSON."""
 
 import collections
 import hashlib
@@ -20,20 +21,26 @@ class Client(threading.Thread):
         self.requests, self.port, self.end = requests, port, end
         self.random = random.Random(seed)
         self.statuses, self.wrong, self.errors = collections.Counter(), 0, []
-        self.slowest, self.times = 0.0, []
+        self.cut, self.without_retry_after, self.times = 0, 0, []
 
     def run(self):
-        connection = None
-        while time.monotonic() < self.end:
+        connection, one = None, None
+        while time.monotonic() < self.end or one:
             if connection is None:
                 connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-            one = self.random.choice(self.requests)
+            one = one or self.random.choice(self.requests)
             began = time.monotonic()
             try:
                 connection.request(one["method"], one["path"], one["body"], one["fields"])
                 answer = connection.getresponse()
                 body = answer.read()
+            except http.client.IncompleteRead:
+                self.cut += 1
+                connection.close()
+                connection = None
+                continue
             except (OSError, http.client.HTTPException) as error:
+                one = None
                 self.errors.append(f"{time.monotonic():.3f} {one['method']} {error!r}")
                 connection.close()
                 connection = None
@@ -43,6 +50,9 @@ class Client(threading.Thread):
             self.statuses[answer.status] += 1
             if answer.status == 200 and hashlib.sha256(body).hexdigest() != one["hash"]:
                 self.wrong += 1
+            if answer.status == 503 and not answer.getheader("Retry-After"):
+                self.without_retry_after += 1
+            one = None
             if answer.status != 200:
                 time.sleep(0.01)
             if answer.will_close:
@@ -72,6 +82,8 @@ def main():
                 "errors": len(errors),
                 "first_errors": errors[:5],
                 "wrong": sum(client.wrong for client in clients),
+                "cut": sum(client.cut for client in clients),
+                "without_retry_after": sum(client.without_retry_after for client in clients),
                 "p99": times[int(0.99 * (len(times) - 1))] if times else None,
                 "slowest": times[-1] if times else None,
             }

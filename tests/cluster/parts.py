@@ -34,9 +34,9 @@ def ask(port, method, path, body=None, fields=None, timeout=30):
         client.close()
 
 
-def wanted(port):
-    """The requests of the load with the hashes of what a server on `port` answers: views and
-    rotations with answers of 4 and 100 KiB; a rotation's body is as long as its answer."""
+def pure_requests():
+    """Views and rotations with answers of 4 and 100 KiB; a rotation's body is as long as its
+    answer."""
     random.seed(0)
     requests = []
     for rows in BODIES.values():
@@ -52,6 +52,11 @@ def wanted(port):
             # No exponent of all ones: a NaN's payload is not specified.
             body = bytes(byte for _ in range(rows * 32) for byte in (*random.randbytes(3), 0x3D))
             requests.append({"method": "POST", "path": path, "fields": fields, "body": body.hex()})
+    return requests
+
+
+def wanted(port, requests):
+    """The requests of a load with the hashes of what a server on `port` answers."""
     for one in requests:
         status, _, body = ask(
             port, one["method"], one["path"], bytes.fromhex(one["body"]), one["fields"]
@@ -62,12 +67,14 @@ def wanted(port):
 
 
 class Load:
-    """Clients in a process of their own, for some seconds: `load.py`."""
+    """Clients in a process of their own, for some seconds: `load.py`. `inside` is the command that
+    starts it elsewhere, as in another namespace."""
 
-    def __init__(self, folder, requests, port, seconds, connections=8):
+    def __init__(self, folder, requests, port, seconds, connections=8, inside=()):
         (folder / "requests.json").write_text(json.dumps(requests))
         self.process = subprocess.Popen(
             [
+                *inside,
                 *(sys.executable, ROOT / "tests/cluster/load.py", folder / "requests.json"),
                 *(str(port), str(seconds), str(connections)),
             ],
@@ -106,18 +113,21 @@ def nginx_config(folder, port, tls_port, readers, writer):
 
 
 def haproxy_config(folder, port, tls_port, readers, writer):
-    """docker/haproxy.cfg with servers of this machine instead of names."""
+    """docker/haproxy.cfg with servers instead of names; an integer is a port of this machine."""
     certificate(folder)
     (folder / "both.pem").write_text(
         (folder / "certificate.pem").read_text() + (folder / "certificate.key").read_text()
     )
     text = (ROOT / "docker/haproxy.cfg").read_text()
-    servers = "\n".join(f"    server r{i} 127.0.0.1:{one}" for i, one in enumerate(readers))
+    *readers, writer = [
+        f"127.0.0.1:{one}" if isinstance(one, int) else one for one in (*readers, writer)
+    ]
+    servers = "\n".join(f"    server r{i} {one} tcp-ut 3s" for i, one in enumerate(readers))
     names = {
         "bind :8080": f"bind 127.0.0.1:{port}",
         "bind :8443": f"bind 127.0.0.1:{tls_port}",
-        '    server-template reader 1-32 "${POSENC_READERS}"': servers,
-        '    server-template writer 1 "${POSENC_WRITER}"': f"    server w 127.0.0.1:{writer}",
+        '    server-template reader 1-32 "${POSENC_READERS}" tcp-ut 3s': servers,
+        '    server-template writer 1 "${POSENC_WRITER}"': f"    server w {writer}",
         " resolvers dns resolve-prefer ipv4 init-addr none": "",
     }
     for name, value in names.items():

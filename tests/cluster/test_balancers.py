@@ -18,7 +18,17 @@ import time
 
 import numpy
 import pytest
-from parts import HAPROXY, NGINX, Load, ask, free_port, haproxy_config, nginx_config, wanted
+from parts import (
+    HAPROXY,
+    NGINX,
+    Load,
+    ask,
+    free_port,
+    haproxy_config,
+    nginx_config,
+    pure_requests,
+    wanted,
+)
 
 POST = ("POST", "/v1/encodings/rope/table", b'{"dim":4,"length":3}')
 JSON = {"Content-Type": "application/json"}
@@ -213,7 +223,7 @@ def test_nginx_caches_by_tag_and_form(start_server):
 def test_a_replica_that_ends_under_load(name, start_server, tmp_path):
     """SIGTERM of one and kill -9 of another of three: no request fails, no byte is wrong."""
     servers = [start_server("--drain-delay", "1s", "--log-format", "off") for _ in range(3)]
-    requests = wanted(servers[0].port)
+    requests = wanted(servers[0].port, pure_requests())
     with balancer(name, [one.port for one in servers], servers[0].port) as (port, _):
         load = Load(tmp_path, requests, port, 8)
         time.sleep(2)

@@ -523,11 +523,11 @@ def run_cluster_files():
 
 
 def run_cluster():
-    """The Swarm stack on a real engine, under load while replicas are updated, killed, frozen,
-    scaled and lost."""
+    """Under load: the Swarm stack on a real engine while replicas are updated, killed, frozen,
+    scaled and lost; the balancer while the network between namespaces fails, and in overload."""
     if shell(["tools/setup", "cluster"]).returncode:
         return Count(0, 1)
-    return pytest("tests/cluster/test_swarm.py")
+    return pytest("tests/cluster/test_network.py", "tests/cluster/test_swarm.py")
 
 
 def run_install():
