@@ -260,6 +260,13 @@ enum pe_status pe_config_set_text(struct pe_config_node *node, const char *key, 
     return text.as.text ? add(node, key, &text, err) : no_memory(err);
 }
 
+enum pe_status pe_config_scalar_set(struct pe_config_node *into, const char *key,
+                                    const struct pe_config_value *value, struct pe_error *err)
+{
+    return value->kind == PE_CONFIG_TEXT ? pe_config_set_text(into, key, value->as.text, err)
+                                         : add(into, key, value, err);
+}
+
 static enum pe_status node_add(struct pe_config_node *node, const char *key, bool is_list,
                                struct pe_config_node **out, struct pe_error *err)
 {
@@ -304,6 +311,39 @@ enum pe_status pe_config_set_numbers(struct pe_config_node *node, const char *ke
         if (pe_config_set_number(list, NULL, values[i], err))
             return err->status;
     return PE_OK;
+}
+
+/* ---- in order -------------------------------------------------------------------------------- */
+
+static void entry_set(struct pe_config_entry *entry, const struct pe_config_value *value)
+{
+    entry->kind = (enum pe_config_entry_kind)value->kind;
+    entry->truth = value->kind == PE_CONFIG_BOOL && value->as.truth;
+    entry->integer = value->kind == PE_CONFIG_INTEGER ? value->as.integer : 0;
+    entry->number = pe_config_number(value);
+    entry->text = value->kind == PE_CONFIG_TEXT ? value->as.text : NULL;
+    entry->node = value->kind >= PE_CONFIG_OBJECT ? value->as.node : NULL;
+}
+
+bool pe_config_next(const struct pe_config_node *node, struct pe_config_entry *entry)
+{
+    const struct pe_config_item *item = entry->at;
+    const struct pe_config_member *member = entry->at;
+
+    if (node->is_list) {
+        item = item ? item->next : node->first_item;
+        entry->at = item;
+        entry->key = NULL;
+        if (item)
+            entry_set(entry, &item->value);
+        return item;
+    }
+    member = member ? member->next : node->first;
+    entry->at = member;
+    entry->key = member ? member->name.text : NULL;
+    if (member)
+        entry_set(entry, &member->value);
+    return member;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */

@@ -118,6 +118,24 @@ double pe_config_number(const struct pe_config_value *value); /* 0: not a number
 /* Compares two values; the order of keys in objects does not matter. */
 bool pe_config_equal(const struct pe_config_value *a, const struct pe_config_value *b);
 
+/* Adds a value that is neither an object nor a list. */
+enum pe_status pe_config_scalar_set(struct pe_config_node *into, const char *key,
+                                    const struct pe_config_value *value, struct pe_error *err);
+
+/* ---- merge.c: copies ------------------------------------------------------------------------- */
+
+/* Adds a copy of a value, which may be of another config. */
+enum pe_status pe_config_value_copy(const struct pe_config_value *value,
+                                    struct pe_config_node *into, const char *key,
+                                    struct pe_error *err);
+/* Adds copies of the members of `from` with the changes of `patch` to an empty object; either may
+ * be NULL. */
+enum pe_status pe_config_merge(const struct pe_config_node *from,
+                               const struct pe_config_node *patch, struct pe_config_node *into,
+                               struct pe_error *err);
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
 /* The keys from the top to a member, joined by dots, cut at size - 1 bytes. Returns out. */
 const char *pe_config_path(const struct pe_config_member *member, char *out, size_t size);
 

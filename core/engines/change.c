@@ -5,6 +5,14 @@
 
 #include "core/base/errors.h"
 
+int pe_engine_form_of(const struct pe_config_scope *scope)
+{
+    const struct pe_config_member *inner = pe_config_member(scope->text, "rope_parameters"),
+                                  *outer = pe_config_member(scope->top, "rope_parameters");
+
+    return pe_config_object(inner) || pe_config_object(outer) ? 5 : 4;
+}
+
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static const char rope_word[] = "rope";
@@ -166,27 +174,12 @@ static enum pe_status value_copy(const struct copy *copy, const struct pe_config
 {
     struct pe_config_node *inner;
 
-    switch (value->kind) {
-    case PE_CONFIG_NULL:
-        return pe_config_set_null(into, key, copy->err);
-    case PE_CONFIG_BOOL:
-        return pe_config_set_bool(into, key, value->as.truth, copy->err);
-    case PE_CONFIG_INTEGER:
-        return pe_config_set_integer(into, key, value->as.integer, copy->err);
-    case PE_CONFIG_NUMBER:
-        return pe_config_set_number(into, key, value->as.number, copy->err);
-    case PE_CONFIG_TEXT:
-        return pe_config_set_text(into, key, value->as.text, copy->err);
-    case PE_CONFIG_OBJECT:
-        return pe_config_set_object(into, key, &inner, copy->err)
-                   ? copy->err->status
-                   : node_copy(copy, value->as.node, inner);
-    case PE_CONFIG_LIST:
-        return pe_config_set_list(into, key, &inner, copy->err)
-                   ? copy->err->status
-                   : node_copy(copy, value->as.node, inner);
-    }
-    return PE_OK;
+    if (value->kind < PE_CONFIG_OBJECT)
+        return pe_config_scalar_set(into, key, value, copy->err);
+    if (value->kind == PE_CONFIG_OBJECT ? pe_config_set_object(into, key, &inner, copy->err)
+                                        : pe_config_set_list(into, key, &inner, copy->err))
+        return copy->err->status;
+    return node_copy(copy, value->as.node, inner);
 }
 
 enum pe_status pe_engine_change_apply(struct pe_config **changed, const struct pe_config *config,

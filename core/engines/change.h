@@ -7,6 +7,9 @@
 #include "core/config/reading.h"
 #include "core/engines/measured.h"
 
+/* 5: the config has rope_parameters; else 4. */
+int pe_engine_form_of(const struct pe_config_scope *scope);
+
 /* Where a rule's path leads in a config. */
 struct pe_engine_place {
     const struct pe_config_node *object;   /* that has the key, or would have it; NULL: none */

@@ -82,15 +82,7 @@ static bool lists(const char *list, const char *text)
     return false;
 }
 
-/* ---- the form, the model type and the rope type ---------------------------------------------- */
-
-static int form_of(const struct pe_config_scope *scope)
-{
-    const struct pe_config_member *inner = pe_config_member(scope->text, "rope_parameters"),
-                                  *outer = pe_config_member(scope->top, "rope_parameters");
-
-    return pe_config_object(inner) || pe_config_object(outer) ? 5 : 4;
-}
+/* ---- the rope type --------------------------------------------------------------------------- */
 
 static const char *own_type(const struct pe_config_node *rope)
 {
@@ -673,7 +665,7 @@ enum pe_status pe_lint_engine(struct pe_lint **lint, const struct pe_config *con
     judgement.scope = pe_config_scope_of(config);
     judgement.scope.rope = pe_config_rope(&judgement.scope);
     judgement.rope_type = rope_type_of(&judgement.scope);
-    (*lint)->form = form_of(&judgement.scope);
+    (*lint)->form = pe_engine_form_of(&judgement.scope);
     if (!pe_engine_model_read(&judgement.model, config, NULL, &(*lint)->memory, err))
         judge(&judgement);
     pe_engine_model_release(&judgement.model);

@@ -42,6 +42,26 @@ enum pe_config_from {
     PE_CONFIG_DEFAULT, /* the encoding's own default */
 };
 
+/* A value of an object or of a list. Begins as zeros; texts and nodes are the config's. */
+struct pe_config_entry {
+    enum pe_config_entry_kind {
+        PE_ENTRY_NULL,
+        PE_ENTRY_BOOL,
+        PE_ENTRY_INTEGER,
+        PE_ENTRY_NUMBER,
+        PE_ENTRY_TEXT,
+        PE_ENTRY_OBJECT,
+        PE_ENTRY_LIST
+    } kind;
+    const char *key; /* of a member of an object; else NULL */
+    bool truth;
+    int64_t integer;
+    double number; /* of an integer too */
+    const char *text;
+    const struct pe_config_node *node; /* of an object or a list */
+    const void *at;                    /* the library's own */
+};
+
 /* New members come after the last one. */
 struct pe_config_source {
     const char *param; /* "factor" */
@@ -82,6 +102,10 @@ PE_API enum pe_status pe_config_set_list(struct pe_config_node *node, const char
 PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const char *key,
                                             const double *values, size_t count,
                                             struct pe_error *err);
+
+/* Sets `entry` to the next value of an object or of a list, in the order in which they were added.
+ * False past the last one. */
+PE_API bool pe_config_next(const struct pe_config_node *node, struct pe_config_entry *entry);
 
 /* Adds the metadata of a GGUF file to a config without keys, under the names that a config.json has
  * for them; the sources of a reading are the keys of the file. `bytes` are the file, or its first
