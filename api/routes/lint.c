@@ -6,17 +6,16 @@
 #include "api/config/key_lines.h"
 #include "api/memory/json.h"
 #include "api/routes/handler.h"
+#include "api/routes/lint.h"
 #include "posenc/engines.h"
 
 /* POST /v1/lint: which engines read a config otherwise than its model's own code, and how it
  * differs from another config that must agree with it. */
 
-enum { ENGINES_MAX = 64 };
 enum report { REPORT_JSON, REPORT_SARIF };
 
 struct state {
-    const struct pe_engine *engines[ENGINES_MAX];
-    size_t engines_count;
+    struct api_lint_engines engines;
     struct api_config *against; /* NULL: none */
     enum report report;
     const char *file; /* its name in SARIF */
@@ -24,22 +23,23 @@ struct state {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static enum pe_status engine_add(struct state *state, const char *text, struct pe_error *err)
+static enum pe_status engine_add(struct api_lint_engines *engines, const char *text,
+                                 struct pe_error *err)
 {
     const struct pe_engine *engine;
 
     if (pe_engine_find(&engine, text, "parameter:for", err))
         return err->status;
-    for (size_t i = 0; i < state->engines_count; i++)
-        if (state->engines[i] == engine)
+    for (size_t i = 0; i < engines->count; i++)
+        if (engines->list[i] == engine)
             return pe_fail(err, PE_CONFLICT, "parameter:for", "%s is named twice", engine->name);
-    if (state->engines_count < ENGINES_MAX)
-        state->engines[state->engines_count++] = engine;
+    if (engines->count < API_LINT_ENGINES_MAX)
+        engines->list[engines->count++] = engine;
     return PE_OK;
 }
 
 /* "mlx-lm==0.32.2,vllm" */
-static enum pe_status engines_parse(struct api_request *request, struct state *state,
+static enum pe_status engines_parse(struct api_request *request, struct api_lint_engines *engines,
                                     const char *text, struct pe_error *err)
 {
     do {
@@ -48,14 +48,15 @@ static enum pe_status engines_parse(struct api_request *request, struct state *s
             api_arena_print(request->arena, "%.*s", (int)(size < 80 ? size : 80), text);
         if (!name)
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the engines");
-        if (engine_add(state, name, err))
+        if (engine_add(engines, name, err))
             return err->status;
         text += size + (text[size] == ',');
     } while (*text);
     return PE_OK;
 }
 
-static enum pe_status engines_list(struct state *state, const json_t *list, struct pe_error *err)
+static enum pe_status engines_list(struct api_lint_engines *engines, const json_t *list,
+                                   struct pe_error *err)
 {
     const json_t *item;
     size_t i;
@@ -64,25 +65,24 @@ static enum pe_status engines_list(struct state *state, const json_t *list, stru
     {
         if (!json_is_string(item))
             return pe_fail(err, PE_INVALID, "parameter:for", "for must be a list of engines");
-        if (engine_add(state, json_string_value(item), err))
+        if (engine_add(engines, json_string_value(item), err))
             return err->status;
     }
     return PE_OK;
 }
 
-/* Without `for`: every engine, unless two configs are compared. */
-static enum pe_status engines_read(struct api_request *request, struct state *state, bool compares,
-                                   struct pe_error *err)
+enum pe_status api_lint_engines_read(struct api_request *request, bool is_all,
+                                     struct api_lint_engines *engines, struct pe_error *err)
 {
     const json_t *list = json_object_get(request->json, "for");
     const char *text = json_is_array(list) ? NULL : api_request_text(request, "for");
 
     if (json_is_array(list))
-        return engines_list(state, list, err);
+        return engines_list(engines, list, err);
     if (text)
-        return engines_parse(request, state, text, err);
-    for (size_t i = 0; !compares && i < ENGINES_MAX && pe_engine_at(i); i++)
-        state->engines[state->engines_count++] = pe_engine_at(i);
+        return engines_parse(request, engines, text, err);
+    for (size_t i = 0; is_all && i < API_LINT_ENGINES_MAX && pe_engine_at(i); i++)
+        engines->list[engines->count++] = pe_engine_at(i);
     return PE_OK;
 }
 
@@ -137,9 +137,9 @@ static enum pe_status lint_open(struct api_request *request, struct api_result *
     }
     if (api_bind(request, NULL, 0, "config for report file against", err) ||
         report_read(request, state, err) || against_read(request, state, err) ||
-        engines_read(request, state, state->against, err))
+        api_lint_engines_read(request, !state->against, &state->engines, err))
         return err->status;
-    result->work = (double)(state->engines_count + 1) * pe_lint_work(request->config->values);
+    result->work = (double)(state->engines.count + 1) * pe_lint_work(request->config->values);
     if (state->against)
         result->work += pe_lint_work(state->against->values);
     return PE_OK;
@@ -215,7 +215,8 @@ static json_t *finding_make(const struct api_request *request,
     count_put(row, "layers", (int64_t)finding->layers);
     size_put(row, finding->pairs, finding->of, finding->radians, finding->at);
     count_put(row, "length", finding->length);
-    count_put(row, "line", (int64_t)line_of(request, finding));
+    if (request)
+        count_put(row, "line", (int64_t)line_of(request, finding));
     if (finding->row)
         json_object_set_new(row, "evidence", evidence_make(finding));
     return row;
@@ -231,8 +232,8 @@ static json_t *findings_make(const struct api_request *request, const struct pe_
     return list;
 }
 
-static json_t *engine_make(const struct api_request *request, const struct pe_engine *engine,
-                           const struct pe_lint *lint)
+json_t *api_lint_engine_json(const struct api_request *request, const struct pe_engine *engine,
+                             const struct pe_lint *lint)
 {
     json_t *row = json_pack("{ss ss ss si ss so}", "engine", engine->name, "version",
                             engine->version, "sha256", engine->sha256, "form", pe_lint_form(lint),
@@ -331,12 +332,13 @@ static const char *total_of(const size_t counts[PE_ENGINE_VERDICTS])
 static enum pe_status engines_make(struct api_request *request, const struct state *state,
                                    json_t *list, size_t *counts, struct pe_error *err)
 {
-    for (size_t i = 0; i < state->engines_count && !err->status; i++) {
+    for (size_t i = 0; i < state->engines.count && !err->status; i++) {
         struct pe_lint *lint;
-        if (!pe_lint_engine(&lint, request->config->values, state->engines[i], request->work,
+        if (!pe_lint_engine(&lint, request->config->values, state->engines.list[i], request->work,
                             err)) {
             counts[pe_lint_verdict(lint)]++;
-            json_array_append_new(list, engine_make(request, state->engines[i], lint));
+            json_array_append_new(list,
+                                  api_lint_engine_json(request, state->engines.list[i], lint));
         }
         pe_lint_free(lint);
     }

@@ -38,6 +38,7 @@
 #include "posenc/encodings.h"
 #include "posenc/engine_caches.h"
 #include "posenc/engines.h"
+#include "posenc/extension.h"
 #include "posenc/layers.h"
 #include "posenc/layouts.h"
 #include "posenc/parameters.h"

@@ -36,6 +36,36 @@ TEST(engines_refuse)
     ck_assert_ptr_null(pe_engine_code_at(SIZE_MAX, &doc));
 }
 
+TEST(extensions_refuse)
+{
+    struct pe_config *config = config_of("llama"), *bias = config_of("bloom");
+    struct pe_extension *extension;
+
+    REFUSED(PE_UNSUPPORTED, pe_extension_new(&extension, bias, 1024, NULL, NULL, &err));
+    pe_extension_free(extension);
+    REFUSED(PE_OUT_OF_RANGE, pe_extension_new(&extension, config, INT64_MIN, NULL, NULL, &err));
+    pe_extension_free(extension);
+    REFUSED(PE_OUT_OF_RANGE, pe_extension_new(&extension, config, INT64_MAX, NULL, NULL, &err));
+    pe_extension_free(extension);
+    REFUSED(PE_INVALID, pe_extension_new(&extension, config, 1024, "\xff", NULL, &err));
+    pe_extension_free(extension);
+    ACCEPTED(pe_extension_new(&extension, config, 1024, NULL, NULL, &err));
+    ck_assert_ptr_null(pe_extension_layers(extension, SIZE_MAX));
+    ck_assert_ptr_null(pe_extension_patch(extension, 3));
+    ck_assert_ptr_null(pe_extension_config(extension, 6));
+    ck_assert_ptr_nonnull(pe_extension_reason(extension, -1));
+    ck_assert_ptr_null(pe_extension_reason(extension, 4));
+    ck_assert_ptr_nonnull(pe_extension_config(extension, 4));
+    ck_assert_ptr_nonnull(pe_extension_override(extension));
+    ck_assert(pe_extension_from(extension) == 512 && pe_extension_factor(extension) == 2);
+    ck_assert_str_eq(pe_extension_type(extension), "yarn");
+    ck_assert(pe_extension_work(config) > 0);
+    pe_extension_free(extension);
+    pe_extension_free(NULL);
+    pe_config_free(config);
+    pe_config_free(bias);
+}
+
 TEST(lint_refuses)
 {
     struct pe_config *config = config_of("llama"), *bias = config_of("bloom"),
