@@ -131,6 +131,8 @@ enum flag_kind {
     FLAG_ENGINES,
     FLAG_AGAINST,
     FLAG_FORMAT,
+    FLAG_TO,
+    FLAG_TYPE,
     FLAG_HEADER,
     FLAG_QUIET,
     FLAG_JSON,
@@ -145,7 +147,8 @@ static const struct {
 } flags[] = {
     {"--output", "-o", FLAG_OUTPUT, true}, {"--config", "", FLAG_CONFIG, true},
     {"--for", "", FLAG_ENGINES, true},     {"--against", "", FLAG_AGAINST, true},
-    {"--format", "", FLAG_FORMAT, true},   {"--header", "-H", FLAG_HEADER, true},
+    {"--format", "", FLAG_FORMAT, true},   {"--to", "", FLAG_TO, true},
+    {"--type", "", FLAG_TYPE, true},       {"--header", "-H", FLAG_HEADER, true},
     {"--quiet", "-q", FLAG_QUIET, false},  {"--json", "", FLAG_JSON, false},
     {"--help", "-h", FLAG_HELP, false},    {"--version", "", FLAG_VERSION, false},
 };
@@ -169,6 +172,12 @@ static bool flag_apply(struct cmd_line *line, enum flag_kind kind, char *value)
         return true;
     case FLAG_FORMAT:
         line->format = value;
+        return true;
+    case FLAG_TO:
+        line->to = value;
+        return true;
+    case FLAG_TYPE:
+        line->type = value;
         return true;
     case FLAG_HEADER:
         return field_add(line, value);

@@ -33,6 +33,7 @@ enum cmd_takes {
     CMD_OPERANDS,
     CMD_TWO_FILES,
     CMD_CONFIGS,
+    CMD_EXTENSION,
     CMD_NOTHING
 };
 
@@ -64,6 +65,7 @@ struct cmd_line {
     const char *output;                     /* NULL: the standard output */
     const char *config;                     /* a file; NULL: none */
     const char *engines, *against, *format; /* --for, --against and --format of lint; or NULL */
+    const char *to, *type;                  /* --to and --type of extend; or NULL */
     bool quiet, json, help, version;
 };
 
@@ -207,12 +209,22 @@ enum cmd_exit cmd_compare(struct cmd *cmd, const struct cmd_word *word,
 enum cmd_exit cmd_check(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
 /* ---- lint.c ---------------------------------------------------------------------------------- */
 
+/* Appends the bytes of a file, or of the standard input, -. */
+enum cmd_exit cmd_file_add(struct cmd_text *text, const char *path);
 /* Makes the request of lint from its flags and files. */
 enum cmd_exit cmd_lint(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
 /* One line a finding, on the standard output. */
 void cmd_lint_print(json_t *answer);
 /* CMD_WRONG: something differs; CMD_REFUSED: something was not measured. Of JSON and SARIF. */
 enum cmd_exit cmd_lint_verdict(const json_t *answer);
+
+/* ---- extend.c -------------------------------------------------------------------------------- */
+
+/* Makes the request of an extension from its flags and its file. */
+enum cmd_exit cmd_extend(struct cmd *cmd, const struct cmd_word *word, struct cmd_request *request);
+void cmd_extend_print(json_t *answer);
+/* CMD_WRONG: an engine reads no form of the patched config as it is meant. */
+enum cmd_exit cmd_extend_verdict(const json_t *answer);
 
 /* ---- report.c -------------------------------------------------------------------------------- */
 

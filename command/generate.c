@@ -109,7 +109,8 @@ static void bash_lists(const json_t *list)
     printf("'\n_posenc_encodings='");
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
         printf("%s ", cmd_member(encoding, "name"));
-    printf("'\n_posenc_flags='--output --config --for --against --format --header --quiet --help "
+    printf("'\n_posenc_flags='--output --config --for --against --format --to --type --header "
+           "--quiet --help "
            "--version");
     for (i = 0; pe_service_setting(i); i++)
         printf(" --%s", pe_service_setting(i)->name);

@@ -11,8 +11,7 @@
 
 enum { FILE_MAX = 64 << 20 };
 
-/* Appends a file, or the standard input. */
-static enum cmd_exit file_add(struct cmd_text *text, const char *path)
+enum cmd_exit cmd_file_add(struct cmd_text *text, const char *path)
 {
     const bool is_input = strcmp(path, "-") == 0;
     const int file = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -71,10 +70,10 @@ static enum cmd_exit body_make(const struct cmd_line *line, const char *path, st
     enum cmd_exit code;
 
     cmd_text_put(body, "{\"config\":");
-    code = file_add(body, path);
+    code = cmd_file_add(body, path);
     if (!code && line->against) {
         cmd_text_put(body, ",\"against\":");
-        code = file_add(body, line->against);
+        code = cmd_file_add(body, line->against);
     }
     cmd_text_put(body, "}");
     return code;

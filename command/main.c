@@ -204,6 +204,12 @@ static enum cmd_exit names_read(const struct cmd *cmd, const struct cmd_word *wo
     return CMD_DONE;
 }
 
+/* Is the command lint or extend? */
+static bool has_own_flags(const struct cmd_word *word)
+{
+    return word && (word->takes == CMD_CONFIGS || word->takes == CMD_EXTENSION);
+}
+
 /* Makes the request of a command. */
 static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
 {
@@ -211,13 +217,14 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
     enum cmd_exit code = word->takes == CMD_OPERANDS    ? cmd_compare(cmd, word, &request)
                          : word->takes == CMD_TWO_FILES ? cmd_check(cmd, word, &request)
                          : word->takes == CMD_CONFIGS   ? cmd_lint(cmd, word, &request)
+                         : word->takes == CMD_EXTENSION ? cmd_extend(cmd, word, &request)
                                                         : names_read(cmd, word, &request);
 
-    if (!code && word->takes != CMD_OPERANDS && word->takes != CMD_CONFIGS)
+    if (!code && word->takes != CMD_OPERANDS && !has_own_flags(word))
         code = params_add(cmd->line, &request);
     if (!code)
         code = formats_set(cmd, &request);
-    if (word->takes != CMD_CONFIGS)
+    if (!has_own_flags(word))
         request.is_for_people = !cmd->line->json && !cmd->line->output &&
                                 !has_param(cmd->line, "format") && cmd->line->fields_count == 0 &&
                                 isatty(STDOUT_FILENO);
@@ -309,9 +316,13 @@ static enum cmd_exit dispatch(struct cmd *cmd)
         cmd->encoding = config_encoding(cmd, &code);
     if (code)
         return code;
-    if ((line->engines || line->against || line->format) && (!word || word->takes != CMD_CONFIGS)) {
-        cmd_say("--for, --against and --format are flags of lint; a parameter is written "
-                "format=VALUE");
+    if ((line->engines || line->against || line->format) && !has_own_flags(word)) {
+        cmd_say("--for, --against and --format are flags of lint and extend; a parameter is "
+                "written format=VALUE");
+        return CMD_USAGE;
+    }
+    if ((line->to || line->type) && (!word || word->takes != CMD_EXTENSION)) {
+        cmd_say("--to and --type are flags of extend; a parameter is written to=VALUE");
         return CMD_USAGE;
     }
     if (!word)

@@ -734,6 +734,7 @@ static const struct report {
     {"/v1/engines", engines_print, NULL},
     {"/v1/check", check_print, check_verdict},
     {"/v1/lint", cmd_lint_print, cmd_lint_verdict},
+    {"/v1/extend", cmd_extend_print, cmd_extend_verdict},
 };
 
 static const struct report *report_of(const char *target)

@@ -75,6 +75,8 @@ export interface Client {
     positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/lint: which engines read a config.json otherwise: {config, for, against}. */
     lint(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+    /** POST /v1/extend: what changes a config.json to a longer context: {config, to, type, for}. */
+    extend(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/config: a model's config.json, parsed or as text; `layers` has each kind of its
      * layers. */
     config(config: object | string, more?: More): Promise<any>;

@@ -320,6 +320,7 @@ export const connect = async (where, settings) => {
         diagnose: post("diagnosis"),
         positions: post("positions"),
         lint: post("lint"),
+        extend: post("extend"),
         config: (config, more) =>
             ask(
                 "POST",

@@ -93,7 +93,7 @@ def differences(request, door, old):
     done = door.ask(request)
     said, code = done.stderr.decode(), exit_code(old)
     verdict = code == 0 and request.target.split("?")[0].endswith(
-        ("/diagnosis", "/comparison", "/lint", "/check")
+        ("/diagnosis", "/comparison", "/lint", "/extend", "/check")
     )
     if done.returncode != code and not (verdict and done.returncode in (1, 3)):
         yield f"exit code {done.returncode} instead of {code}: {said}"

@@ -414,7 +414,7 @@ def is_known(server, path, method, name):
     """Does the service know a query parameter, for one encoding at least?"""
     if method == "get":
         bodies = [None]
-    elif path in ("/v1/config", "/v1/golden", "/v1/lint"):
+    elif path in ("/v1/config", "/v1/extend", "/v1/golden", "/v1/lint"):
         bodies = [{"model_type": "llama", "head_dim": 4}]
     else:
         function = path.rsplit("/", 1)[1].capitalize() + "Encoding"

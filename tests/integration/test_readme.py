@@ -26,6 +26,7 @@ NAMES = (
     "README.md",
     "docs/cookbook.md",
     "docs/command.md",
+    "docs/extend.md",
     "docs/golden.md",
     "docs/lint.md",
     "docs/tutorial.md",

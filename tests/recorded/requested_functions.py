@@ -74,6 +74,28 @@ def lints():
     ]
 
 
+def extensions():
+    def extension(label, config, **more):
+        return post("extend", label, "/v1/extend", {"config": config} | more)
+
+    sizes = {"model_type": "llama", "head_dim": 8, "num_hidden_layers": 2}
+    llama = sizes | {"max_position_embeddings": 64, "rope_theta": 500000}
+    gemma = {
+        "model_type": "gemma3_text",
+        "head_dim": 8,
+        "num_hidden_layers": 6,
+        "max_position_embeddings": 4096,
+        "sliding_window": 512,
+        "rope_theta": 1000000,
+        "rope_local_base_freq": 10000,
+    }
+    return [
+        extension("yarn", llama, to=256, **{"for": ["mlx-lm", "llama.cpp", "vllm"]}),
+        extension("dynamic", llama, to=256, type="dynamic", **{"for": "transformers"}),
+        extension("layers of a window", gemma, to=16384, **{"for": "transformers"}),
+    ]
+
+
 # ---- embedding ----------------------------------------------------------------------------------
 
 
@@ -326,6 +348,7 @@ def requests():
         *comparisons(),
         *engines(),
         *lints(),
+        *extensions(),
         *goldens(),
         *embeddings(),
         *layouts(),

@@ -228,6 +228,13 @@ def functions():
         llama = {"config": {"model_type": "llama", "head_dim": 8}}
         return refused(label, "lint", without_none(llama | changes))
 
+    scaled = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 64}
+    scaled |= {"rope_scaling": {"rope_type": "linear", "factor": 2}}
+
+    def extended(label, **changes):
+        llama = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 64}
+        return refused(label, "extend", without_none({"config": llama, "to": 128} | changes))
+
     def config_of(text):
         llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8}
         return refused("in the query", "config?" + text, llama)
@@ -259,6 +266,13 @@ def functions():
         linted("against a number", against=1),
         linted("no rotation", config={"model_type": "bloom", "n_head": 2, "hidden_size": 8}),
         linted("no config", config=None),
+        extended("not longer", to=64),
+        extended("no context", to=None),
+        extended("longrope", type="longrope"),
+        extended("an engine that was not measured", **{"for": "tgi"}),
+        extended("no config", config=None),
+        extended("scaled already", config=scaled),
+        extended("no rotation", config={"model_type": "bloom", "n_head": 2, "hidden_size": 8}),
         config("rope_theta of 1", rope_theta=1),
         config("an odd head", head_dim=7),
         config("scaling", rope_scaling={"type": "x"}),

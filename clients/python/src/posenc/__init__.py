@@ -46,6 +46,7 @@ __all__ = [
     "embedding",
     "encodings",
     "engines",
+    "extend",
     "frequencies",
     "golden",
     "layout",
@@ -88,6 +89,7 @@ diagnose_positions = _local.diagnose_positions
 embedding = _local.embedding
 encodings = _local.encodings
 engines = _local.engines
+extend = _local.extend
 frequencies = _local.frequencies
 golden = _local.golden
 layout = _local.layout

@@ -599,7 +599,32 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         ('differs', 'rope_theta=10000')
         """
         given = _given(locals())
-        return self._report(_requests.lint(given.pop("config"), given))
+        return self._report(_requests.judged("/v1/lint", given.pop("config"), given))
+
+    def extend(self, config: Config, /, to: int, *, type: str | None = None,
+               engines: str | list[str] | None = None, **parameters: Any) -> ReportT:
+        """What changes a config.json to a context of `to` positions: ``forms``, with a merge patch
+        (RFC 7396) and its reading in the forms of transformers 4 and 5; ``layers``, with the pairs
+        that change and what becomes of cached keys; ``engines``, with their verdict on the patched
+        config and the flags of their commands.
+
+        `type` is ``yarn`` (None), ``linear``, ``dynamic`` or ``ntk``; `engines` is a list of names,
+        or of names with a version, None: none.
+
+        posenc.Refused: the config is scaled already, has no rotary frequencies, or has a context
+        that is not shorter; or the model's code does not read this type.
+
+        >>> import posenc
+        >>> config = {"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096,
+        ...           "rope_theta": 500000.0}
+        >>> report = posenc.extend(config, 16384, engines="llama.cpp")
+        >>> report.forms["4"]["patch"]["rope_scaling"]["factor"], report.layers[0]["cache"]
+        (4, 'void')
+        >>> report.engines[0]["command"]
+        '--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096 --ctx-size 16384'
+        """
+        given = _given(locals())
+        return self._report(_requests.judged("/v1/extend", given.pop("config"), given))
 
     def diagnose(self, encoding: Any = None, values: Any = None, /, *,
                  config: Config | None = None, inv_freq: Any = None, cos: Any = None,

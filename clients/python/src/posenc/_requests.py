@@ -388,7 +388,7 @@ def check(mine: Any, golden: Any, arguments: Mapping[str, Any]) -> Request:
     )
 
 
-def lint(given: Config, arguments: Mapping[str, Any]) -> Request:
+def judged(target: str, given: Config, arguments: Mapping[str, Any]) -> Request:
     """Configs go as the texts that they are, so that lines of keys are those of their files."""
     others = {"for" if key == "engines" else key: value for key, value in arguments.items()}
     against = others.pop("against", None)
@@ -396,7 +396,7 @@ def lint(given: Config, arguments: Mapping[str, Any]) -> Request:
     texts += [f'"against":{config_text(against)}'] if against is not None else []
     rest = json_text(others)[1:]
     body = "{" + ",".join(texts) + ("," if others else "") + rest
-    return Request("POST", "/v1/lint", (("Content-Type", JSON), ("Accept", JSON)), (body.encode(),))
+    return Request("POST", target, (("Content-Type", JSON), ("Accept", JSON)), (body.encode(),))
 
 
 def only_encoding(report: Mapping[str, Any]) -> Mapping[str, Any]:
