@@ -524,10 +524,11 @@ def run_cluster_files():
 
 def run_cluster():
     """Under load: the Swarm stack on a real engine while replicas are updated, killed, frozen,
-    scaled and lost; the balancer while the network between namespaces fails, and in overload."""
+    scaled and lost; the balancer while the network between namespaces fails, and in overload;
+    the compose file."""
     if shell(["tools/setup", "cluster"]).returncode:
         return Count(0, 1)
-    return pytest("tests/cluster/test_network.py", "tests/cluster/test_swarm.py")
+    return pytest(*(f"tests/cluster/test_{name}.py" for name in ("network", "swarm", "compose")))
 
 
 def run_install():
