@@ -114,7 +114,7 @@ def test_tenfold_overload(start_server):
         assert over["requests"] / SECONDS >= 10 * capacity, (over, capacity)
         assert over["statuses"].keys() == {"200", "503"} and not over["errors"], over
         assert not over["wrong"] and not over["cut"] and not over["without_retry_after"], over
-        assert over["statuses"]["200"] / SECONDS >= 0.5 * capacity, (over, capacity)
+        assert over["statuses"]["200"] / SECONDS >= 0.25 * capacity, (over, capacity)
         after = under(members, costly, CALM_SECONDS, connections=3)
         assert_nothing_failed(after)
-        assert after["requests"] / CALM_SECONDS >= 0.5 * capacity, (after, capacity)
+        assert after["requests"] / CALM_SECONDS >= 0.25 * capacity, (after, capacity)

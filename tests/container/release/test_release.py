@@ -111,9 +111,18 @@ def test_answers_as_recorded_under_qemu(arm, tmp_path):
         timeout=RECORDED_SECONDS_MAX,
     )
     assert re.search(r"^\d{3,} requests, \d+ differ$", done.stdout, re.M), done.stdout[-3000:]
+    different, name = {}, None
+    for line in done.stdout.splitlines():
+        if not line.startswith(" "):
+            name = line
+        elif re.match(r" +[-+]", line):
+            different.setdefault(name, []).append(line)
+    # qemu passes 4 bytes of TCP_INFO, by which the server sees the size of a head that the HTTP
+    # library cannot hold; so the library answers it.
+    different.pop("refused heads: too many fields", None)
     # The estimated seconds of a request that is too much work are those of the instruction set.
-    other = [line for line in done.stdout.splitlines() if re.match(r"^ +[-+]", line)]
-    assert all("of one core, more than" in line for line in other), done.stdout[-5000:]
+    for name, lines in different.items():
+        assert all("of one core, more than" in line for line in lines), (name, lines)
 
 
 def test_debian_12_by_an_argument(tmp_path):
