@@ -285,6 +285,8 @@ static json_t *value_json(const struct pe_extension *extension, const struct fla
         value = node_json(pe_extension_override(extension), false);
         break;
     }
+    if (!value)
+        return NULL;
     api_text_json(&text, value, false);
     json_decref(value);
     return text_json(&text);
@@ -313,8 +315,9 @@ static bool is_given(const struct pe_extension *extension, const struct flag *fl
 }
 
 /* "flags", and as "command" the same for a shell; neither where the engine has none. */
-static void flags_put(const struct pe_extension *extension, const struct pe_engine *engine,
-                      int64_t to, json_t *row)
+static enum pe_status flags_put(const struct pe_extension *extension,
+                                const struct pe_engine *engine, int64_t to, json_t *row,
+                                struct pe_error *err)
 {
     struct api_text command = {0};
     json_t *list = json_array(), *value;
@@ -323,17 +326,21 @@ static void flags_put(const struct pe_extension *extension, const struct pe_engi
         if (!is_given(extension, &flags[i], engine))
             continue;
         value = value_json(extension, &flags[i], to);
+        command.failed |= !value;
         api_text_print(&command, "%s%s ", command.size > 0 ? " " : "", flags[i].name);
-        word_put(&command, json_string_value(value) ? json_string_value(value) : "");
+        word_put(&command, value ? json_string_value(value) : "");
         json_array_append_new(list, json_pack("{ss so ss}", "name", flags[i].name, "value", value,
                                               "source", flags[i].source));
     }
-    if (json_array_size(list) > 0) {
+    if (command.failed)
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the flags of an engine");
+    else if (command.size > 0) {
         json_object_set(row, "flags", list);
         json_object_set_new(row, "command", text_json(&command));
     }
     api_text_free(&command);
     json_decref(list);
+    return err->status;
 }
 
 /* How an engine reads the patched config in each form. */
@@ -362,8 +369,7 @@ static enum pe_status engine_put(struct api_request *request, const struct pe_ex
         }
         pe_lint_free(lint);
     }
-    flags_put(extension, engine, to, row);
-    return err->status;
+    return err->status ? err->status : flags_put(extension, engine, to, row, err);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */

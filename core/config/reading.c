@@ -112,12 +112,15 @@ const struct pe_config_source *pe_config_layout_source(const struct pe_config_re
     return reading->layout ? &reading->layout_source : NULL;
 }
 
+const char *const pe_config_context_keys[] = {
+    "max_position_embeddings", "n_positions", "seq_length",
+    "max_sequence_length",     "max_seq_len", "n_ctx",
+    "model_max_length",        NULL};
+
 int64_t pe_config_context(const struct pe_config_reading *reading)
 {
     const struct pe_config_member *found =
-        pe_config_first(&reading->scope, pe_in_rope_text_outer,
-                        NAMES("max_position_embeddings", "n_positions", "seq_length",
-                              "max_sequence_length", "max_seq_len", "n_ctx", "model_max_length"));
+        pe_config_first(&reading->scope, pe_in_rope_text_outer, pe_config_context_keys);
     const double number = found ? pe_config_number(&found->value) : 0;
 
     return number >= 1 && number < 0x1p53 ? (int64_t)number : 0;

@@ -238,6 +238,8 @@ const struct pe_config_member *pe_config_first(const struct pe_config_scope *sco
 const struct pe_config_member *pe_config_find(struct pe_config_reading *reading,
                                               const enum pe_config_place *places,
                                               const char *const *keys);
+/* The keys of pe_config_context, in its order; ends with NULL. */
+extern const char *const pe_config_context_keys[];
 /* True for a key that the model's code ignores, in spite of its name. */
 bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
 /* True for a key that the model's code reads at another place: within the rope object, or beside

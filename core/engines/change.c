@@ -148,7 +148,8 @@ static enum pe_status absent_add(const struct copy *copy, const struct pe_config
         const struct pe_engine_place place = pe_engine_place_find(copy->scope, copy->changes[i]);
         const struct pe_config_value value = value_of(copy->changes[i], &place);
         if (i != copy->without && place.object == object && !place.member &&
-            value.kind != PE_CONFIG_NULL && value_copy(copy, &value, into, place.key))
+            !pe_config_member(into, place.key) && value.kind != PE_CONFIG_NULL &&
+            value_copy(copy, &value, into, place.key))
             return copy->err->status;
     }
     return PE_OK;

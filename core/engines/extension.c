@@ -18,9 +18,6 @@
 
 enum { TYPES_MAX = 64, TEXT_SIZE = 400, READINGS = 12, FORMS = 2, FIRST_FORM = 4 };
 
-/* Keys of a context, of which a config may have several. */
-static const char *const context_keys[] = {"max_position_embeddings", "model_max_length",
-                                           "n_positions", "seq_length", NULL};
 static const char original_key[] = "original_max_position_embeddings";
 
 /* Keys of a rope object that are written anew or have their own place in a form. */
@@ -310,7 +307,7 @@ static enum pe_status context_put(const struct making *making, struct pe_config 
     const size_t count = places[0] == places[1] ? 1 : 2;
 
     for (size_t i = 0; i < count && !extension->scaling->keeps_context; i++)
-        for (const char *const *key = context_keys; *key; key++) {
+        for (const char *const *key = pe_config_context_keys; *key; key++) {
             const struct pe_config_member *member = pe_config_member(places[i], *key);
             struct pe_config_node *into;
             if (!member || !pe_config_is_number(&member->value))

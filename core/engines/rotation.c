@@ -302,6 +302,10 @@ const struct pe_engine_layers *pe_engine_layers_match(const struct pe_engine_lay
                                                       const struct pe_engine_model *other)
 {
     for (size_t i = 0; i < other->count; i++)
+        if (is_same_type(layers->layer_type, other->layers[i].layer_type) &&
+            layers->rotates == other->layers[i].rotates)
+            return &other->layers[i];
+    for (size_t i = 0; i < other->count; i++)
         if (is_same_type(layers->layer_type, other->layers[i].layer_type))
             return &other->layers[i];
     for (size_t i = 0; i < other->count && layers->numbers; i++)

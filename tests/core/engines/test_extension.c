@@ -149,6 +149,31 @@ TEST(test_layers_of_a_short_window_are_not_scaled)
     pe_extension_free(extension);
 }
 
+TEST(test_layers_without_positions_are_compared_with_their_like)
+{
+    const struct pe_extension_layers *layers;
+    size_t rotating = 0, others = 0;
+
+    extended("model_type=smollm3 hidden_size=256 num_attention_heads=4 num_hidden_layers=8 "
+             "no_rope_layer_interval=4 max_position_embeddings=4096 "
+             "rope_parameters.rope_type=default rope_parameters.rope_theta=2000000",
+             8192, NULL);
+    for (size_t i = 0; (layers = pe_extension_layers(extension, i)); i++) {
+        rotating += layers->rotates && layers->cache == PE_CACHE_VOID ? layers->count : 0;
+        others += !layers->rotates && layers->cache == PE_CACHE_VALID ? layers->count : 0;
+    }
+    ck_assert_uint_eq(rotating, 6);
+    ck_assert_uint_eq(others, 2);
+    pe_extension_free(extension);
+}
+
+TEST(test_a_context_under_another_key)
+{
+    extended("model_type=dbrx d_model=256 n_heads=4 max_seq_len=2048 rope_theta=10000", 4096, NULL);
+    has_number(4, "max_seq_len", 4096);
+    pe_extension_free(extension);
+}
+
 TEST(test_an_override_is_the_rope_object_in_its_place)
 {
     struct pe_config_entry text = {0}, rope = {0};

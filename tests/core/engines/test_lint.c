@@ -71,6 +71,19 @@ TEST(test_a_value_that_is_the_engines_own_is_the_same)
     pe_lint_free(lint);
 }
 
+/* Two measured parts have the same change of this config. */
+TEST(test_an_absent_key_is_added_once)
+{
+    judge("model_type=mimo_v2_flash head_dim=192 num_hidden_layers=2 max_position_embeddings=4096 "
+          "rope_parameters.full_attention.rope_type=yarn rope_parameters.full_attention.factor=4 "
+          "rope_parameters.full_attention.original_max_position_embeddings=1024 "
+          "rope_parameters.full_attention.partial_rotary_factor=0.334 "
+          "rope_parameters.sliding_attention.partial_rotary_factor=0.334",
+          "transformers");
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_UNMEASURED);
+    pe_lint_free(lint);
+}
+
 #define YARN                                                                                       \
     LLAMA "rope_theta=500000 rope_scaling.rope_type=yarn rope_scaling.type=yarn "                  \
           "rope_scaling.factor=4 rope_scaling.original_max_position_embeddings=1024"
