@@ -47,7 +47,7 @@ static enum pe_status period_write(const struct sweep *s, size_t end, struct pe_
                                    struct pe_error *err)
 {
     const struct pe_positions positions = {
-        .start = s->grid->start, .step = 1, .count = s->axis->size};
+        .start = s->axis->start, .step = 1, .count = s->axis->size};
     size_t count;
 
     for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {
@@ -104,12 +104,14 @@ double pe_grid_cost(const struct pe_grid *grid, enum pe_dtype dtype)
 {
     enum { GROUP_ELEMENTS = 1 << 15 };
     const double rows = fmax(GROUP_ELEMENTS / (double)grid->dim, 1);
-    double inner = 1, elements = 0;
+    double inner = 1, elements = 0, start = 0;
 
-    for (unsigned i = grid->axes_count; i-- > 0; inner *= (double)grid->axes[i].size)
+    for (unsigned i = grid->axes_count; i-- > 0; inner *= (double)grid->axes[i].size) {
+        start = fmax(start, grid->axes[i].start);
         elements += (double)grid->axes[i].columns *
                     fmin(fmin((double)grid->axes[i].size, rows / inner + 1), rows);
-    const struct pe_positions line = {.start = grid->start, .step = 1, .count = 64};
+    }
+    const struct pe_positions line = {.start = start, .step = 1, .count = 64};
     const struct pe_table_use use = {
         .positions = &line, .dtype = dtype, .width = grid->dim, .both = true};
     return 0.3 + elements / (rows * (double)grid->dim) * pe_table_cost(&use);

@@ -10,7 +10,8 @@ enum { PE_GRID_AXES_MAX = 3 };
 /* A table over a grid: its rows are the points, the last axis changing fastest. Each axis has its
  * own columns, sines and cosines of the point's coordinate on it. */
 struct pe_grid_axis {
-    size_t size;            /* coordinates start, start + 1, ... start + size - 1 */
+    size_t size;
+    double start;           /* coordinates start, start + 1, ... start + size - 1 */
     size_t column, columns; /* its first column, and how many it has */
     const struct pe_frequencies *frequencies;
 };
@@ -18,9 +19,8 @@ struct pe_grid_axis {
 struct pe_grid {
     unsigned axes_count;
     struct pe_grid_axis axes[PE_GRID_AXES_MAX];
-    double start; /* the first coordinate of every axis */
-    int layout;   /* enum of core/encodings/sinusoidal.h */
-    size_t dim;   /* elements of a row */
+    int layout; /* enum of core/encodings/sinusoidal.h */
+    size_t dim; /* elements of a row */
 };
 
 /* Writes rows [begin, end), whose bytes do not depend on the range. PE_CANCELLED. */

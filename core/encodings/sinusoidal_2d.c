@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/params.h"
@@ -49,6 +50,29 @@ static const struct pe_param params[] = {
      .type = PE_BOOLEAN,
      .fallback = "false",
      .doc = "For variant mae: whether the table begins with a row of zeros, for the class token."},
+    {.name = "base_size",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 20,
+     .unit = "positions",
+     .doc = "For variant mae: the side of the grid that a model was made for. Coordinates of an "
+            "axis are multiplied by base_size and divided by its size, so that any grid spans as "
+            "much as that one (DiT, PixArt, Stable Diffusion 3); they are not if absent."},
+    {.name = "interpolation_scale",
+     .type = PE_NUMBER,
+     .min = 1e-3,
+     .max = 1e9,
+     .doc = "For variant mae: the number by which coordinates are divided; 1 if absent."},
+    {.name = "max_size",
+     .aliases = "pos_embed_max_size",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 20,
+     .unit = "positions",
+     .doc = "For variant mae: the table is the centre of a grid of max_size x max_size, whose "
+            "size also divides base_size (Stable Diffusion 3): the first row is "
+            "floor((max_size - height) / 2), and so for columns; height and width are at most "
+            "max_size. Nothing is cropped if absent."},
 };
 
 /* Frequencies of the two axes, which differ where coordinates are normalized. */
@@ -68,6 +92,26 @@ static double param(const struct pe_scheme *scheme, const char *name)
     return pe_param_number(&scheme->params, name);
 }
 
+/* What diffusers adds to variant mae. */
+static enum pe_status scaling_check(struct pe_scheme *scheme, bool mae, struct pe_error *err)
+{
+    static const char *const names[] = {"base_size", "interpolation_scale", "max_size"};
+    static const char *const sides[] = {"height", "width"};
+    const struct pe_value *most = pe_param_value(&scheme->params, "max_size");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !mae; i++)
+        if (pe_param_value(&scheme->params, names[i])->given)
+            return pe_param_fail(err, PE_CONFLICT,
+                                 &params[pe_params_find(&scheme->params, names[i])],
+                                 "%s needs variant=mae%s", "");
+    for (size_t i = 0; i < 2 && most->present; i++)
+        if (param(scheme, sides[i]) > most->number)
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:max_size",
+                           "max_size must be at least %s=%.0f, got %.0f", sides[i],
+                           param(scheme, sides[i]), most->number);
+    return PE_OK;
+}
+
 static enum pe_status variant_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const bool mae = pe_param_choice(&scheme->params, "variant") == VARIANT_MAE;
@@ -83,7 +127,7 @@ static enum pe_status variant_check(struct pe_scheme *scheme, struct pe_error *e
     if (!mae && param(scheme, "class_token") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:class_token",
                        "variant=detr has no row for a class token");
-    return PE_OK;
+    return scaling_check(scheme, mae, err);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -104,7 +148,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-/* base^(-2k / (dim / 2)); for normalized coordinates times scale / (last + 1e-6). */
+/* base^(-2k / (dim / 2)); for normalized coordinates times scale / (last + 1e-6), for scaled ones
+ * times base_size / (size * interpolation_scale). */
 static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context) / 2);
@@ -116,24 +161,46 @@ static struct pe_wide normalized(const struct pe_wide *power, const struct pe_sc
 {
     const uint64_t millionths = 1000000 * (uint64_t)param(scheme, size) + 1;
 
-    if (param(scheme, "normalize") == 0)
-        return *power;
     return pe_wide_div_uint(
         pe_wide_mul_uint(pe_wide_mul_double(*power, param(scheme, "scale")), 1000000), millionths);
+}
+
+/* The integers are multiplied and divided without error; one rounded division remains. */
+static struct pe_wide interpolated(struct pe_wide power, const struct pe_scheme *scheme,
+                                   const char *size)
+{
+    const struct pe_value *base_size = pe_param_value(&scheme->params, "base_size");
+    const struct pe_value *most = pe_param_value(&scheme->params, "max_size");
+    const struct pe_value *scale = pe_param_value(&scheme->params, "interpolation_scale");
+    const double whole = most->present ? most->number : param(scheme, size);
+
+    if (base_size->present && base_size->number != whole)
+        power =
+            pe_wide_div_uint(pe_wide_mul_uint(power, (uint64_t)base_size->number), (uint64_t)whole);
+    return scale->present ? pe_wide_div(power, pe_wide_of(pe_wide_precision(&power), scale->number))
+                          : power;
+}
+
+static struct pe_wide on_axis(const struct pe_wide *power, const struct pe_scheme *scheme,
+                              const char *size)
+{
+    if (pe_param_choice(&scheme->params, "variant") == VARIANT_MAE)
+        return interpolated(*power, scheme, size);
+    return param(scheme, "normalize") == 0 ? *power : normalized(power, scheme, size);
 }
 
 static struct pe_wide scaled_down(const struct pe_wide *power, const struct pe_shared *shared,
                                   const void *context, size_t pair)
 {
     (void)shared, (void)pair;
-    return normalized(power, context, "height");
+    return on_axis(power, context, "height");
 }
 
 static struct pe_wide scaled_across(const struct pe_wide *power, const struct pe_shared *shared,
                                     const void *context, size_t pair)
 {
     (void)shared, (void)pair;
-    return normalized(power, context, "width");
+    return on_axis(power, context, "width");
 }
 
 static double cost(const struct pe_scheme *scheme)
@@ -157,6 +224,16 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                : PE_OK;
 }
 
+/* The first coordinate of an axis. */
+static double start_of(const struct pe_scheme *scheme, const char *size)
+{
+    const struct pe_value *most = pe_param_value(&scheme->params, "max_size");
+
+    if (pe_param_choice(&scheme->params, "variant") != VARIANT_MAE)
+        return 1;
+    return most->present ? floor((most->number - param(scheme, size)) / 2) : 0;
+}
+
 static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
     const struct state *state = scheme->state;
@@ -165,10 +242,10 @@ static struct pe_grid grid_of(const struct pe_scheme *scheme)
 
     return (struct pe_grid){
         .axes_count = 2,
-        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half,
-                        state->down.frequencies},
-                 [X] = {(size_t)param(scheme, "width"), mae ? 0 : half, half, state->across}},
-        .start = mae ? 0 : 1,
+        .axes = {[Y] = {(size_t)param(scheme, "height"), start_of(scheme, "height"), mae ? half : 0,
+                        half, state->down.frequencies},
+                 [X] = {(size_t)param(scheme, "width"), start_of(scheme, "width"), mae ? 0 : half,
+                        half, state->across}},
         .layout = mae ? PE_SINES_CONCATENATED : PE_SINES_INTERLEAVED,
         .dim = dim,
     };
@@ -238,9 +315,15 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .info.title = "Sines and cosines of two coordinates, half of a row for each",
     .info.formula = "detr: [PE(y + 1), PE(x + 1)], each interleaved; normalize=true: PE(scale (y + "
                     "1) / (height + 1e-6)), and so for x and width; mae: [PE(x), PE(y)], each all "
-                    "sines, then all cosines; w_k = base^(-2k/(dim/2))",
-    .info.source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
-                   "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
+                    "sines, then all cosines, with base_size PE(y base_size / (height "
+                    "interpolation_scale)), and so for x and width, with max_size PE((y + "
+                    "floor((max_size - height) / 2)) base_size / (max_size "
+                    "interpolation_scale)); w_k = base^(-2k/(dim/2))",
+    .info.source =
+        "Carion et al. 2020, End-to-End Object Detection with Transformers, "
+        "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377; Esser et "
+        "al. 2024, Stable Diffusion 3, arXiv:2403.03206; base_size, "
+        "interpolation_scale and max_size as in diffusers' PatchEmbed",
     PE_INFO_PARAMS(params),
     .info.example = "dim=8&height=2&width=2",
     .rows = &rows,

@@ -89,11 +89,16 @@ void sample_sinusoidal_2d_draw(struct sample *s)
     const double base = sample_base(s), scale = sample_real(s, -8, 8);
     const bool mae = sample_bits(s) & 1, normalize = !mae && sample_bits(s) & 1;
     const size_t half = 2 * sample_whole(s, 1, 16);
-    char more[80] = "";
+    const bool scaled = mae && sample_bits(s) & 1;
+    const size_t base_size = sample_whole(s, 1, 128), most = sample_whole(s, 8, 400);
+    char more[120] = "";
 
     s->columns = 2 * half;
     if (normalize)
         snprintf(more, sizeof(more), "normalize=true scale=%.17g", scale);
+    if (scaled)
+        snprintf(more, sizeof(more), "base_size=%zu max_size=%zu interpolation_scale=%.17g",
+                 base_size, most, scale);
     snprintf(s->text, sizeof(s->text), "dim=%zu height=8 width=8 variant=%s base=%.17g %s",
              s->columns, mae ? "mae" : "detr", base, more);
     *s->view = '\0';
@@ -109,8 +114,13 @@ void sample_sinusoidal_2d_draw(struct sample *s)
             mpfr_div(s->column[c].w, s->column[c].w, last, MPFR_RNDN);
             mpfr_clear(last);
         }
+        if (scaled) {
+            mpfr_mul_ui(s->column[c].w, s->column[c].w, base_size, MPFR_RNDN);
+            mpfr_div_ui(s->column[c].w, s->column[c].w, most, MPFR_RNDN);
+            mpfr_div_d(s->column[c].w, s->column[c].w, scale, MPFR_RNDN);
+        }
     }
-    sample_grid(s, mae ? 0 : 1);
+    sample_grid(s, scaled ? (most - 8) / 2 : !mae);
 }
 
 void sample_sinusoidal_nd_draw(struct sample *s)

@@ -37,6 +37,7 @@ rope-nd/table?axes_dim=3,4&shape=2,2
 rope-nd/table?axes_dim=4,4&length=2
 sinusoidal-2d/table?dim=5&height=2&width=2
 sinusoidal-2d/table?dim=8&height=2&width=2&scale=2
+sinusoidal-2d/table?dim=8&height=4&width=2&variant=mae&max_size=3
 sinusoidal-nd/table?dim=8&ndim=2&shape=2
 sinusoidal-nd/table?dim=8&ndim=2
 timestep/table?dim=2&length=2&downscale_freq_shift=1

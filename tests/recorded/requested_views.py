@@ -14,6 +14,7 @@ timestep/table?dim=5&length=3&flip_sin_to_cos=true&scale=1000&dtype=f64
 transformer-xl/table?dim=6&length=4&direction=past
 transformer-xl/table?dim=4&length=2&layout=concatenated&base=100&dtype=f64
 sinusoidal-2d/table?dim=8&height=2&width=3&variant=mae&class_token=true
+sinusoidal-2d/table?dim=8&height=2&width=3&variant=mae&base_size=64&max_size=192&interpolation_scale=2
 sinusoidal-2d/table?dim=8&height=3&width=1&normalize=true&scale=6.283185307179586&dtype=f64
 sinusoidal-nd/table?dim=10&shape=2,3&layout=concatenated
 sinusoidal-nd/table?dim=8&ndim=2&coordinates=1,2;3.5,-4&spacing=endpoint
