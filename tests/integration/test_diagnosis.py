@@ -142,6 +142,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize(
     "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
 )
@@ -219,6 +220,7 @@ def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
 # ---- what is no mistake -------------------------------------------------------------------------
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
 @pytest.mark.parametrize(
     "scheme",
@@ -348,6 +350,7 @@ def test_a_config_is_expected(server):
         assert verdict(diagnose(server, tensors, config=config)) == known(bug)
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(
     "dim,ours,theirs",
@@ -390,6 +393,7 @@ def test_time_steps(server):
 # ---- before and after ---------------------------------------------------------------------------
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("dtype", [numpy.float64, F32, numpy.float16])
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize("heads", [1, 3])

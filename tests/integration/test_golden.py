@@ -335,6 +335,7 @@ def some(outputs, number):
     return {name: x for name, x in outputs.items() if name.endswith(ends)}
 
 
+@pytest.mark.numbers(3)
 @pytest.mark.parametrize("mistake", MUTANTS)
 def test_mistakes_are_named(server, mistake):
     """Each mistake in every published config: wrong, and called by its name."""
