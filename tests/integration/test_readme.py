@@ -127,6 +127,7 @@ def session(folder, text, environment):
     return shown
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_example(server, folders, number):
     page, language, code, expected = EXAMPLES[number]

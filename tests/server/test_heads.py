@@ -192,7 +192,8 @@ def test_a_long_query_is_told_its_post(server):
                 assert f"POST {path} takes the same parameters" in problem["detail"]
         posted, _ = wire.ask(
             server.port,
-            b"POST %s HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            b"POST %s HTTP/1.1\r\n%sConnection: close\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
             % (path.encode(), HOST),
         )
         assert posted.status in (200, 422), posted
