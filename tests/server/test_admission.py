@@ -25,7 +25,7 @@ def upload_head(size, path=b"/v1/rotation"):
 
 def test_a_body_over_half_of_the_budget_is_413(start_server):
     server = start_server("--memory-budget", "16MiB")
-    answer, _ = wire.ask(server.port, upload_head(8 * MIB + 1))
+    answer = wire.answer(server.port, upload_head(8 * MIB + 1))
     assert answer.status == 413
     assert b"--memory-budget" in answer.body and b"--body-max" in answer.body
 
@@ -59,13 +59,13 @@ def test_what_does_not_fit_now_is_503_at_once_and_fits_later(start_server):
         holder.sendall(upload_head(4 * MIB) + b"x")
     assert wire.eventually(lambda: held(server) == 16 * MIB)
     began = time.monotonic()
-    answer, _ = wire.ask(server.port, upload_head(4 * MIB))
+    answer = wire.answer(server.port, upload_head(4 * MIB))
     assert answer.status == 503 and answer.headers["retry-after"] and time.monotonic() - began < 2
     assert b'"busy"' in answer.body and b"--memory-budget" in answer.body
     assert wire.is_alive(server.port)
     holders.pop().close()
     assert wire.eventually(lambda: held(server) == 8 * MIB)
-    answer, _ = wire.ask(server.port, upload_head(4 * MIB) + bytes(4 * MIB))
+    answer = wire.answer(server.port, upload_head(4 * MIB) + bytes(4 * MIB))
     assert answer.status == 422, answer
     holders.pop().close()
     assert wire.eventually(lambda: held(server) == 0)
@@ -78,9 +78,9 @@ def test_a_chunked_body_is_counted_as_it_grows(start_server):
         b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n"
         b"Content-Type: application/octet-stream\r\n\r\n"
     )
-    answer, _ = wire.ask(server.port, head + 7 * chunk + b"0\r\n\r\n")
+    answer = wire.answer(server.port, head + 7 * chunk + b"0\r\n\r\n")
     assert answer.status == 422, answer
-    answer, _ = wire.ask(server.port, head + 9 * chunk + b"0\r\n\r\n")
+    answer = wire.answer(server.port, head + 9 * chunk + b"0\r\n\r\n")
     assert answer.status == 413 and b"--memory-budget" in answer.body
     assert wire.eventually(lambda: held(server) == 0)
 

@@ -98,7 +98,7 @@ def test_a_slow_reader_is_cut_while_others_are_served(start_server, pause):
 
 def gone(server):
     """Only the request that reads the metrics is in flight."""
-    answer, _ = wire.ask(server.port, b"GET /metrics HTTP/1.1\r\n" + HOST + b"\r\n")
+    answer = wire.answer(server.port, b"GET /metrics HTTP/1.1\r\n" + HOST + b"\r\n")
     return b"posenc_http_requests_in_flight 1\n" in answer.body
 
 

@@ -78,7 +78,7 @@ def test_a_host_that_is_none(server, host):
 
 @pytest.mark.parametrize("host", [b"localhost", b"LOCALHOST:80", b"localhost:", b"[::1]:8080"])
 def test_hosts(server, host):
-    assert wire.ask(server.port, GET + b"Host: " + host + b"\r\n\r\n")[0].status == 200
+    assert wire.answer(server.port, GET + b"Host: " + host + b"\r\n\r\n").status == 200
 
 
 VIEW = b"/v1/encodings/rope/table?dim=4&length=3"
@@ -116,7 +116,7 @@ VIEW = b"/v1/encodings/rope/table?dim=4&length=3"
 def test_absolute_targets(server, method, target, scheme, host):
     """RFC 9112, 3.2.2: answered like the path alone with that Host, with any Host field."""
     origin = target if target.startswith(b"/") else b"/" + target
-    want, _ = wire.ask(
+    want = wire.answer(
         server.port,
         method
         + b" "
@@ -126,7 +126,7 @@ def test_absolute_targets(server, method, target, scheme, host):
         + b"\r\nX-Request-Id: a\r\nConnection: close\r\n\r\n",
     )
     for field in (b"Host: localhost\r\n", b"Host: other.example\r\n", b"Host:\r\n"):
-        answer, _ = wire.ask(
+        answer = wire.answer(
             server.port,
             method
             + b" "
@@ -139,7 +139,7 @@ def test_absolute_targets(server, method, target, scheme, host):
             + b"X-Request-Id: a\r\nConnection: close\r\n\r\n",
         )
         assert (answer.status, answer.body) == (want.status, want.body)
-    old, _ = wire.ask(
+    old = wire.answer(
         server.port,
         method + b" " + scheme + b"://" + host + target + b" HTTP/1.0\r\nX-Request-Id: a\r\n\r\n",
     )
@@ -167,7 +167,7 @@ def test_absolute_targets(server, method, target, scheme, host):
     ],
 )
 def test_absolute_targets_that_are_none(server, target, field, status):
-    answer, _ = wire.ask(
+    answer = wire.answer(
         server.port, b"GET " + target + b" HTTP/1.1\r\nHost: " + field + b"\r\n\r\n"
     )
     assert answer.status == status and json.loads(answer.body)["status"] == status
@@ -182,7 +182,7 @@ def test_an_absolute_target_needs_its_host_field(server):
 
 
 def test_the_log_has_the_path_of_an_absolute_target(server):
-    answer, _ = wire.ask(
+    answer = wire.answer(
         server.port, b"GET http://localhost:81/v1/encodings HTTP/1.1\r\n" + HOST + b"\r\n"
     )
     assert answer.status == 200
@@ -329,7 +329,7 @@ def test_connection_goes_on(server, name):
 
 def test_expectations(server):
     """An unknown one is 417; 100-continue over the limit is 413 and never 100."""
-    answer, _ = wire.ask(server.port, body(b"Content-Length: 5", b"Expect: foo", content=b""))
+    answer = wire.answer(server.port, body(b"Content-Length: 5", b"Expect: foo", content=b""))
     assert answer.status == 417
     answer, closed = wire.ask(
         server.port, body(b"Content-Length: 1099511627776", b"Expect: 100-continue", content=b"")
@@ -398,9 +398,9 @@ def test_refusals_have_the_id_and_what_pages_need(start_shared, status, head, co
             )
             metrics = GET.replace(b"livez", b"metrics") + HOST + b"Connection: close\r\n\r\n"
             assert wire.eventually(
-                lambda: b"posenc_requests_computed 1" in wire.ask(server.port, metrics)[0].body
+                lambda: b"posenc_requests_computed 1" in wire.answer(server.port, metrics).body
             )
-        answer, _ = wire.ask(server.port, ROTATION + head + b"\r\n" + content)
+        answer = wire.answer(server.port, ROTATION + head + b"\r\n" + content)
     assert answer.status == status, answer.body
     assert answer.headers["x-request-id"] == "mine"
     assert answer.headers["access-control-allow-origin"] == "https://a.example"
@@ -488,7 +488,7 @@ def test_three_megabytes_in_chunks_of_one_byte(server):
 
     before = resident()
     raw = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 3_000_000 + b"0\r\n\r\n"
-    answer, _ = wire.ask(server.port, raw, timeout=60)
+    answer = wire.answer(server.port, raw, timeout=60)
     assert answer.status in (400, 413, 415)
     assert resident() - before < 64 << 10
     assert wire.is_alive(server.port)

@@ -190,7 +190,7 @@ def test_a_long_query_is_told_its_post(server):
             if method == b"GET":
                 problem = is_refused(answer, "query")
                 assert f"POST {path} takes the same parameters" in problem["detail"]
-        posted, _ = wire.ask(
+        posted = wire.answer(
             server.port,
             b"POST %s HTTP/1.1\r\n%sConnection: close\r\n"
             b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -203,11 +203,11 @@ def test_the_same_by_post(server):
     """What a query is too long for, the body takes: the bytes of both are equal up to the edge."""
     positions = list(range(2300))
     query = TABLE + b"?dim=4&format=raw&positions=" + ",".join(map(str, positions)).encode()
-    got, _ = wire.ask(server.port, b"GET " + query + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+    got = wire.answer(server.port, b"GET " + query + b" HTTP/1.1\r\n" + HOST + b"\r\n")
     body = json.dumps({"dim": 4, "positions": positions}).encode()
     head = b"POST " + TABLE + b"?format=raw HTTP/1.1\r\n" + HOST
     head += b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    posted, _ = wire.ask(server.port, head + body)
+    posted = wire.answer(server.port, head + body)
     assert got.status == posted.status == 200 and got.body == posted.body
 
 

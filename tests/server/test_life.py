@@ -179,7 +179,7 @@ def test_sigterm_answers_what_was_accepted(start_server):
     time.sleep(0.1)
     server.process.send_signal(signal.SIGTERM)
     ready = b"GET /readyz HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-    assert wire.eventually(lambda: wire.ask(server.port, ready)[0].status == 503, 1.5)
+    assert wire.eventually(lambda: wire.answer(server.port, ready).status == 503, 1.5)
     for thread in threads:
         thread.join()
     assert bodies == [length] * 8
@@ -417,7 +417,7 @@ def test_healthcheck_where_only_some_names_are_answered():
         text=True,
     )
     port = process.stderr.readline().split("0.0.0.0:")[1].split("/")[0].split()[0]
-    answer, _ = wire.ask(int(port), b"GET /readyz HTTP/1.1\r\n" + HOST + b"\r\n")
+    answer = wire.answer(int(port), b"GET /readyz HTTP/1.1\r\n" + HOST + b"\r\n")
     code = run("--healthcheck", *flags, "--port", port).returncode
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0

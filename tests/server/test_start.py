@@ -65,7 +65,7 @@ def started(limit, value, *arguments, binary=BINARY, user=None):
         port = re.search(r"listening on http://127\.0\.0\.1:(\d+)", said)
         status = None
         if port:
-            answers = [wire.ask(int(port[1]), GET % length)[0] for length in (10, 5000)]
+            answers = [wire.answer(int(port[1]), GET % length) for length in (10, 5000)]
             status = answers[0] and answers[0].status
             assert all(answer and answer.status in (200, 503) for answer in answers)
             process.send_signal(signal.SIGTERM)

@@ -43,18 +43,31 @@ def read_answer(stream, head=False):
     return Answer(status, headers, stream.read(int(headers["content-length"])))
 
 
-def ask(port, raw, timeout=10):
-    """Sends bytes on a connection of their own; the first answer (None: closed without one) and
-    whether the server closed behind it within a second."""
+def answer_on(client, raw):
+    """Sends bytes; the first answer and the stream behind it. (None, None): closed without one."""
+    try:
+        client.sendall(raw)
+    except OSError:
+        pass  # refused while still sending: the answer counts
+    stream = client.makefile("rb")
+    try:
+        return read_answer(stream), stream
+    except ConnectionError:
+        return None, None
+
+
+def answer(port, raw, timeout=10):
+    """Sends bytes on a connection of their own; the first answer, None if closed without one."""
     with connect(port, timeout) as client:
-        try:
-            client.sendall(raw)
-        except OSError:
-            pass  # refused while still sending: the answer counts
-        stream = client.makefile("rb")
-        try:
-            answer = read_answer(stream)
-        except ConnectionError:
+        return answer_on(client, raw)[0]
+
+
+def ask(port, raw, timeout=10):
+    """The answer, and whether the server closed behind it within a second. A connection that is
+    kept open takes this second: `answer` does not wait."""
+    with connect(port, timeout) as client:
+        first, stream = answer_on(client, raw)
+        if stream is None:
             return None, True
         client.settimeout(1)
         try:
@@ -63,12 +76,12 @@ def ask(port, raw, timeout=10):
             closed = False
         except ConnectionError:
             closed = True
-        return answer, closed
+        return first, closed
 
 
 def is_alive(port):
-    answer, _ = ask(port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    return answer is not None and answer.status == 200
+    alive = answer(port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    return alive is not None and alive.status == 200
 
 
 def eventually(check, seconds=3.0):
