@@ -126,7 +126,7 @@ def test_probes_and_kept_answers_pass_a_full_queue(start_server):
     server = start_server("--threads", "1", "--queue-max", "1")
     kept = server.url + "/v1/encodings/rope/frequencies?dim=8"
     assert requests.get(kept, timeout=10).status_code == 200
-    busy = wire.connect(server.port, 30)
+    busy = wire.connect(server.port, 120)
     busy.sendall(
         b"GET /v1/encodings/sinusoidal/analysis/similarity?dim=4096&length=512&dtype=f64"
         b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n"
