@@ -47,6 +47,17 @@ static const char *const *const quotient_heads =
 #include "core/config/keys.def"
     ;
 
+static const struct projected_part {
+    const char *const *models;
+    double projection_dim;
+} projected_part =
+#define CONFIG_PROJECTED_PART(models, projection_dim)                                              \
+    {                                                                                              \
+        models, projection_dim                                                                     \
+    }
+#include "core/config/keys.def"
+    ;
+
 /* Is this a parameter of the encoding without a value? */
 static bool is_wanted(const struct pe_config_filling *filling, const char *encoding,
                       const char *param, int *index)
@@ -219,6 +230,31 @@ static enum pe_status ratio_fill(const struct pe_config_filling *filling, const 
     return PE_OK;
 }
 
+/* The part of a head that rotates by CONFIG_PROJECTED_PART. */
+static enum pe_status projected_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_member *found =
+        pe_config_first(&reading->scope, pe_in_text, NAMES("projection_dim"));
+    const double least = class_size(reading, NAMES("rotary_dim"));
+    struct size heads;
+    double over, part;
+    int index;
+
+    if (!pe_config_is_among(&reading->scope, projected_part.models) ||
+        !is_wanted(filling, "rope", "rotary_dim", &index) ||
+        !size_find(reading, ratios[0].under, &heads))
+        return PE_OK;
+    pe_config_note(reading, found);
+    over = found ? pe_config_number(&found->value) : projected_part.projection_dim;
+    part = floor(over / (2 * heads.number));
+    if (!(part > least) || !isfinite(part))
+        return PE_OK;
+    pe_config_source_set(reading, "rotary_dim", PE_CONFIG_DERIVED,
+                         "projection_dim / (2 num_attention_heads)");
+    return pe_params_set_number(filling->params, (size_t)index, part, filling->err);
+}
+
 /* ---- multiples ------------------------------------------------------------------------------- */
 
 static enum pe_status multiplier_fill(const struct pe_config_filling *filling,
@@ -389,7 +425,7 @@ void pe_config_defaults_warn(struct pe_config_reading *reading)
 
 enum pe_status pe_config_derive(const struct pe_config_filling *filling)
 {
-    if (heads_check(filling) || defaults_fill(filling))
+    if (heads_check(filling) || projected_fill(filling) || defaults_fill(filling))
         return filling->err->status;
     for (const struct ratio *at = ratios; at->encoding; at++)
         if (ratio_fill(filling, at))

@@ -53,6 +53,11 @@ static const struct limited in_rope[] = {
     {0},
 };
 
+static const char *const *const rebuilt_rope =
+#define CONFIG_REBUILT_ROPE(models) models
+#include "core/config/keys.def"
+    ;
+
 static const char *const beside_rope[] = {
 #define CONFIG_BESIDE_ROPE(key) key,
 #include "core/config/keys.def"
@@ -141,12 +146,27 @@ static bool is_of_class(const struct pe_config_scope *scope, const char *key)
            (strcmp(key, "rope_theta") == 0 || (part && pe_config_class_default(scope->model, key)));
 }
 
+bool pe_config_rebuilds_rope(const struct pe_config_scope *scope)
+{
+    return pe_config_is_among(scope, rebuilt_rope);
+}
+
+/* A key beside the rope object that a class of CONFIG_REBUILT_ROPE does not read. */
+static bool is_rebuilt_without(const struct pe_config_scope *scope, const char *key)
+{
+    const bool kept = scope->rope_by_layer_type && scope->rope_by_layer_type->owner;
+
+    return pe_config_rebuilds_rope(scope) &&
+           strcmp(key, kept ? "rope_theta" : "partial_rotary_factor") == 0;
+}
+
 static bool is_displaced(const struct pe_config_scope *scope, bool within_rope, const char *key)
 {
     if (scope->top->config->models) /* metadata of GGUF */
         return false;
     return within_rope ? pe_config_lists(beside_rope, key)
-                       : is_limited(in_rope, scope, key) || is_of_class(scope, key);
+                       : is_limited(in_rope, scope, key) || is_of_class(scope, key) ||
+                             is_rebuilt_without(scope, key);
 }
 
 bool pe_config_is_displaced(const struct pe_config_scope *scope,

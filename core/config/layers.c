@@ -419,6 +419,21 @@ static bool has_objects(const struct pe_config_node *rope)
     return false;
 }
 
+/* Has a class of CONFIG_REBUILT_ROPE no use for this object? */
+static bool is_dropped(const struct pe_config_scope *scope, const struct pe_config_node *parameters)
+{
+    const struct pe_config_node *types = types_of(scope);
+
+    if (!parameters || !pe_config_rebuilds_rope(scope))
+        return false;
+    if (!types)
+        return !pe_config_object(pe_config_member(parameters, full_attention));
+    for (const struct pe_config_item *at = types->first_item; at; at = at->next)
+        if (!pe_config_object(pe_config_member(parameters, at->value.as.text)))
+            return true;
+    return false;
+}
+
 /* The member that is the rope object, as transformers 5.23 chooses it: a rope_scaling that is not
  * empty stands above a rope_parameters without objects of types of layers. *other: the one of these
  * two that is not read; NULL: none. */
@@ -435,6 +450,10 @@ static const struct pe_config_member *rope_member(const struct pe_config_scope *
     if (pe_config_is_among(scope, without_rope)) {
         *other = parameters ? parameters : scaling;
         return NULL;
+    }
+    if (parameters && is_dropped(scope, pe_config_object(parameters))) {
+        *other = NULL; /* warn_rope_parameters_not_per_type warns of it */
+        return empty ? NULL : scaling;
     }
     if (!parameters && !scaling)
         return *other = NULL, pe_config_first(scope, pe_in_text_outer, other_rope_keys);
@@ -694,6 +713,8 @@ static void warn_rope_parameters_not_per_type(struct pe_config_reading *reading)
                        "rope_parameters has no object for each type of layer, and the code of %s "
                        "reads nothing else there: it uses its default RoPE parameters",
                        reading->model_type);
+    if (is_dropped(&reading->scope, flat))
+        pe_config_note_whole(reading, found);
     if (flat && reading->model && reading->model->spread != PE_SPREAD_NONE &&
         reading->scope.rope == flat) {
         pe_config_note_whole(reading, found);

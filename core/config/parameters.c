@@ -372,6 +372,7 @@ static enum pe_status beside_types_fill(const struct pe_config_filling *filling)
 {
     struct pe_config_reading *reading = filling->reading;
     const bool has_use = reading->scope.rope_by_layer_type && has_length(reading->scope.rope);
+    char path[PE_CONFIG_PATH_SIZE];
 
     for (const char *const *key = beside_types; *key && has_use; key++) {
         const struct pe_config_member *found =
@@ -380,7 +381,12 @@ static enum pe_status beside_types_fill(const struct pe_config_filling *filling)
         if (!found || found->value.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
             continue;
         pe_config_note(reading, found);
-        if (pe_config_member_fill(filling, (size_t)index, found))
+        if (pe_config_rebuilds_rope(&reading->scope))
+            pe_config_warn(reading,
+                           "%s is not read: the class of %s keeps only the objects of the types "
+                           "of layers",
+                           pe_config_path(found, path, sizeof(path)), reading->model_type);
+        else if (pe_config_member_fill(filling, (size_t)index, found))
             return filling->err->status;
     }
     return PE_OK;
@@ -567,7 +573,10 @@ static bool is_misplaced(struct pe_config_reading *reading, const struct pe_conf
 
     if (!reading->scope.rope_by_layer_type || !pe_config_lists(beside_types, member->name.text))
         return false;
-    if (!outer || !pe_config_equal(&outer->value, &member->value))
+    if (pe_config_rebuilds_rope(&reading->scope))
+        pe_config_warn(reading, "%s is not read: no code of %s looks for it there",
+                       pe_config_path(member, path, sizeof(path)), reading->model_type);
+    else if (!outer || !pe_config_equal(&outer->value, &member->value))
         pe_config_warn(reading,
                        "%s is not read: transformers 5.23 looks for it beside the objects of "
                        "the types of layers",

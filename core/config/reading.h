@@ -252,6 +252,8 @@ bool pe_config_is_foreign(const struct pe_config_scope *scope,
 /* Is the model one of these? Never for an architecture of GGUF, which is no class of Hugging Face.
  */
 bool pe_config_is_among(const struct pe_config_scope *scope, const char *const *models);
+/* Is the class among those of CONFIG_REBUILT_ROPE in keys.def? */
+bool pe_config_rebuilds_rope(const struct pe_config_scope *scope);
 bool pe_config_lists(const char *const *names, const char *name);
 /* Notes that a member was read, and with it the members that contain it. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);

@@ -21,7 +21,7 @@ import finding  # noqa: E402
 import models  # noqa: E402
 import numpy  # noqa: E402
 import transformers  # noqa: E402
-from rows import OLD  # noqa: E402
+from forms import OLD  # noqa: E402
 
 posenc = expected.posenc
 RIGHT, WARNED, REFUSED, WRONG, FAILS = "right", "warned", "refused", "WRONG", "its class fails"

@@ -30,6 +30,7 @@ PART = {
 }
 OUTSIDE = {"original_max_position_embeddings": 2048}
 TYPES = {"full_attention": YARN, "sliding_attention": {"rope_type": "default", "rope_theta": 9e3}}
+MIXED = ["full_attention", "sliding_attention", "sliding_attention"] * 15
 WHOLE = {key: value for key, value in YARN.items() if key != "truncate"}
 # Keys that other models have.
 STRAY = {
@@ -73,6 +74,19 @@ ROTATIONS += [
     ("deepseek_v2", {"head_dim": 48}),
     ("minicpm3", {"head_dim": 48}),
     ("deepseek_v3", {"head_dim": 64, "qk_rope_head_dim": 64}),
+    # Rope objects that the class makes anew, unless each type of layer has one.
+    ("step3p5", {"rope_parameters": YARN, "rope_theta": 555.0, "partial_rotary_factor": 0.5}),
+    ("step3p5", {"rope_parameters": {**TYPES, "truncate": False}, "layer_types": MIXED}),
+    ("step3p5", {"rope_parameters": TYPES, "rope_theta": 5.0, "partial_rotary_factor": 0.5}),
+    (
+        "step3p5",
+        {"rope_parameters": {"full_attention": YARN}, "rope_theta": 5.0, "layer_types": MIXED},
+    ),
+    # Widths that are not read.
+    ("wav2vec2-bert", {"position_embeddings_type": "rotary", "head_dim": 48}),
+    ("seamless_m4t", {"position_embeddings_type": "rotary", "head_dim": 48}),
+    ("sapiens2", {"head_dim": 48, "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}}),
+    ("clvp_encoder", {"num_attention_heads": 6, "head_dim": 48}),
 ]
 LAYERS = [
     ("gemma3_text", {"use_bidirectional_attention": True}),

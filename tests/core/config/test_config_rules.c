@@ -240,17 +240,59 @@ static const struct {
     {"model_type=mistral_large4_text qk_rope_head_dim=4 no_rope_layer_interval=4", "dim",
      ",|rope|interleaved|key qk_rope_head_dim|some layers of this model have no positions: "
      "no_rope_layers tells which,|"},
-    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=true",
+    {"model_type=clvp_encoder hidden_size=128 projection_dim=128 num_attention_heads=2 "
+     "use_rotary_embedding=true",
      "dim",
      ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
-     "queries and keys; 32 elements of a head are read, or as many as projection_dim / "
-     "(2 num_attention_heads) where that is more,|"},
-    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=false",
+     "queries and keys,|"},
+    {"model_type=clvp_encoder hidden_size=128 projection_dim=128 num_attention_heads=2 "
+     "use_rotary_embedding=false",
      "dim",
      ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
-     "queries and keys; 32 elements of a head are read, or as many as projection_dim / "
-     "(2 num_attention_heads) where that is more,use_rotary_embedding is false: this model turns "
+     "queries and keys,use_rotary_embedding is false: this model turns "
      "nothing,|"},
+    {"model_type=clvp_encoder num_attention_heads=6 hidden_size=768 head_dim=48", "rotary_dim",
+     ",|rope|half|derived projection_dim / (2 num_attention_heads)|this model turns values as it "
+     "does queries and keys,|head_dim "},
+    {"model_type=clvp_encoder num_attention_heads=6 hidden_size=768 projection_dim=384",
+     "rotary_dim", ",|rope|half|model -|this model turns values as it does queries and keys,|"},
+    /* widths of heads and rope objects that these classes do not read */
+    {"model_type=wav2vec2-bert position_embeddings_type=rotary hidden_size=64 "
+     "num_attention_heads=2 head_dim=48",
+     "dim", ",|rope|half|derived hidden_size / num_attention_heads||head_dim "},
+    {"model_type=seamless_m4t position_embeddings_type=rotary hidden_size=64 "
+     "speech_encoder_attention_heads=2 head_dim=48",
+     "dim", ",|rope|half|derived hidden_size / speech_encoder_attention_heads||head_dim "},
+    {"model_type=sapiens2 hidden_size=64 num_attention_heads=2 head_dim=48 rope_theta=5 "
+     "rope_parameters.rope_theta=7",
+     "base",
+     ",|rope-2d|half|key rope_theta|its coordinates are centres of patches: 2 pi ((2 i + 1) / n - "
+     "1) is that of the i-th of n,rope_parameters is not read: the code of sapiens2 has no rope "
+     "object,|head_dim "},
+    /* rope objects that the class makes anew, unless each type of layer has one */
+    {"model_type=step3p5 head_dim=8 rope_theta=5 partial_rotary_factor=0.5 "
+     "rope_parameters.rope_type=linear rope_parameters.rope_theta=7 rope_parameters.factor=2",
+     "base",
+     ",|rope|half|key rope_theta|rope_parameters has no object for each type of layer, and the "
+     "code of step3p5 reads nothing else there: it uses its default RoPE parameters,"
+     "partial_rotary_factor is not read: transformers 5.23 looks for it in rope_parameters alone,"
+     "|partial_rotary_factor "},
+    {"model_type=step3p7 text_config.head_dim=8 text_config.rope_theta=5 "
+     "text_config.partial_rotary_factor=0.5 "
+     "text_config.rope_parameters.full_attention.rope_theta=7",
+     "base",
+     "full_attention,|rope|half|key text_config.rope_parameters.full_attention.rope_theta|"
+     "text_config.rope_theta is not read: transformers 5.23 looks for it in rope_parameters alone,"
+     "|text_config.rope_theta "},
+    {"model_type=step3p5 head_dim=8 rope_parameters.truncate=false "
+     "rope_parameters.full_attention.rope_type=yarn rope_parameters.full_attention.factor=2 "
+     "rope_parameters.full_attention.original_max_position_embeddings=64 "
+     "rope_parameters.full_attention.truncate=false",
+     "truncate",
+     "full_attention,|rope|half|default -|rope_parameters.truncate is not read: the class of "
+     "step3p5 keeps only the objects of the types of layers,"
+     "rope_parameters.full_attention.truncate is not read: no code of step3p5 looks for it there,"
+     "|"},
     {"model_type=roformer hidden_size=16 num_attention_heads=2 rotary_value=true", "dim",
      ",|rope|interleaved|derived hidden_size / num_attention_heads|rotary_value is true: this "
      "model turns values as it does queries and keys,|"},
