@@ -49,6 +49,27 @@ TEST(values_refuse)
     pe_config_free(NULL);
 }
 
+/* Nothing follows the last value of an object or a list, nor the first of an empty one. */
+TEST(values_end)
+{
+    struct pe_config *config;
+    struct pe_config_node *top, *list;
+    struct pe_config_entry entry = {0}, item = {0};
+
+    ACCEPTED(pe_config_new(&config, NULL, &err));
+    top = pe_config_top(config);
+    ck_assert(!pe_config_next(top, &entry));
+    ACCEPTED(pe_config_set_list(top, "list", &list, &err));
+    ck_assert(!pe_config_next(list, &item));
+    ACCEPTED(pe_config_set_null(list, NULL, &err));
+    entry = item = (struct pe_config_entry){0};
+    ck_assert(pe_config_next(top, &entry) && entry.kind == PE_ENTRY_LIST);
+    ck_assert_str_eq(entry.key, "list");
+    ck_assert(pe_config_next(list, &item) && item.kind == PE_ENTRY_NULL && !item.key);
+    ck_assert(!pe_config_next(top, &entry) && !pe_config_next(list, &item));
+    pe_config_free(config);
+}
+
 /* A file of one key, whose value is a text. */
 TEST(gguf_is_taken_whole)
 {
