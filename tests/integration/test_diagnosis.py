@@ -142,7 +142,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.numbers(5)
+@pytest.mark.numbers(3)
 @pytest.mark.parametrize(
     "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
 )
@@ -220,7 +220,7 @@ def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
 # ---- what is no mistake -------------------------------------------------------------------------
 
 
-@pytest.mark.numbers(5)
+@pytest.mark.numbers(4)
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
 @pytest.mark.parametrize(
     "scheme",
