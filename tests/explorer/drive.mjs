@@ -596,13 +596,14 @@ const orders = {
         return { begun: begun.size, alive: alive.size, told };
     },
 
-    /** What the buttons under a picture copy, and the files that they save into a folder. */
-    async taken({ folder, ...how }) {
+    /** What buttons copy, and the files that they save into a folder: those under a picture, or of a
+     * selector. */
+    async taken({ folder, buttons = "footer [role=group] button", ...how }) {
         const { page, told } = await opened(how),
             copied = [],
             files = [];
         await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-        for (const button of await page.$$("footer [role=group] button")) {
+        for (const button of await page.$$(buttons)) {
             const words = await button.textContent();
             if (["curl", "Python"].includes(words)) {
                 await button.click();

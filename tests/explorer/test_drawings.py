@@ -554,6 +554,115 @@ def test_the_table_of_models(drawings):
     assert len(some["shapes"]["rows"]) == len(yarn) > 0
 
 
+ENGINES = """(() => ({
+    text: document.querySelector("textarea").value,
+    judged: [...document.querySelectorAll(".engines li")].map((one) => ({
+        verdict: one.dataset.verdict,
+        engines: one.querySelector("p").innerText.replace(/\\n.*/s, ""),
+        reason: one.querySelector("small")?.innerText ?? "",
+        findings: [...one.querySelectorAll("p + p")].map((line) => line.innerText),
+    })),
+    selected: document.activeElement.value?.slice(
+        document.activeElement.selectionStart, document.activeElement.selectionEnd),
+}))()"""
+JUDGED = "document.querySelector('.engines li') && !document.documentElement.dataset.busy"
+
+
+def engines_of(browser, page, config, steps=(), **more):
+    """What the page has of engines, and the API's answer for the text that the page shows."""
+    search = {"view": "extension", "config": json.dumps(config, separators=(",", ":")), **more}
+    found = browser(
+        "evaluate",
+        f"{page.url}/?{urllib.parse.urlencode(search)}",
+        script=ENGINES,
+        wait=JUDGED,
+        steps=steps,
+    )
+    assert not found["told"], found["told"]
+    answer = page.post(
+        "/v1/lint", data=found["value"]["text"], headers={"Content-Type": "application/json"}
+    )
+    return found["value"], answer.json()["engines"]
+
+
+def shown_of(judged, engine, version):
+    [one] = [one for one in judged if f"{engine} {version}" in one["engines"]]
+    return one
+
+
+def test_engines_that_read_a_config_otherwise(browser, page):
+    """gpt-oss, whose truncate is not read by mlx-lm and llama.cpp: one entry for both."""
+    config = MODELS["gpt-oss-120b"]["config"]
+    seen, answered = engines_of(
+        browser, page, config, steps=[(".engines li p + p button", "click", {})]
+    )
+    assert {one["engine"] for one in answered if one["verdict"] == "differs"} >= {"mlx-lm"}
+    for one in answered:
+        entry = shown_of(seen["judged"], one["engine"], one["version"])
+        assert entry["verdict"] == one["verdict"]
+        assert len(entry["findings"]) == len(one["findings"])
+        if one["verdict"] == "not-measured":
+            assert entry["reason"] == one["reason"]
+        for line, finding in zip(entry["findings"], one["findings"]):
+            line = line.replace("\u202f", "")
+            assert f"{finding['pairs']} of {finding['of']} pairs" in line
+            assert f"{finding['radians']:.4g} rad at position {finding['at']}" in line
+            assert f"{finding['keys'][0]} is read as {finding['reads']}" in line
+            assert line.endswith(f"line {finding['line']}") and finding["line"] > 1
+            assert '"truncate"' in seen["text"].splitlines()[finding["line"] - 1]
+    assert len([one for one in seen["judged"] if one["verdict"] == "differs"]) == 1
+    assert seen["selected"] == '"truncate"'
+
+
+def test_engines_that_read_a_config_as_it_is(browser, page):
+    """One line for all engines of a verdict, and none of them has a finding."""
+    for one in (LLAMA, MODELS["qwen3-8b"]["config"]):
+        seen, answered = engines_of(browser, page, one)
+        same = [
+            f"{each['engine']} {each['version']}" for each in answered if each["verdict"] == "same"
+        ]
+        assert len(same) > 2
+        [entry] = [each for each in seen["judged"] if each["verdict"] == "same"]
+        assert entry["engines"] == f"same: {', '.join(same)}" and entry["findings"] == []
+
+
+def test_engines_are_not_measured_without_rotation(browser, page):
+    """The reason stands there, and no kernel of a rotation is to be checked."""
+    found = browser(
+        "evaluate",
+        f"{page.url}/?view=extension&model=bloom-3b",
+        script="['.engines', '.golden'].map((one) => document.querySelector(one)?.innerText)",
+        wait="document.querySelector('.engines p')",
+    )
+    assert not found["told"], found["told"]
+    assert "not measured: engines were measured with rotary encodings" in found["value"][0]
+    assert found["value"][1] is None
+    answer = page.post("/v1/lint", json=MODELS["bloom-3b"]["config"])
+    assert answer.status_code == 422 and "rotary encodings" in answer.json()["detail"]
+
+
+def test_engines_are_named_in_chinese(browser, page):
+    seen, answered = engines_of(browser, page, MODELS["gpt-oss-120b"]["config"], lang="zh-CN")
+    [entry] = [one for one in seen["judged"] if one["verdict"] == "differs"]
+    [finding] = next(one["findings"] for one in answered if one["verdict"] == "differs")
+    assert entry["engines"].startswith("读法不同")
+    assert f"{finding['of']} 个维度对中的 {finding['pairs']} 个" in entry["findings"][0]
+    assert entry["findings"][0].endswith(f"第 {finding['line']} 行")
+
+
+def test_the_golden_file_of_a_config(browser, page, tmp_path):
+    """Saved by the page, it is what the API answers for the config that the page shows."""
+    url = f"{page.url}/?view=extension&model=llama-3.1"
+    text = browser("evaluate", url, script=ENGINES, wait=JUDGED)["value"]["text"]
+    found = browser("taken", url, folder=str(tmp_path), buttons=".golden button")
+    assert not found["told"] and found["files"] == ["golden.safetensors"]
+    answer = page.post(
+        "/v1/golden?format=safetensors", data=text, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 200
+    assert (tmp_path / "golden.safetensors").read_bytes() == answer.content
+
+
 def test_biases_of_a_model(drawings, page):
     """Of a model that turns nothing: slopes of its heads on the first screen."""
     found = drawings({"model": "bloom-3b"})

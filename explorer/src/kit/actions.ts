@@ -135,7 +135,7 @@ function download(bytes: Blob, name: string): void {
 }
 
 /** Saves what is asked for; while it comes the button tells how far it is, and ends it. */
-function saver(
+export function saver(
     app: App,
     title: string,
     ask: () => Ask,

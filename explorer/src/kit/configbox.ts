@@ -4,7 +4,7 @@ import { h } from "../dom";
 import type { App } from "../view";
 import { t } from "../words";
 import type { Mistake } from "./problem";
-import { CHIPS, chosen, dense, LINK_MAX, MODELS, pretty, source } from "./model";
+import { CHIPS, chosen, dense, inLines, LINK_MAX, MODELS, source } from "./model";
 import "../style/configbox.css";
 
 export interface ConfigBox {
@@ -202,8 +202,7 @@ export function configBox(app: App, rows: number): ConfigBox {
         const next = text ?? (file && /\.json$/i.test(file.name) ? await file.text() : "");
         // What a person is writing stays as it is written.
         if (shown !== undefined && dense(shown) === dense(next)) return;
-        shown = area.value =
-            text && parses(text) && !text.includes("\n") ? pretty(JSON.parse(text)) : next;
+        shown = area.value = text ? inLines(text) : next;
     }
 
     function find(key: string): boolean {

@@ -139,12 +139,29 @@ export function overrides(app: App): Record<string, string> {
     );
 }
 
-export function configAsk(app: App, { text, file }: Source): Ask {
-    const target = query("/v1/config", overrides(app));
+function posted(target: string, { text, file }: Source): Ask {
     if (!file || /\.json$/i.test(file.name))
         return { method: "POST", target, text, bytes: file, type: "application/json" };
     return { method: "POST", target, bytes: file.slice(0, HEAD_MAX), type: "application/x-gguf" };
 }
+
+export const configAsk = (app: App, from: Source): Ask =>
+    posted(query("/v1/config", overrides(app)), from);
+
+/** A config as its box shows it, with each key of one long line on a line of its own. */
+export function inLines(text: string): string {
+    try {
+        return text.includes("\n") ? text : pretty(JSON.parse(text));
+    } catch {
+        return text;
+    }
+}
+
+/** Which engines read the config otherwise. Lines of the answer are lines of the box. */
+export const lintAsk = (from: Source): Ask =>
+    posted("/v1/lint", { ...from, text: from.text && inLines(from.text) });
+
+export const goldenAsk = (from: Source): Ask => posted("/v1/golden", from);
 
 /** The kinds of layers; a config that tells of none is one kind, and a GGUF file numbers none. */
 export function kinds(config: Config): Kind[] {

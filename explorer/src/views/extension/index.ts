@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: MIT
 // A config's account of positions: where each parameter comes from, its layers, each pair beside
 // the context, and other ways of scaling.
+import { during } from "../../api";
 import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
 import { of, slider, type Slider } from "../../kit/controls";
-import { configAsk, layerFaults, LONGEST, modelAccepts, source, turnsAsk } from "../../kit/model";
+import {
+    configAsk,
+    goldenAsk,
+    kinds,
+    layerFaults,
+    lintAsk,
+    LONGEST,
+    modelAccepts,
+    source,
+    turnsAsk,
+    type Config,
+    type Source,
+} from "../../kit/model";
 import { Work } from "../../kit/work";
 import { whole } from "../../numbers";
-import type { App, Mounted, View } from "../../view";
+import type { App, Mounted, Shown, View } from "../../view";
 import { t } from "../../words";
 import { biases } from "../biases";
 import { CONTEXT, read, type Read } from "../home/read";
 import { other, verdict } from "../home/verdict";
+import { fetchSecond } from "../later";
+import type { Engines } from "./engines";
 import { layers } from "./layers";
 import { jump, magnitudes, type Jump } from "./magnitudes";
 import { hub, notes } from "./notes";
@@ -22,10 +37,26 @@ import "../../style/extension.css";
 
 const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
 
+const rotates = (config: Config): boolean =>
+    kinds(config).some(({ encoding }) => !!encoding && SCALED.includes(encoding.name));
+
+/** What is offered of a config that rotates: the judgement of engines, which read JSON, and the
+ * golden file. */
+const files = (from: Source, config: Config): Shown[] =>
+    !rotates(config)
+        ? []
+        : [
+              ...(from.text ? [{ title: "lint", ask: lintAsk(from), formats: [] }] : []),
+              { title: "golden", ask: goldenAsk(from), formats: ["safetensors"] },
+          ];
+
 class Extension implements Mounted {
     private work: Work;
     private box;
     private said = h("div.verdict");
+    private judged = h("div");
+    private engines?: Engines;
+    private left = false;
     private layers = h("div");
     private parameters = h("section");
     private context: Slider;
@@ -69,6 +100,7 @@ class Extension implements Mounted {
             this.layers,
             this.turning,
             this.biases.element,
+            this.judged,
             this.parameters,
             this.schemes.element,
             this.notes,
@@ -81,6 +113,7 @@ class Extension implements Mounted {
                 this.pairs.element,
                 this.biases.element,
                 this.schemes.element,
+                this.judged,
                 this.notes,
             ],
             waiting: [this.answer],
@@ -108,6 +141,19 @@ class Extension implements Mounted {
         this.app.shows([]);
     }
 
+    /** What engines make of the config: the second script has it. */
+    private async judge(config: Config): Promise<void> {
+        try {
+            const second = await during(fetchSecond());
+            this.app.fail(this.judged, null);
+            if (this.left) return;
+            this.engines ??= second.engines(this.app, this.judged, (key) => this.box.find(key));
+            this.engines.update(source(this.app), rotates(config));
+        } catch (error) {
+            if (!this.left) this.app.fail(this.judged, error);
+        }
+    }
+
     private draw(got: Read & { jumped: Jump | null }): void {
         const { app } = this,
             { config, kind, context, now, before } = got,
@@ -125,18 +171,22 @@ class Extension implements Mounted {
             parameters(app, kind, find),
         );
         this.notes.replaceChildren(notes(config));
+        void this.judge(config);
         this.turning.hidden = !now;
         const scaled = !!now && SCALED.includes(kind.encoding!.name);
         this.schemes.element.hidden = !scaled;
         this.biases.draw(now ? null : kind);
-        const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
-        if (!now || !before) return app.shows([asked]);
+        const asked = [
+            { title: "config", ask: configAsk(app, source(app)), formats: [] },
+            ...files(source(app), config),
+        ];
+        if (!now || !before) return app.shows(asked);
         this.context.move(context);
         this.magnitudes.replaceChildren(magnitudes(kind, now, got.jumped));
         this.pairs.draw(now, before, context);
         if (scaled) this.schemes.draw(kind, context);
         app.shows([
-            asked,
+            ...asked,
             {
                 title: t("wavelengths", "波长"),
                 ask: turnsAsk(kind, context),
@@ -155,7 +205,9 @@ class Extension implements Mounted {
     }
 
     leave(): void {
+        this.left = true;
         this.work.stop();
+        this.engines?.leave();
         this.pairs.leave();
         this.schemes.leave();
         this.biases.leave();
