@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/engines"))
@@ -334,3 +335,49 @@ def test_the_hook_refuses_a_commit(tmp_path):
     path.with_name("other.json").write_text(LLAMA)
     git(tmp_path, "add", ".")
     assert git(tmp_path, "commit", "-qm", "no config").returncode == 0
+
+
+# ---- the workflow of the documents ---------------------------------------------------------------
+
+WORKFLOW = ROOT / "docs/examples/lint/lint.yml"
+
+
+def workflow_run(folder, engines="mlx-lm==0.32.2,transformers"):
+    """The step that judges, as a runner starts it: (exit code, number of its files)."""
+    steps = yaml.safe_load(WORKFLOW.read_text())["jobs"]["lint"]["steps"]
+    script = next(step["run"] for step in steps if step.get("name") == "Lint")
+    environment = {
+        "PATH": f"{POSENC.parent}:/usr/bin:/bin",
+        "ENGINES": engines,
+        "GITHUB_BASE_REF": "main",
+    }
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment)
+    return done.returncode, len(list(folder.glob("sarif/*")))
+
+
+@pytest.mark.parametrize(
+    "changed, code, files",
+    [
+        ({}, 0, 0),
+        ({"a/config.json": LLAMA.replace("500000", "10000")}, 0, 1),
+        ({"a/config.json": LLAMA, "b/config.json": LLAMA.replace("500000", "10000")}, 1, 2),
+        ({"a/config.json": '{"model_type": "bloom"}', "other.json": LLAMA}, 0, 0),
+    ],
+)
+def test_the_workflow(tmp_path, changed, code, files):
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "before")
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", "HEAD")
+    for name, text in changed.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "after")
+    assert workflow_run(tmp_path) == (code, files)
+
+
+@pytest.mark.parametrize("engines", ["mlx-lm==0.1", "transformers,mlx_lm"])
+def test_the_workflow_refuses_an_engine_that_was_not_measured(tmp_path, engines):
+    git(tmp_path, "init", "-q")
+    code, files = workflow_run(tmp_path, engines)
+    assert code != 0 and files == 0
