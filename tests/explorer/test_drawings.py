@@ -8,6 +8,7 @@ import urllib.parse
 
 import numpy
 import pytest
+import safetensors.numpy
 from browsing import ROOT
 from drawn import Canvas, Line, array, check_curves, check_heat, check_heat_axes, palette, report
 
@@ -45,6 +46,11 @@ def drawings(browser, page):
         return found
 
     return look
+
+
+def safetensors_metadata(content):
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + size])["__metadata__"]
 
 
 def heats(found):
@@ -661,6 +667,40 @@ def test_the_golden_file_of_a_config(browser, page, tmp_path):
     )
     assert answer.status_code == 200
     assert (tmp_path / "golden.safetensors").read_bytes() == answer.content
+
+
+@pytest.mark.parametrize("mistake", (None, "rotated-backwards"))
+def test_outputs_are_checked_by_a_golden_file(browser, page, tmp_path, mistake):
+    """Two files that are dropped together; the page shows what the API answers."""
+    content = page.post("/v1/golden?format=safetensors", json=LLAMA).content
+    golden, mine = tmp_path / "golden.safetensors", tmp_path / "mine.safetensors"
+    golden.write_bytes(content)
+    sin = safetensors.numpy.load(content)["sin"]
+    mine.write_bytes(safetensors.numpy.save({"sin": -sin if mistake else sin}))
+    found = browser(
+        "evaluate",
+        f"{page.url}/?view=diagnosis",
+        steps=[(".dropbox input", "setInputFiles", [str(golden), str(mine)])],
+        wait="document.querySelector('.checked') && !document.documentElement.dataset.busy",
+        script="document.querySelector('.result').innerText",
+    )
+    assert not found["told"], found["told"]
+    answer = page.post(
+        "/v1/check",
+        data=safetensors.numpy.save(
+            {"sin": -sin if mistake else sin}, {"golden": safetensors_metadata(content)["golden"]}
+        ),
+        headers={"Content-Type": "application/x-safetensors"},
+    ).json()
+    assert answer["mistake"] == mistake and answer["verdict"] == ("wrong" if mistake else "right")
+    text = found["value"].replace("\u202f", "")
+    assert f"It is {answer['verdict']}" in text and f"sin: {answer['verdict']}" in text
+    assert f"{answer['checked']} of {answer['outputs']} outputs" in text
+    assert all(name in text for name in answer["missing"])
+    if mistake:
+        [one] = answer["tensors"]
+        assert mistake in text and answer["fix"] in text
+        assert f"{one['outside']} of {one['elements']} elements" in text
 
 
 def test_biases_of_a_model(drawings, page):

@@ -9,6 +9,7 @@ import { Work } from "../kit/work";
 import type { App, Mounted } from "../view";
 import { t } from "../words";
 import { joined, meant, type Posted } from "./diagnosis/files";
+import { checkAsk, checkReport, withGolden, type Checked } from "./diagnosis/golden";
 import { picture, tensors } from "./diagnosis/picture";
 import { report, type Report } from "./diagnosis/report";
 import { samples } from "./diagnosis/samples";
@@ -39,12 +40,17 @@ function asked(app: App, { bytes, tensor }: Posted): Ask {
 
 interface Answers {
     ask: Ask;
-    told: Report;
     drawn: HTMLElement | null;
+    report: HTMLElement;
 }
 
 async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Promise<Answers> {
     const { sample } = chosen(app);
+    if (own?.golden) {
+        const request = checkAsk(own);
+        const report = checkReport(await app.api.ask<Checked>(request, signal));
+        return { ask: request, report, drawn: null };
+    }
     const posted = own ?? {
         name: `${sample}.safetensors`,
         bytes: new File(
@@ -57,7 +63,7 @@ async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Prom
     const [first] = told.candidates;
     const drawn =
         first && (await picture(app, await tensors(posted.bytes), first, signal).catch(() => null));
-    return { ask: request, told, drawn: drawn ?? null };
+    return { ask: request, report: report(told), drawn: drawn ?? null };
 }
 
 /** Parameters are in one text here, so that one control is at fault for each of them. */
@@ -138,6 +144,14 @@ export function mount(stage: HTMLElement, app: App): Mounted {
                 t("Choose a file…", "选择文件…"),
             ),
             input,
+            h(
+                "p",
+                {},
+                t(
+                    "Two files together, outputs of a kernel and a golden file: they are checked by it.",
+                    "同时拖入两个文件（内核输出与标准文件）：按标准文件检查。",
+                ),
+            ),
         ),
         tries,
         h("label.should", {}, h("span", {}, t("It should be", "它应当是")), expected),
@@ -149,7 +163,7 @@ export function mount(stage: HTMLElement, app: App): Mounted {
     async function take(files: File[]): Promise<void> {
         if (!files.length) return;
         try {
-            own = await joined(files);
+            own = (await withGolden(files)) ?? (await joined(files));
         } catch (error) {
             return result.replaceChildren(failure(error));
         }
@@ -160,10 +174,10 @@ export function mount(stage: HTMLElement, app: App): Mounted {
         );
     }
 
-    function draw({ ask: request, told, drawn }: Answers): void {
+    function draw({ ask: request, report, drawn }: Answers): void {
         result.replaceChildren(
-            report(told),
-            ...(own
+            report,
+            ...(own && !own.golden
                 ? [
                       h(
                           "button.chip",

@@ -131,7 +131,12 @@ function rounded(code: string): [string, string] | undefined {
 }
 
 /** Cause and remedy of what fits; what is not known stays as the API says it. */
-export function chinese({ bug, fits, explanation, fix }: Candidate): [string, string | null] {
+export function chinese({
+    bug,
+    fits,
+    explanation,
+    fix,
+}: Pick<Candidate, "bug" | "fits" | "explanation" | "fix">): [string, string | null] {
     const [why, how] = (bug && fits && (BUGS[bug] ?? rounded(bug))) || [said(explanation)];
     return [why, how ?? fix];
 }

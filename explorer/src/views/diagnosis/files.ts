@@ -10,6 +10,8 @@ export interface Posted {
     tensor?: string;
     /** Of heads that were turned: the likely order of their axes. */
     axes?: string;
+    /** The description of a golden file is in it, by which it is checked. */
+    golden?: boolean;
 }
 
 /** What the tensor of a .npy file is, by the file's name: k_rotated.npy is turned as q_rotated is.
