@@ -304,11 +304,11 @@ def test_lines_of_keys(tmp_path, text, line):
 HOOK = ROOT / "docs/examples/lint/pre-commit"
 
 
-def git(folder, *arguments):
+def git(folder, *arguments, engines="mlx-lm==0.32.2,transformers"):
     environment = {
         "PATH": f"{POSENC.parent}:/usr/bin:/bin",
         "HOME": str(folder),
-        "POSENC_ENGINES": "mlx-lm==0.32.2,transformers",
+        "POSENC_ENGINES": engines,
     }
     names = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
     environment |= dict.fromkeys(names, "test@example.org")
@@ -331,6 +331,8 @@ def test_the_hook_refuses_a_commit(tmp_path):
     path.write_text(LLAMA.replace("500000", "10000"))  # not staged: what is committed is judged
     assert git(tmp_path, "commit", "-qm", "wrong").returncode == 1
     git(tmp_path, "add", ".")
+    mistyped = git(tmp_path, "commit", "-qm", "right", engines="transformers,mlx_lm")
+    assert mistyped.returncode == 1 and "mlx_lm" in mistyped.stderr
     assert git(tmp_path, "commit", "-qm", "right").returncode == 0
     path.with_name("other.json").write_text(LLAMA)
     git(tmp_path, "add", ".")
