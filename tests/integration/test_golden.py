@@ -305,6 +305,31 @@ def test_kinds(server):
     assert abs(scale - 192**-0.5 * (0.1 * numpy.log(40) + 1) ** 2) < 1e-15
 
 
+def test_kinds_have_an_end(server):
+    """16 kinds of layers have tensors of their own each, and 17 are refused."""
+    for count in (16, 17):
+        names = [f"kind{i}_attention" for i in range(count)]
+        ropes = {
+            name: {"rope_type": "default", "rope_theta": 1e4 + i} for i, name in enumerate(names)
+        }
+        config = {
+            "model_type": "gemma3_text",
+            "head_dim": 16,
+            "hidden_size": 64,
+            "num_attention_heads": 4,
+            "num_hidden_layers": count,
+            "max_position_embeddings": 64,
+            "layer_types": names,
+            "rope_parameters": ropes,
+        }
+        answer = golden_of(server, config)
+        if count == 16:
+            bases = [kind["encoding"]["base"] for kind in description_of(answer.body)["kinds"]]
+            assert bases == [1e4 + i for i in range(16)]
+        else:
+            assert answer.status == 413 and "at most 16 kinds" in answer.json["detail"]
+
+
 def test_too_large(server):
     wide = config_of("llama-3.1") | {"head_dim": 32768}
     answer = golden_of(server, wide)
