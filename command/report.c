@@ -219,9 +219,9 @@ static enum verdict diagnosed(const json_t *answer)
 {
     const char *verdict = cmd_member(answer, "verdict");
 
-    return strcmp(verdict, "match") == 0       ? RIGHT
-           : strcmp(verdict, "known-bug") == 0 ? WRONG
-                                               : UNDECIDED;
+    return strcmp(verdict, "match") == 0                                          ? RIGHT
+           : strcmp(verdict, "known-bug") == 0 || strcmp(verdict, "refused") == 0 ? WRONG
+                                                                                  : UNDECIDED;
 }
 
 /* ---- a diagnosis ----------------------------------------------------------------------------- */
@@ -261,23 +261,47 @@ static void first_bad_put(struct cmd_text *text, const json_t *bad)
     number_put(text, "predicted ", json_object_get(bad, "predicted"), "");
 }
 
+/* Of a probe: why its function is no rotation, or which other elements it pairs. */
+static const json_t *probe_mistake_of(const json_t *answer)
+{
+    const json_t *probe = json_object_get(answer, "probe");
+    const json_t *fault = json_object_get(probe, "fault");
+    const json_t *pairing = json_object_get(probe, "pairing");
+
+    return json_is_object(fault) ? fault : json_is_object(pairing) ? pairing : NULL;
+}
+
+/* The verdict or the mistake, its explanation and its fix. */
+static void finding_print(const json_t *answer, int labels)
+{
+    const json_t *best = candidate_of(answer), *probed = probe_mistake_of(answer);
+    const json_t *found = probed ? probed : best;
+    const char *mistake = cmd_member(found, probed ? "code" : "bug");
+    struct cmd_text text = {0};
+
+    cmd_text_put(&text, *mistake ? mistake : cmd_member(answer, "verdict"));
+    cmd_text_put(&text, ": ");
+    cmd_text_put(&text, found ? cmd_member(found, "explanation") : "no scheme explains it");
+    cmd_text_add(&text, "", 1);
+    verdict_print(diagnosed(answer), text.bytes);
+    cmd_text_free(&text);
+    if (*cmd_member(found, "fix")) {
+        cmd_text_put(&text, cmd_member(found, "fix"));
+        member_print("fix", labels, &text);
+    }
+    if (json_object_get(answer, "probe")) {
+        cmd_text_put(&text, cmd_member(json_object_get(answer, "probe"), "summary"));
+        member_print("probe", labels, &text);
+    }
+}
+
 static void diagnosis_print(json_t *answer)
 {
     enum { LABELS = 9 };
     const json_t *best = candidate_of(answer), *bad = json_object_get(answer, "first_bad");
-    const char *verdict = cmd_member(answer, "verdict"), *bug = cmd_member(best, "bug");
     struct cmd_text text = {0};
 
-    cmd_text_put(&text, *bug ? bug : verdict);
-    cmd_text_put(&text, ": ");
-    cmd_text_put(&text, best ? cmd_member(best, "explanation") : "no scheme explains it");
-    cmd_text_add(&text, "", 1);
-    verdict_print(diagnosed(answer), text.bytes);
-    cmd_text_free(&text);
-    if (best && *cmd_member(best, "fix")) {
-        cmd_text_put(&text, cmd_member(best, "fix"));
-        member_print("fix", LABELS, &text);
-    }
+    finding_print(answer, LABELS);
     if (best) {
         encoding_put(&text, json_object_get(best, "encoding"));
         if (*cmd_member(best, "layout")) {

@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 from conftest import ROOT
+from safetensors.numpy import save_file
 
 KEPT = ROOT / "docs/examples/reports"
 CONFIGS = ["llama-3.1", "gemma-3-1b", "deepseek-v3", "gpt-oss-120b", "phi-1.5-msft", "bloom-3b"]
@@ -118,6 +119,36 @@ def test_tables(posenc, monkeypatch, name, shape):
     )
     assert code == (0 if name == "right" else 1), shown
     same(f"diagnose-{name}", shape, shown)
+
+
+def probed(name):
+    """Each element of a head alone in a call, and what a rotation in halves makes of it."""
+    x = np.zeros((16, 12, 16), np.float32)
+    x[range(16), :, range(16)] = 1
+    angles = np.arange(12)[:, None] * 10000.0 ** (-np.arange(8) / 8)
+    cos, sin, (first, second) = np.cos(angles), np.sin(angles), np.split(x, 2, axis=2)
+    y = np.concatenate([first * cos - second * sin, second * cos + first * sin], 2)
+    if name == "three":
+        y[0, :, 3] = 0.5  # element 0 becomes parts of three
+    return {"x": x, "y": y.astype(np.float32)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "name, layout, base, code",
+    [
+        ("right", "half", 10000, 0),
+        ("swapped", "interleaved", 10000, 1),
+        ("base", "half", 500000, 1),
+        ("three", "half", 10000, 1),
+    ],
+)
+def test_probes(posenc, monkeypatch, name, layout, base, code, shape):
+    save_file(probed(name), posenc.folder / "probe.safetensors")
+    expected = ["encoding=rope", "dim=16", f"base={base}", f"layout={layout}", "axes=csd"]
+    found, shown = show(posenc, monkeypatch, shape, "diagnose", "probe.safetensors", *expected)
+    same(f"probe-{name}", shape, shown)
+    assert found == code
 
 
 @pytest.mark.parametrize("shape", SHAPES)
