@@ -10,9 +10,15 @@ of the model; the exit code is 1 if that is over LIMIT.
 
 The model is a closed network of queues: posencd's core and the client's serve one request at a time
 each, and N connections have a request each, always. Its only inputs are the processor seconds of a
-request on either core under full load, and the rest of the time of a request that is alone (a
-thread sleeps and is woken, which delays only that request). Mean value analysis gives the rate for
-each N: R_i(N) = D_i (1 + Q_i(N - 1)), X(N) = N / (Z + sum R_i), Q_i(N) = X(N) R_i(N)."""
+request on either core, measured for each N (a loop that finds many requests at once sleeps less,
+and many large bodies leave the caches), and the rest of the time of a request that is alone: a
+thread sleeps and is woken, which delays only that request; it is negative where client and server
+work on one body at the same time. Mean value analysis with the D of N, for requests that all take
+as long (half of one's time is left on average when the next arrives; M. Reiser, A Queueing Network
+Analysis of Computer Communication Networks with Window Flow Control, 1979), gives the rate:
+R_i(n) = D_i (1 + Q_i(n - 1) - X(n - 1) D_i / 2), X(n) = n / (Z + sum R_i), at most 1 / max D_i, and
+Q_i(n) = X(n) R_i(n), for n from 1 to N. For one request at a time the rate is an
+input, so the error is counted from two on."""
 
 import argparse
 import dataclasses
@@ -128,34 +134,35 @@ def measured(server, loop, kind, connections, seconds, folder):
 # ---- the model --------------------------------------------------------------------------------
 
 
-def mean_values(demands, delay, most):
-    """The rate for 1 to `most` requests at once, by exact mean value analysis."""
-    queues, rates = dict.fromkeys(demands, 0.0), []
+def rate_of(demands, delay, most):
+    """The rate for `most` requests at once, by mean value analysis."""
+    queues, rate = dict.fromkeys(demands, 0.0), 0.0
     for count in range(1, most + 1):
-        waits = {name: demand * (1 + queues[name]) for name, demand in demands.items()}
-        rate = count / (delay + sum(waits.values()))
+        waits = {
+            name: demand * (1 + queues[name] - rate * demand / 2)
+            for name, demand in demands.items()
+        }
+        rate = min(count / (delay + sum(waits.values())), 1 / max(demands.values()))
         queues = {name: rate * wait for name, wait in waits.items()}
-        rates.append(rate)
-    return rates
+    return rate
 
 
 def check(server, loop, kind, seconds, folder):
     """Prints the curve; returns the demands under load and the largest error."""
     run_client(server.port, kind, 4, 1, folder)
     seen = {n: measured(server, loop, kind, n, seconds, folder) for n in CONNECTIONS}
-    demands = seen[CONNECTIONS[-1]][1]
-    rate, alone = seen[1]
-    delay = max(1 / rate - sum(alone.values()), 0)
-    cores = {"posencd": demands["loop"] + demands["pool"], "client": demands["client"]}
-    rates = mean_values(cores, delay, CONNECTIONS[-1])
+    alone_rate, alone = seen[1]
+    delay = 1 / alone_rate - sum(alone.values())
     print(f"\n{kind.name}\n\n| requests at once | measured, 1/s | model, 1/s | error |")
     print("|--:|--:|--:|--:|")
     worst = 0
-    for count, (rate, _) in seen.items():
-        error = rates[count - 1] / rate - 1
-        worst = max(worst, abs(error))
-        print(f"| {count} | {rate:.0f} | {rates[count - 1]:.0f} | {error:+.0%} |")
-    return demands, worst
+    for count, (rate, demands) in seen.items():
+        cores = {"posencd": demands["loop"] + demands["pool"], "client": demands["client"]}
+        modelled = rate_of(cores, delay, count)
+        error = modelled / rate - 1
+        worst = max(worst, abs(error)) if count > 1 else worst
+        print(f"| {count} | {rate:.0f} | {modelled:.0f} | {error:+.0%} |")
+    return seen[CONNECTIONS[-1]][1], worst
 
 
 # ---- a balancer and its cache -----------------------------------------------------------------
