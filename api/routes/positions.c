@@ -13,7 +13,10 @@
 struct positions_args {
     struct pe_params params;
     struct pe_ids_spec spec;
-    const int64_t *posted; /* position_ids [posted_axes, rows, count]; NULL: ids are the result */
+    /* position_ids [posted_axes, rows, count], as doubles of a model with fractions; both NULL: ids
+     * are the result. */
+    const int64_t *posted;
+    const double *posted_f64;
     unsigned posted_axes;
 };
 
@@ -22,7 +25,8 @@ enum { IDS, DELTAS, OUTPUTS_MAX, SCALARS = 3 };
 struct state {
     struct positions_args args;
     struct pe_params answer_params;
-    int64_t *ids, *deltas;
+    void *ids; /* int64_t, or double of a model with fractions */
+    int64_t *deltas;
     struct pe_output outputs[OUTPUTS_MAX];
     struct pe_scalar scalars[SCALARS];
 };
@@ -57,10 +61,14 @@ static const struct pe_param params_list[] = {
     {.name = "model_type",
      .type = PE_TEXT,
      .fallback = "text",
-     .doc =
-         "The model_type of the config.json whose model counts the tokens: qwen2_vl, qwen3_vl, "
-         "glm4v and others; text, which has one id for each token; or a model that makes images, "
-         "flux, chroma, flux2, qwen_image, lumina2 or z_image, whose grids are in tokens."},
+     .doc = "The model_type of the config.json whose model counts the tokens: qwen2_vl, qwen3_vl, "
+            "glm4v and others; text, which has one id for each token; a model that makes images or "
+            "videos: flux, chroma, flux2, qwen_image, lumina2, z_image, hunyuan_video, wan, "
+            "cogvideox, "
+            "cogvideox1_5, mochi, kandinsky5, cosmos or ltx_video, whose grids are in tokens; a "
+            "vision "
+            "tower: pixtral, qwen2_vl_vision, qwen3_vl_vision, glm4v_vision; or sam2, the memory "
+            "attention."},
     {.name = "length",
      .type = PE_INTEGER,
      .unit = "positions",
@@ -109,6 +117,32 @@ static const struct pe_param params_list[] = {
      .max = 1 << 20,
      .doc = "The time steps per second of a video; that of the model if absent. 0: each frame is "
             "one step."},
+    {.name = "base_size",
+     .aliases = "scale_factor",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1e9,
+     .doc = "The frames, rows and columns of the grid that a model was made for, to which others "
+            "are scaled: 1,30,45 of cogvideox, 1,192,192 of mochi, 20,2048,2048 of ltx_video if "
+            "absent. kandinsky5 needs it, where it is called scale_factor: 1,2,2 or "
+            "1,3.16,3.16."},
+    {.name = "grid_step",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1e9,
+     .doc = "The distance of two frames, rows and columns before base_size and frame_rate divide "
+            "it: 8,32,32 of ltx_video, the compression of its VAE, and 24,1,1 of cosmos, its "
+            "base_fps, if absent."},
+    {.name = "frame_rate",
+     .aliases = "fps",
+     .type = PE_NUMBER,
+     .min = 0,
+     .above_min = true,
+     .max = 1e9,
+     .doc = "The frames per second of the video. ltx_video needs it; without it the frames of "
+            "cosmos are one step apart, as those of its images."},
     {.name = "image_token_id",
      .type = PE_INTEGER,
      .min = 0,
@@ -150,6 +184,11 @@ static enum pe_status no_memory(const struct reader *reader)
     return pe_fail(reader->err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
 }
 
+static bool is_fractional(const struct pe_ids_spec *spec)
+{
+    return spec->model.coordinates != PE_IDS_WHOLE;
+}
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static enum pe_status lists_read(struct reader *reader)
@@ -161,8 +200,9 @@ static enum pe_status lists_read(struct reader *reader)
         if (numbers->object)
             return pe_fail(reader->err, PE_INVALID, numbers->where, "%s is a list of numbers",
                            list_names[i]);
-        for (size_t at = 0; i != LIST_SECONDS && at < (numbers->given ? count_of(numbers) : 0);
-             at++)
+        const bool whole =
+            i != LIST_SECONDS && (i != LIST_POSTED || !is_fractional(&reader->args->spec));
+        for (size_t at = 0; whole && at < (numbers->given ? count_of(numbers) : 0); at++)
             if (numbers->values[at] != floor(numbers->values[at]))
                 return pe_fail(reader->err, PE_INVALID, numbers->where,
                                "%s holds whole numbers, got %.17g", list_names[i],
@@ -310,6 +350,12 @@ static enum pe_status sizes_read(struct reader *reader)
         return reader->err->status;
     if (lengths)
         return lengths_read(reader, lengths);
+    if (spec->rows == 0 && spec->model.no_text && spec->images_count + spec->videos_count > 0) {
+        size_t tokens;
+        return pe_ids_grid_tokens(spec, &tokens, reader->err)
+                   ? reader->err->status
+                   : size_set(reader, "the grids", "parameter:image_grid_thw", 1, tokens);
+    }
     if (spec->rows == 0 && spec->bounds_count > 0)
         return size_set(reader, "cu_seqlens", "parameter:cu_seqlens", 1,
                         (size_t)fmax((double)spec->bounds[spec->bounds_count - 1], 0));
@@ -346,7 +392,8 @@ static enum pe_status kinds_read(struct reader *reader)
     unsigned char *kinds;
 
     if (!given && (!ids || (!image->given && !video->given)))
-        return spec->images_count + spec->videos_count == 0 || spec->model.axes == 1
+        return spec->images_count + spec->videos_count == 0 || spec->model.axes == 1 ||
+                       spec->model.no_text
                    ? PE_OK
                    : pe_fail(reader->err, PE_MISSING, "parameter:mm_token_type_ids",
                              "mm_token_type_ids says which tokens are of images (1) and videos "
@@ -393,7 +440,7 @@ static enum pe_status tokens_read(struct reader *reader)
 
 static enum pe_status model_unknown(const struct reader *reader, const char *text)
 {
-    char names[400] = "";
+    char names[800] = "";
     size_t used = 0;
 
     for (size_t i = 0; pe_ids_model_at(i) && used < sizeof(names); i++)
@@ -428,6 +475,44 @@ static enum pe_status model_read(struct reader *reader)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (value_of(reader, numbers[i].name)->given)
             *numbers[i].number = (unsigned)value_of(reader, numbers[i].name)->number;
+    return PE_OK;
+}
+
+/* The three numbers of base_size or grid_step, where the model scales its grids. */
+static enum pe_status scale_read(const struct reader *reader, const char *name, bool used,
+                                 double numbers[3])
+{
+    const struct pe_value *list = value_of(reader, name);
+    const struct pe_ids_model *model = &reader->args->spec.model;
+    char where[32];
+
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    if (!list->given)
+        return PE_OK;
+    if (!used)
+        return pe_fail(reader->err, PE_CONFLICT, where, "%s has no %s", model->name, name);
+    if (list->list_count != 3)
+        return pe_fail(reader->err, PE_SHAPE_MISMATCH, where,
+                       "%s has three numbers, of frames, rows and columns, got %zu", name,
+                       list->list_count);
+    memcpy(numbers, list->list, 3 * sizeof(*numbers));
+    return PE_OK;
+}
+
+static enum pe_status coordinates_read(struct reader *reader)
+{
+    struct pe_ids_model *model = &reader->args->spec.model;
+    const struct pe_value *rate = value_of(reader, "frame_rate");
+    const bool scaled = model->coordinates == PE_IDS_SCALED;
+
+    if (scale_read(reader, "base_size", model->within_base || is_fractional(&reader->args->spec),
+                   model->base) ||
+        scale_read(reader, "grid_step", scaled, model->step))
+        return reader->err->status;
+    if (rate->given && !scaled)
+        return pe_fail(reader->err, PE_CONFLICT, "parameter:frame_rate", "%s has no frame_rate",
+                       model->name);
+    model->frame_rate = rate->given ? rate->number : 0;
     return PE_OK;
 }
 
@@ -467,6 +552,10 @@ static enum pe_status posted_read(struct reader *reader)
                        "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
                        posted->columns, spec->rows, spec->count);
     args->posted_axes = has_text ? 3 : (unsigned)planes;
+    if (is_fractional(spec)) {
+        args->posted_f64 = posted->values + skipped;
+        return PE_OK;
+    }
     args->posted = integers_copy(reader, posted->values + skipped, count_of(posted) - skipped);
     return args->posted ? PE_OK : no_memory(reader);
 }
@@ -482,8 +571,9 @@ static enum pe_status args_read(struct api_request *request, struct positions_ar
     if (!api_params_keep(request->arena, &args->params))
         return no_memory(&reader);
     if (api_bind(request, sets, 2, own, err) || pe_params_finish(&args->params, err) ||
-        model_read(&reader) || lists_read(&reader) || tensors_check(&reader) ||
-        vision_read(&reader) || tokens_read(&reader) || chunk_read(&reader) || posted_read(&reader))
+        model_read(&reader) || coordinates_read(&reader) || lists_read(&reader) ||
+        tensors_check(&reader) || vision_read(&reader) || tokens_read(&reader) ||
+        chunk_read(&reader) || posted_read(&reader))
         return err->status;
     args->spec.by_largest = pe_param_number(&args->params, "continues") == 1;
     return PE_OK;
@@ -496,8 +586,9 @@ static bool positions_rows_fill(struct api_result *result, size_t output, size_t
 {
     const struct state *state = result->state;
     const size_t columns = state->outputs[output].row_elements;
-    const int64_t *values = output == IDS ? state->ids : state->deltas;
+    const int64_t *values = output == IDS ? (const int64_t *)state->ids : state->deltas;
 
+    /* Of doubles likewise: they have the same size. */
     memcpy(out, values + row_begin * columns, (row_end - row_begin) * columns * sizeof(*values));
     return true;
 }
@@ -513,7 +604,7 @@ static void outputs_set(struct state *state, struct api_result *result)
         {.name = "tokens_per_second", .value = spec->model.tokens_per_second}};
 
     state->outputs[IDS] = (struct pe_output){.name = "position_ids",
-                                             .dtype = PE_I64,
+                                             .dtype = is_fractional(spec) ? PE_F64 : PE_I64,
                                              .rank = flat ? 2 : 3,
                                              .shape = {spec->model.axes, spec->rows, spec->count},
                                              .rows = spec->model.axes * spec->rows,
@@ -542,7 +633,7 @@ static enum pe_status ids_make(struct api_request *request, struct state *state,
                                struct pe_error *err)
 {
     const struct pe_ids_spec *spec = &state->args.spec;
-    const size_t shape[] = {spec->model.axes, spec->rows, spec->count, sizeof(*state->ids)};
+    const size_t shape[] = {spec->model.axes, spec->rows, spec->count, sizeof(int64_t)};
     size_t size;
 
     if (pe_shape_elements(shape, 4, &size))
@@ -550,7 +641,9 @@ static enum pe_status ids_make(struct api_request *request, struct state *state,
     state->deltas = api_arena_take(request->arena, (spec->rows + 1) * sizeof(*state->deltas));
     if (!state->ids || !state->deltas)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the ids");
-    return pe_ids_fill(spec, state->ids, state->deltas, request->work, err);
+    return is_fractional(spec)
+               ? pe_ids_fill_f64(spec, state->ids, state->deltas, request->work, err)
+               : pe_ids_fill(spec, state->ids, state->deltas, request->work, err);
 }
 
 /* ---- a diagnosis ----------------------------------------------------------------------------- */
@@ -558,13 +651,18 @@ static enum pe_status ids_make(struct api_request *request, struct state *state,
 static json_t *first_json(const struct pe_ids_spec *spec, const struct pe_ids_finding *finding)
 {
     static const char *const axes[] = {"time", "height", "width", "text"};
+    const struct pe_ids_model *model = &spec->model;
+    const bool real = is_fractional(spec);
+    const size_t axis =
+        model->axes == 2 ? 1 + (finding->axis != model->column_first) : finding->axis;
 
     if (finding->unequal == 0)
         return json_null();
-    return json_pack("{so sI sI sI sI}", "axis",
-                     spec->model.axes == 1 ? json_null() : json_string(axes[finding->axis]), "row",
-                     (json_int_t)finding->row, "token", (json_int_t)finding->token, "expected",
-                     (json_int_t)finding->expected, "given", (json_int_t)finding->given);
+    return json_pack(
+        "{so sI sI so so}", "axis", model->axes == 1 ? json_null() : json_string(axes[axis]), "row",
+        (json_int_t)finding->row, "token", (json_int_t)finding->token, "expected",
+        real ? json_real(finding->expected_coordinate) : json_integer(finding->expected), "given",
+        real ? json_real(finding->given_coordinate) : json_integer(finding->given));
 }
 
 static json_t *text_or_null(const char *text)
@@ -579,7 +677,10 @@ static enum pe_status ids_diagnose(struct api_request *request, struct state *st
     const struct pe_ids_slip_info *slip;
     struct pe_ids_finding finding;
 
-    if (pe_ids_diagnose(&finding, &args->spec, args->posted, args->posted_axes, request->work, err))
+    if (args->posted ? pe_ids_diagnose(&finding, &args->spec, args->posted, args->posted_axes,
+                                       request->work, err)
+                     : pe_ids_diagnose_f64(&finding, &args->spec, args->posted_f64,
+                                           args->posted_axes, request->work, err))
         return err->status;
     slip = finding.slip;
     result->report = json_pack("{ss so so so sI sI so s[]}", "verdict",
@@ -592,6 +693,11 @@ static enum pe_status ids_diagnose(struct api_request *request, struct state *st
                                (json_int_t)finding.compared, "unequal", (json_int_t)finding.unequal,
                                "first", first_json(&args->spec, &finding), "warnings");
     return PE_OK;
+}
+
+static bool is_posted(const struct positions_args *args)
+{
+    return args->posted || args->posted_f64;
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
@@ -608,10 +714,10 @@ static enum pe_status positions_open(struct api_request *request, struct api_res
         api_answer_apply(request, &state->answer_params, result, err))
         return err->status;
     result->operation = result->file_stem = "positions";
-    result->dtype = PE_I64;
+    result->dtype = is_fractional(&state->args.spec) ? PE_F64 : PE_I64;
     result->subject = "the positions";
     result->advice = "ask for fewer tokens";
-    if (!state->args.posted) {
+    if (!is_posted(&state->args)) {
         outputs_set(state, result);
         result->warnings = json_array();
         return api_json_keep(request->arena, result->warnings)
@@ -630,8 +736,8 @@ static enum pe_status positions_prepare(struct api_request *request, struct api_
 {
     struct state *state = result->state;
 
-    return state->args.posted ? ids_diagnose(request, state, result, err)
-                              : ids_make(request, state, err);
+    return is_posted(&state->args) ? ids_diagnose(request, state, result, err)
+                                   : ids_make(request, state, err);
 }
 
 const struct api_handler api_handler_positions = {positions_open, positions_prepare};

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "core/base/errors.h"
 #include "core/base/work.h"
 #include "core/positions/position_ids.h"
@@ -40,14 +42,15 @@ double pe_ids_diagnosis_work(const struct pe_ids_spec *spec)
 
 struct comparison {
     const struct pe_ids_spec *spec;
-    const int64_t *ids;
+    const int64_t *ids; /* NULL: coordinates */
+    const double *coordinates;
     unsigned axes;
     struct pe_ids_finding *finding; /* NULL: stop at the first difference */
     bool differs;
 };
 
 static void difference_note(struct comparison *comparison, const struct pe_ids_token *token,
-                            unsigned axis, int64_t given)
+                            unsigned axis, size_t place)
 {
     struct pe_ids_finding *finding = comparison->finding;
 
@@ -58,7 +61,23 @@ static void difference_note(struct comparison *comparison, const struct pe_ids_t
     finding->row = token->row;
     finding->token = comparison->spec->start + token->index;
     finding->expected = token->ids[axis];
-    finding->given = given;
+    finding->given = comparison->ids ? comparison->ids[place] : 0;
+    finding->expected_coordinate = pe_ids_coordinate(token, &comparison->spec->model, axis);
+    finding->given_coordinate =
+        comparison->ids ? (double)comparison->ids[place] : comparison->coordinates[place];
+}
+
+/* Whole ids are equal; coordinates are within the roundings of float32. */
+static bool is_right(const struct comparison *comparison, const struct pe_ids_token *token,
+                     unsigned axis, size_t place)
+{
+    if (comparison->ids)
+        return comparison->ids[place] == token->ids[axis];
+    const double expected = pe_ids_coordinate(token, &comparison->spec->model, axis);
+    const double given = comparison->coordinates[place];
+    if (!pe_ids_is_fractional(&comparison->spec->model))
+        return given == expected;
+    return fabs(given - expected) <= 0x1p-15 * fmax(1, fabs(expected));
 }
 
 static bool ids_compare(void *context, const struct pe_ids_token *token)
@@ -68,12 +87,11 @@ static bool ids_compare(void *context, const struct pe_ids_token *token)
 
     for (unsigned axis = 0; axis < spec->model.axes && !token->padding; axis++) {
         const size_t plane = comparison->axes == 1 ? 0 : axis;
-        const int64_t given =
-            comparison->ids[(plane * spec->rows + token->row) * spec->count + token->index];
+        const size_t place = (plane * spec->rows + token->row) * spec->count + token->index;
         if (comparison->finding)
             comparison->finding->compared++;
-        if (given != token->ids[axis])
-            difference_note(comparison, token, axis, given);
+        if (!is_right(comparison, token, axis, place))
+            difference_note(comparison, token, axis, place);
     }
     return comparison->finding || !comparison->differs;
 }
@@ -92,27 +110,50 @@ static bool error_explains(struct comparison *comparison, const struct pe_positi
     return !pe_ids_iterate(comparison->spec, error, &sink, work, &ignored) && !comparison->differs;
 }
 
+static enum pe_status compare(struct comparison *comparison, struct pe_ids_spec *spec,
+                              const struct pe_ids_spec *given, struct pe_work *work,
+                              struct pe_error *err)
+{
+    static const struct pe_position_error none = {0};
+    const struct pe_ids_sink sink = {ids_compare, comparison, NULL};
+    struct pe_ids_finding *finding = comparison->finding;
+    const unsigned axes = comparison->axes;
+
+    *finding = (struct pe_ids_finding){0};
+    if (pe_ids_spec_read(spec, given, err) || pe_spend(work, pe_ids_diagnosis_work(spec), err))
+        return err->status;
+    if (comparison->ids && pe_ids_is_fractional(&spec->model))
+        return pe_ids_fractions_refuse(&spec->model, err);
+    if (axes != 1 && axes != spec->model.axes)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:position_ids",
+                       "%s has %u ids a token, here are %u", spec->model.name ?: "the model",
+                       spec->model.axes, axes);
+    if (pe_ids_iterate(spec, &none, &sink, work, err))
+        return err->status;
+    comparison->finding = NULL;
+    for (size_t i = 0; i < ERRORS && finding->unequal > 0 && !finding->slip && !err->status; i++)
+        if (error_explains(comparison, &errors[i].error, work, err))
+            finding->slip = info_of(i);
+    return err->status;
+}
+
 enum pe_status pe_ids_diagnose(struct pe_ids_finding *finding, const struct pe_ids_spec *given,
                                const int64_t *ids, unsigned axes, struct pe_work *work,
                                struct pe_error *err)
 {
-    static const struct pe_position_error none = {0};
     struct pe_ids_spec spec;
-    struct comparison comparison = {&spec, ids, axes, finding, false};
-    const struct pe_ids_sink sink = {ids_compare, &comparison, NULL};
+    struct comparison comparison = {.spec = &spec, .ids = ids, .axes = axes, .finding = finding};
 
-    *finding = (struct pe_ids_finding){0};
-    if (pe_ids_spec_read(&spec, given, err) || pe_spend(work, pe_ids_diagnosis_work(&spec), err))
-        return err->status;
-    if (axes != 1 && axes != spec.model.axes)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:position_ids",
-                       "%s has %u ids a token, here are %u", spec.model.name ?: "the model",
-                       spec.model.axes, axes);
-    if (pe_ids_iterate(&spec, &none, &sink, work, err))
-        return err->status;
-    comparison.finding = NULL;
-    for (size_t i = 0; i < ERRORS && finding->unequal > 0 && !finding->slip && !err->status; i++)
-        if (error_explains(&comparison, &errors[i].error, work, err))
-            finding->slip = info_of(i);
-    return err->status;
+    return compare(&comparison, &spec, given, work, err);
+}
+
+enum pe_status pe_ids_diagnose_f64(struct pe_ids_finding *finding, const struct pe_ids_spec *given,
+                                   const double *ids, unsigned axes, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    struct pe_ids_spec spec;
+    struct comparison comparison = {
+        .spec = &spec, .coordinates = ids, .axes = axes, .finding = finding};
+
+    return compare(&comparison, &spec, given, work, err);
 }

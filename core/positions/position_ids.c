@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/errors.h"
+#include "core/base/sizes.h"
 #include "core/base/work.h"
 
 /* Within these bounds no id reaches 2^63. */
@@ -92,12 +93,13 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
 {
     const struct pe_ids_model *model = &spec->model;
 
-    if ((model->axes != 1 && model->axes != 3 && model->axes != 4) ||
+    if (model->axes < 1 || model->axes > PE_IDS_AXES_MAX ||
         (unsigned)model->generator >= PE_IDS_GENERATORS ||
-        (model->axes == 4) != (model->generator == PE_IDS_FLUX2) || model->spatial_merge == 0 ||
+        (model->axes == 4) != (model->generator == PE_IDS_FLUX2) ||
+        (model->axes == 2 && model->generator != PE_IDS_GRID) || model->spatial_merge == 0 ||
         model->temporal_merge == 0 || model->tokens_per_second > SIDE_MAX)
         return pe_fail(err, PE_INVALID, "parameter:model_type",
-                       "a model has 1, 3 or 4 axes, and merges one patch at least");
+                       "a model has 1 to 4 axes, and merges one patch at least");
     if (model->axes == 1 && spec->images_count + spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:model_type",
                        "text has no images; name the model_type whose grids these are");
@@ -106,10 +108,9 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
                        "behind its prompt %s makes an image, whose ids are those of a grid: only "
                        "ids of the prompt's %zu tokens are told",
                        model->name ?: "the model", spec->tokens);
-    if (model->generator && spec->bounds_count > 0)
-        return pe_fail(err, PE_CONFLICT, "parameter:cu_seqlens", "sequences of %s are not packed",
-                       model->name ?: "the model");
-    if (model->prompt_only && spec->videos_count > 0)
+    if (model->generator && pe_ids_generator_check(spec, err))
+        return err->status;
+    if (model->prompt_only && !model->one_grid && spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:video_grid_thw", "%s has no videos",
                        model->name ?: "the model");
     for (size_t i = 0; spec->seconds && i < spec->videos_count; i++)
@@ -136,6 +137,38 @@ enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_sp
         grids_check("parameter:image_grid_thw", ours->images, ours->images_count, err) ||
         grids_check("parameter:video_grid_thw", ours->videos, ours->videos_count, err))
         return err->status;
+    return PE_OK;
+}
+
+enum pe_status pe_ids_fractions_refuse(const struct pe_ids_model *model, struct pe_error *err)
+{
+    return pe_fail(err, PE_UNSUPPORTED, "parameter:model_type",
+                   "ids of %s may be fractions: they are f64", model->name ?: "the model");
+}
+
+enum pe_status pe_ids_grid_tokens(const struct pe_ids_spec *spec, size_t *tokens,
+                                  struct pe_error *err)
+{
+    const struct pe_ids_model *model = &spec->model;
+    const int64_t side = model->generator ? 1 : model->spatial_merge;
+    const int64_t frames = model->generator ? 1 : model->temporal_merge;
+    uint64_t sum = 0;
+
+    *tokens = 0;
+    if (grids_check("parameter:image_grid_thw", spec->images, spec->images_count, err) ||
+        grids_check("parameter:video_grid_thw", spec->videos, spec->videos_count, err))
+        return err->status;
+    for (size_t i = 0; i < spec->images_count + spec->videos_count && sum <= TOKENS_MAX; i++) {
+        const bool is_video = i >= spec->images_count;
+        const int64_t *sides =
+            is_video ? spec->videos + 3 * (i - spec->images_count) : spec->images + 3 * i;
+        sum += (uint64_t)(is_video ? sides[0] / frames : sides[0]) * (uint64_t)(sides[1] / side) *
+               (uint64_t)(sides[2] / side);
+    }
+    if (sum > TOKENS_MAX)
+        return pe_fail(err, PE_TOO_LARGE, "parameter:image_grid_thw",
+                       "at most 2^52 tokens are counted");
+    *tokens = pe_count((double)sum);
     return PE_OK;
 }
 
@@ -452,7 +485,8 @@ double pe_ids_work(const struct pe_ids_spec *spec)
 
 struct ids_buffer {
     const struct pe_ids_spec *spec;
-    int64_t *ids;
+    int64_t *ids;        /* NULL: coordinates */
+    double *coordinates; /* of any model */
 };
 
 static bool ids_put(void *context, const struct pe_ids_token *token)
@@ -466,15 +500,45 @@ static bool ids_put(void *context, const struct pe_ids_token *token)
     return true;
 }
 
+static bool coordinates_put(void *context, const struct pe_ids_token *token)
+{
+    const struct ids_buffer *buffer = context;
+    const struct pe_ids_spec *spec = buffer->spec;
+
+    for (unsigned axis = 0; axis < spec->model.axes; axis++)
+        buffer->coordinates[(axis * spec->rows + token->row) * spec->count + token->index] =
+            pe_ids_coordinate(token, &spec->model, axis);
+    return true;
+}
+
+static enum pe_status buffer_fill(struct ids_buffer *buffer, struct pe_ids_spec *spec,
+                                  const struct pe_ids_spec *given, int64_t *deltas,
+                                  struct pe_work *work, struct pe_error *err)
+{
+    static const struct pe_position_error none = {0};
+    const struct pe_ids_sink sink = {buffer->ids ? ids_put : coordinates_put, buffer, deltas};
+
+    if (pe_ids_spec_read(spec, given, err) || pe_spend(work, pe_ids_work(spec), err))
+        return err->status;
+    if (buffer->ids && pe_ids_is_fractional(&spec->model))
+        return pe_ids_fractions_refuse(&spec->model, err);
+    return pe_ids_iterate(spec, &none, &sink, work, err);
+}
+
 enum pe_status pe_ids_fill(const struct pe_ids_spec *given, int64_t *ids, int64_t *deltas,
                            struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_position_error none = {0};
     struct pe_ids_spec spec;
-    struct ids_buffer buffer = {&spec, ids};
-    const struct pe_ids_sink sink = {ids_put, &buffer, deltas};
+    struct ids_buffer buffer = {.spec = &spec, .ids = ids};
 
-    if (pe_ids_spec_read(&spec, given, err) || pe_spend(work, pe_ids_work(&spec), err))
-        return err->status;
-    return pe_ids_iterate(&spec, &none, &sink, work, err);
+    return buffer_fill(&buffer, &spec, given, deltas, work, err);
+}
+
+enum pe_status pe_ids_fill_f64(const struct pe_ids_spec *given, double *ids, int64_t *deltas,
+                               struct pe_work *work, struct pe_error *err)
+{
+    struct pe_ids_spec spec;
+    struct ids_buffer buffer = {.spec = &spec, .coordinates = ids};
+
+    return buffer_fill(&buffer, &spec, given, deltas, work, err);
 }

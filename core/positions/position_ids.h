@@ -23,7 +23,8 @@ struct pe_position_error {
     int shift;
     unsigned scaled; /* PE_IDS_SCALED_ */
     enum pe_ids_advance advance;
-    bool uncentred, text_from_zero; /* of generators */
+    bool uncentred, text_from_zero;                                        /* of generators */
+    bool text_counted, after_text, unpadded, unblocked, unscaled, unrated; /* likewise */
     bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, by_columns, flat,
         no_seconds, from_zero;
 };
@@ -33,8 +34,21 @@ enum { PE_IDS_AXES_MAX = 4 };
 struct pe_ids_token {
     size_t row, index; /* within the requested tokens */
     int64_t ids[PE_IDS_AXES_MAX];
+    double coordinates[PE_IDS_AXES_MAX]; /* the ids of a model with fractions */
     bool padding;
 };
+
+static inline bool pe_ids_is_fractional(const struct pe_ids_model *model)
+{
+    return model->coordinates != PE_IDS_WHOLE;
+}
+
+/* The id of an axis as a double. */
+static inline double pe_ids_coordinate(const struct pe_ids_token *token,
+                                       const struct pe_ids_model *model, unsigned axis)
+{
+    return pe_ids_is_fractional(model) ? token->coordinates[axis] : (double)token->ids[axis];
+}
 
 /* Receives the requested tokens in order. */
 struct pe_ids_sink {
@@ -53,6 +67,12 @@ enum pe_status pe_ids_generator_iterate(const struct pe_ids_spec *spec,
                                         const struct pe_position_error *error,
                                         const struct pe_ids_sink *sink, struct pe_work *work,
                                         struct pe_error *err);
+
+/* Fails: ids of the model are no integers. */
+enum pe_status pe_ids_fractions_refuse(const struct pe_ids_model *model, struct pe_error *err);
+
+/* Checks the members of a model with a generator, and its grids. */
+enum pe_status pe_ids_generator_check(const struct pe_ids_spec *spec, struct pe_error *err);
 
 /* Copies a caller's spec and checks it. */
 enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_spec *given,

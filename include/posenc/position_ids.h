@@ -19,13 +19,25 @@ enum pe_ids_generator {
                         * a side on */
     PE_IDS_LUMINA2, /* text its place on the first axis, an image the number of its tokens there */
     PE_IDS_Z_IMAGE, /* the same, from 1 on, text being padded to a multiple of 32 */
+    PE_IDS_GRID,    /* each grid from 0; text, which does not rotate, 0 */
     PE_IDS_GENERATORS
+};
+
+/* Coordinate of PE_IDS_GRID: frame, row or column n of N, with step, base and frame_rate of the
+ * model. All but PE_IDS_WHOLE may be fractions, which are doubles within an ulp. */
+enum pe_ids_coordinates {
+    PE_IDS_WHOLE,   /* n */
+    PE_IDS_SCALED,  /* n step / base, of frames divided by frame_rate too */
+    PE_IDS_CROPPED, /* of rows and columns: from the begin of a crop of the base grid, which has
+                     * the grid's aspect, to its end times (N - 1) / N */
+    PE_IDS_CENTRES  /* of rows and columns: (n + 1/2 - N / 2) sqrt(base area / area) */
 };
 
 /* The rules of a class of models. */
 struct pe_ids_model {
-    const char *name;           /* its model_type in transformers; "text": one id a token */
-    unsigned axes;              /* 1, or 3: time, height, width; 4 of PE_IDS_FLUX2 */
+    const char *name; /* its model_type in transformers; "text": one id a token */
+    unsigned axes; /* 1, or 3: time, height, width; 4 of PE_IDS_FLUX2; 2 of vision towers: height,
+                    * width */
     unsigned spatial_merge;     /* rows, and columns, of patches that are merged into one token */
     unsigned temporal_merge;    /* likewise frames of a video; images are never merged in time */
     unsigned tokens_per_second; /* steps of time in a second of a video; 0: a frame is one step */
@@ -33,6 +45,16 @@ struct pe_ids_model {
     int64_t padding;            /* the ids of padding */
     bool prompt_only;           /* generates images: no ids after the prompt, and no delta */
     enum pe_ids_generator generator;
+    /* Members of PE_IDS_GRID; arrays are of time, height and width. */
+    bool no_text;      /* no token of text is among those that rotate */
+    bool one_grid;     /* a row has one grid, of an image or a video */
+    bool column_first; /* of two axes the first is the width */
+    bool by_blocks;    /* tokens run through squares of spatial_merge patches a side */
+    bool within_base;  /* a grid is at most as high and wide as the base */
+    enum pe_ids_coordinates coordinates;
+    double step[3], base[3]; /* base 0: the caller sets it */
+    double frame_rate;       /* frames a second; 0: frames are one step apart */
+    bool needs_frame_rate;
 };
 
 enum pe_ids_kind { PE_IDS_TEXT, PE_IDS_IMAGE, PE_IDS_VIDEO };
@@ -67,6 +89,7 @@ struct pe_ids_finding {
     size_t compared, unequal;            /* ids, compared with the correct ones */
     size_t axis, row, token;             /* the first difference, by row, then token */
     int64_t expected, given;
+    double expected_coordinate, given_coordinate; /* the same, of a model with fractions */
 };
 
 PE_DECLARATIONS_BEGIN
@@ -88,6 +111,16 @@ PE_API const struct pe_ids_slip_info *pe_ids_slip_at(size_t index);
 PE_API enum pe_status pe_ids_fill(const struct pe_ids_spec *spec, int64_t *ids, int64_t *deltas,
                                   struct pe_work *work, struct pe_error *err);
 
+/* The same as doubles. Models with other coordinates than PE_IDS_WHOLE have no other ids: for them
+ * pe_ids_fill and pe_ids_diagnose fail with PE_UNSUPPORTED. */
+PE_API enum pe_status pe_ids_fill_f64(const struct pe_ids_spec *spec, double *ids, int64_t *deltas,
+                                      struct pe_work *work, struct pe_error *err);
+
+/* The tokens of all grids of the spec, merged ones as one: its `tokens` where no text is among
+ * them. PE_OUT_OF_RANGE for sides. */
+PE_API enum pe_status pe_ids_grid_tokens(const struct pe_ids_spec *spec, size_t *tokens,
+                                         struct pe_error *err);
+
 /* Writes the kinds of token ids of the vocabulary: PE_IDS_IMAGE for image_token, PE_IDS_VIDEO for
  * video_token, else PE_IDS_TEXT. Negative image_token or video_token: there is none. */
 PE_API void pe_ids_kinds_fill(const int64_t *tokens, size_t count, int64_t image_token,
@@ -103,6 +136,13 @@ PE_API enum pe_status pe_ids_mask_fill(const int64_t *lengths, size_t rows, size
 PE_API enum pe_status pe_ids_diagnose(struct pe_ids_finding *finding,
                                       const struct pe_ids_spec *spec, const int64_t *ids,
                                       unsigned axes, struct pe_work *work, struct pe_error *err);
+
+/* The same of doubles: right is what is within 2^-15 of the coordinate's size, or of 1. Whole ids
+ * are equal to them. */
+PE_API enum pe_status pe_ids_diagnose_f64(struct pe_ids_finding *finding,
+                                          const struct pe_ids_spec *spec, const double *ids,
+                                          unsigned axes, struct pe_work *work,
+                                          struct pe_error *err);
 
 /* Estimated nanoseconds of one core for pe_ids_fill; and at most, for pe_ids_diagnose. */
 PE_API double pe_ids_work(const struct pe_ids_spec *spec);

@@ -664,7 +664,7 @@ TEST(position_ids_refuse)
     wrong[1].images_count = 1; /* of text */
     wrong[2].count = SIZE_MAX;
     wrong[3].model.spatial_merge = 0;
-    wrong[4].model.axes = 2;
+    wrong[4].model.axes = 2; /* of a vision tower alone */
     wrong[5].images = grids;
     wrong[5].images_count = 2;
     wrong[6].bounds = bounds;
@@ -727,6 +727,60 @@ TEST(position_ids_of_generators)
         struct pe_error err = {0};
         ck_assert_msg(pe_ids_fill(&wrong[i], ids, NULL, NULL, &err), "%zu", i);
     }
+}
+
+/* Ids that may be fractions are doubles, and those of other models too. */
+TEST(position_ids_of_grids)
+{
+    const int64_t grid[] = {2, 1, 2};
+    const double expected[] = {0, 0, 0.8, 0.8, 0, 0, 0, 0, 0, 1, 0, 1};
+    struct pe_ids_spec spec = {.size = sizeof(spec),
+                               .model = *pe_ids_model_find("cosmos"),
+                               .rows = 1,
+                               .images = grid,
+                               .images_count = 1};
+    struct pe_ids_spec wrong[7];
+    struct pe_ids_finding finding;
+    double ids[12];
+    int64_t whole[12];
+
+    ACCEPTED(pe_ids_grid_tokens(&spec, &spec.tokens, &err));
+    ck_assert_uint_eq(spec.tokens, 4);
+    spec.count = 4;
+    spec.model.frame_rate = 30;
+    ACCEPTED(pe_ids_fill_f64(&spec, ids, NULL, NULL, &err));
+    ck_assert_mem_eq(ids, expected, sizeof(expected));
+    ids[3] = 1;
+    ACCEPTED(pe_ids_diagnose_f64(&finding, &spec, ids, 3, NULL, &err));
+    ck_assert(finding.unequal == 1 && finding.compared == 12 && !finding.slip);
+    ck_assert(finding.expected_coordinate == 0.8 && finding.given_coordinate == 1);
+    REFUSED(PE_UNSUPPORTED, pe_ids_fill(&spec, whole, NULL, NULL, &err));
+    REFUSED(PE_UNSUPPORTED, pe_ids_diagnose(&finding, &spec, whole, 3, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_ids_diagnose_f64(&finding, &spec, ids, 2, NULL, &err));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        wrong[i] = spec;
+    wrong[0].model.coordinates = (enum pe_ids_coordinates)9;
+    wrong[1].model.frame_rate = -1;
+    wrong[2].model.base[1] = 0;
+    wrong[3].model.base[1] = INFINITY;
+    wrong[4].model.step[2] = 0;
+    wrong[5].model.spatial_merge = 2;
+    wrong[6].model = *pe_ids_model_find("ltx_video"); /* without a frame rate */
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct pe_error err = {0};
+        ck_assert_msg(pe_ids_fill_f64(&wrong[i], ids, NULL, NULL, &err), "%zu", i);
+    }
+    spec.images = (const int64_t[]){0, 1, 1};
+    REFUSED(PE_OUT_OF_RANGE, pe_ids_grid_tokens(&spec, &spec.tokens, &err));
+    spec.images = (const int64_t[]){1 << 20, 1 << 20, 1 << 20};
+    REFUSED(PE_TOO_LARGE, pe_ids_grid_tokens(&spec, &spec.tokens, &err));
+    spec.model = *pe_ids_model_at(0);
+    spec.images_count = 0;
+    spec.tokens = 4;
+    ACCEPTED(pe_ids_fill_f64(&spec, ids, NULL, NULL, &err));
+    ck_assert(ids[0] == 0 && ids[3] == 3);
+    ACCEPTED(pe_ids_diagnose_f64(&finding, &spec, ids, 1, NULL, &err));
+    ck_assert(finding.unequal == 0);
 }
 
 TEST(position_ids)

@@ -260,6 +260,95 @@ def test_a_scaled_still_image_alone(server):
         assert found(server, posted, **asked) == ("unknown" if offset else "match")
 
 
+HUNYUAN = {
+    "model_type": "hunyuan_video",
+    "mm_token_type_ids": [[1] * 12 + [0] * 3],
+    "video_grid_thw": [[2, 2, 3]],
+}
+TOWER = {"model_type": "qwen2_vl_vision", "image_grid_thw": [[1, 4, 4], [1, 2, 4]]}
+COG = {"model_type": "cogvideox", "mm_token_type_ids": [[1] * 12], "image_grid_thw": [[1, 3, 4]]}
+
+
+def grid(*sides, steps=(1, 1, 1)):
+    axes = [numpy.arange(n) * step for n, step in zip(sides, steps, strict=False)]
+    return numpy.stack([a.reshape(-1) for a in numpy.meshgrid(*axes, indexing="ij")])
+
+
+def hunyuan_ids(text, offset=0):
+    """[axes, 1, tokens] of the video, then the text."""
+    words = numpy.array(text)[None].repeat(3, 0)
+    return numpy.concatenate([grid(2, 2, 3) + offset, words], 1)[:, None].tolist()
+
+
+@pytest.mark.parametrize(
+    "bug,posted,asked",
+    [
+        ("match", hunyuan_ids([0, 0, 0]), HUNYUAN),
+        ("text-rotated", hunyuan_ids([0, 1, 2]), HUNYUAN),
+        ("text-rotated", hunyuan_ids([0, 1, 2], offset=3), HUNYUAN),
+        ("unknown", hunyuan_ids([0, 1, 2], offset=2), HUNYUAN),
+        ("grid-transposed", numpy.array(hunyuan_ids([0] * 3))[[0, 2, 1]].tolist(), HUNYUAN),
+        ("blocks-as-rows", numpy.concatenate([grid(4, 4), grid(2, 4)], 1).tolist(), TOWER),
+        ("grid-not-scaled", grid(1, 3, 4).tolist(), COG),
+        ("match", grid(1, 1, 2).tolist(), {"model_type": "wan", "image_grid_thw": [1, 1, 2]}),
+        ("images-as-text", [[0, 1]] * 3, {"model_type": "wan", "image_grid_thw": [1, 1, 2]}),
+        (
+            "frame-rate-ignored",
+            grid(3, 1, 2).tolist(),
+            {"model_type": "cosmos", "video_grid_thw": [3, 1, 2], "fps": 30},
+        ),
+        (
+            "frame-rate-ignored",
+            grid(3, 1, 2, steps=(0.4, 1 / 64, 1 / 64)).tolist(),
+            {"model_type": "ltx_video", "video_grid_thw": [3, 1, 2], "frame_rate": 25},
+        ),
+        (
+            "grid-transposed",
+            grid(2, 3)[:, None].tolist(),
+            {"model_type": "sam2", "mm_token_type_ids": [[1] * 6], "image_grid_thw": [1, 2, 3]},
+        ),
+        (
+            "image-after-unpadded-text",
+            [[[1, 2, 3]], [[0, 0, 0]], [[0, 0, 1]]],
+            {"model_type": "z_image", "mm_token_type_ids": [0, 1, 1], "image_grid_thw": [1, 1, 2]},
+        ),
+    ],
+)
+def test_mistakes_of_grids(server, bug, posted, asked):
+    if bug == "image-after-unpadded-text":
+        posted[0][0][1:] = [2, 2]
+    assert found(server, posted, **asked) == bug
+
+
+def test_coordinates_are_right_within_float32(server):
+    """A grid of bfloat16 is not: 8 bits of a row above 32 are off by up to 1/8."""
+    asked = {"model_type": "mochi", "mm_token_type_ids": [1] * 60, "image_grid_thw": [1, 6, 10]}
+    right = numpy.array(ids(server, **asked))
+    assert right.dtype == numpy.float64
+    single = right.astype(numpy.float32)
+    assert found(server, single.tolist(), **asked) == "match"
+    brain = (single.view(numpy.uint32) & 0xFFFF0000).view(numpy.float32)
+    report = told(server, position_ids=brain.tolist(), **asked)
+    assert report["verdict"] == "unknown"
+    first = report["first"]
+    axis = {"time": 0, "height": 1, "width": 2}[first["axis"]]
+    assert first["expected"] == right[axis, 0, first["token"]]
+    assert first["given"] == brain[axis, 0, first["token"]]
+
+
+def test_rows_of_videos_have_one_grid_each(server):
+    asked = {
+        "model_type": "hunyuan_video",
+        "mm_token_type_ids": [[2, 2, 0, 0], [2, 2, 2, 0]],
+        "attention_mask": [[1, 1, 1, 0], [1] * 4],
+        "video_grid_thw": [[2, 1, 1], [1, 3, 1]],
+    }
+    expected = numpy.zeros((3, 2, 4), int)
+    expected[0, 0, 1] = 1
+    expected[1, 1, :3] = [0, 1, 2]
+    assert ids(server, **asked) == expected.tolist()
+
+
 def test_the_first_difference(server):
     report = told(server, position_ids=image_ids(swap), **IMAGE)
     assert report["first"] == {"axis": "height", "row": 0, "token": 3, "expected": 2, "given": 3}
@@ -296,6 +385,31 @@ def test_the_first_difference(server):
         ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
         ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
         ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
+        (
+            "mm_token_type_ids",
+            "one grid, not 2",
+            {"model_type": "wan", "image_grid_thw": [[1, 1, 1], [1, 1, 1]]},
+        ),
+        (
+            "mm_token_type_ids",
+            "text of wan",
+            {"model_type": "wan", "image_grid_thw": [1, 1, 1], "mm_token_type_ids": [0, 1]},
+        ),
+        ("video_grid_thw", "of images or of videos", {**HUNYUAN, "image_grid_thw": [1, 1, 1]}),
+        ("image_grid_thw", "blocks of 2 x 2", {**TOWER, "image_grid_thw": [1, 3, 4]}),
+        ("spatial_merge_size", "merges no patches", {**HUNYUAN, "spatial_merge_size": 2}),
+        ("base_size", "has no base_size", {**HUNYUAN, "base_size": [1, 2, 3]}),
+        ("base_size", "three numbers", {**COG, "base_size": [30, 45]}),
+        ("grid_step", "has no grid_step", {**COG, "grid_step": [1, 1, 1]}),
+        ("frame_rate", "has no frame_rate", {**COG, "frame_rate": 8}),
+        ("frame_rate", "is required", {"model_type": "ltx_video", "image_grid_thw": [1, 1, 1]}),
+        ("base_size", "scale_factor", {"model_type": "kandinsky5", "image_grid_thw": [1, 1, 1]}),
+        ("/position_ids", "whole numbers", {**HUNYUAN, "position_ids": [[0.5] * 15] * 3}),
+        (
+            "model_type",
+            "order of windows",
+            {"model_type": "qwen2.5_vl_vision", "image_grid_thw": [1, 2, 2]},
+        ),
         (
             "second_per_grid_ts",
             "pass 2^53",

@@ -674,15 +674,17 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
 
     def positions(self, model_type: str | None = None, /, *,
                   # generated: parameters of positions
-                  attention_mask: Any = None, chunk_length: int | None = None,
-                  chunk_start: int | None = None, continues: str | None = None,
-                  cu_seqlens: Any = None, image_grid_thw: Any = None,
-                  image_token_id: int | None = None, input_ids: Any = None,
-                  length: int | None = None, lengths: Any = None, mm_token_type_ids: Any = None,
-                  padding_side: str | None = None, position_ids: Any = None,
-                  second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
-                  temporal_merge_size: int | None = None, tokens_per_second: int | None = None,
-                  video_grid_thw: Any = None, video_token_id: int | None = None,
+                  attention_mask: Any = None, base_size: Any = None,
+                  chunk_length: int | None = None, chunk_start: int | None = None,
+                  continues: str | None = None, cu_seqlens: Any = None,
+                  frame_rate: float | None = None, grid_step: Any = None,
+                  image_grid_thw: Any = None, image_token_id: int | None = None,
+                  input_ids: Any = None, length: int | None = None, lengths: Any = None,
+                  mm_token_type_ids: Any = None, padding_side: str | None = None,
+                  position_ids: Any = None, second_per_grid_ts: Any = None,
+                  spatial_merge_size: int | None = None, temporal_merge_size: int | None = None,
+                  tokens_per_second: int | None = None, video_grid_thw: Any = None,
+                  video_token_id: int | None = None,
                   # end
                   **parameters: Any) -> TensorsT:
         """Position ids of tokens, ``position_ids`` [batch, tokens] or [axes, batch, tokens], and of
@@ -699,11 +701,12 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
 
     def diagnose_positions(self, position_ids: Any, /, model_type: str | None = None, *,
                            # generated: parameters of diagnose_positions
-                           attention_mask: Any = None, chunk_length: int | None = None,
-                           chunk_start: int | None = None, continues: str | None = None,
-                           cu_seqlens: Any = None, image_grid_thw: Any = None,
-                           image_token_id: int | None = None, input_ids: Any = None,
-                           length: int | None = None, lengths: Any = None,
+                           attention_mask: Any = None, base_size: Any = None,
+                           chunk_length: int | None = None, chunk_start: int | None = None,
+                           continues: str | None = None, cu_seqlens: Any = None,
+                           frame_rate: float | None = None, grid_step: Any = None,
+                           image_grid_thw: Any = None, image_token_id: int | None = None,
+                           input_ids: Any = None, length: int | None = None, lengths: Any = None,
                            mm_token_type_ids: Any = None, padding_side: str | None = None,
                            second_per_grid_ts: Any = None, spatial_merge_size: int | None = None,
                            temporal_merge_size: int | None = None,
