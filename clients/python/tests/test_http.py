@@ -434,6 +434,25 @@ def test_progress_is_told(url):
         assert counts[-1] == next(whole for name, _, whole in told if name == what) > q.nbytes
 
 
+def test_asyncio_has_the_names_and_parameters_of_both():
+    """What a server answers by one way it answers by the other."""
+
+    def public(kind):
+        return {
+            name: inspect.signature(value)
+            for name, value in inspect.getmembers(kind, inspect.isfunction)
+            if not name.startswith("_")
+        }
+
+    by_thread, by_task = public(posenc.Remote), public(posenc.AsyncRemote)
+    assert {"audit", "check", "golden", "probe"} < by_thread.keys() == by_task.keys()
+    for name, one in by_thread.items():
+        assert one.parameters == by_task[name].parameters, name
+    assert {*posenc.__all__} & {*public(posenc.Local)} == by_thread.keys() - {"close"} | {
+        "rotate_in_place"
+    }
+
+
 def test_asyncio_has_the_same_functions(url):
     async def ask():
         async with posenc.connect_async(url) as remote:

@@ -50,7 +50,7 @@ from typing import Any, assert_type
 import numpy as np
 import posenc
 from numpy.typing import NDArray
-from posenc import Report, Tensor, Tensors
+from posenc import Audit, Probe, Report, Tensor, Tensors
 
 
 def tables(name: str, config: dict[str, Any]) -> NDArray[Any]:
@@ -80,12 +80,14 @@ def tables(name: str, config: dict[str, Any]) -> NDArray[Any]:
     return product
 
 
-async def remote() -> None:
+async def remote(name: str) -> None:
     async with posenc.connect_async("http://127.0.0.1:8080") as server:
         assert_type(await server.table("sinusoidal", dim=8, length=5), Tensor)
         cos, sin = await server.table("rope", dim=8, length=5)
         cos, sin = await server.table(config={}, length=5)
         assert_type(await server.diagnose(inv_freq=[1, 0.01]), Report)
+        assert_type(await server.probe(lambda x, at: x, name, dim=8), Probe)
+        assert_type(await server.audit(object()), Audit)
     with posenc.connect("http://127.0.0.1:8080") as there:
         assert_type(there.table("sinusoidal", dim=8, length=5), Tensor)
         cos, sin = there.table(config={}, length=5)

@@ -2,6 +2,7 @@
 """posenc.probe: right functions of every recorded rotary encoding and of the published configs in
 both layouts, mistakes that are planted one at a time, arrays of other libraries, refusals."""
 
+import asyncio
 import functools
 import json
 import sys
@@ -345,12 +346,41 @@ def test_no_library_is_imported():
     assert not {"torch", "jax", "mlx", "tensorflow"} & set(sys.modules)
 
 
-def test_the_same_over_http(remote):
-    for code in ("base-ignored", "layout-swapped", "wrong-width"):
-        given = {"dim": DIM, "layout": "half"} | EXPECTED.get(code, {})
-        here = posenc.probe(MISTAKES[code], "rope", **given)
-        there = remote.probe(MISTAKES[code], "rope", **given)
-        assert here.report == there.report
+def test_the_same_over_http(remote, url):
+    """By requests that are waited for, and by several probes at once that are awaited."""
+    calls = [
+        (fn, {"dim": DIM, "layout": "half"} | EXPECTED.get(code, {}))
+        for code, fn in MISTAKES.items()
+    ]
+    here = [posenc.probe(fn, "rope", **given).report for fn, given in calls]
+    there = [remote.probe(fn, "rope", **given).report for fn, given in calls]
+
+    async def probes():
+        async with posenc.connect_async(url) as server:
+            return await asyncio.gather(*(server.probe(fn, "rope", **given) for fn, given in calls))
+
+    assert here == there == [found.report for found in asyncio.run(probes())]
+
+
+def test_errors_with_asyncio(url):
+    """Of the config, of the function and of the encoding, as without."""
+    config = {"model_type": "llama", "head_dim": DIM}
+    gemma = {"model_type": "gemma3_text", "head_dim": DIM}
+
+    async def probes():
+        async with posenc.connect_async(url) as server:
+            found = await server.probe(plain, config=config, layout="half")
+            assert found.right is True, found
+            found = await server.probe(FAULTS["changes-shape"], config=config)
+            assert found.fault["code"] == "changes-shape"
+            with pytest.raises(posenc.Refused, match="rotary"):
+                await server.probe(plain, "sinusoidal", dim=DIM)
+            with pytest.raises(ValueError, match="layer_type is required"):
+                await server.probe(plain, config=gemma)
+            with pytest.raises(KeyError):
+                await server.probe(lambda x, positions: {}["a"], "rope", dim=DIM, like=FREQUENCIES)
+
+    asyncio.run(probes())
 
 
 def test_display():

@@ -10,16 +10,18 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _display, _probe
+from . import _display, _probe, _requests
 from ._answers import Report
 from ._arrays import Array
 from ._foreign import read
-from ._messages import Refused
+from ._messages import ConnectionFailed, Refused, Request
 from ._probe import Probe
+from ._requests import Config
+from ._steps import Steps
 
 ROTARY = re.compile(r"Rot(ary|ational)|RoPE|Rope")
 NO_ROTARY = re.compile(r"(Attention|Layer|Block|Model|ForCausalLM|MLP)$")
@@ -101,14 +103,6 @@ class Audit:
         return title + _display.table_html(self._rows(), ("", "module", "verdict"))
 
 
-class Service(Protocol):
-    """What an audit needs of a client."""
-
-    def diagnose(self, encoding: Any = None, values: Any = None, /, **given: Any) -> Report: ...
-
-    def probe(self, fn: Any, encoding: Any = None, /, **given: Any) -> Probe: ...
-
-
 class Kind(NamedTuple):
     """Layers that rotate alike."""
 
@@ -165,22 +159,26 @@ def _unsound(values: Array) -> str | None:
 class Auditor:
     """An audit of one model with one config."""
 
-    def __init__(self, service: Service, config: Any, kinds: list[Kind], positions: Any) -> None:
-        self.service, self.config, self.kinds, self.positions = service, config, kinds, positions
+    def __init__(self, config: Config, kinds: list[Kind], positions: Any) -> None:
+        self.config, self.kinds, self.positions = config, kinds, positions
 
-    def module(self, name: str, module: Any) -> Iterator[Finding]:
+    def module(self, name: str, module: Any) -> Steps[list[Finding]]:
         """The findings of a rotary module: rotations where the buffers are sound."""
-        sound = True
+        found: list[Finding] = []
         for own, buffer in own_buffers(module):
-            finding = self._buffer(f"{name}.{own}", own, buffer)
-            sound = sound and finding.right is not False
-            yield finding
+            found.append((yield from self._buffer(f"{name}.{own}", own, buffer)))
         if OF_TOWERS.search(f"{name} {type(module).__name__}"):
-            yield Finding(name, None, None, "not compared: it is no part of the decoder", None)
-        elif sound:
-            yield from self._rotations(name, module)
+            told = "not compared: it is no part of the decoder"
+            return [*found, Finding(name, None, None, told, None)]
+        if any(finding.right is False for finding in found):
+            return found
+        return found + (yield from self._rotations(name, module))
 
-    def _buffer(self, name: str, own: str, buffer: Any) -> Finding:
+    def _diagnosis(self, **given: Any) -> Request:
+        given = {"config": self.config, **given}
+        return _requests.function("/v1/diagnosis", _requests.DIAGNOSED, given, report=True)
+
+    def _buffer(self, name: str, own: str, buffer: Any) -> Steps[Finding]:
         if buffer.device.type == "meta":
             return Finding(name, None, False, "on the meta device: it has no memory", None)
         values = np.asarray(read(buffer.float() if not buffer.is_complex() else buffer.real))
@@ -191,16 +189,18 @@ class Auditor:
         if not matched or OF_TOWERS.search(name) or values.ndim != 1:
             return Finding(name, None, None, "finite; not compared", None)
         kinds = [kind for kind in self.kinds if kind.layer_type == matched["kind"]] or self.kinds
-        found = [self._frequencies(name, kind, read(buffer)) for kind in kinds]
+        found = []
+        for kind in kinds:
+            found.append((yield from self._frequencies(name, kind, read(buffer))))
         best = next((finding for finding in found if finding.right), found[0])
         if matched["original"] and not best.right:
             # Before a scaling that depends on the length: another scheme than the config's.
             return best._replace(right=None, verdict=f"not compared: {best.verdict}")
         return best
 
-    def _frequencies(self, name: str, kind: Kind, values: Array) -> Finding:
+    def _frequencies(self, name: str, kind: Kind, values: Array) -> Steps[Finding]:
         try:
-            found = self.service.diagnose(config=self.config, inv_freq=values, **kind.named)
+            found = yield self._diagnosis(inv_freq=values, **kind.named)
         except Refused as refused:
             return Finding(name, kind.layer_type, False, f"refused: {refused}", None)
         best = (found["candidates"] or [{}])[0]
@@ -210,17 +210,18 @@ class Auditor:
 
     # ---- rotations -------------------------------------------------------------------------------
 
-    def _rotations(self, name: str, module: Any) -> Iterator[Finding]:
+    def _rotations(self, name: str, module: Any) -> Steps[list[Finding]]:
         """Each kind of layers where the module takes it as an argument; else any one of them."""
         given = inspect.signature(module.forward).parameters
+        found: list[Finding] = []
+        for kind in self.kinds:
+            more = {"layer_type": kind.layer_type} if "layer_type" in given else {}
+            found.append((yield from self._rotation(name, module, kind, more)))
         if "layer_type" in given:
-            for kind in self.kinds:
-                yield self._rotation(name, module, kind, {"layer_type": kind.layer_type})
-            return
-        found = [self._rotation(name, module, kind, {}) for kind in self.kinds]
-        yield next((finding for finding in found if finding.right), found[0])
+            return found
+        return [next((finding for finding in found if finding.right), found[0])]
 
-    def _rotation(self, name: str, module: Any, kind: Kind, more: dict[str, Any]) -> Finding:
+    def _rotation(self, name: str, module: Any, kind: Kind, more: dict[str, Any]) -> Steps[Finding]:
         last, several = _probe.farthest(kind.encoding), _probe.coordinates(kind.encoding)
         at = self.positions
         at = _probe.positions_to(last, several) if at is None else np.asarray(at)
@@ -229,27 +230,36 @@ class Auditor:
             apply = _apply_of(module)
             found: Probe | Report
             if apply is None:
-                found = self._angles(kind, waves, at)
+                found = yield self._angles(kind, waves, at)
                 bug = (found["candidates"] or [{}])[0].get("bug")
                 right = found["verdict"] == "match" or bug == "float32-angle"
                 verdict = "right: cos and sin" if right else bug or found["verdict"]
             else:
-                given: dict[str, Any] = {"config": self.config, "positions": at, **kind.named}
-                rotate = _rotation_of(apply, waves, getattr(module, "config", None))
-                found = self.service.probe(rotate, **given, axes="bhsd", batch=1, like=_real(waves))
+                found = yield from _probe.steps(
+                    _rotation_of(apply, waves, getattr(module, "config", None)),
+                    config=self.config,
+                    layer_type=kind.layer_type,
+                    positions=at,
+                    axes="bhsd",
+                    batch=1,
+                    like=_real(waves),
+                    parameters={},
+                )
                 right, verdict = bool(found.right) or _reorders(found), found.verdict
+        except (ConnectionFailed, TimeoutError):
+            raise  # nothing was found out about the model
         except Exception as failure:  # of the model's own code, called in another way than by it
             told = f"not compared: {type(failure).__name__}: {failure}"
             return Finding(name, kind.layer_type, None, told, None)
         return Finding(name, kind.layer_type, right, verdict, found)
 
-    def _angles(self, kind: Kind, waves: tuple[Any, ...], at: Array) -> Report:
+    def _angles(self, kind: Kind, waves: tuple[Any, ...], at: Array) -> Request:
         if len(waves) == 2:
             given = {"cos": read(waves[0])[0], "sin": read(waves[1])[0]}
         else:
             pairs = np.asarray(read(waves[0].real))[0], np.asarray(read(waves[0].imag))[0]
             given = {"cos": pairs[0], "sin": pairs[1]}
-        return self.service.diagnose(config=self.config, positions=at, **given, **kind.named)
+        return self._diagnosis(positions=at, **given, **kind.named)
 
 
 def _real(waves: tuple[Any, ...]) -> Any:
@@ -338,3 +348,22 @@ def _rotation_of(apply: Any, waves: tuple[Any, ...], config: Any) -> Callable[[A
         raise failures[0] if failures else ValueError("it changes the shape")
 
     return rotate
+
+
+# ---- the audit -----------------------------------------------------------------------------------
+
+
+def steps(model: Any, config: Config | None, positions: Any) -> Steps[Audit]:
+    """An audit: the config is read, then each rotary module is compared with it."""
+    if not hasattr(model, "named_modules") or "torch" not in sys.modules:
+        kind = type(model)
+        raise TypeError(f"a model is a torch module, not a {kind.__module__}.{kind.__qualname__}")
+    config = config if config is not None else getattr(model, "config", None)
+    if config is None:
+        raise TypeError("the model has no config: pass the one that it is to be compared with")
+    kinds = kinds_of((yield _requests.config(config, {})))
+    auditor = Auditor(config, kinds, positions)
+    found: list[Finding] = []
+    for name, module in rotary_modules(model) if kinds else ():
+        found += yield from auditor.module(name, module)
+    return Audit(found)

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
-from . import _audit, _probe, _requests
+from . import _requests, _steps
 from ._aio import AsyncConnections
 from ._answers import Report, Tensor, Tensors, report_of, tensors_of, view_of
 from ._arrays import check_in_place
@@ -20,13 +17,16 @@ from ._library import Service
 from ._messages import Reply, Request, checked
 from ._probe import Probe
 from ._requests import Config, Encoding
+from ._steps import Steps
+
+T = TypeVar("T")
 
 
 class Door(Protocol):
     def send(self, request: Request) -> Reply: ...
 
 
-class Client(Functions[Tensor, Tensors, Report, Reply]):
+class Client(Functions[Tensor, Tensors, Report, Reply, Probe, Audit]):
     """The functions, answered at once."""
 
     def __init__(self, door: Door) -> None:
@@ -52,108 +52,8 @@ class Client(Functions[Tensor, Tensors, Report, Reply]):
     def _view_after(self, request: Request, then: Callable[[Report], Request]) -> Tensor | Tensors:
         return self._view(then(self._report(request)))
 
-    def probe(
-        self,
-        fn: Callable[[Any, Any], Any],
-        encoding: Encoding | None = None,
-        /,
-        *,
-        config: Config | None = None,
-        layer_type: str | None = None,
-        layout: str | None = None,
-        positions: Any = None,
-        axes: str = "sd",
-        heads: int = 2,
-        batch: int = 2,
-        like: Any = None,
-        **parameters: Any,
-    ) -> Probe:
-        """What a rotation of queries or keys does: ``fn(x, positions)`` returns the rotated x. It
-        is called with unit vectors and others, and is a black box: no weights, no source.
-
-        Found are the pairs of elements, each one's frequency, direction, scale and offset, and how
-        that differs from an `encoding` (with its parameters) or from a `config` (with the
-        `layer_type`). A function that is not linear, mixes tokens, depends on the head, the batch
-        row or the call, changes the shape or returns NaN is refused by name.
-
-        x has the `axes` tokens s, elements of a head d, heads h and batch rows b, such as "sd" or
-        "bhsd", with as many `heads` and rows of a `batch`; it is a NumPy array, or where fn refuses
-        that, one of torch, jax, mlx or tensorflow, whichever the process has imported. `like` is an
-        array whose library, dtype and device x has. `positions` are [tokens] or, for encodings of
-        several coordinates, [axes, tokens]; by default some 16 to 50 up to the length that the
-        frequencies are intended for, so that fn must have its cache up to there. They ascend from
-        two positions that are at most 3 apart, so that frequencies up to 1 are found.
-
-        TypeError: fn takes arrays of no library, or returns none. posenc.Refused: there is no such
-        encoding, or the positions are not for it. Errors of fn, where `like` is given.
-
-        >>> import numpy, posenc
-        >>> def rotate(x, positions):
-        ...     angles = positions[:, None] * 10000.0 ** -(numpy.arange(4) / 4)
-        ...     cos, sin, a, b = numpy.cos(angles), numpy.sin(angles), x[:, :4], x[:, 4:]
-        ...     return numpy.concatenate([a * cos - b * sin, b * cos + a * sin], axis=1)
-        >>> posenc.probe(rotate, "rope", dim=8, layout="half").right
-        True
-        >>> posenc.probe(rotate, "rope", dim=8, layout="half", base=500000).verdict
-        'base-ignored: pairs 1-3, 3.1 rad at 373'
-        """
-        told: dict[str, Any] = parameters | {"layout": layout, "layer_type": layer_type}
-        if config is not None:
-            read = {key: told[key] for key in ("layer_type",) if told[key] is not None}
-            expected: dict[str, Any] = dict(_requests.only_encoding(self.config(config, **read)))
-        else:
-            expected = {"name": encoding} if isinstance(encoding, str) else dict(encoding or {})
-        expected |= parameters
-        dim = expected.get("dim")
-        if not dim:
-            raise TypeError("the width of a head is required: dim, in the encoding or beside it")
-        if positions is None:
-            last, several = _probe.farthest(expected), _probe.coordinates(expected)
-            positions = _probe.positions_to(last, several)
-        positions = np.asarray(positions)
-        sizes = {"b": batch, "h": heads, "s": positions.shape[-1], "d": int(dim)}
-        try:
-            x, y = _probe.calls_of(fn, _probe.Plan(axes, sizes), positions, like)
-        except _probe.WrongShape as wrong:
-            return _probe.refused(str(wrong))
-        report = self._report(_requests.probe(x, y, f"c{axes}", positions, config, expected, told))
-        return Probe(report["probe"], report)
-
-    def audit(self, model: Any, config: Config | None = None, *, positions: Any = None) -> Audit:
-        """The rotary parts of a torch model beside its config: ``right``, ``verdict``, and each of
-        the ``findings``.
-
-        Buffers of frequencies are diagnosed: those that were never written, as after ``to_empty``
-        of a model on the meta device, rounded ones, and those of another base or scaling are named.
-        The rotary modules and the function with which attention rotates (as those of transformers
-        have them) are probed for each kind of layers. Where there is none, or there are several,
-        cos and sin alone are compared. `config` is by default the model's own.
-
-        Copies of the rotary modules are called: no hook, dtype, device, mode or buffer of the model
-        is changed, and the state of torch's random numbers is the same. TypeError: it is no torch
-        module, or has no config. posenc.Refused: the config is refused.
-
-        >>> import posenc
-        >>> posenc.audit(object())
-        Traceback (most recent call last):
-        TypeError: a model is a torch module, not a builtins.object
-        """
-        if not hasattr(model, "named_modules") or "torch" not in sys.modules:
-            kind = type(model)
-            raise TypeError(
-                f"a model is a torch module, not a {kind.__module__}.{kind.__qualname__}"
-            )
-        config = config if config is not None else getattr(model, "config", None)
-        if config is None:
-            raise TypeError("the model has no config: pass the one that it is to be compared with")
-        kinds = _audit.kinds_of(self.config(config))
-        auditor = _audit.Auditor(self, config, kinds, positions)
-        found = [
-            finding
-            for name, module in (_audit.rotary_modules(model) if kinds else ())
-            for finding in auditor.module(name, module)
-        ]
-        return Audit(found)
+    def _result(self, steps: Steps[T]) -> T:
+        return _steps.run(steps, self._report)
 
 
 class Local(Client):
@@ -252,7 +152,14 @@ class Remote(Client):
 
 
 class AsyncRemote(
-    Functions[Awaitable[Tensor], Awaitable[Tensors], Awaitable[Report], Awaitable[Reply]]
+    Functions[
+        Awaitable[Tensor],
+        Awaitable[Tensors],
+        Awaitable[Report],
+        Awaitable[Reply],
+        Awaitable[Probe],
+        Awaitable[Audit],
+    ]
 ):
     """A server for asyncio, as posenc.connect_async gives it: the same functions, awaited.
 
@@ -287,6 +194,9 @@ class AsyncRemote(
         self, request: Request, then: Callable[[Report], Request]
     ) -> Tensor | Tensors:
         return await self._view(then(await self._report(request)))
+
+    async def _result(self, steps: Steps[T]) -> T:
+        return await _steps.run_async(steps, self._report)
 
     async def close(self) -> None:
         """Closes the connections.

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from . import _requests
+from . import _audit, _probe, _requests
 from ._answers import Report
 from ._messages import Request
 from ._requests import Config, Encoding
+from ._steps import Steps
 
 # Views by how many arrays they give, for type checkers: the answer itself decides.
 RotaryName = Literal["rope", "mrope", "rope-2d", "rope-nd", "xpos"]
@@ -25,6 +26,8 @@ TensorT = TypeVar("TensorT")
 TensorsT = TypeVar("TensorsT")
 ReportT = TypeVar("ReportT")
 ReplyT = TypeVar("ReplyT")
+ProbeT = TypeVar("ProbeT")
+AuditT = TypeVar("AuditT")
 
 
 def _given(names: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +38,7 @@ def _given(names: dict[str, Any]) -> dict[str, Any]:
     return given | others
 
 
-class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
+class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]):
     """The functions of the service. Parameters have the names of its documentation; None is as if
     the parameter was absent.
 
@@ -63,6 +66,10 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
     @abstractmethod
     def _view_after(self, request: Request, then: Callable[[Report], Request]) -> Any:
         """The view of a request that is written from another one's report."""
+
+    @abstractmethod
+    def _result(self, steps: Steps[Any]) -> Any:
+        """What a function of several requests returns."""
 
     @overload
     def view(self, encoding: Encoding | None, view: OneViewName, /,
@@ -800,6 +807,73 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT]):
         """
         given = _given(locals())
         return self._report(_requests.check(given.pop("mine"), given.pop("golden"), given))
+
+    def probe(self, fn: Callable[[Any, Any], Any], encoding: Encoding | None = None, /, *,
+              config: Config | None = None, layer_type: str | None = None,
+              layout: str | None = None, positions: Any = None, axes: str = "sd",
+              heads: int = 2, batch: int = 2, like: Any = None,
+              **parameters: Any) -> ProbeT:
+        """What a rotation of queries or keys does: ``fn(x, positions)`` returns the rotated x. It
+        is called with unit vectors and others, and is a black box: no weights, no source.
+
+        Found are the pairs of elements, each one's frequency, direction, scale and offset, and how
+        that differs from an `encoding` (with its parameters) or from a `config` (with the
+        `layer_type`). A function that is not linear, mixes tokens, depends on the head, the batch
+        row or the call, changes the shape or returns NaN is refused by name.
+
+        x has the `axes` tokens s, elements of a head d, heads h and batch rows b, such as "sd" or
+        "bhsd", with as many `heads` and rows of a `batch`; it is a NumPy array, or where fn refuses
+        that, one of torch, jax, mlx or tensorflow, whichever the process has imported. `like` is an
+        array whose library, dtype and device x has. `positions` are [tokens] or, for encodings of
+        several coordinates, [axes, tokens]; by default some 16 to 50 up to the length that the
+        frequencies are intended for, so that fn must have its cache up to there. They ascend from
+        two positions that are at most 3 apart, so that frequencies up to 1 are found.
+
+        fn is called in the thread of the caller, for asyncio that of the event loop, between the
+        requests, and never by two threads at once.
+
+        TypeError: fn takes arrays of no library, or returns none. posenc.Refused: there is no such
+        encoding, or the positions are not for it. Errors of fn, where `like` is given.
+
+        >>> import numpy, posenc
+        >>> def rotate(x, positions):
+        ...     angles = positions[:, None] * 10000.0 ** -(numpy.arange(4) / 4)
+        ...     cos, sin, a, b = numpy.cos(angles), numpy.sin(angles), x[:, :4], x[:, 4:]
+        ...     return numpy.concatenate([a * cos - b * sin, b * cos + a * sin], axis=1)
+        >>> posenc.probe(rotate, "rope", dim=8, layout="half").right
+        True
+        >>> posenc.probe(rotate, "rope", dim=8, layout="half", base=500000).verdict
+        'base-ignored: pairs 1-3, 3.1 rad at 373'
+        """
+        found: ProbeT = self._result(_probe.steps(
+            fn, encoding, config=config, layer_type=layer_type, layout=layout,
+            positions=positions, axes=axes, heads=heads, batch=batch, like=like,
+            parameters=parameters))
+        return found
+
+    def audit(self, model: Any, config: Config | None = None, *,
+              positions: Any = None) -> AuditT:
+        """The rotary parts of a torch model beside its config: ``right``, ``verdict``, and each of
+        the ``findings``.
+
+        Buffers of frequencies are diagnosed: those that were never written, as after ``to_empty``
+        of a model on the meta device, rounded ones, and those of another base or scaling are named.
+        The rotary modules and the function with which attention rotates (as those of transformers
+        have them) are probed for each kind of layers. Where there is none, or there are several,
+        cos and sin alone are compared. `config` is by default the model's own.
+
+        Copies of the rotary modules are called, in the thread of the caller: no hook, dtype,
+        device, mode or buffer of the model is changed, and the state of torch's random numbers is
+        the same. The model stays in the process; a server is sent buffers and rotated vectors.
+        TypeError: it is no torch module, or has no config. posenc.Refused: the config is refused.
+
+        >>> import posenc
+        >>> posenc.audit(object())
+        Traceback (most recent call last):
+        TypeError: a model is a torch module, not a builtins.object
+        """
+        found: AuditT = self._result(_audit.steps(model, config, positions))
+        return found
 
     def encodings(self, name: str | None = None, /) -> ReportT:
         """The catalogue, ``encodings``, or one entry of it: formula, source, every parameter with

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _display, _foreign
+from . import _display, _foreign, _requests
 from ._answers import Report
 from ._arrays import BF16, Array
+from ._requests import Config, Encoding
+from ._steps import Steps
 
 Function = Callable[[Any, Any], Any]
 
@@ -238,3 +240,50 @@ def refused(summary: str) -> Probe:
         },
         None,
     )
+
+
+# ---- requests ------------------------------------------------------------------------------------
+
+
+def _expected(
+    encoding: Encoding | None, config: Config | None, told: Mapping[str, Any]
+) -> Steps[dict[str, Any]]:
+    """The encoding that fn should be, without the parameters beside it."""
+    if config is None:
+        return {"name": encoding} if isinstance(encoding, str) else dict(encoding or {})
+    read = {key: told[key] for key in ("layer_type",) if told[key] is not None}
+    report = yield _requests.config(config, read)
+    return dict(_requests.only_encoding(report))
+
+
+def steps(
+    fn: Function,
+    encoding: Encoding | None = None,
+    *,
+    config: Config | None = None,
+    layer_type: str | None = None,
+    layout: str | None = None,
+    positions: Any = None,
+    axes: str = "sd",
+    heads: int = 2,
+    batch: int = 2,
+    like: Any = None,
+    parameters: Mapping[str, Any],
+) -> Steps[Probe]:
+    """A probe: the config is read, fn is called, what it took and gave is diagnosed."""
+    told: dict[str, Any] = {**parameters, "layout": layout, "layer_type": layer_type}
+    expected = yield from _expected(encoding, config, told)
+    expected |= parameters
+    dim = expected.get("dim")
+    if not dim:
+        raise TypeError("the width of a head is required: dim, in the encoding or beside it")
+    if positions is None:
+        positions = positions_to(farthest(expected), coordinates(expected))
+    positions = np.asarray(positions)
+    sizes = {"b": batch, "h": heads, "s": positions.shape[-1], "d": int(dim)}
+    try:
+        x, y = calls_of(fn, Plan(axes, sizes), positions, like)
+    except WrongShape as wrong:
+        return refused(str(wrong))
+    report = yield _requests.probe(x, y, f"c{axes}", positions, config, expected, told)
+    return Probe(report["probe"], report)
