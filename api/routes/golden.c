@@ -2,87 +2,40 @@
 #include "api/routes/golden.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/config/config.h"
 #include "api/memory/json.h"
 #include "api/response/etag.h"
 
-/* Heads of q and of k: two and one, so that a kernel that pairs elements across heads, or repeats
- * positions by head, is seen. */
-enum { Q_HEADS = 2, K_HEADS = 1 };
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-static const char *const names[GOLDEN_ROLES] = {
-    [GOLDEN_POSITIONS] = "positions",
-    [GOLDEN_Q] = "q",
-    [GOLDEN_K] = "k",
-    [GOLDEN_INV_FREQ_F64] = "inv_freq_f64",
-    [GOLDEN_INV_FREQ] = "inv_freq",
-    [GOLDEN_COS] = "cos",
-    [GOLDEN_SIN] = "sin",
-    [GOLDEN_Q_ROTATED] = "q_rotated",
-    [GOLDEN_K_ROTATED] = "k_rotated",
-    [GOLDEN_ATTENTION_FACTOR] = "attention_factor",
-    [GOLDEN_SOFTMAX_SCALE] = "softmax_scale",
-};
-
-const char *golden_role_name(enum golden_role role)
+static enum pe_status tensors_open(struct api_request *request, struct golden_kind *kind,
+                                   double *bytes, struct pe_error *err)
 {
-    return names[role];
-}
+    const struct pe_golden_spec spec = {.size = sizeof(spec),
+                                        .scheme = kind->scheme,
+                                        .layout = kind->layout,
+                                        .softmax_scale = kind->scale,
+                                        .positions = kind->positions,
+                                        .positions_count = kind->positions_count};
 
-/* ---- shapes ---------------------------------------------------------------------------------- */
-
-static struct pe_output output_of(const struct golden_kind *kind, enum golden_role role)
-{
-    const size_t tokens = kind->positions_count, pairs = pe_scheme_pairs(kind->scheme);
-    const size_t width = pe_scheme_head_dim(kind->scheme);
-    struct pe_output output = {.dtype = PE_F32, .rank = 1, .rows = 1};
-
-    switch (role) {
-    case GOLDEN_POSITIONS:
-        output.dtype = PE_I64;
-        output.shape[0] = tokens;
-        break;
-    case GOLDEN_INV_FREQ_F64:
-        output.dtype = PE_F64;
-        output.shape[0] = pairs;
-        break;
-    case GOLDEN_INV_FREQ:
-        output.shape[0] = pairs;
-        break;
-    case GOLDEN_COS:
-    case GOLDEN_SIN:
-        output.rank = 2;
-        output.shape[0] = tokens;
-        output.shape[1] = pairs;
-        break;
-    case GOLDEN_Q:
-    case GOLDEN_K:
-    case GOLDEN_Q_ROTATED:
-    case GOLDEN_K_ROTATED:
-        output.rank = 3;
-        output.shape[0] = tokens;
-        output.shape[1] = role == GOLDEN_Q || role == GOLDEN_Q_ROTATED ? Q_HEADS : K_HEADS;
-        output.shape[2] = width;
-        break;
-    case GOLDEN_ATTENTION_FACTOR:
-    case GOLDEN_SOFTMAX_SCALE:
-    case GOLDEN_ROLES:
-        output.dtype = PE_F64;
-        output.shape[0] = 1;
-        break;
+    if (pe_golden_new(&kind->tensors, &spec, request->work, err))
+        return err->status;
+    for (int role = 0; role < PE_GOLDEN_ROLES; role++) {
+        const struct pe_output *output = pe_golden_output(kind->tensors, (enum pe_golden_role)role);
+        if (!output)
+            continue;
+        kind->outputs[role] = *output;
+        kind->outputs[role].name =
+            api_arena_print(request->arena, "%s%s", kind->prefix, output->name);
+        if (!kind->outputs[role].name)
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a golden file");
+        *bytes += (double)output->rows * (double)output->row_elements *
+                  (double)pe_dtype_info(output->dtype)->size;
     }
-    output.row_elements = output.shape[output.rank - 1];
-    for (unsigned axis = 0; axis + 1 < output.rank; axis++)
-        output.rows *= output.shape[axis];
-    return output;
-}
-
-static bool has_role(const struct golden_kind *kind, enum golden_role role)
-{
-    return role != GOLDEN_SOFTMAX_SCALE || !isnan(kind->scale);
+    return PE_OK;
 }
 
 /* Sets names and shapes of all tensors. PE_TOO_LARGE: they are more than a golden file may have. */
@@ -91,67 +44,14 @@ static enum pe_status outputs_set(struct api_request *request, struct golden *go
 {
     double bytes = 0;
 
-    for (size_t i = 0; i < golden->count; i++) {
-        struct golden_kind *kind = &golden->kinds[i];
-        for (int role = 0; role < GOLDEN_ROLES; role++) {
-            struct pe_output *output = &kind->outputs[role];
-            if (!has_role(kind, (enum golden_role)role))
-                continue;
-            *output = output_of(kind, (enum golden_role)role);
-            output->name = api_arena_print(request->arena, "%s%s", kind->prefix, names[role]);
-            if (!output->name)
-                return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a golden file");
-            bytes += (double)output->rows * (double)output->row_elements *
-                     (double)pe_dtype_info(output->dtype)->size;
-        }
-    }
+    for (size_t i = 0; i < golden->count; i++)
+        if (tensors_open(request, &golden->kinds[i], &bytes, err))
+            return err->status;
     if (bytes <= GOLDEN_BYTES_MAX)
         return PE_OK;
     return pe_fail(err, PE_TOO_LARGE, "parameter:config",
                    "a golden file has at most %d bytes; this config's would have %.0f",
                    GOLDEN_BYTES_MAX, bytes);
-}
-
-/* ---- positions ------------------------------------------------------------------------------- */
-
-static int numbers_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The first positions, those around 256, where bf16 loses odd numbers, those around `edge`, where
- * the scaling begins (0: none), and the last one of `length`. */
-static void positions_set(struct golden_kind *kind, double edge, double length)
-{
-    const double wanted[] = {0, 1, 255, 256, 257, edge - 1, edge, edge + 1, length - 1};
-    size_t count = 0;
-
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-        if (wanted[i] >= 0 && wanted[i] < length && (edge > 0 || i < 5 || i > 7))
-            kind->positions[count++] = wanted[i];
-    qsort(kind->positions, count, sizeof(kind->positions[0]), numbers_order);
-    kind->positions_count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || kind->positions[i] != kind->positions[i - 1])
-            kind->positions[kind->positions_count++] = kind->positions[i];
-}
-
-static double number_of(const struct pe_scheme *scheme, const char *name)
-{
-    const struct pe_params *params = pe_scheme_params(scheme);
-    const int index = pe_params_find(params, name);
-
-    return index >= 0 && params->values[index].present ? params->values[index].number : 0;
-}
-
-/* The length that the scheme was trained for before its extension; 0: it has none. */
-static double edge_of(const struct pe_scheme *scheme)
-{
-    const double original = number_of(scheme, "original_max_position_embeddings");
-
-    return original > 0 ? original : isinf(pe_scheme_length(scheme)) ? 0 : pe_scheme_length(scheme);
 }
 
 /* ---- schemes --------------------------------------------------------------------------------- */
@@ -160,6 +60,7 @@ static void kind_release(void *what)
 {
     struct golden_kind *kind = what;
 
+    pe_golden_free(kind->tensors);
     pe_scheme_free(kind->scheme);
     pe_params_free(&kind->params);
 }
@@ -190,20 +91,12 @@ static enum pe_status kind_add(struct api_request *request, struct golden *golde
     return PE_OK;
 }
 
-/* rope, and encodings that are rope at equal coordinates: those with its parameters. */
 static enum pe_status rotary_check(const struct pe_encoding *encoding, const char *where,
                                    struct pe_error *err)
 {
-    const struct pe_encoding_info *info = pe_encoding_info(encoding);
-    struct pe_params params;
-
-    pe_params_init(&params, info->params, info->params_count);
-    if (pe_encoding_has(encoding, PE_KIND_ROTARY) && pe_params_find(&params, "rope_type") >= 0)
-        return PE_OK;
-    return pe_fail(err, PE_UNSUPPORTED, where,
-                   "golden files are made for rope and mrope, whose rotation is a kernel's work; "
-                   "this is %s",
-                   info->name);
+    if (pe_golden_takes(encoding, err))
+        snprintf(err->where, sizeof(err->where), "%s", where);
+    return err->status;
 }
 
 /* Copies the values of a scheme to the parameters of `encoding`, those that it has. */
@@ -377,13 +270,6 @@ static enum pe_status scale_read(struct api_config *config, const struct pe_conf
     return PE_OK;
 }
 
-/* The context that a scheme reaches: the config's, or what its factor makes of the original one. */
-static double reach_of(const struct pe_scheme *scheme, double context)
-{
-    return fmax(context, number_of(scheme, "original_max_position_embeddings") *
-                             number_of(scheme, "factor"));
-}
-
 /* Those of the reading: the others are about which layers it is of. */
 static void warnings_add(struct golden *golden, const struct api_config *config)
 {
@@ -414,21 +300,22 @@ static enum pe_status kind_describe(struct opening *opening, struct api_config *
         layout_read(config, opening->params, kind, err) || scale_read(config, layers, kind, err))
         return err->status;
     if (context == 0)
-        context = reach_of(kind->scheme, (double)pe_config_context(config->reading));
+        context = pe_golden_context(kind->scheme, (double)pe_config_context(config->reading));
     if (context == 0)
         return pe_fail(err, PE_MISSING, "parameter:context",
                        "context is required: the config has no max_position_embeddings");
-    edge = edge_of(kind->scheme);
+    edge = pe_golden_edge(kind->scheme);
     most = pe_scheme_length(kind->scheme);
     kind->prefix = prefix_make(opening, layers->layer_type, isinf(most) ? "" : "short");
-    positions_set(kind, edge, isinf(most) ? context : fmin(most, context));
+    kind->positions_count =
+        pe_golden_positions(edge, isinf(most) ? context : fmin(most, context), kind->positions);
     if (!isinf(most)) {
         const double length = context > most ? context : 2 * most;
         if (kind_add(opening->request, golden, &longer, err) ||
             long_open(opening, kind, length, longer, err))
             return err->status;
         longer->prefix = prefix_make(opening, layers->layer_type, "long");
-        positions_set(longer, edge, length);
+        longer->positions_count = pe_golden_positions(edge, length, longer->positions);
     }
     numbers = layers_json(config->kinds ? config->kinds : opening->request->config->kinds,
                           opening->is_one ? NULL : layers->layer_type);
@@ -548,7 +435,7 @@ static enum pe_status positions_read(const json_t *list, struct golden_kind *kin
 {
     const size_t count = json_array_size(list);
 
-    if (!json_is_array(list) || count == 0 || count > GOLDEN_POSITIONS_MAX)
+    if (!json_is_array(list) || count == 0 || count > PE_GOLDEN_POSITIONS_MAX)
         return description_fail(err, "positions are a list of 1 to 16 numbers");
     for (size_t i = 0; i < count; i++) {
         const json_t *number = json_array_get(list, i);
@@ -632,148 +519,20 @@ enum pe_status golden_of_description(struct api_request *request, json_t *descri
 
 /* ---- computing ------------------------------------------------------------------------------- */
 
-/* Measured: preparing the views of a kind, without their elements; and a rotated element. */
-#define KIND_WORK    2e5
-#define ELEMENT_WORK 30.0
-
 double golden_work(const struct golden *golden)
 {
     double work = 0;
 
-    for (size_t i = 0; i < golden->count; i++) {
-        const struct golden_kind *kind = &golden->kinds[i];
-        work += KIND_WORK + pe_scheme_work(kind->scheme);
-        for (int role = 0; role < GOLDEN_ROLES; role++)
-            work += ELEMENT_WORK * (double)kind->outputs[role].rows *
-                    (double)kind->outputs[role].row_elements;
-    }
+    for (size_t i = 0; i < golden->count; i++)
+        work += pe_golden_work(golden->kinds[i].tensors);
     return work;
-}
-
-static size_t elements_of(const struct pe_output *output)
-{
-    return output->rows * output->row_elements;
-}
-
-static enum pe_status data_take(struct api_request *request, struct golden_kind *kind,
-                                struct pe_error *err)
-{
-    for (int role = 0; role < GOLDEN_ROLES; role++) {
-        const struct pe_output *output = &kind->outputs[role];
-        if (!output->name)
-            continue;
-        kind->data[role] = api_arena_take(request->arena,
-                                          elements_of(output) * pe_dtype_info(output->dtype)->size);
-        if (!kind->data[role])
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a golden file");
-    }
-    return PE_OK;
-}
-
-/* Multiples of 1/64 with odd numerators below 128: f16 and bf16 have them, and none is 0. */
-static void vectors_fill(float *out, size_t count, uint32_t series)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t mixed = (uint32_t)i * UINT32_C(2654435761) + series * UINT32_C(2246822507);
-        out[i] = (float)(2 * (int)(mixed >> 25) - 127) / 64;
-    }
-}
-
-static void inputs_fill(struct golden_kind *kind)
-{
-    int64_t *positions = (int64_t *)kind->data[GOLDEN_POSITIONS];
-
-    for (size_t i = 0; i < kind->positions_count; i++)
-        positions[i] = (int64_t)kind->positions[i];
-    vectors_fill((float *)kind->data[GOLDEN_Q], elements_of(&kind->outputs[GOLDEN_Q]), 1);
-    vectors_fill((float *)kind->data[GOLDEN_K], elements_of(&kind->outputs[GOLDEN_K]), 2);
-}
-
-/* Fills the first outputs of a view into the tensors of two roles; second GOLDEN_ROLES: of one. */
-static enum pe_status view_fill(struct api_request *request, struct golden_kind *kind,
-                                const char *name, enum pe_dtype dtype, enum golden_role first,
-                                enum golden_role second, struct pe_error *err)
-{
-    const struct pe_view_type *type = pe_encoding_view(pe_scheme_encoding(kind->scheme), name);
-    struct pe_params params;
-    struct pe_view *view = NULL;
-    struct pe_scalar scalar;
-    int index;
-
-    pe_params_init(&params, pe_view_info(type)->params, pe_view_info(type)->params_count);
-    index = pe_params_find(&params, "positions");
-    if ((index >= 0 &&
-         pe_params_set_list(&params, (size_t)index, kind->positions, kind->positions_count, err)) ||
-        pe_params_finish(&params, err) ||
-        pe_view_new(&view, kind->scheme, type, &params, dtype, request->work, err) ||
-        pe_view_fill(view, 0, 0, kind->outputs[first].rows, kind->data[first], request->work,
-                     err) ||
-        (second != GOLDEN_ROLES && pe_view_fill(view, 1, 0, kind->outputs[second].rows,
-                                                kind->data[second], request->work, err))) {
-        pe_view_free(view);
-        pe_params_free(&params);
-        return err->status;
-    }
-    for (size_t i = 0; pe_view_scalar(view, i, &scalar); i++)
-        if (strcmp(scalar.name, "attention_factor") == 0)
-            *(double *)kind->data[GOLDEN_ATTENTION_FACTOR] = scalar.value;
-    pe_view_free(view);
-    pe_params_free(&params);
-    return PE_OK;
-}
-
-/* Rotates in doubles, and rounds to f32. */
-static enum pe_status vectors_rotate(struct api_request *request, struct golden_kind *kind,
-                                     enum golden_role from, enum golden_role to,
-                                     struct pe_error *err)
-{
-    const struct pe_output *output = &kind->outputs[from];
-    const size_t count = elements_of(output);
-    const struct pe_axes axes = {1, 1, output->shape[0], output->shape[1], output->shape[2]};
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec),
-        .scheme = kind->scheme,
-        .layout = kind->layout,
-        .output_layout = kind->layout,
-        .positions = {.values = kind->positions, .count = kind->positions_count}};
-    double *wide = api_arena_take(request->arena, count * sizeof(*wide));
-    struct pe_rotation *rotation = NULL;
-
-    if (!wide)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a golden file");
-    pe_to_f64(wide, kind->data[from], PE_F32, count);
-    if (!pe_rotation_new(&rotation, &spec, PE_F64, NULL, request->work, err))
-        pe_rotate(rotation, wide, &axes, 0, axes.sequence, request->work, err);
-    pe_rotation_free(rotation);
-    pe_from_f64(kind->data[to], PE_F32, wide, count);
-    return err->status;
-}
-
-static enum pe_status kind_compute(struct api_request *request, struct golden_kind *kind,
-                                   struct pe_error *err)
-{
-    if (data_take(request, kind, err) || pe_scheme_prepare(kind->scheme, request->work, err))
-        return err->status;
-    inputs_fill(kind);
-    *(double *)kind->data[GOLDEN_ATTENTION_FACTOR] = 1;
-    if (kind->data[GOLDEN_SOFTMAX_SCALE])
-        *(double *)kind->data[GOLDEN_SOFTMAX_SCALE] = kind->scale;
-    return view_fill(request, kind, "frequencies", PE_F64, GOLDEN_INV_FREQ_F64, GOLDEN_ROLES,
-                     err) ||
-                   view_fill(request, kind, "frequencies", PE_F32, GOLDEN_INV_FREQ, GOLDEN_ROLES,
-                             err) ||
-                   view_fill(request, kind, "table", PE_F32, GOLDEN_COS, GOLDEN_SIN, err) ||
-                   vectors_rotate(request, kind, GOLDEN_Q, GOLDEN_Q_ROTATED, err) ||
-                   vectors_rotate(request, kind, GOLDEN_K, GOLDEN_K_ROTATED, err)
-               ? err->status
-               : PE_OK;
 }
 
 enum pe_status golden_compute(struct api_request *request, struct golden *golden,
                               struct pe_error *err)
 {
     for (size_t i = 0; i < golden->count; i++)
-        if (kind_compute(request, &golden->kinds[i], err))
+        if (pe_golden_compute(golden->kinds[i].tensors, request->work, err))
             return err->status;
     return PE_OK;
 }

@@ -26,8 +26,8 @@ static const char own[] = "config strict";
 struct state {
     struct pe_params params, answer_params;
     struct golden golden;
-    struct pe_output *outputs;  /* of all kinds */
-    const unsigned char **data; /* of each output */
+    struct pe_output *outputs; /* of all kinds */
+    const void **data;         /* of each output */
 };
 
 static bool golden_rows_fill(struct api_result *result, size_t output, size_t row_begin,
@@ -37,7 +37,7 @@ static bool golden_rows_fill(struct api_result *result, size_t output, size_t ro
     const struct pe_output *of = &state->outputs[output];
     const size_t row = of->row_elements * pe_dtype_info(of->dtype)->size;
 
-    memcpy(out, state->data[output] + row_begin * row, (row_end - row_begin) * row);
+    memcpy(out, (const char *)state->data[output] + row_begin * row, (row_end - row_begin) * row);
     return true;
 }
 
@@ -48,13 +48,13 @@ static enum pe_status outputs_list(struct api_request *request, struct state *st
     size_t count = 0;
 
     state->outputs =
-        api_arena_take(request->arena, golden->count * GOLDEN_ROLES * sizeof(*state->outputs));
+        api_arena_take(request->arena, golden->count * PE_GOLDEN_ROLES * sizeof(*state->outputs));
     state->data =
-        api_arena_take(request->arena, golden->count * GOLDEN_ROLES * sizeof(*state->data));
+        api_arena_take(request->arena, golden->count * PE_GOLDEN_ROLES * sizeof(*state->data));
     if (!state->outputs || !state->data)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a golden file");
     for (size_t i = 0; i < golden->count; i++)
-        for (int role = 0; role < GOLDEN_ROLES; role++)
+        for (int role = 0; role < PE_GOLDEN_ROLES; role++)
             if (golden->kinds[i].outputs[role].name)
                 state->outputs[count++] = golden->kinds[i].outputs[role];
     result->outputs = state->outputs;
@@ -113,9 +113,10 @@ static enum pe_status golden_prepare(struct api_request *request, struct api_res
     if (golden_compute(request, &state->golden, err))
         return err->status;
     for (size_t i = 0; i < state->golden.count; i++)
-        for (int role = 0; role < GOLDEN_ROLES; role++)
+        for (int role = 0; role < PE_GOLDEN_ROLES; role++)
             if (state->golden.kinds[i].outputs[role].name)
-                state->data[count++] = state->golden.kinds[i].data[role];
+                state->data[count++] =
+                    pe_golden_data(state->golden.kinds[i].tensors, (enum pe_golden_role)role);
     return PE_OK;
 }
 

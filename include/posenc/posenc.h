@@ -39,6 +39,7 @@
 #include "posenc/engine_caches.h"
 #include "posenc/engines.h"
 #include "posenc/extension.h"
+#include "posenc/golden.h"
 #include "posenc/layers.h"
 #include "posenc/layouts.h"
 #include "posenc/parameters.h"
