@@ -284,8 +284,12 @@ static char *config_encoding(struct cmd *cmd, enum cmd_exit *code)
 
     cmd_text_put(&request.target, "/v1/config");
     *code = file_param_add(&request, "config", line->config);
+    /* Some classes of diffusers need the size of the latents. */
+    const bool sized = !*code && strstr(request.target.bytes, "_class_name");
     for (size_t i = 0; i < line->params_count; i++)
-        if (strcmp(line->params[i].name, "layer_type") == 0)
+        if (strcmp(line->params[i].name, "layer_type") == 0 ||
+            (sized && (strcmp(line->params[i].name, "height") == 0 ||
+                       strcmp(line->params[i].name, "width") == 0)))
             cmd_request_param(&request, line->params[i].name, line->params[i].value);
     if (!*code)
         report = cmd_document(cmd, "POST", request.target.bytes, code);

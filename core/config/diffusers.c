@@ -22,10 +22,29 @@ bool pe_config_is_diffusers(const struct pe_config_scope *scope)
     return pe_config_text(pe_config_member(scope->top, class_key)) != NULL;
 }
 
+/* The class that from_config makes of a config, which a key decides for an old one. */
+static const char *class_meant(const struct pe_config_scope *scope)
+{
+    static const struct {
+        const char *name, *key, *value, *meant;
+    } remapped[] = {
+        {"Transformer2DModel", "norm_type", "ada_norm_zero", "DiTTransformer2DModel"},
+        {"Transformer2DModel", "norm_type", "ada_norm_single", "PixArtTransformer2DModel"},
+    };
+    const char *name = pe_config_text(pe_config_member(scope->top, class_key));
+
+    for (size_t i = 0; i < sizeof(remapped) / sizeof(remapped[0]); i++) {
+        const char *value = pe_config_text(pe_config_member(scope->top, remapped[i].key));
+        if (strcmp(remapped[i].name, name) == 0 && value && strcmp(value, remapped[i].value) == 0)
+            return remapped[i].meant;
+    }
+    return name;
+}
+
 const struct pe_diffusers_class *pe_config_diffusers_find(const struct pe_config_scope *scope)
 {
-    const char *name = pe_config_text(pe_config_member(scope->top, class_key));
     const struct pe_diffusers_class *row = pe_diffusers_classes;
+    const char *name = class_meant(scope);
 
     while (row->name && strcmp(row->name, name) != 0)
         row++;
@@ -65,7 +84,8 @@ enum pe_status pe_config_diffusers_choose(struct pe_config_reading *reading, str
         return class_refuse(member, name, row, err);
     reading->family = reading->name = row->encoding;
     reading->layout = row->layout;
-    reading->layout_source = pe_config_source_make(reading, "layout", PE_CONFIG_KEY, class_key);
+    if (row->layout)
+        reading->layout_source = pe_config_source_make(reading, "layout", PE_CONFIG_KEY, class_key);
     if (row->needs)
         pe_config_note(reading, pe_config_member(top, row->needs));
     for (const char *const *key = row->harmless; key && *key; key++)
@@ -91,8 +111,8 @@ static const struct pe_config_member *read_member(const struct pe_config_filling
 }
 
 /* A whole number above 0, of the config or the constructor. */
-static enum pe_status size_read(const struct pe_config_filling *filling, const char *key,
-                                double fallback, double *size)
+enum pe_status pe_config_diffusers_size(const struct pe_config_filling *filling, const char *key,
+                                        double fallback, double *size)
 {
     const struct pe_config_member *found = read_member(filling, key);
 
@@ -116,8 +136,9 @@ static enum pe_status width_read(const struct pe_config_filling *filling, double
     *width = 0;
     if (!row->width[0])
         return PE_OK;
-    if (size_read(filling, row->width[0], row->fallback[0], &over) ||
-        (row->width[1] && size_read(filling, row->width[1], row->fallback[1], &under)))
+    if (pe_config_diffusers_size(filling, row->width[0], row->fallback[0], &over) ||
+        (row->width[1] &&
+         pe_config_diffusers_size(filling, row->width[1], row->fallback[1], &under)))
         return filling->err->status;
     *width = floor(over / under);
     return PE_OK;
@@ -171,7 +192,8 @@ static enum pe_status split_fill(const struct pe_config_filling *filling, double
 
     if (row->split == PE_SPLIT_NONE)
         return PE_OK;
-    if (row->pairs.key && size_read(filling, row->pairs.key, row->pairs.fallback, &pairs))
+    if (row->pairs.key &&
+        pe_config_diffusers_size(filling, row->pairs.key, row->pairs.fallback, &pairs))
         return filling->err->status;
     const size_t count = split(row, width, pairs, widths);
     if (!pe_config_is_open(filling, index))
@@ -227,6 +249,8 @@ enum pe_status pe_config_diffusers_fill(const struct pe_config_filling *filling)
     const int dim = pe_params_find(filling->params, "dim");
     double width;
 
+    if (filling->reading->scope.diffusers->sines.sample > 0)
+        return pe_config_diffusers_sines(filling);
     if (width_read(filling, &width) || split_fill(filling, width) || sets_fill(filling) ||
         sum_check(filling, width))
         return filling->err->status;

@@ -93,6 +93,19 @@ struct pe_diffusers_class {
         PE_AXES_FIT,   /* they may have fewer */
         PE_AXES_HALVE, /* they may have half as many */
     } partial;
+    /* Of sines over a grid, whose width is the product of `width`. */
+    struct {
+        double sample, patch; /* the constructor's sample_size and patch_size; patch 0: none */
+        enum {
+            PE_SINES_SCALE_NONE,
+            PE_SINES_SCALE_BY_SIZE, /* max(floor(sample_size / 64), 1) */
+            PE_SINES_SCALE_KEY,     /* interpolation_scale; where it is null by size */
+            PE_SINES_SCALE_NEEDED,  /* interpolation_scale; where it is null nothing is added */
+        } scale;
+        double max;     /* the constructor's pos_embed_max_size; 0: it has none */
+        bool uncropped; /* the first rows and columns of that grid, which nothing scales */
+        bool optional;  /* keys of the config decide whether anything is added */
+    } sines;
     bool null_is_absent;         /* null stands for the constructor's value */
     const char *needs;           /* a key that must be true; NULL: none */
     const char *otherwise;       /* the reason where it is not */
@@ -357,5 +370,14 @@ const struct pe_diffusers_class *pe_config_diffusers_find(const struct pe_config
 enum pe_status pe_config_diffusers_choose(struct pe_config_reading *reading, struct pe_error *err);
 /* Sets the parameters as the constructor of the class reads the config. */
 enum pe_status pe_config_diffusers_fill(const struct pe_config_filling *filling);
+/* A whole number above 0 under a key, or the constructor's. */
+enum pe_status pe_config_diffusers_size(const struct pe_config_filling *filling, const char *key,
+                                        double fallback, double *size);
+
+/* ---- diffusers_sines.c ----------------------------------------------------------------------- */
+
+/* Fills the parameters of sines over a grid. PE_MISSING without height and width, which the caller
+ * gives. */
+enum pe_status pe_config_diffusers_sines(const struct pe_config_filling *filling);
 
 #endif

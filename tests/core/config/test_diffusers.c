@@ -5,6 +5,27 @@
 
 /* The classes themselves are run by the suite `diffusers`. */
 
+/* The scheme of the reading, of sines over a grid for latents of 4 x 6 patches. */
+static struct pe_scheme *opened(const struct pe_diffusers_class *class)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(class->encoding);
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+
+    pe_params_init(&params, pe_encoding_info(encoding)->params,
+                   pe_encoding_info(encoding)->params_count);
+    if (class->sines.sample > 0) {
+        const size_t height = (size_t)pe_params_find(&params, "height"),
+                     width = (size_t)pe_params_find(&params, "width");
+        ck_assert(!pe_params_set_number(&params, height, 4, &err));
+        ck_assert(!pe_params_set_number(&params, width, 6, &err));
+        params.values[height].given = params.values[width].given = true;
+    }
+    ck_assert_msg(!pe_config_scheme(&scheme, reading, &params, &err), "%s", err.detail);
+    pe_params_free(&params);
+    return scheme;
+}
+
 /* Every class of the list, by the values of its constructor, is read or refused with its note. */
 TEST(every_class)
 {
@@ -15,6 +36,10 @@ TEST(every_class)
         text(top, "_class_name", at->name);
         if (at->needs)
             ck_assert(!pe_config_set_bool(top, at->needs, true, &err));
+        if (at->sines.scale == PE_SINES_SCALE_NEEDED)
+            pairs_add("interpolation_scale=2");
+        if (at->encoding && at->sines.sample > 0 && at->sines.patch == 0)
+            pairs_add("patch_size=2");
         pe_config_reading_free(reading);
         if (!at->encoding) {
             ck_assert_int_eq(pe_config_read(&reading, config, NULL, false, &err), PE_UNSUPPORTED);
@@ -23,17 +48,19 @@ TEST(every_class)
             continue;
         }
         ck_assert_msg(!pe_config_read(&reading, config, NULL, false, &err), "%s", err.detail);
-        ck_assert_str_eq(pe_config_layout(reading), at->layout);
-        struct pe_scheme *scheme = scheme_of(reading);
+        ck_assert_pstr_eq(pe_config_layout(reading), at->layout);
+        struct pe_scheme *scheme = opened(at);
         const struct pe_params *params = pe_scheme_params(scheme);
         ck_assert_str_eq(pe_encoding_info(pe_scheme_encoding(scheme))->name, at->encoding);
         if (at->width[0])
             ck_assert(pe_param_number(params, "dim") ==
-                      at->fallback[0] / (at->width[1] ? at->fallback[1] : 1));
+                      (at->sines.sample > 0 ? at->fallback[0] * at->fallback[1]
+                       : at->width[1]       ? at->fallback[0] / at->fallback[1]
+                                            : at->fallback[0]));
         pe_scheme_free(scheme);
         read++;
     }
-    ck_assert(read >= 45 && refused >= 15);
+    ck_assert(read >= 55 && refused >= 10);
 }
 
 static const struct {
@@ -49,6 +76,26 @@ static const struct {
     {"_class_name=Flux2Transformer2DModel text_config.rope_theta=7 rope_scaling.factor=8", "base",
      "key _class_name", 2000},
 };
+
+/* What Transformer2DModel is by its norm_type. */
+TEST(remapped)
+{
+    static const struct {
+        const char *pairs, *name;
+    } rows[] = {
+        {"_class_name=Transformer2DModel norm_type=ada_norm_zero", "DiTTransformer2DModel"},
+        {"_class_name=Transformer2DModel norm_type=ada_norm_single", "PixArtTransformer2DModel"},
+        {"_class_name=Transformer2DModel norm_type=layer_norm", "Transformer2DModel"},
+        {"_class_name=Transformer2DModel", "Transformer2DModel"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin();
+        pairs_add(rows[i].pairs);
+        const struct pe_config_scope scope = pe_config_scope_of(config);
+        ck_assert_str_eq(pe_config_diffusers_find(&scope)->name, rows[i].name);
+    }
+}
 
 TEST(keys)
 {
@@ -100,6 +147,12 @@ static const struct {
     {"_class_name=CogVideoXTransformer3DModel", "key:_class_name", "sines", PE_UNSUPPORTED},
     {"_class_name=CogVideoXTransformer3DModel use_rotary_positional_embeddings=false",
      "key:_class_name", "sines", PE_UNSUPPORTED},
+    {"_class_name=DiTTransformer2DModel", "parameter:height", "divided by patch_size", PE_MISSING},
+    {"_class_name=SanaTransformer2DModel", "config", "adds no positions", PE_UNSUPPORTED},
+    {"_class_name=SanaTransformer2DModel interpolation_scale=null", "key:interpolation_scale",
+     "adds no positions", PE_UNSUPPORTED},
+    {"_class_name=SD3ControlNetModel use_pos_embed=false", "key:use_pos_embed", "adds no positions",
+     PE_UNSUPPORTED},
     {"_class_name=FluxTransformer2DModel attention_head_dim=64", "config", "its code fails",
      PE_UNSUPPORTED},
     {"_class_name=HiDreamImageTransformer2DModel attention_head_dim=96", "config", "its code fails",

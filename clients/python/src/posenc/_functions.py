@@ -200,9 +200,13 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]
         for name in ("encoding", "view"):
             given.pop(name, None)
         if encoding is None and config is not None:
-            layer = {"layer_type": layer_type} if layer_type is not None else {}
-            read = _requests.config(config, layer)
-            if _requests.gguf_head(config) is not None:
+            named = {"layer_type": layer_type} if layer_type is not None else {}
+            is_gguf = _requests.gguf_head(config) is not None
+            if not is_gguf and "_class_name" in _requests.config_text(config):
+                # Some classes of diffusers need the size of the latents.
+                named |= {key: given[key] for key in ("height", "width") if key in given}
+            read = _requests.config(config, named)
+            if is_gguf:
                 rest = {key: given[key] for key in given.keys() - {"config", "layer_type"}}
                 found: TensorT | TensorsT = self._view_after(
                     read, lambda report: _requests.view(report["encoding"], view, rest))
