@@ -315,8 +315,11 @@ static uint64_t decimal_round(struct decimal *decimal, struct format to)
 size_t pe_from_text(void *out, enum pe_dtype dtype, const char *text, size_t size)
 {
     struct decimal decimal;
-    const char *after = pe_dtype_is_float(dtype) ? decimal_read(text, text + size, &decimal) : NULL;
+    const char *after;
 
+    if (!pe_dtype_is_float(dtype) || size == 0)
+        return 0;
+    after = decimal_read(text, text + size, &decimal);
     if (!after)
         return 0;
     const size_t bytes = pe_dtype_info(dtype)->size;

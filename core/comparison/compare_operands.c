@@ -185,13 +185,11 @@ static enum pe_status rows_read(const struct operand *operand, size_t table, siz
                                 size_t end, enum pe_dtype dtype, void *out, struct pe_work *work,
                                 struct pe_error *err)
 {
-    const struct pe_tensor *from =
-        is_rotation(operand) ? &operand->rotated : &operand->given.tensors[table];
-
     if (operand->given.view)
         return pe_view_fill(operand->given.view, table, begin, end, out, work, err);
     if (end > begin && operand->columns > 0)
-        convert(from, begin * operand->columns, (end - begin) * operand->columns, dtype, out);
+        convert(is_rotation(operand) ? &operand->rotated : &operand->given.tensors[table],
+                begin * operand->columns, (end - begin) * operand->columns, dtype, out);
     return PE_OK;
 }
 

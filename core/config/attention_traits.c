@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sanitizer.h"
 #include "core/config/reading.h"
 #include "core/exact/elementary.h"
 
@@ -245,6 +246,7 @@ static const struct step {
     {0},
 };
 
+PE_WRAPS("counts down past 0")
 const char *pe_config_trait_key(size_t index)
 {
     for (const struct step *step = steps; step->trait; step++)

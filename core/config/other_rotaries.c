@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stddef.h>
 
+#include "core/base/sanitizer.h"
 #include "core/config/reading.h"
 
 /* Rotaries of a model beside those of its layers' own queries and keys. */
@@ -29,6 +30,7 @@ static int64_t width_of(struct pe_config_reading *reading, const struct indexer 
                : row->width;
 }
 
+PE_WRAPS("counts down past 0")
 bool pe_config_rotary(struct pe_config_reading *reading, size_t index,
                       struct pe_config_rotary *rotary)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/observations.h"
+#include "core/base/sanitizer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -284,6 +285,7 @@ struct shape {
 
 /* The last axis is the width; of the others the last that is not 1 is that of positions, and those
  * before it are batch rows. False: the tensor is no table. */
+PE_WRAPS("counts down past 0")
 static bool sheet_read(const struct pe_tensor *tensor, unsigned width_axes, struct shape *shape)
 {
     shape->batch = shape->sequence = 1;

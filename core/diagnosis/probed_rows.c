@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/sanitizer.h"
 #include "core/base/sizes.h"
 #include "core/base/work.h"
 
@@ -22,6 +23,7 @@ static enum pe_status axes_refuse(struct pe_error *err)
                    "among them, and d last");
 }
 
+PE_WRAPS("counts down past 0")
 static enum pe_status axes_read(struct pe_probed_rows *rows, const char *letters,
                                 struct pe_error *err)
 {

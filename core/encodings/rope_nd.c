@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/params.h"
+#include "core/base/sanitizer.h"
 #include "core/base/sizes.h"
 #include "core/base/work.h"
 #include "core/exact/elementary.h"
@@ -363,6 +364,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 /* Writes rows of one line, whose points differ in the last coordinate: the first row, copies of it,
  * and the columns of the last axis in all. `first` is the index of the first row. */
+PE_WRAPS("counts down past 0")
 static enum pe_status line_fill(const struct pe_view *view, size_t output, size_t first,
                                 size_t count, char *out, struct pe_work *work, struct pe_error *err)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/errors.h"
+#include "core/base/sanitizer.h"
 #include "core/base/text.h"
 #include "core/engines/change.h"
 #include "core/engines/measured.h"
@@ -385,6 +386,7 @@ static bool is_same(const struct differences *a, const struct differences *b)
 }
 
 /* Takes changes away without which the result is the same. */
+PE_WRAPS("counts down past 0")
 static enum pe_status changes_reduce(struct judgement *judgement,
                                      const struct differences *differences)
 {

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/base/errors.h"
+#include "core/base/sanitizer.h"
 #include "core/base/work.h"
 #include "core/positions/position_ids.h"
 
@@ -19,6 +20,7 @@ static const struct {
 
 enum { ERRORS = sizeof(errors) / sizeof(errors[0]) };
 
+PE_WRAPS("counts down past 0")
 const struct pe_ids_slip_info *pe_ids_slip_at(size_t index)
 {
     for (size_t i = 0; i < ERRORS; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/sanitizer.h"
 #include "posenc/engine_caches.h"
 
 static const char kv_letters[] = "lkbhsd";
@@ -61,6 +62,7 @@ size_t pe_kv_axes_places(const struct pe_kv_axes *axes, const char *among)
     return count;
 }
 
+PE_WRAPS("counts down past 0")
 size_t pe_kv_axes_coordinate(const struct pe_kv_axes *axes, const char *among, size_t place,
                              char letter)
 {
