@@ -46,13 +46,20 @@ def defaults(cls):
 LAYERS = (
     "num_layers", "num_single_layers", "n_layers", "depth", "num_mmdit_layers", "num_visual_blocks",
     "num_text_blocks", "num_single_dit_layers", "n_refiner_layers", "num_refiner_layers",
-    "perceiver_num_layers", "mmdit_layers", "num_text_layers", "num_blocks", "num_hidden_layers",
+    "perceiver_num_layers", "mmdit_layers", "dit_depth", "num_text_layers", "num_blocks",
+    "num_hidden_layers",
 )  # fmt: skip
 
 
-HEADS = ("num_attention_heads", "num_heads", "n_heads", "num_key_value_heads", "num_kv_heads",
-         "n_kv_heads")  # fmt: skip
-WHOLES = (("hidden_size", "num_attention_heads"), ("hidden_size", "num_heads"), ("dim", "n_heads"))
+HEADS = ("num_attention_heads", "dit_heads", "num_key_value_attention_heads", "num_heads",
+         "n_heads", "num_key_value_heads", "num_kv_heads", "n_kv_heads")  # fmt: skip
+WHOLES = (
+    ("hidden_size", "num_attention_heads"),
+    ("hidden_size", "num_heads"),
+    ("dim", "n_heads"),
+    ("dit_dim", "dit_heads"),
+    ("embed_dim", "num_heads"),
+)
 
 
 def small(cls, config):
@@ -274,6 +281,27 @@ def one_axis(model, config):
     return torch.arange(24)[None], out
 
 
+def stable_audio(model, config):
+    """As its pipeline makes it."""
+    from diffusers.models.embeddings import get_1d_rotary_pos_embed
+
+    out = get_1d_rotary_pos_embed(
+        config["attention_head_dim"] // 2, 24, use_real=True, repeat_interleave_real=False
+    )
+    return torch.arange(24)[None], out
+
+
+def by_length(attribute, takes_states=False):
+    """A module that takes a number of tokens."""
+
+    def call(model, config):
+        first = torch.zeros(1, 24, 1) if takes_states else 24
+        out = getattr(model, attribute)(first, 24 if takes_states else torch.device("cpu"))
+        return torch.arange(24)[None], out
+
+    return call
+
+
 def wan_patch(config):
     return three(config["patch_size"])
 
@@ -326,9 +354,11 @@ POSITIONS = {
     "Kandinsky6SRTransformer3DModel": kandinsky6,
     "Kandinsky6Transformer3DModel": kandinsky6,
     "Krea2Transformer2DModel": by_ids("rotary_emb"),
+    "LongCatAudioDiTTransformer": by_length("rotary_embed", takes_states=True),
     "LongCatImageTransformer2DModel": by_ids("pos_embed"),
     "Lumina2Transformer2DModel": lumina2,
     "MiniMaxH3Transformer3DModel": minimax_h3,
+    "MiniMaxMusic3Transformer1DModel": by_length("rotary_emb"),
     "MotifVideoTransformer3DModel": HUNYUAN,
     "NucleusMoEImageTransformer2DModel": nucleus,
     "OvisImageTransformer2DModel": by_ids("pos_embed"),
@@ -338,6 +368,8 @@ POSITIONS = {
     "QwenImageTransformer2DModel": qwen,
     "SanaVideoTransformer3DModel": WAN,
     "SkyReelsV2Transformer3DModel": WAN,
+    "StableAudio3DiTModel": by_length("rotary_pos_emb"),
+    "StableAudioDiTModel": stable_audio,
     "WanAnimate2Transformer3DModel": None,
     "WanAnimateTransformer3DModel": WAN,
     "WanTransformer3DModel": WAN,
@@ -348,7 +380,14 @@ POSITIONS = {
 
 # ---- rotation ----------------------------------------------------------------------------------
 
-ROTARY = ("image_rotary_emb", "rotary_emb", "rotary_embedding", "freqs_cis", "rope")
+ROTARY = (
+    "audio_rotary_emb",
+    "image_rotary_emb",
+    "rotary_emb",
+    "rotary_embedding",
+    "freqs_cis",
+    "rope",
+)
 # Attention that is not the first one with a rotation: by the end of its name.
 ATTENTION = {"Krea2Transformer2DModel": "transformer_blocks.0.attn"}
 
@@ -368,6 +407,10 @@ PASSED = {
     "ZImageTransformer2DModel": batched,
 }
 OTHER_ARGUMENTS = {"sparse_params": None, "encoder_hidden_states_mask": None}
+
+
+# Classes whose module gives angles.
+ANGLES = ("StableAudio3DiTModel",)
 
 
 def identity(rotary):
@@ -441,7 +484,8 @@ def queries(monkeypatch, model, rotary, count):
     name = type(model).__name__
     ending = ATTENTION.get(name, "")
     passed = PASSED.get(name, lambda r: r)
-    both = [passed(identity(rotary)), passed(rotary)]
+    none = torch.zeros_like(rotary) if name in ANGLES else identity(rotary)
+    both = [passed(none), passed(rotary)]
     if name in APPLIED:
         states = torch.randn(
             count, 2, APPLIED[name](model), generator=torch.Generator().manual_seed(1)

@@ -34,8 +34,8 @@ def config_of(name):
 
 def heads_made(config, width):
     """Heads of another width."""
-    for heads in ("num_attention_heads", "n_heads", "num_heads"):
-        for whole in ("hidden_size", "dim"):
+    for heads in ("num_attention_heads", "n_heads", "num_heads", "dit_heads"):
+        for whole in ("hidden_size", "dim", "dit_dim", "embed_dim"):
             if heads in config and whole in config and "attention_head_dim" not in config:
                 config[whole] = width * config[heads]
     for key in ("attention_head_dim", "head_dim"):
@@ -54,6 +54,8 @@ def stirred(name):
                 "rope_dim", "axes_dim"):  # fmt: skip
         if key in config and name != "CogView4Transformer2DModel":
             config[key] = WIDTHS[len(config[key] or [0, 0])]
+    if "rotary_dim" in config:
+        config["rotary_dim"] = 20
     if "rope_scale" in config:
         config["rope_scale"] = [0.75, 2.5, 1.5]
     if "rope_freq_dim" in config:

@@ -60,7 +60,7 @@ TEST(every_class)
         pe_scheme_free(scheme);
         read++;
     }
-    ck_assert(read >= 55 && refused >= 10);
+    ck_assert(read >= 63 && refused >= 10);
 }
 
 static const struct {
