@@ -669,38 +669,116 @@ def test_the_golden_file_of_a_config(browser, page, tmp_path):
     assert (tmp_path / "golden.safetensors").read_bytes() == answer.content
 
 
-@pytest.mark.parametrize("mistake", (None, "rotated-backwards"))
-def test_outputs_are_checked_by_a_golden_file(browser, page, tmp_path, mistake):
-    """Two files that are dropped together; the page shows what the API answers."""
-    content = page.post("/v1/golden?format=safetensors", json=LLAMA).content
-    golden, mine = tmp_path / "golden.safetensors", tmp_path / "mine.safetensors"
-    golden.write_bytes(content)
-    sin = safetensors.numpy.load(content)["sin"]
-    mine.write_bytes(safetensors.numpy.save({"sin": -sin if mistake else sin}))
-    found = browser(
-        "evaluate",
-        f"{page.url}/?view=diagnosis",
-        steps=[(".dropbox input", "setInputFiles", [str(golden), str(mine)])],
-        wait="document.querySelector('.checked') && !document.documentElement.dataset.busy",
-        script="document.querySelector('.result').innerText",
-    )
-    assert not found["told"], found["told"]
+GOLDEN = {"model_type": "llama", "head_dim": 16, "max_position_embeddings": 4096}
+CHECKED = """(() => {
+    const text = (selector) =>
+        document.querySelector(selector)?.innerText.replaceAll("\u202f", "") ?? null;
+    return { result: text(".checked") && text(".result"), failure: text(".failure") };
+})()"""
+CHECK_WAIT = """(document.querySelector(".checked, .failure") &&
+    !document.documentElement.dataset.busy)"""
+
+
+@pytest.fixture
+def dropped(browser, page, tmp_path):
+    """Two files that are dropped together, the golden one first: what the page shows of them."""
+
+    def drop(golden, mine, lang="en"):
+        files = {"golden.safetensors": golden, "mine.safetensors": mine}
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        found = browser(
+            "evaluate",
+            f"{page.url}/?view=diagnosis&lang={lang}",
+            steps=[(".dropbox input", "setInputFiles", [str(tmp_path / name) for name in files])],
+            wait=CHECK_WAIT,
+            script=CHECKED,
+        )
+        return found["value"], found["told"]
+
+    return drop
+
+
+def outputs_of(golden):
+    """Right ones, and wrong ones whose mistakes have names of their own, NaN among them."""
+    tensors = safetensors.numpy.load(golden)
+    right = {name: x for name, x in tensors.items() if name not in ("positions", "q", "k")}
+    hole = right["cos"].copy()
+    hole[3, 2] = numpy.nan
+    angles = numpy.outer(tensors["positions"], 250000.0 ** (-numpy.arange(8) / 8))[:, None]
+    first, second = numpy.split(tensors["k"], 2, axis=-1)
+    cos, sin = numpy.cos(angles), numpy.sin(angles)
+    other = numpy.concatenate([first * cos - second * sin, second * cos + first * sin], -1)
+    wrong = {
+        "attention_factor": numpy.array([1.5]),
+        "cos": hole,
+        "k_rotated": other.astype("f4"),
+        "q_rotated": tensors["q"],
+        "sin": -right["sin"],
+        "softmax_scale": right["softmax_scale"],
+    }
+    return right, wrong
+
+
+@pytest.mark.parametrize("verdict, lang", [("right", "en"), ("wrong", "en"), ("wrong", "zh-CN")])
+def test_outputs_are_checked_by_a_golden_file(dropped, page, verdict, lang):
+    """The page shows what the API answers: verdict, mistake, and the first wrong element of each
+    output, the wrong outputs before the right ones."""
+    golden = page.post("/v1/golden?format=safetensors", json=GOLDEN).content
+    mine = dict(zip(("right", "wrong"), outputs_of(golden)))[verdict]
     answer = page.post(
         "/v1/check",
-        data=safetensors.numpy.save(
-            {"sin": -sin if mistake else sin}, {"golden": safetensors_metadata(content)["golden"]}
-        ),
+        data=safetensors.numpy.save(mine, {"golden": safetensors_metadata(golden)["golden"]}),
         headers={"Content-Type": "application/x-safetensors"},
     ).json()
-    assert answer["mistake"] == mistake and answer["verdict"] == ("wrong" if mistake else "right")
-    text = found["value"].replace("\u202f", "")
-    assert f"It is {answer['verdict']}" in text and f"sin: {answer['verdict']}" in text
+    assert answer["verdict"] == verdict and answer["checked"] == len(mine)
+    shown, errors = dropped(golden, safetensors.numpy.save(mine), lang)
+    text = shown["result"]
+    assert not errors and not shown["failure"]
+    assert all(name in text for name in (*answer["missing"], answer["mistake"] or ""))
+    if lang != "en":
+        assert "错误" in text.splitlines()[1] and answer["explanation"] not in text
+        return
+    assert f"It is {verdict}" in text and (answer["fix"] or "") in text
     assert f"{answer['checked']} of {answer['outputs']} outputs" in text
-    assert all(name in text for name in answer["missing"])
-    if mistake:
-        [one] = answer["tensors"]
-        assert mistake in text and answer["fix"] in text
-        assert f"{one['outside']} of {one['elements']} elements" in text
+    places = []
+    for one in answer["tensors"]:
+        first = one["first"] or {}
+        places.append((text.index(f"{one['tensor']}: {one['verdict']}"), one["verdict"]))
+        assert not one["mistake"] or f"{one['tensor']}: wrong, {one['mistake']}" in text
+        if one["outside"] and one["elements"] > 1:
+            named = [
+                f"{key} {first[key]}" for key in ("position", "head", "element") if key in first
+            ]
+            assert f"{one['outside']} of {one['elements']} elements" in text
+            assert f"first at {', '.join(named)}: " in text
+    verdicts = [own for _, own in sorted(places)]
+    assert verdicts == sorted(verdicts, reverse=True)
+    if verdict == "wrong":
+        assert {one["mistake"] for one in answer["tensors"]} == {
+            "attention-factor-wrong",
+            "not-finite",
+            "not-rotated",
+            "other-scheme",
+            "rotated-backwards",
+            None,
+        }
+        assert "1.5 instead of 1 " in text and ": NaN instead of 0.8928" in text
+        assert "rope dim=16 base=250000" in text  # the encoding that explains k_rotated
+
+
+@pytest.mark.parametrize("lang", ["en", "zh-CN"])
+def test_a_changed_golden_file_is_refused(dropped, page, lang):
+    """Of right outputs: a verdict by changed tensors would be one by nothing."""
+    golden = page.post("/v1/golden?format=safetensors", json=GOLDEN).content
+    right, _ = outputs_of(golden)
+    tensors = safetensors.numpy.load(golden)
+    tensors["sin"][2, 1] += 1
+    changed = safetensors.numpy.save(tensors, safetensors_metadata(golden))
+    shown, _ = dropped(changed, safetensors.numpy.save({"cos": right["cos"]}), lang)
+    assert not shown["result"]
+    wanted = "the file was changed" if lang == "en" else "标准文件与其说明不符"
+    assert wanted in shown["failure"] and "sin" in shown["failure"]
 
 
 def test_biases_of_a_model(drawings, page):

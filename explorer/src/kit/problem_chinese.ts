@@ -27,6 +27,10 @@ const SENTENCES: [string, string][] = [
     ["the layers of this config differ", "此 config 各层不同"],
     [`${name} is at most (\\d+)`, "$1 不超过 $2"],
     ["the answer would have more than (\\d+) bytes", "结果会超过 $1 字节"],
+    [
+        `element (\\d+) of (?:golden\\.)?${name} is ${value}, and (.+) by the golden file's description: the file was changed`,
+        "标准文件与其说明不符：$2 的元素 $1 是 $3，按说明应为 $4",
+    ],
     ["got ([^;]+)$", "实际为 $1"],
 ];
 

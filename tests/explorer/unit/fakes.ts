@@ -5,6 +5,7 @@ export class FakeElement {
     attributes: Record<string, string> = {};
     children: (FakeElement | string)[] = [];
     dataset: Record<string, string> = {};
+    style: Record<string, string> = {};
     lang = "";
 
     constructor(readonly name: string) {}

@@ -110,6 +110,38 @@ export const said = (words: string): string =>
         .replace(/\(usual: ([^)]*)\)/g, "（通常为 $1）")
         .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）");
 
+/** What a check by a golden file says beside the mistakes of a diagnosis: how its sentence begins,
+ * the cause and the remedy. */
+const CHECKS: [string, string, string?][] = [
+    [
+        "there are values that are no number",
+        "有的值不是数，或是无穷大",
+        `写满每个元素；角度${WIDE}`,
+    ],
+    [
+        "the values are those of another encoding",
+        "这些值属于另一种编码",
+        "按标准文件的编码传入参数",
+    ],
+    [
+        "the values are the expected ones, but",
+        "这些值接近所要求的，但误差超出舍入",
+        `频率、角度、cos 和 sin ${WIDE}，不用快速近似`,
+    ],
+    ["no known mistake explains", "没有已知的错误能解释这些值"],
+    [
+        "the attention factor is",
+        "注意力因子不是所要求的",
+        "由缩放得出：attention_factor、mscale 或倍数",
+    ],
+    [
+        "scores are multiplied by another scale",
+        "分数乘了另一个系数",
+        "用模型自己的系数，包括 YaRN 的 mscale_all_dim",
+    ],
+    ["the vectors are the unrotated ones", "这些向量没有旋转", "调用旋转，并返回其结果"],
+];
+
 /** Of bf16 and f16, which several mistakes are made in. */
 function rounded(code: string): [string, string] | undefined {
     const [, what, dtype] = /^(inv-freq|positions|angles)-(b?f16)$/.exec(code) ?? [];
@@ -139,4 +171,10 @@ export function chinese({
 }: Pick<Candidate, "bug" | "fits" | "explanation" | "fix">): [string, string | null] {
     const [why, how] = (bug && fits && (BUGS[bug] ?? rounded(bug))) || [said(explanation)];
     return [why, how ?? fix];
+}
+
+/** As `chinese`, of a check by a golden file. */
+export function chineseCheck(one: Parameters<typeof chinese>[0]): [string, string | null] {
+    const [, why, how] = CHECKS.find(([begin]) => one.explanation.startsWith(begin)) ?? [];
+    return why ? [why, how ?? one.fix] : chinese(one);
 }
