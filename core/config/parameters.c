@@ -320,8 +320,10 @@ static bool is_ignored_part(const struct pe_config_filling *filling,
 {
     const struct pe_config_model *model = filling->reading->model;
     const struct pe_config_scope *scope = &filling->reading->scope;
-    const bool scales = pe_param_given(filling->params, "rope_type") &&
-                        pe_param_number(filling->params, "rope_type") > 0;
+    const bool scales =
+        pe_param_given(filling->params, "rope_type")
+            ? pe_param_number(filling->params, "rope_type") > 0
+            : !scope->rope && pe_config_class_default(model, "rope_type"); /* set later */
     const bool beside = found->in != scope->rope && pe_config_is_among(scope, scaled_parts);
     char path[PE_CONFIG_PATH_SIZE];
 

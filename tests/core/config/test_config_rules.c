@@ -186,6 +186,15 @@ static const struct {
     {"model_type=llama head_dim=8 partial_rotary_factor=0.5 rope_scaling.type=linear "
      "rope_scaling.factor=2",
      "partial_rotary_factor", ",|rope|half|key partial_rotary_factor||"},
+    /* the scaling of the class counts, where the config has no rope object */
+    {"model_type=gpt_oss head_dim=8 partial_rotary_factor=0.5", "partial_rotary_factor",
+     ",|rope|half|key partial_rotary_factor||"},
+    {"model_type=apertus head_dim=8 partial_rotary_factor=0.5", "partial_rotary_factor",
+     ",|rope|half|key partial_rotary_factor||"},
+    {"model_type=gpt_oss head_dim=8 partial_rotary_factor=0.5 rope_scaling.rope_type=default",
+     "partial_rotary_factor",
+     ",|rope|half|nowhere|partial_rotary_factor is not read: the code of gpt_oss turns whole heads "
+     "where nothing scales,|"},
     {"model_type=mistral head_dim=8 kv_channels=4", "dim",
      ",|rope|half|key head_dim||kv_channels "},
     /* with alpha, dynamic is ntk, and the factor has no part in it */
