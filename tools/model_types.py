@@ -25,7 +25,7 @@ import models  # noqa: E402
 FILE = ROOT / "core/config/model_types.def"
 ROW = re.compile(r'^MODEL_TYPE\("([^"]*)"((?:"[^"]*"|[^";#])*?)\)$', re.M)
 DEFAULT = re.compile(r'HEADS\((\d+), (\d+)\)|\{"(\w+)", "([^"]*)"\}')
-SLIDING = {"": "", "?": "PE_SLIDING_BY_TYPE"}
+SLIDING = {"": "", "?": "PE_SLIDING_BY_TYPE", "unscaled": "PE_SLIDING_UNSCALED"}
 BACKWARDS = '"its code turns pairs the other way round: rotate with rope at negative positions"'
 SOME_LAYERS = re.compile(r"if [^\n]*sliding[^\n]*:\n\s+\w+, \w+ = apply_rotary")
 TEXT = re.findall(r'^CONFIG_TEXT_PART\("(\w+)"\)', (FILE.parent / "keys.def").read_text(), re.M)
@@ -54,7 +54,7 @@ class Row:
     plain_base: str = ""
 
     def text(self, model_type):
-        """A row of members, those that are not zero. sliding: "", "?" or a base."""
+        """A row of members, those that are not zero. sliding: a key of SLIDING or a base."""
         defaults = [
             f'{{"{key}", "{value}"}}'
             for key, value in self.defaults.items()
@@ -67,9 +67,9 @@ class Row:
             ".whole_heads = true" * ("whole" in self.defaults),
             ".own_rope = true" * ("own" in self.defaults),
             f".plain_base = {self.plain_base}" * bool(self.plain_base),
-            f".sliding = {SLIDING[self.sliding]}"
-            if self.sliding == "?"
-            else f".sliding = PE_SLIDING_BASE, .sliding_base = {self.sliding}" * bool(self.sliding),
+            f".sliding = {SLIDING[self.sliding]}" * bool(self.sliding)
+            if self.sliding in SLIDING
+            else f".sliding = PE_SLIDING_BASE, .sliding_base = {self.sliding}",
             self.more,
             f".note = {self.note}" * (self.note != '""'),
         ]
@@ -309,7 +309,7 @@ def merge(known, row):
     if row.encoding == "rope-2d":
         return dataclasses.replace(row, note=known.note)
     sliding = known.sliding or row.sliding
-    if sliding not in ("", "?"):  # the base of the others is what was measured
+    if sliding not in SLIDING:  # the base of the others is what was measured
         row.defaults["base"] = known.defaults.get("base", row.defaults.get("base", "10000"))
     kept = {
         key: value
@@ -363,7 +363,14 @@ def rows_of(text):
             ", ".join(more),
             member(members, "plain_base"),
         )
+        written = rows[name].text(name)
+        if squeezed(written) != squeezed(f'MODEL_TYPE("{name}"{members})'):
+            raise ValueError(f"{name}: has members that a row written anew would lack: {written}")
     return rows
+
+
+def squeezed(text):
+    return re.sub(r"\s+", "", text)
 
 
 def main(arguments):
