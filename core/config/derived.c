@@ -5,6 +5,8 @@
 
 #include "core/base/params.h"
 #include "core/config/reading.h"
+#include "core/exact/correct_rounding.h"
+#include "core/exact/wide.h"
 
 /* Sets parameters that no key of a config holds: by the model's class, as a quotient of two keys,
  * as a multiple of the default. */
@@ -36,6 +38,11 @@ static const struct frequency_width {
 #include "core/config/keys.def"
     {0},
 };
+
+static const char *const *const even_slopes =
+#define CONFIG_EVEN_SLOPES(models) models
+#include "core/config/keys.def"
+    ;
 
 static const char *const *const head_parts =
 #define CONFIG_HEAD_PART(models) models
@@ -255,6 +262,51 @@ static enum pe_status projected_fill(const struct pe_config_filling *filling)
     return pe_params_set_number(filling->params, (size_t)index, part, filling->err);
 }
 
+/* ---- slopes ---------------------------------------------------------------------------------- */
+
+struct slopes {
+    double most;
+    uint64_t heads;
+};
+
+/* 2^(-most (head + 1) / heads) */
+static struct pe_wide slope(unsigned bits, const void *context, size_t head)
+{
+    const struct slopes *slopes = context;
+
+    return pe_wide_exp2(pe_wide_div_uint(
+        pe_wide_mul_uint(pe_wide_of(bits, -slopes->most), head + 1), slopes->heads));
+}
+
+/* Sets the slopes of CONFIG_EVEN_SLOPES where they are not those of alibi, in place of the
+ * alibi_bias_max that they are derived from. */
+static enum pe_status slopes_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const int index = pe_params_find(filling->params, "slopes"),
+              most = pe_params_find(filling->params, "alibi_bias_max");
+    double *list;
+
+    if (!pe_config_is_among(&reading->scope, even_slopes) || !pe_config_is_open(filling, index) ||
+        !pe_param_given(filling->params, "heads"))
+        return PE_OK;
+    const struct slopes slopes = {filling->params->values[most].given
+                                      ? pe_param_number(filling->params, "alibi_bias_max")
+                                      : number_read(filling->params->list[most].fallback),
+                                  (uint64_t)pe_param_number(filling->params, "heads")};
+    if ((slopes.heads & (slopes.heads - 1)) == 0)
+        return PE_OK;
+    list = pe_config_take(&reading->memory, slopes.heads * sizeof(*list));
+    if (!list)
+        return pe_no_memory(filling->err, "the config");
+    for (size_t head = 0; head < slopes.heads; head++)
+        pe_real_round(slope, &slopes, head, PE_F64, &list[head]);
+    filling->params->values[most] = (struct pe_value){0};
+    pe_config_source_delete(reading, "alibi_bias_max");
+    pe_config_source_set(reading, "slopes", PE_CONFIG_DERIVED, "2^(-alibi_bias_max i / n_heads)");
+    return pe_params_set_list(filling->params, (size_t)index, list, slopes.heads, filling->err);
+}
+
 /* ---- multiples ------------------------------------------------------------------------------- */
 
 static enum pe_status multiplier_fill(const struct pe_config_filling *filling,
@@ -433,5 +485,5 @@ enum pe_status pe_config_derive(const struct pe_config_filling *filling)
     for (const struct multiplier *at = multipliers; at->encoding; at++)
         if (multiplier_fill(filling, at))
             return filling->err->status;
-    return thirds_fill(filling);
+    return slopes_fill(filling) ? filling->err->status : thirds_fill(filling);
 }

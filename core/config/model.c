@@ -198,16 +198,16 @@ static void layout_switch(struct pe_config_reading *reading)
 /* ---- the encoding ---------------------------------------------------------------------------- */
 
 /* A text or a boolean as text; NULL: another value. */
-static const char *value_text(const struct pe_config_member *member)
+static const char *value_text(const struct pe_config_value *value)
 {
-    if (member && member->value.kind == PE_CONFIG_BOOL)
-        return member->value.as.truth ? "true" : "false";
-    return pe_config_text(member);
+    if (value->kind == PE_CONFIG_BOOL)
+        return value->as.truth ? "true" : "false";
+    return value->kind == PE_CONFIG_TEXT ? value->as.text : NULL;
 }
 
 static bool value_is(const struct pe_config_member *member, const char *text)
 {
-    const char *value = value_text(member);
+    const char *value = member ? value_text(&member->value) : NULL;
 
     return value && strcmp(value, text) == 0;
 }
@@ -267,11 +267,10 @@ static enum pe_status model_refuse(const struct pe_config_reading *reading, stru
                           reading->model->note);
 }
 
-/* Has the key one of the refused values? Without a list, all but null and false. */
-static bool denies(const struct denied *row, const struct pe_config_member *member)
+/* Is it one of the refused values? Without a list, all but null and false. */
+static bool denies(const struct denied *row, const struct pe_config_value *value)
 {
-    const struct pe_config_value *value = &member->value;
-    const char *text = value_text(member);
+    const char *text = value_text(value);
 
     if (row->values)
         return text && pe_config_lists(row->values, text);
@@ -279,12 +278,18 @@ static bool denies(const struct denied *row, const struct pe_config_member *memb
 }
 
 /* Fails where a key means positions that no encoding of the library describes. */
-static enum pe_status denied_refuse(const struct pe_config_reading *reading, struct pe_error *err)
+static enum pe_status denied_refuse(struct pe_config_reading *reading, struct pe_error *err)
 {
     for (const struct denied *at = denials; at->key; at++) {
         const struct pe_config_member *found =
             pe_config_first(&reading->scope, pe_in_text_top, NAMES(at->key));
-        if (found && denies(at, found) && (!at->models || is_listed(reading, at->models)))
+        const struct pe_config_value value =
+            found ? found->value : pe_config_effective(&reading->scope, at->key).value;
+        if (at->models && !is_listed(reading, at->models))
+            continue;
+        if (at->models)
+            pe_config_note(reading, found);
+        if (denies(at, &value))
             return pe_config_fail(found, PE_UNSUPPORTED, err, "%s", at->reason);
     }
     return PE_OK;

@@ -342,6 +342,27 @@ static bool is_ignored_part(const struct pe_config_filling *filling,
     return true;
 }
 
+/* Warns of another key of the parameter with another value, where the code of the model is not
+ * known: which of them it reads is unknown too. */
+static void other_keys_warn(struct pe_config_reading *reading, const struct key *row,
+                            const struct pe_config_member *found)
+{
+    char path[PE_CONFIG_PATH_SIZE], other_path[PE_CONFIG_PATH_SIZE];
+
+    for (const char *const *key = row->keys; *key && !reading->model; key++) {
+        const struct pe_config_member *other =
+            pe_config_first(&reading->scope, row->places, NAMES(*key));
+        if (!other || other == found || other->in != found->in ||
+            pe_config_equal(&found->value, &other->value) ||
+            pe_config_lists(rotated_widths, found->name.text))
+            continue;
+        pe_config_note(reading, other);
+        pe_config_warn(reading, "%s and %s differ; the first is read",
+                       pe_config_path(found, path, sizeof(path)),
+                       pe_config_path(other, other_path, sizeof(other_path)));
+    }
+}
+
 static enum pe_status keys_fill(const struct pe_config_filling *filling)
 {
     for (const struct key *at = keys; at->encoding; at++) {
@@ -350,6 +371,8 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         if (strcmp(at->encoding, filling->reading->family) != 0)
             continue;
         found = pe_config_find(filling->reading, at->places, at->keys);
+        if (found)
+            other_keys_warn(filling->reading, at, found);
         if (!found || !pe_config_is_open(filling, index) || is_ignored_part(filling, found))
             continue;
         if (pe_config_member_fill(filling, (size_t)index, found))

@@ -112,10 +112,15 @@ const struct pe_config_source *pe_config_layout_source(const struct pe_config_re
     return reading->layout ? &reading->layout_source : NULL;
 }
 
-const char *const pe_config_context_keys[] = {
-    "max_position_embeddings", "n_positions", "seq_length",
-    "max_sequence_length",     "max_seq_len", "n_ctx",
-    "model_max_length",        NULL};
+/* model_max_length first, as where it is read as a parameter. */
+const char *const pe_config_context_keys[] = {"model_max_length",
+                                              "max_position_embeddings",
+                                              "n_positions",
+                                              "seq_length",
+                                              "max_sequence_length",
+                                              "max_seq_len",
+                                              "n_ctx",
+                                              NULL};
 
 int64_t pe_config_context(const struct pe_config_reading *reading)
 {

@@ -3,6 +3,7 @@
 posted; and keys whose meaning is positions that no encoding here describes."""
 
 import json
+from decimal import Decimal
 
 import numpy
 import pytest
@@ -178,6 +179,26 @@ def test_config_of_mlc(server):
     assert answer["encoding"]["rope_type"] == "llama3" and answer["encoding"]["factor"] == 32
     assert answer["provenance"]["base"] == "model_config.position_embedding_base"
     assert answer["warnings"] == [] and len(answer["layers"][0]["layers"]) == 16
+
+
+def test_slopes_of_olmo(server):
+    """By its formula, for every number of heads; the encoding is taken as it is answered."""
+    for heads in range(1, 41):
+        for most in (None, 4.0, 12.5):
+            config = {key: at for key, at in OLMO.items() if key != "alibi_bias_max"}
+            config |= {"n_heads": heads, "d_model": 64 * heads}
+            config |= {"alibi_bias_max": most} if most else {}
+            answer = post_json(server, "/v1/config", {"config": config}).good().json
+            encoding, posted = answer["encoding"], answer["encoding"] | {"name": "alibi"}
+            power = heads & (heads - 1) == 0
+            slopes = [
+                float(Decimal(2) ** (-Decimal(most or 8) * i / heads)) for i in range(1, heads + 1)
+            ]
+            assert encoding.get("slopes") == (None if power else slopes), (heads, most)
+            assert answer["warnings"] == [], (heads, most)
+            name, given = posted.pop("name"), {"query_length": 1, "key_length": 2, "dtype": "f64"}
+            bias = get(server, f"/v1/encodings/{name}/bias", format="npy", **given, **posted).good()
+            assert numpy.allclose(bias.npy[:, 0, 0], [-slope for slope in slopes], rtol=1e-15)
 
 
 def test_biases_of_olmo_and_jais(server):

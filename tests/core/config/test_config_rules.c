@@ -235,7 +235,7 @@ static const struct {
      "factor",
      ",|rope|interleaved|key rope_scaling.factor|some layers of this model have no positions: "
      "no_rope_layers tells which,|"},
-    {"model_type=zamba2 attention_head_dim=8 kv_channels=4", "dim",
+    {"model_type=zamba2 use_mem_rope=true attention_head_dim=8 kv_channels=4", "dim",
      ",|rope|half|key attention_head_dim||kv_channels "},
     /* the code of a known model decides, and reads its own keys alone */
     {"model_type=llama head_dim=8 position_embedding_type=absolute rotary=false", "dim",
@@ -245,6 +245,17 @@ static const struct {
      ",|rope|half|derived hidden_size / num_attention_heads||"},
     {"model_type=minimax_m3_vl_text rotary_dim=4 head_dim=8", "rotary_dim",
      ",|rope|half|nowhere||rotary_dim "},
+    /* two keys of a parameter: the class of a known model reads one of them */
+    {"model_type=bailing_hybrid max_position_embeddings=7 model_max_length=9 head_dim=8 "
+     "qk_rope_head_dim=8",
+     "max_position_embeddings",
+     ",|rope|interleaved|key model_max_length||"
+     "max_position_embeddings head_dim "},
+    {"head_dim=8 rope_theta=5 rotary_emb_base=6 max_position_embeddings=7 model_max_length=9",
+     "max_position_embeddings",
+     ",|rope||key model_max_length|there is no model_type: read by its keys, the layout is "
+     "unknown,rope_theta and rotary_emb_base differ; the first is read,model_max_length and "
+     "max_position_embeddings differ; the first is read,|"},
     /* what tells layers and attention is read, whoever looks: nothing is unused or warned of */
     {"model_type=mistral_large4_text qk_rope_head_dim=4 no_rope_layer_interval=4", "dim",
      ",|rope|interleaved|key qk_rope_head_dim|some layers of this model have no positions: "
@@ -254,12 +265,6 @@ static const struct {
      "dim",
      ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
      "queries and keys,|"},
-    {"model_type=clvp_encoder hidden_size=128 projection_dim=128 num_attention_heads=2 "
-     "use_rotary_embedding=false",
-     "dim",
-     ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
-     "queries and keys,use_rotary_embedding is false: this model turns "
-     "nothing,|"},
     {"model_type=clvp_encoder num_attention_heads=6 hidden_size=768 head_dim=48", "rotary_dim",
      ",|rope|half|derived projection_dim / (2 num_attention_heads)|this model turns values as it "
      "does queries and keys,|head_dim "},
