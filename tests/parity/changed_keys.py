@@ -121,6 +121,10 @@ def old_form(file):
         yield f"{name}, no base", file.changed(rope_scaling=rope)
         yield f"{name}, base within", file.changed(rope_scaling=rope | {"rope_theta": THETA})
         yield (
+            f"{name}, base in both",
+            file.changed(rope_theta=OTHER, rope_scaling=rope | {"rope_theta": THETA}),
+        )
+        yield (
             f"{name}, partial",
             file.changed(rope_theta=THETA, partial_rotary_factor=0.5, rope_scaling=rope),
         )

@@ -63,6 +63,7 @@ SWITCHED = {
     "qwen3_omni_moe_text": HEADS,
     "qwen3_omni_moe_thinker": {"text_config": HEADS},
     "qwen3_omni_moe": {"thinker_config": {"text_config": HEADS}},
+    "zamba2": {"use_mem_rope": True},
     "esm": {"position_embedding_type": "rotary"},
     "seamless_m4t": {"position_embeddings_type": "rotary"},
     "wav2vec2-bert": {"position_embeddings_type": "rotary"},
