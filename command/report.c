@@ -596,9 +596,20 @@ static void counts_put(struct cmd_text *text, json_t *counts)
 static void engine_print(const json_t *engine)
 {
     json_t *cells = json_object_get(engine, "cells"), *counts;
+    const json_t *versions = json_object_get(engine, "versions"), *version;
     const char *form;
+    size_t index;
 
     printf("%s %s\n", cmd_member(engine, "name"), cmd_member(engine, "version"));
+    if (json_array_size(versions) > 1) {
+        struct cmd_text text = {0};
+        json_array_foreach(versions, index, version)
+        {
+            cmd_text_put(&text, index > 0 ? ", " : "measured versions: ");
+            cmd_text_put(&text, json_string_value(version));
+        }
+        member_print("", 0, &text);
+    }
     json_object_foreach(cells, form, counts)
     {
         struct cmd_text text = {0};

@@ -59,12 +59,24 @@ static json_t *counts_make(const struct state *state, const struct pe_engine *en
     return object;
 }
 
+/* ["0.32.2", "0.31.3"] */
+static json_t *versions_make(const struct pe_engine *engine)
+{
+    const struct pe_engine *version;
+    json_t *list = json_array();
+
+    for (size_t i = 0; (version = pe_engine_version_at(engine, i)); i++)
+        json_array_append_new(list, json_string(version->version));
+    return list;
+}
+
 static json_t *engine_make(const struct state *state, const struct pe_engine *engine)
 {
-    return json_pack("{ss ss ss ss ss ss s{so so}}", "name", engine->name, "package",
-                     engine->package, "version", engine->version, "sha256", engine->sha256,
-                     "beside", engine->beside, "how", engine->how, "cells", "4",
-                     counts_make(state, engine, 4), "5", counts_make(state, engine, 5));
+    return json_pack("{ss ss ss so ss ss ss s{so so}}", "name", engine->name, "package",
+                     engine->package, "version", engine->version, "versions", versions_make(engine),
+                     "sha256", engine->sha256, "beside", engine->beside, "how", engine->how,
+                     "cells", "4", counts_make(state, engine, 4), "5",
+                     counts_make(state, engine, 5));
 }
 
 static void count_put(json_t *row, const char *name, int64_t count)
@@ -132,9 +144,10 @@ static enum pe_status engines_make(struct api_request *request, struct api_resul
     const char *code, *doc;
 
     (void)request;
-    for (size_t i = 0; (engine = pe_engine_at(i)); i++)
-        if (!state->engine || state->engine == engine)
-            json_array_append_new(engines, engine_make(state, engine));
+    for (size_t i = 0; !state->engine && (engine = pe_engine_at(i)); i++)
+        json_array_append_new(engines, engine_make(state, engine));
+    if (state->engine)
+        json_array_append_new(engines, engine_make(state, state->engine));
     for (size_t i = 0; (code = pe_engine_code_at(i, &doc)); i++)
         json_object_set_new(codes, code, json_string(doc));
     if (!state->engine && !state->model_type) {

@@ -2,6 +2,7 @@
 #include "core/engines/measured.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/errors.h"
@@ -113,9 +114,36 @@ static const struct code {
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
+/* Versions of an engine are beside each other, newest first. */
+
+static bool is_of(const struct pe_engine *engine, const char *name, size_t size)
+{
+    return strlen(engine->name) == size && memcmp(engine->name, name, size) == 0;
+}
+
+static bool is_newest(const struct pe_engine *engine)
+{
+    return engine == engines || !is_of(engine - 1, engine->name, strlen(engine->name));
+}
+
 const struct pe_engine *pe_engine_at(size_t index)
 {
-    return index < COUNT(engines) ? &engines[index] : NULL;
+    size_t found = 0;
+
+    for (size_t i = 0; i < COUNT(engines); i++)
+        if (is_newest(&engines[i]) && found++ == index)
+            return &engines[i];
+    return NULL;
+}
+
+const struct pe_engine *pe_engine_version_at(const struct pe_engine *engine, size_t index)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < COUNT(engines); i++)
+        if (is_of(&engines[i], engine->name, strlen(engine->name)) && found++ == index)
+            return &engines[i];
+    return NULL;
 }
 
 static enum pe_status unknown_engine(const char *name, size_t size, const char *where,
@@ -124,37 +152,82 @@ static enum pe_status unknown_engine(const char *name, size_t size, const char *
     char names[200] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < COUNT(engines) && used < sizeof(names); i++)
+    for (size_t i = 0; pe_engine_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
-                                 engines[i].name);
+                                 pe_engine_at(i)->name);
     return pe_fail(err, PE_NOT_FOUND, where,
                    "no engine '%.*s' was measured; those that were are %s",
                    (int)(size < 40 ? size : 40), name, names);
 }
 
-/* One version of each engine is measured, which is the nearest to any other. */
+/* The number at the start of a version, and the rest after its dot. */
+static long number_take(const char **version)
+{
+    long number = 0;
+
+    for (; **version >= '0' && **version <= '9'; ++*version)
+        if (number < 1000000)
+            number = 10 * number + (**version - '0');
+    *version += **version == '.';
+    return number;
+}
+
+/* Is `a` nearer to `version` than `b`? The first numbers decide, or else the second ones: 0.31.9 is
+ * nearer to 0.31.3 than to 0.32.2. */
+static bool is_nearer(const char *version, const char *a, const char *b)
+{
+    while (*a || *b) {
+        const char *before[] = {a, b};
+        const long number = number_take(&version);
+        const long of_a = labs(number_take(&a) - number), of_b = labs(number_take(&b) - number);
+        if (of_a != of_b)
+            return of_a < of_b;
+        if (a == before[0] && b == before[1])
+            break;
+    }
+    return false;
+}
+
+static const struct pe_engine *nearest(const struct pe_engine *newest, const char *version)
+{
+    const struct pe_engine *found = newest, *engine;
+
+    if (*version < '0' || *version > '9')
+        return newest;
+    for (size_t i = 1; (engine = pe_engine_version_at(newest, i)); i++)
+        if (is_nearer(version, engine->version, found->version))
+            found = engine;
+    return found;
+}
+
 enum pe_status pe_engine_find(const struct pe_engine **engine, const char *text, const char *where,
                               struct pe_error *err)
 {
     const char *version = text ? strstr(text, "==") : NULL;
     const size_t size = version ? (size_t)(version - text) : text ? strlen(text) : 0;
-    const struct pe_engine *found = NULL;
+    const struct pe_engine *newest = NULL, *found = NULL;
 
     *engine = NULL;
     if (size == 0 || (version && !version[2]))
         return pe_fail(err, PE_INVALID, where,
                        "an engine is a name, or a name and a version: mlx-lm==0.32.2");
-    for (size_t i = 0; i < COUNT(engines); i++)
-        if (strlen(engines[i].name) == size && memcmp(engines[i].name, text, size) == 0)
-            found = &engines[i];
-    if (!found)
+    for (size_t i = 0; !newest && i < COUNT(engines); i++)
+        newest = is_of(&engines[i], text, size) ? &engines[i] : NULL;
+    if (!newest)
         return unknown_engine(text, size, where, err);
-    if (version && strcmp(version + 2, found->version) != 0)
-        return pe_fail(err, PE_UNSUPPORTED, where,
-                       "%s %.40s was not measured; the nearest version that was is %s==%s",
-                       found->name, version + 2, found->name, found->version);
-    *engine = found;
-    return PE_OK;
+    if (!version) {
+        *engine = newest;
+        return PE_OK;
+    }
+    for (size_t i = 0; (found = pe_engine_version_at(newest, i)); i++)
+        if (strcmp(version + 2, found->version) == 0) {
+            *engine = found;
+            return PE_OK;
+        }
+    found = nearest(newest, version + 2);
+    return pe_fail(err, PE_UNSUPPORTED, where,
+                   "%s %.40s was not measured; the nearest version that was is %s==%s", found->name,
+                   version + 2, found->name, found->version);
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -190,11 +263,12 @@ bool pe_engine_cell_at(const struct pe_engine *engine, const char *model_type, s
     for (size_t i = 0; i < COUNT(cells); i++) {
         const struct cell *cell = &cells[i];
         const struct row *row = &rows[cell->row];
-        if ((engine && engine != &engines[cell->engine]) || !is_row_of(row, model_type) ||
+        const struct pe_engine *of = &engines[cell->engine];
+        if ((engine ? engine != of : !is_newest(of)) || !is_row_of(row, model_type) ||
             found++ < index)
             continue;
         *out = (struct pe_engine_cell){
-            .engine = &engines[cell->engine],
+            .engine = of,
             .row = row->name,
             .kind = row->kind,
             .model_type = row->model_type,

@@ -71,18 +71,23 @@ struct pe_engine_cell {
 
 PE_DECLARATIONS_BEGIN
 
-/* In the order of the measurements, from 0; NULL past the last one. */
+/* The newest measured version of each engine, in the order of the measurements, from 0; NULL past
+ * the last one. */
 PE_API const struct pe_engine *pe_engine_at(size_t index);
+/* The measured versions of the engine that `engine` is a version of, newest first; NULL past the
+ * last one. */
+PE_API const struct pe_engine *pe_engine_version_at(const struct pe_engine *engine, size_t index);
 
-/* Finds "mlx-lm", or a version of it, "mlx-lm==0.32.2"; `engine` is set to a constant.
+/* Finds "mlx-lm", the newest measured version, or a version, "mlx-lm==0.32.2"; `engine` is set to a
+ * constant.
  * PE_NOT_FOUND: no engine of that name was measured; `detail` has those that were. PE_UNSUPPORTED:
  * that version was not measured; `detail` has the nearest that was. PE_INVALID: NULL, or no such
  * form. `where` is the place for an error: "parameter:engine". */
 PE_API enum pe_status pe_engine_find(const struct pe_engine **engine, const char *text,
                                      const char *where, struct pe_error *err);
 
-/* Sets `cell` to the index-th cell, from 0, among those of an engine (NULL: all engines) and of a
- * model type (NULL: all). False past the last one. */
+/* Sets `cell` to the index-th cell, from 0, among those of a version of an engine (NULL: the newest
+ * of each) and of a model type (NULL: all). False past the last one. */
 PE_API bool pe_engine_cell_at(const struct pe_engine *engine, const char *model_type, size_t index,
                               struct pe_engine_cell *cell);
 /* Is a config of this model type among the measured ones? */

@@ -45,7 +45,15 @@ def test_engines_are_those_of_the_requirements(name):
 
 
 def test_every_engine_is_measured():
-    assert list(DATA["engines"]) == [engine.name for engine in ENGINES]
+    assert list(DATA["engines"]) == list(BY_NAME)
+
+
+def test_what_either_release_lacks_is_restored():
+    newest = {"llama": {"4": {"row": "a"}, "5": {"row": "b"}}, "gemma": {"4": {"row": "c"}}}
+    older = {"llama": {"4": {"row": "a"}}, "phi": {"5": {"row": "d"}}}
+    found = matrix.otherwise(newest, older, 2)
+    assert found == {"llama": {"5": None}, "gemma": None, "phi": {"5": {"row": "d"}}}
+    assert matrix.overlaid(newest, found, 2) == older
 
 
 @pytest.mark.parametrize("name", DATA["engines"])

@@ -7,12 +7,17 @@ import math
 import os
 import pathlib
 import re
+import sys
 
 import pytest
 
 from tests.suites.suites import PORTS, SUITES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/engines"))
+
+import matrix  # noqa: E402
+
 PAGE = ROOT / "docs/how-we-know.md"
 ROW = re.compile(r"^\| (?!what is checked)([^|]+) \|([^|]*)\| (`[^|]+`) \| ([\d ]+) \|$", re.M)
 # Members of a case in tests/data/oracles that hold what the other project prints.
@@ -68,7 +73,7 @@ def confusion():
 
 
 def engine_cells():
-    engines = json.loads(text("tools/engines/engines.json"))["engines"].values()
+    engines = matrix.load()["engines"].values()
     return sum(
         len(forms)
         for engine in engines

@@ -16,7 +16,7 @@ import rules
 OUT = matrix.FILE.parents[2] / "core/engines/measured.def"
 HEAD = """\
 /* Written by tools/engines/compiled.py from tools/engines/engines.json; not edited.
- *   ENGINE(name, package, version, sha256, beside, how)
+ *   ENGINE(name, package, version, sha256, beside, how): a release, the newest of an engine first
  *   ROW(name, kind, model_type): a measured config
  *   MESSAGE(text): what an engine raises, or why a cell was not measured
  *   DIFFERENCE(members of struct pe_engine_difference)
@@ -164,7 +164,7 @@ class Lists:
             "ENGINE("
             + ", ".join(
                 [
-                    quoted(name),
+                    quoted(name.split("==")[0]),
                     quoted(engine["package"]),
                     quoted(engine["version"]),
                     quoted(engine["sha256"]),

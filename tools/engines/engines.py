@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engines that are measured, and the environment of each."""
+"""The engines that are measured, releases of them, and the environment of each."""
 
 import dataclasses
 import hashlib
@@ -25,6 +25,13 @@ class Engine:
     excused: tuple = ()
     has_rules: bool = True  # model types get rope objects too (rules.py), some ten configs each
     permuted: bool = False  # elements of q and k may be reordered, so that pairs are not compared
+    older: tuple = ()  # versions that are measured too, newest first, beside the same packages
+    older_version: str = ""  # of such a release; "": the newest, which the requirements have
+
+    @property
+    def label(self):
+        """As `--for` takes it: "mlx-lm", or an older release, "mlx-lm==0.31.3"."""
+        return f"{self.name}=={self.older_version}" if self.older_version else self.name
 
     @property
     def driver(self):
@@ -36,7 +43,7 @@ class Engine:
 
     @property
     def folder(self):
-        return BUILD / self.name
+        return BUILD / self.label
 
     @property
     def python(self):
@@ -50,7 +57,10 @@ class Engine:
 
     @property
     def version(self):
-        return {re.sub(r"\[.*", "", k): v for k, v in self.pins.items()}[self.package]
+        return (
+            self.older_version
+            or {re.sub(r"\[.*", "", k): v for k, v in self.pins.items()}[self.package]
+        )
 
 
 ENGINES = [
@@ -111,7 +121,12 @@ ENGINES = [
         ),
     ),
 ]
-BY_NAME = {engine.name: engine for engine in ENGINES}
+RELEASES = [
+    release
+    for engine in ENGINES
+    for release in (engine, *(dataclasses.replace(engine, older_version=v) for v in engine.older))
+]
+BY_NAME = {release.label: release for release in RELEASES}
 
 
 def site_packages(python):
@@ -120,18 +135,24 @@ def site_packages(python):
 
 
 def set_up(engine):
-    """The environment, once for a list of requirements."""
+    """The environment, once for a list of requirements. That of an older release has the package
+    alone, before those of the newest."""
     wanted, stamp = engine.requirements.read_text(), engine.folder / "installed.txt"
     if stamp.exists() and stamp.read_text() == wanted:
         return
     subprocess.run([sys.executable, "-m", "venv", engine.folder], check=True)
-    if engine.borrows:
-        base = BY_NAME["transformers"]
-        set_up(base)
+    lenders = [BY_NAME[engine.name]] if engine.older_version else []
+    lenders += [BY_NAME["transformers"]] if engine.borrows else []
+    for lender in lenders:
+        set_up(lender)
+    if lenders:
         lent = site_packages(engine.python) / "borrowed.pth"
-        lent.write_text(f"{site_packages(base.python)}\n")
+        lent.write_text("".join(f"{site_packages(lender.python)}\n" for lender in lenders))
     install = [engine.python, "-m", "pip", "install", "-q"]
-    if engine.alone:
+    if engine.older_version:
+        release = f"{engine.package}=={engine.version}"
+        subprocess.run([*install, "--no-deps", "--ignore-installed", release], check=True)
+    elif engine.alone:
         pins = [f"{name}=={v}" for name, v in engine.pins.items() if name != engine.package]
         subprocess.run([*install, *pins], check=True)
         subprocess.run([*install, "--no-deps", f"{engine.package}=={engine.version}"], check=True)

@@ -21,15 +21,55 @@ ABOUT = (
     "a row once it has a rope object of rules.py. `same`: those for which it is the same; of the "
     "others what differs, with reads_as, the least change after which posenc reads the config as "
     "the engine does (null takes a key away); or what it raises, with the key without which it "
-    "does not."
+    "does not. An engine with a version in its name is an older release: it has what is otherwise "
+    "than in the entry of the newest, null for what it lacks."
 )
+DEPTHS = {"cells": 3, "rules": 2}  # below which values of two releases are compared whole
 KINDS = ("published", "stirred", "defaults")
 
 
 def load():
     if not FILE.exists():
         return {"about": ABOUT, "rows": {}, "engines": {}}
-    return json.loads(FILE.read_text())
+    data = json.loads(FILE.read_text())
+    for newest, older in older_releases(data["engines"]):
+        for part, depth in DEPTHS.items():
+            older[part] = overlaid(newest[part], older[part], depth)
+    return data
+
+
+def older_releases(engines):
+    """(the newest release, an older one) of each older one."""
+    for label, engine in engines.items():
+        name = label.split("==")[0]
+        if name != label:
+            yield engines[name], engine
+
+
+def otherwise(newest, older, depth):
+    """What is otherwise in `older`; null for what only `newest` has."""
+    found = {}
+    for key in [*newest, *(key for key in older if key not in newest)]:
+        new, old = newest.get(key), older.get(key)
+        if depth > 1 and isinstance(new or {}, dict) and isinstance(old, dict):
+            inner = otherwise(new or {}, old, depth - 1)
+            found |= {key: inner} if inner else {}
+        elif new != old:
+            found[key] = old
+    return found
+
+
+def overlaid(newest, found, depth):
+    """`older`, by what is otherwise."""
+    merged = dict(newest)
+    for key, value in found.items():
+        if value is None:
+            del merged[key]
+        elif depth > 1:
+            merged[key] = overlaid(merged.get(key, {}), value, depth - 1)
+        else:
+            merged[key] = value
+    return merged
 
 
 def configs():
@@ -74,7 +114,9 @@ def save(before, engines, table):
     configs_save(table)
     rows = {row["name"]: kind_of(row) for row in table}
     merged = before["engines"] | engines
-    merged = {name: merged[name] for name in BY_NAME if name in merged}
+    merged = {name: dict(merged[name]) for name in BY_NAME if name in merged}
+    for newest, older in older_releases(merged):
+        older |= {part: otherwise(newest[part], older[part], d) for part, d in DEPTHS.items()}
     head = f'{{\n"about": {json.dumps(ABOUT)},\n"rows": {lines(rows, 1)},\n"engines": '
     FILE.write_text(head + engines_text(merged) + "\n}\n")
 

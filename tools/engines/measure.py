@@ -5,7 +5,8 @@
     .venv/bin/python tools/engines/measure.py [--check] [--row TEXT] [ENGINE ...]
 
 Each engine has an environment of its own in build/engines and a driver (drivers/), which runs the
-engine's own reading of a config without weights. Writes tools/engines/engines.json and
+engine's own reading of a config without weights; ENGINE may be an older release, mlx-lm==0.31.3,
+which has the driver of the newest. Writes tools/engines/engines.json and
 docs/engines.md. --check: writes nothing, exit code 1 where a cell differs from the file. --row:
 only rows whose name has this text; the others, and the rules (rules.py), keep what they have."""
 
@@ -24,7 +25,7 @@ import compare
 import expected
 import matrix
 import rules
-from engines import BUILD, BY_NAME, ENGINES, HERE, ROOT, set_up, wheel_hash
+from engines import BUILD, BY_NAME, HERE, ROOT, set_up, wheel_hash
 
 BESIDE = ("torch", "transformers", "mlx", "keras", "onnx-ir", "numpy")  # told beside the engine
 MESSAGE = 200  # of the characters of a reason
@@ -275,7 +276,7 @@ def measure(engine, table, of_rules):
         for row in table:
             cells = {f: measured(driver, f, config) for f, config in row["forms"].items()}
             found.setdefault(row["kind"], {})[row["name"]] = cells
-            print(f"{engine.name}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
+            print(f"{engine.label}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
         has_rules = engine.has_rules and of_rules
         return found, rules.measured(driver, table, found) if has_rules else {}
     finally:
@@ -299,7 +300,7 @@ def entry(engine, cells, found):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("engines", nargs="*", default=[e.name for e in ENGINES])
+    parser.add_argument("engines", nargs="*", default=list(BY_NAME))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--row", default="")
     given = parser.parse_args()
@@ -310,10 +311,10 @@ def main():
         found, of_types = measure(engine, table, not given.row)
         before = matrix.load()
         if given.row:
-            kept = before["engines"][engine.name]
+            kept = before["engines"][engine.label]
             found = {k: kept["cells"].get(k, {}) | found.get(k, {}) for k in matrix.KINDS}
             of_types = kept["rules"]
-        now = {engine.name: entry(engine, found, of_types)}
+        now = {engine.label: entry(engine, found, of_types)}
         if given.check:
             changed += matrix.changes(before["engines"], now)
         else:

@@ -123,18 +123,24 @@ def summary(engines):
                 verdict(cell) for _, f, cell in cells_of(engine) if f == form
             )
             numbers = [str(counts[v]) for v in VERDICTS]
-            rows.append([f"{name} {engine['version']}", form, *numbers])
+            rows.append([titled(name, engine), form, *numbers])
     head = ["engine", "form", *(NAMES.get(v, v) for v in VERDICTS)]
     return "## In numbers\n\n" + table(head, rows)
 
 
+def titled(label, engine):
+    """mlx-lm 0.31.3"""
+    return f"{label.split('==')[0]} {engine['version']}"
+
+
 def published(engines, rows):
+    engines = {name: engine for name, engine in engines.items() if "==" not in name}
     names = [row for row, about in rows.items() if about["kind"] == "published"]
     lines = [
         [row, *(both(e["cells"].get("published", {}).get(row)) for e in engines.values())]
         for row in names
     ]
-    head = ["config", *(f"{name} {e['version']}" for name, e in engines.items())]
+    head = ["config", *(titled(name, engine) for name, engine in engines.items())]
     legend = "\n".join(f"- **{code}**: {words}" for code, words in compare.CODES.items())
     text = (
         "The files of `tests/data/configs`. A cell without a form holds for both; *(4)*: there is "
@@ -202,13 +208,47 @@ def plain(words):
     return "`" + words.replace("|", "\\|").replace("`", "'").strip() + "`"
 
 
-def section(name, engine):
+def package(engine):
     beside = "".join(f", {package} {version}" for package, version in engine["beside"].items())
+    return (
+        f"Package {engine['package']} {engine['version']} (SHA-256 of its wheel "
+        f"`{engine['sha256']}`){beside}."
+    )
+
+
+def words(cell):
+    """A cell beside that of another release."""
+    name = verdict(cell)
+    if name == "differs":
+        return ", ".join(filter(None, [short(cell), reading(cell), size(cell)]))
+    return plain(cell[name]) if name in ("raises", "unmeasured") else short(cell)
+
+
+def older(name, engine, newest):
+    """What is otherwise in an older release than in the newest."""
+    cells = matrix.otherwise(newest["cells"], engine["cells"], matrix.DEPTHS["cells"])
+    lines = [
+        [row, form, words(cell), words(newest["cells"][kind][row][form])]
+        for kind, rows in cells.items()
+        for row, forms in rows.items()
+        for form, cell in forms.items()
+    ]
+    head = ["config", "form", engine["version"], newest["version"]]
+    return "\n\n".join(
+        [
+            f"## {titled(name, engine)}",
+            f"{package(engine)} These cells are otherwise than with {newest['version']}; all "
+            "others are the same.",
+            table(head, lines),
+        ]
+    )
+
+
+def section(name, engine):
     counts = collections.Counter(verdict(cell) for *_, cell in cells_of(engine))
     parts = [
-        f"## {name} {engine['version']}",
-        f"{engine['how'][0].upper()}{engine['how'][1:]}. Package {engine['package']} "
-        f"{engine['version']} (SHA-256 of its wheel `{engine['sha256']}`){beside}.",
+        f"## {titled(name, engine)}",
+        f"{engine['how'][0].upper()}{engine['how'][1:]}. {package(engine)}",
         differing(engine),
     ]
     if counts["raises"]:
@@ -219,6 +259,12 @@ def section(name, engine):
         absent = listed(row for row, _, cell in cells_of(engine) if verdict(cell) == "absent")
         parts.append(f"No such model: {absent}.")
     return "\n\n".join(parts)
+
+
+def sections(engines):
+    for name, engine in engines.items():
+        newest = engines[name.split("==")[0]]
+        yield section(name, engine) if engine is newest else older(name, engine, newest)
 
 
 AGAIN = """## Measuring again
@@ -233,8 +279,9 @@ make
 make
 ```
 
-and read what changed with `git diff`. Environments are made in `build/engines/`. An engine that is
-not here needs a row in `tools/engines/engines.py`, its requirements, and a driver in
+and read what changed with `git diff`. Environments are made in `build/engines/`. An older release
+is a version in `older` of `tools/engines/engines.py`, and is measured as `mlx-lm==0.31.3`. An
+engine that is not here needs a row in `tools/engines/engines.py`, its requirements, and a driver in
 `tools/engines/drivers/`: a function of a config and lengths of sequences that returns kinds of
 layers, each with what `tools/engines/rotation.py` reads of its rotation."""
 
@@ -245,7 +292,7 @@ def page(data):
         " ".join(INTRO.format(close=compare.CLOSE).split(" ")).strip(),
         summary(engines),
         published(engines, data["rows"]),
-        *(section(name, engine) for name, engine in engines.items()),
+        *sections(engines),
         AGAIN,
     ]
     return "\n\n".join(parts) + "\n"

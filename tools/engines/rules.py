@@ -352,7 +352,7 @@ def measured(driver, table, cells):
         of_parts = of_type(driver, forms, form)
         if of_parts:
             found.setdefault(model_type, {})[form] = {"row": row["name"]} | short(of_parts)
-        print(f"{driver.engine.name}: {model_type} {form}: {of_parts}"[:300], flush=True)
+        print(f"{driver.engine.label}: {model_type} {form}: {of_parts}"[:300], flush=True)
     return found
 
 

@@ -29,6 +29,7 @@ TEST(engines_refuse)
     REFUSED(PE_UNSUPPORTED, pe_engine_find(&engine, "mlx-lm==0", "", &err));
     ck_assert_ptr_null(engine);
     ck_assert_ptr_null(pe_engine_at(SIZE_MAX));
+    ck_assert_ptr_null(pe_engine_version_at(pe_engine_at(0), SIZE_MAX));
     ck_assert(!pe_engine_cell_at(NULL, NULL, SIZE_MAX, &cell));
     ck_assert(!pe_engine_cell_at(pe_engine_at(0), "no such type", 0, &cell));
     ck_assert(!pe_engine_has_model_type("") && pe_engine_has_model_type("llama"));

@@ -586,8 +586,8 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]
     def engines(self, *, engine: str | None = None, model_type: str | None = None,
                 **parameters: Any) -> ReportT:
         """What inference engines rotate for a config, as measured by running them: ``engines`` with
-        their versions and numbers of cells; with `engine` (a name, or ``"mlx-lm==0.32.2"``) or
-        `model_type` also ``cells``.
+        their measured ``versions`` and numbers of cells; with `engine` (a name, for the newest
+        version, or ``"mlx-lm==0.32.2"``) or `model_type` also ``cells``.
 
         posenc.Refused: that engine, version or model_type was not measured.
 
