@@ -334,6 +334,8 @@ TEST(lists_are_counted_first)
                  {"[]", 0, 0, PE_OK},
                  {"7", 1, 8, PE_OK},
                  {"[0, 1..3, -2]", 5, 40, PE_OK},
+                 {" [ 0 , 1..3 ,-2 ]", 5, 40, PE_OK},
+                 {"0 ,1", 2, 16, PE_OK},
                  {"(0..2);(4..6)", 6, 48, PE_OK},
                  {"0..499;500..999", 1000, SIZE_MAX, PE_OK}};
     const struct pe_param positions = {.name = "positions", .type = PE_RANGES, .nested = true};
@@ -384,6 +386,20 @@ TEST(ranges_are_lists)
     }
     pe_params_free(&range);
     pe_params_free(&list);
+}
+
+/* A list of several blocks is copied whole and in order; a block is 2^18 elements. */
+TEST(long_lists_are_expanded)
+{
+    enum { COUNT = (2 << 18) + 3 };
+    static double list[COUNT], elements[COUNT];
+    const struct pe_value value = {.list = list, .list_count = COUNT};
+    struct pe_error err = {0};
+
+    for (size_t i = 0; i < COUNT; i++)
+        list[i] = (double)i / 3;
+    ck_assert(!pe_value_expand(&value, elements, NULL, &err));
+    ck_assert_mem_eq(elements, list, sizeof(list));
 }
 
 /* Long ranges are stored as ranges, with the elements of the list of their parts. */
