@@ -83,6 +83,10 @@ TEST(refused)
     /* No tensor holds an element; the answer would have 2^80. */
     REFUSED(none, spec.q.shape[2] = spec.k.shape[2] = (size_t)1 << 40;
             spec.output = PE_ATTENTION_SCORES, PE_TOO_LARGE, "tensor:k", "63 bits");
+    REFUSED(none, spec.q.shape[2] = spec.k.shape[2] = spec.v.shape[2] = (size_t)1 << 40;
+            spec.mask =
+                ((struct pe_tensor){PE_F32, 2, {(size_t)1 << 40, (size_t)1 << 40}, in.q.data}),
+            PE_TOO_LARGE, "tensor:mask", "63 bits");
     pe_scheme_free(shaw);
     pe_scheme_free(alibi);
     pe_scheme_free(rope);
