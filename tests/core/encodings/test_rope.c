@@ -4,6 +4,7 @@
  * scalars, and refusals. */
 
 #include <float.h>
+#include <mpfr.h>
 
 #include "tests/check_main.h"
 #include "tests/core/scheme_fixture.h"
@@ -110,6 +111,31 @@ TEST(custom_frequencies)
     same("dim=16 rope_type=custom freq_factors=1,2,3,4,5,6,7,8",
          "dim=16 rope_type=longrope short_factor=1,2,3,4,5,6,7,8 long_factor=1,1,1,1,1,1,1,9 "
          "factor=1 max_position_embeddings=100");
+}
+
+/* With arithmetic=hf the angle is the float32 product, also where doubles cannot reduce it. */
+TEST(float32_angles_of_any_size)
+{
+    static const double places[] = {1, 123456789, 0x1p53 - 1};
+    static const float given[] = {0.7F, 3, 1e9F};
+    struct analysed a =
+        analysed_new("rope", "dim=6 rope_type=custom arithmetic=hf inv_freq=0.7,3,1e9", "table",
+                     "positions=1,123456789,9007199254740991", PE_F32);
+    mpfr_t angle;
+
+    mpfr_init2(angle, 1200);
+    for (size_t i = 0; i < COUNT_OF(places) * COUNT_OF(given); i++)
+        for (size_t is_sin = 0; is_sin < 2; is_sin++) {
+            const float product = (float)places[i / 3] * given[i % 3];
+            mpfr_set_flt(angle, product, MPFR_RNDN);
+            (is_sin ? mpfr_sin : mpfr_cos)(angle, angle, MPFR_RNDN);
+            const float want = mpfr_get_flt(angle, MPFR_RNDN);
+            const double got = a.outputs[is_sin][i];
+            ck_assert_msg(got == want, "%s(%.9g) is %.9g, not %.9g", is_sin ? "sin" : "cos",
+                          (double)product, got, (double)want);
+        }
+    mpfr_clear(angle);
+    analysed_free(&a);
 }
 
 /* The pairs that rotate are counted as in transformers, with the product rounded to a double. */
