@@ -187,6 +187,18 @@ static void threes(const struct called *called)
         called->to[token][0] += 0.5 * called->from[token][3];
 }
 
+/* Two elements with one of two outputs in common are no pair. */
+static void shared(const struct called *called)
+{
+    for (size_t token = 0; token < TOKENS; token++) {
+        const double *from = called->from[token];
+        memcpy(called->to[token], from, DIM * sizeof(*from));
+        called->to[token][0] = from[0] + 0.5 * from[1];
+        called->to[token][1] = from[0];
+        called->to[token][3] = from[1] + from[3];
+    }
+}
+
 static void sheared(const struct called *called)
 {
     halves(called);
@@ -299,13 +311,13 @@ TEST(test_names)
                                               {"wrong-width", halves},
                                               {"not-a-rotation", scaled_rest}};
     static const struct function faults[] = {
-        {"not-finite", infinite},         {"not-deterministic", random_},
-        {"depends-on-head", by_head},     {"depends-on-batch", by_batch},
-        {"mixes-tokens", mixing},         {"not-linear", squares},
-        {"not-linear", constant},         {"not-pairs", threes},
-        {"not-a-rotation", sheared},      {"not-a-rotation", mirrored},
-        {"mixed-layouts", mixed_layouts}, {"not-a-rotation", zeroed},
-        {"not-a-rotation", moved}};
+        {"not-finite", infinite},     {"not-deterministic", random_},
+        {"depends-on-head", by_head}, {"depends-on-batch", by_batch},
+        {"mixes-tokens", mixing},     {"not-linear", squares},
+        {"not-linear", constant},     {"not-pairs", threes},
+        {"not-pairs", shared},        {"not-a-rotation", sheared},
+        {"not-a-rotation", mirrored}, {"mixed-layouts", mixed_layouts},
+        {"not-a-rotation", zeroed},   {"not-a-rotation", moved}};
 
     x_make();
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
@@ -416,6 +428,9 @@ TEST(test_refusals)
     expect_refusal(&spec, PE_UNSUPPORTED);
     spec = probed(NULL, NULL);
     spec.positions.count = TOKENS - 1;
+    expect_refusal(&spec, PE_SHAPE_MISMATCH);
+    spec = probed(NULL, NULL);
+    spec.positions.batch = 2;
     expect_refusal(&spec, PE_SHAPE_MISMATCH);
     spec = probed(NULL, NULL);
     spec.positions = (struct pe_positions){.start = 0x1p60, .step = 1, .count = TOKENS};
