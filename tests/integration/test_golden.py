@@ -451,6 +451,7 @@ def test_one_output_is_enough(server, small):
     hole[3, 2] = numpy.nan
     for mine, mistake in (
         ({"q_rotated": golden["q"]}, "not-rotated"),
+        ({"k_rotated": golden["k"]}, "not-rotated"),
         ({"cos": hole}, "not-finite"),
         ({"attention_factor": numpy.array([1.5])}, "attention-factor-wrong"),
         ({"softmax_scale": numpy.array([0.5])}, "softmax-scale-wrong"),
@@ -458,6 +459,23 @@ def test_one_output_is_enough(server, small):
         report = check(server, description, mine).good().json
         assert (report["verdict"], report["mistake"]) == ("wrong", mistake)
         assert report["tensors"][0]["outside"] >= 1 and report["tensors"][0]["first"]
+        assert mistake != "not-rotated" or report["fix"].startswith("apply the rotation")
+
+
+def test_positions_of_a_description(server, small):
+    """Whole numbers from 0 to 2^53 - 1, at most 16 of them, wherever they stand in the list."""
+    description, golden = small
+    good = description["kinds"][0]["positions"]
+    for i in (0, len(good) - 1):
+        for wrong in (-1, 2**53, 2**53 + 1, 1.5, "1", None):
+            kind = description["kinds"][0] | {"positions": [*good[:i], wrong, *good[i + 1 :]]}
+            answer = check(server, description | {"kinds": [kind]}, {"cos": golden["cos"]})
+            assert answer.status == 422, wrong
+            assert "positions are whole numbers from 0" in answer.json["detail"], wrong
+    for wrong in ([], [0] * 17, 1, {}):
+        kind = description["kinds"][0] | {"positions": wrong}
+        answer = check(server, description | {"kinds": [kind]}, {"cos": golden["cos"]})
+        assert answer.status == 422 and "a list of 1 to 16 numbers" in answer.json["detail"], wrong
 
 
 def test_one_element(server, small):
