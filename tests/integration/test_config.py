@@ -576,6 +576,44 @@ def test_wrong(server, body, query, code, where):
     assert where in answer.json["errors"][0].values(), answer.json
 
 
+@pytest.mark.parametrize("kind", ["sliding_attention", "full_attention"])
+def test_strict_is_for_every_kind_of_layers(server, kind):
+    """A key that the layers of one kind do not read is refused for these layers, and is a warning
+    where strict is not asked for."""
+    config = {
+        "model_type": "gemma3_text",
+        "head_dim": 16,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "linear", "factor": 2, "rope_theta": 1e4},
+            "full_attention": {"rope_type": "linear", "factor": 2, "rope_theta": 1e6},
+        },
+    }
+    config["rope_parameters"][kind]["llama_5"] = 1
+    unread = f"rope_parameters.{kind}.llama_5 is no parameter of rope"
+    answer = post_json(server, "/v1/config", config).good().json
+    rows = {row["layer_type"]: row for row in answer["layers"]}
+    assert f"{unread} and is not read" in answer["warnings"] + rows[kind].get("warnings", [])
+    answer = post_json(server, "/v1/config", config, strict=True).json
+    if kind == "full_attention":  # those of the answer itself
+        assert (answer["code"], answer["detail"]) == ("unknown-parameter", unread)
+    else:
+        rows = {row["layer_type"]: row for row in answer["layers"]}
+        assert (rows[kind]["encoding"], rows[kind]["reason"]) == (None, unread)
+        assert rows["full_attention"]["encoding"]["factor"] == 2
+
+
+@pytest.mark.parametrize("wrong", ["4", 4.5, None, [4], True])
+@pytest.mark.parametrize("member", ["length", "dim"])
+def test_sizes_of_a_table_of_weights_are_whole_numbers(server, member, wrong):
+    """An encoding of an answer is taken back as it was; another one is refused."""
+    table = {"name": "learned", "length": 4, "dim": 8}
+    answer = post_json(server, "/v1/config", {"encoding": table})
+    assert answer.good().json["encoding"] == table
+    answer = post_json(server, "/v1/config", {"encoding": table | {member: wrong}})
+    assert answer.status == 422, answer.json
+
+
 def test_a_large_config_is_read_in_no_time(server):
     rope_object = {"type": "linear", "factor": 2} | {f"key{i}": i for i in range(30000)}
     answer = (
