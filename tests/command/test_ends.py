@@ -98,6 +98,10 @@ def test_refusals_are_those_of_the_service(posenc):
         ("compare nowhere.npy rope", 6, "nowhere.npy: No such file"),
         ("compare nowhere.safetensors:cos rope", 6, "nowhere.safetensors: No such file"),
         ("rotate .", 6, ".: Is a directory"),
+        ("lint nowhere", 6, "nowhere: No such file"),
+        ("lint .", 6, ".: Is a directory"),
+        ("lint config.json --against nowhere", 6, "nowhere: No such file"),
+        ("extend nowhere --to 8192", 6, "nowhere: No such file"),
         ("table rope config=@nowhere", 6, "nowhere: No such file"),
         ("table rope dim=8 length=1 -o nowhere/t.npy", 6, "nowhere/t.npy: No such file"),
         ("table rope dim=8 length=1 -o /dev/full", 6, "/dev/full: No space left on device"),
@@ -110,6 +114,7 @@ def test_refusals_are_those_of_the_service(posenc):
 def test_exit_codes(posenc, typed, code, says):
     (posenc.folder / "big.bin").write_bytes(bytes(1000))
     (posenc.folder / "plain.safetensors").write_bytes(b"\2" + bytes(7) + b"{}")
+    (posenc.folder / "config.json").write_text('{"model_type": "llama", "head_dim": 64}')
     found, said = posenc.refused(*typed.split())
     assert found == code and says in said, said
 
