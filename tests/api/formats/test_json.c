@@ -6,6 +6,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "api/formats/json.h"
+#include "api/memory/budget.h"
 #include "tests/api/readers.h"
 #include "tests/check_main.h"
 
@@ -494,6 +496,51 @@ TEST(test_many_lists_and_numbers)
 
     ck_assert_msg(together < 3 * apart, "%.0f ms, and apart %.0f ms", together, apart);
     cases++;
+}
+
+/* An array is read within its text, whatever stands behind. */
+TEST(test_arrays_end_with_their_text)
+{
+    static const char whole[] = " [ [1, -2.5e3], [\"NaN\" ,40 ] ] ]";
+    struct api_memory *memory = api_memory_new(1 << 24);
+
+    for (size_t size = 1; size < sizeof(whole) - 3; size++, cases++) {
+        struct api_arena *arena = api_arena_new(memory);
+        struct api_json_scratch scratch = {.arena = arena};
+        struct api_json_array array;
+        ck_assert(
+            api_json_array_read(&array, (const unsigned char *)whole, 1, size, PE_F32, &scratch));
+        ck_assert_uint_le(array.end, size);
+        api_json_scratch_drop(&scratch);
+        api_arena_free(arena);
+    }
+    api_memory_free(memory);
+}
+
+/* Elements of two to seven characters are read in at most half as much memory again as they take:
+ * a body of many must fit in the budget. */
+TEST(test_memory_of_elements)
+{
+    enum { COUNT = 20000 };
+    static unsigned char text[8 * COUNT + 2];
+    struct api_memory *memory = api_memory_new(1 << 24);
+
+    for (size_t width = 2; width < 8; width++, cases++) {
+        struct api_arena *arena = api_arena_new(memory);
+        struct api_json_scratch scratch = {.arena = arena};
+        struct api_json_array array;
+        memset(text, '1', width * COUNT);
+        for (size_t i = 0; i <= COUNT; i++)
+            text[i * width] = i == 0 ? '[' : i == COUNT ? ']' : ',';
+        ck_assert_int_eq(api_json_array_read(&array, text, 0, width * COUNT + 1, PE_F64, &scratch),
+                         PE_OK);
+        ck_assert_uint_eq(array.elements, COUNT);
+        ck_assert_msg(scratch.size < 1.55 * COUNT * sizeof(double), "%zu characters: %zu bytes",
+                      width, scratch.size);
+        api_json_scratch_drop(&scratch);
+        api_arena_free(arena);
+    }
+    api_memory_free(memory);
 }
 
 CHECK_WAY(.cases = &cases);
