@@ -134,6 +134,30 @@ TEST(test_once)
     }
 }
 
+/* The loop computes what takes up to a tenth of a millisecond, if it only computes in memory. */
+TEST(test_cheap_results)
+{
+    static const struct {
+        bool cheap;
+        double milliseconds;
+        bool by_loop;
+    } cases[] = {{true, 0.05, true}, {true, 0.11, false}, {true, 1, false}, {false, 0.05, false}};
+    OWNED_API api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
+        announced = tensors();
+        announced.cheap = cases[i].cheap;
+        announced.work = cases[i].milliseconds * 1e6;
+        struct api_response *response = api_finish_if_quick(intake);
+        ck_assert_msg(!response == !cases[i].by_loop, "row %zu", i);
+        if (!response)
+            response = api_finish(intake);
+        ck_assert_int_eq(response->status, 200);
+        api_response_free(response);
+    }
+}
+
 /* A route that can take any time is not even opened on the loop. */
 TEST(test_the_pools_own)
 {
