@@ -49,6 +49,19 @@ def test_npy_and_safetensors_hold_the_same(server, dtype, tmp_path):
     assert flat["shape"] == [5, 4] and flat["dtype"] == dtype
 
 
+@pytest.mark.parametrize(
+    "shape", [(0, 4), (3, 0, 4), (700, 0, 4), (5000, 0, 4), (40, 40, 0, 4), (9, 1, 30, 0, 4)]
+)
+def test_tensors_without_elements(server, shape):
+    """Their JSON has the arrays of every axis before the one of length 0."""
+    tensors = {"q": {"dtype": "f32", "shape": shape, "data": []}}
+    asked = {"from_layout": "half", "to_layout": "interleaved", "kind": "table"}
+    told = (
+        post_json(server, "/v1/layout", {"tensors": tensors}, **asked).good().json["tensors"]["q"]
+    )
+    assert told["shape"] == [*shape] and told["data"] == numpy.zeros(shape).tolist()
+
+
 def test_complex_npy(server):
     got = get(server, TABLE, dim=8, length=5, part="complex", format="npy").npy
     assert got.dtype == numpy.complex64
