@@ -67,6 +67,7 @@ def test_refusals_are_those_of_the_service(posenc):
         ("similarty rope", 2, "; did you mean 'similarity'? (posenc --help lists"),
         ("rotat", 2, "posenc: Unknown command 'rotat'; did you mean 'rotate'? (posenc --help"),
         ("foobarbaz", 2, "posenc: Unknown command 'foobarbaz' (posenc --help lists the commands)"),
+        ("table" * 7, 2, "posenc: Unknown command '" + "table" * 7 + "' (posenc --help lists"),
         ("x rope", 2, "no view of this encoding has this name (posenc --help lists"),
         ("table", 2, "table takes the name of an encoding"),
         ("table rope one two", 2, "two is one argument too many"),

@@ -136,6 +136,11 @@ def test_encodings_and_help(posenc, server):
         command = ["posenc", view["name"], "rope", *example]
         assert " ".join(command) in told
         assert json.loads(posenc(*command[1:]))
+    for one in listed:  # what must be given is marked, and nothing else
+        told = posenc("help", one["name"]).decode()
+        for name in one["parameters"]["properties"]:
+            line = told.split(f"  {name}=\n")[1].splitlines()[0].split(": ")[0]
+            assert (", required" in line) == (name in one["parameters"].get("required", [])), name
     length = posenc("help", "length").decode()
     assert length.startswith("length=\n      a whole number from 0") and "  table, " in length
     assert "\n      positions\n" in length and length.count("length=\n") >= 4
