@@ -307,6 +307,29 @@ TEST(test_pairs_of_a_part)
     }
 }
 
+/* An offset that linear scaling does not divide, and one that is divided twice. */
+TEST(test_scaled_offsets)
+{
+    static const double factors[] = {2, 4, 7.5}, offsets[] = {5, 900};
+
+    for (size_t i = 0; i < COUNT_OF(factors) * COUNT_OF(offsets) * 3; i++) {
+        const double factor = factors[i / 6], offset = offsets[i / 3 % 2];
+        const double shifts[] = {0, offset * factor - offset, offset / factor - offset};
+        char text[100];
+        snprintf(text, sizeof(text), "dim=24 rope_type=linear factor=%g", factor);
+        OWNED_SCHEME scheme = prepared("rope", text);
+        struct pe_observed observed = observed_of(scheme, false);
+        observed.positions.start = offset;
+        heads_make();
+        for (size_t pair = 0; pair < DIM / 2; pair++)
+            pair_rotate(q_rotated[0], HEADS * TOKENS, pair, pair + DIM / 2,
+                        pow(10000, -(double)pair / (DIM / 2)) / factor, offset + shifts[i % 3]);
+        const char *word = verdict(&observed, NULL);
+        ck_assert_msg(strcmp(word, i % 3 == 0 ? "match" : "scaled-offset") == 0, "%s, %g: %s", text,
+                      shifts[i % 3], word);
+    }
+}
+
 /* Values after that are not finite are refused with the index of the first, unless there is nothing
  * else. */
 TEST(test_values_that_are_not_finite)
