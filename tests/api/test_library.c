@@ -183,6 +183,42 @@ TEST(head_has_a_length_and_no_body)
     ck_assert_uint_eq(size, 0);
 }
 
+/* A range is that part of the whole answer: of short bodies and of one that
+ * is made in batches. */
+TEST_LOOP(2, ranges_are_parts_of_the_whole)
+{
+    static const char *const targets[] = {"/v1/encodings/rope/table?dim=64&length=9&format=raw",
+                                          "/v1/encodings/rope/table?dim=8&length=9&format=npy",
+                                          TABLE "10000"};
+    static const char *const ranges[] = {"bytes=0-0", "bytes=0-79", "bytes=79-131", "bytes=3-200",
+                                         "bytes=100-"};
+    OWNED_SERVICE service = service_make(_i ? "3" : "1");
+
+    for (size_t i = 0; i < COUNT_OF(targets) * COUNT_OF(ranges); i++) {
+        const struct pe_field field = {"Range", ranges[i % COUNT_OF(ranges)]};
+        const struct pe_request_head head =
+            SIZED(pe_request_head, .method = "GET", .target = targets[i / COUNT_OF(ranges)],
+                  .fields = &field, .fields_count = 1);
+        OWNED_MEMORY char *whole = NULL, *part = NULL;
+        size_t size, got;
+        FILE *files[2] = {open_memstream(&whole, &size), open_memstream(&part, &got)};
+        struct pe_request *ranged;
+        OWNED_REQUEST all = request_make(service, "GET", head.target, 0);
+        ck_assert_int_eq(pe_request_finish(all)->status, 200);
+        ck_assert_int_eq(pe_request_drain(all, collect, files[0]), PE_OK);
+        ck_assert_int_eq(pe_request_new(&ranged, service, &head, &(struct pe_error){0}), PE_OK);
+        ck_assert_int_eq(pe_request_finish(ranged)->status, 206);
+        ck_assert_int_eq(pe_request_drain(ranged, collect, files[1]), PE_OK);
+        pe_request_free(ranged);
+        ck_assert(fclose(files[0]) == 0 && fclose(files[1]) == 0);
+        size_t first = 0, last = size - 1;
+        sscanf(field.value, "bytes=%zu-%zu", &first, &last);
+        ck_assert_msg(got == last - first + 1, "%s of %s: %zu bytes", field.value, head.target,
+                      got);
+        ck_assert_mem_eq(part, whole + first, got);
+    }
+}
+
 /* ---- cancellation ---------------------------------------------------------------------------- */
 
 static void *cancel_soon(void *request)
