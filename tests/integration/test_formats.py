@@ -212,6 +212,23 @@ def test_sniffed_without_a_content_type(server):
             assert answer.headers["content-type"] == media_type
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_the_encoding_of_a_file_in_metadata_of_any_order(server, first):
+    """A layout is not that of an encoding: what an earlier answer noted of one is left out."""
+    noted = [("posenc.encoding", "rope"), ("posenc.dim", "4"), ("posenc.base", "500")]
+    q = numpy.arange(8, dtype=numpy.float32)
+    header = json.dumps(
+        {
+            "__metadata__": dict(noted if first else noted[::-1]),
+            "q": {"dtype": "F32", "shape": [2, 4], "data_offsets": [0, q.nbytes]},
+        }
+    ).encode()
+    body = len(header).to_bytes(8, "little") + header + q.tobytes()
+    asked = {"from_layout": "half", "to_layout": "interleaved", "kind": "table"}
+    answer = call(server, "POST", "/v1/layout", body, {"Content-Type": SAFETENSORS}, **asked)
+    assert answer.good().tensors["q"].tolist() == [[0, 2, 1, 3], [4, 6, 5, 7]]
+
+
 def test_metadata_holds_parameters(server):
     """The prefix posenc. is ours; other metadata comes back."""
     x = numpy.ones((1, 1, 2, 4), numpy.float32)
