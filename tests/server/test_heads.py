@@ -107,6 +107,14 @@ def test_the_edge(server, place, size, way):
             assert wire.read_answer(stream).status == 200
 
 
+@pytest.mark.parametrize("size", [HEAD_MAX + 1, 2 * HEAD_MAX, 200_000])
+def test_a_long_query_can_be_posted(server, size):
+    """The refusal says so, also where the path itself was not read."""
+    answer = server.get("/v1/encodings/rope/table?dim=" + "1" * size)
+    assert answer.status_code == 414
+    assert "POST it" in answer.json()["detail"] and "in a JSON body" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("size", [HEAD_MAX - 1, HEAD_MAX, HEAD_MAX + 1])
 @pytest.mark.parametrize("framing", [b"Content-Length: 16", b"Transfer-Encoding: chunked"])
 def test_the_edge_of_posts(server, size, framing):
