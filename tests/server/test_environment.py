@@ -157,6 +157,26 @@ def test_a_service_of_kubernetes_is_no_setting(start_server):
     assert "--port=8080\n" in done.stdout and "--body-max=268435456\n" in done.stdout
 
 
+def test_every_setting_has_a_variable():
+    """A variable changes its setting, or ends the program where the setting cannot be so."""
+    lines = run("--print-config").stdout.splitlines()
+    assert len(lines) > 30
+    for flag in (line.removeprefix("--").split("=")[0] for line in lines):
+        name = "POSENC_" + flag.upper().replace("-", "_")
+        done = run("--print-config", env={name: "other"})
+        refused = done.returncode == 2 and (name in done.stderr or f"--{flag} " in done.stderr)
+        assert refused or f"--{flag}=other\n" in done.stdout, (flag, done)
+
+
+def test_settings_are_shown_as_they_are(start_server, tmp_path):
+    """Quotes and backslashes of a name, in the JSON of GET /v1."""
+    folder = tmp_path / 'a "table", c:\\d'
+    folder.mkdir()
+    server = start_server("--tables", str(folder))
+    flags = server.get("/v1").json()["flags"]
+    assert flags["tables"] == str(folder) and flags["drain-delay-ms"] == 0
+
+
 @pytest.mark.parametrize(
     "arguments, env, warnings",
     [
