@@ -5,6 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "api/codings/coding.h"
 #include "api/response/response.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
@@ -359,4 +360,32 @@ TEST(test_unknown)
         struct coded coded = {none, (unsigned char *)plain, strlen(plain)};
         expect_status(api, &coded, 9, 200, NULL);
     }
+}
+
+/* What a decoder takes of the memory of a request it gives back, used or not. */
+TEST(test_memory_of_decoders)
+{
+    const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 64 << 20};
+    struct pe_work *work;
+
+    ck_assert(!pe_work_new(&work, &limits, &(struct pe_error){0}));
+    for (int kind = 0; kind < KINDS; kind++) {
+        const struct coded all = coded_make(kind, plain, strlen(plain));
+        const struct api_field field = {"Content-Encoding", all.header};
+        const struct api_head head = {.fields = &field, .fields_count = 1};
+        const struct api_coding *coding;
+        ck_assert(!api_coding_find(&head, &coding, &(struct pe_error){0}));
+        for (int used = 0; used < 2; used++) {
+            unsigned char out[1 << 12];
+            struct api_flow flow = {all.bytes, all.size, out, sizeof(out)};
+            void *decoder = coding->decode_open(work);
+            ck_assert(decoder && pe_work_memory(work) > 0);
+            if (used)
+                ck_assert(!coding->decode(decoder, &flow, &(struct pe_error){0}));
+            coding->decode_close(decoder);
+            ck_assert_uint_eq(pe_work_memory(work), 0);
+        }
+        free(all.bytes);
+    }
+    pe_work_free(work);
 }
