@@ -109,6 +109,17 @@ static void neighbours_to_halves(const struct called *called)
     }
 }
 
+static void neighbours_to_exchanged_halves(const struct called *called)
+{
+    neighbours_to_halves(called);
+    for (size_t token = 0; token < TOKENS; token++)
+        for (size_t i = 0; i < DIM / 2; i++) {
+            const double first = called->to[token][i];
+            called->to[token][i] = called->to[token][i + DIM / 2];
+            called->to[token][i + DIM / 2] = first;
+        }
+}
+
 static void backwards(const struct called *called)
 {
     sign = -1;
@@ -304,7 +315,8 @@ TEST(test_names)
                                             {"not-rotated", unchanged},
                                             {"wrong-width", part},
                                             {"wrong-width", across},
-                                            {"pairs-permuted", neighbours_to_halves}};
+                                            {"pairs-permuted", neighbours_to_halves},
+                                            {"pairs-permuted", neighbours_to_exchanged_halves}};
     static const struct function partial[] = {{"right", part},
                                               {"pairs-across-head", across},
                                               {"pairs-permuted", behind},
