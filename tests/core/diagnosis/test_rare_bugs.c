@@ -307,6 +307,26 @@ TEST(test_pairs_of_a_part)
     }
 }
 
+/* Where nothing is expected, bugs are tried with the base of the values, of up to three digits; no
+ * bug has no name. */
+TEST(test_bugs_with_another_base)
+{
+    static const double bases[] = {2e4, 1.2e4, 1.23e4, 1.07e6};
+
+    for (size_t i = 0; i < COUNT_OF(bases) * 2; i++) {
+        const double base = bases[i / 2];
+        const bool late = i % 2;
+        struct pe_observed observed = observed_of(NULL, false);
+        heads_make();
+        for (size_t pair = 0; pair < DIM / 2; pair++)
+            pair_rotate(q_rotated[0], HEADS * TOKENS, pair, pair + DIM / 2,
+                        pow(base, -(double)pair / (DIM / 2)), late ? 6 : 5);
+        const char *word = verdict(&observed, NULL);
+        ck_assert_msg(strcmp(word, late ? "off-by-one-position" : "unknown") == 0, "base %g: %s",
+                      base, word);
+    }
+}
+
 /* An offset that linear scaling does not divide, and one that is divided twice. */
 TEST(test_scaled_offsets)
 {
