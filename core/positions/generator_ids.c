@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/base/errors.h"
 #include "core/base/work.h"
@@ -10,7 +11,9 @@
 
 enum { CHECK_TOKENS = 1 << 16, Z_IMAGE_MULTIPLE = 32, FLUX2_STEP = 10 };
 
-#define NUMBER_MAX 1e9 /* of base, step and frame_rate */
+/* Of base, step and frame_rate: no coordinate overflows. */
+#define NUMBER_MIN 1e-9
+#define NUMBER_MAX 1e9
 
 static const char *name_of(const struct pe_ids_spec *spec)
 {
@@ -21,7 +24,7 @@ static const char *name_of(const struct pe_ids_spec *spec)
 
 static bool is_size(double number)
 {
-    return number > 0 && number <= NUMBER_MAX;
+    return number >= NUMBER_MIN && number <= NUMBER_MAX;
 }
 
 static enum pe_status coordinates_check(const struct pe_ids_spec *spec, struct pe_error *err)
@@ -32,8 +35,8 @@ static enum pe_status coordinates_check(const struct pe_ids_spec *spec, struct p
         return pe_fail(err, PE_MISSING, "parameter:frame_rate",
                        "frame_rate is required: ids of %s are seconds", name_of(spec));
     if (model->frame_rate != 0 && !is_size(model->frame_rate))
-        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:frame_rate",
-                       "frame_rate is above 0 and at most %g", NUMBER_MAX);
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:frame_rate", "frame_rate is %g to %g",
+                       NUMBER_MIN, NUMBER_MAX);
     for (int axis = 0; axis < 3; axis++) {
         if (model->base[axis] == 0)
             return pe_fail(err, PE_MISSING, "parameter:base_size",
@@ -41,11 +44,11 @@ static enum pe_status coordinates_check(const struct pe_ids_spec *spec, struct p
                            "divided, its scale_factor",
                            name_of(spec));
         if (!is_size(model->base[axis]))
-            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:base_size",
-                           "a base_size is above 0 and at most %g", NUMBER_MAX);
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:base_size", "a base_size is %g to %g",
+                           NUMBER_MIN, NUMBER_MAX);
         if (model->coordinates == PE_IDS_SCALED && !is_size(model->step[axis]))
-            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:grid_step",
-                           "a grid_step is above 0 and at most %g", NUMBER_MAX);
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:grid_step", "a grid_step is %g to %g",
+                           NUMBER_MIN, NUMBER_MAX);
     }
     return PE_OK;
 }
@@ -76,16 +79,36 @@ static enum pe_status sides_check(const struct pe_ids_spec *spec, const char *wh
     return PE_OK;
 }
 
+/* Rules of language models, which would be ignored. */
+static enum pe_status others_refuse(const struct pe_ids_spec *spec, struct pe_error *err)
+{
+    const struct pe_ids_model *model = &spec->model;
+    const struct {
+        const char *name;
+        bool given;
+    } rules[] = {{"cu_seqlens", spec->bounds_count > 0},
+                 {"spatial_merge_size", model->spatial_merge != 1 && !model->by_blocks},
+                 {"temporal_merge_size", model->temporal_merge != 1},
+                 {"tokens_per_second", model->tokens_per_second != 0},
+                 {"second_per_grid_ts", spec->seconds != NULL},
+                 {"continues", spec->by_largest}};
+    char where[40];
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        snprintf(where, sizeof(where), "parameter:%s", rules[i].name);
+        if (rules[i].given)
+            return pe_fail(err, PE_CONFLICT, where, "%s has no use for %s", name_of(spec),
+                           rules[i].name);
+    }
+    return PE_OK;
+}
+
 enum pe_status pe_ids_generator_check(const struct pe_ids_spec *spec, struct pe_error *err)
 {
     const struct pe_ids_model *model = &spec->model;
 
-    if (spec->bounds_count > 0)
-        return pe_fail(err, PE_CONFLICT, "parameter:cu_seqlens", "sequences of %s are not packed",
-                       name_of(spec));
-    if (model->spatial_merge != 1 && !model->by_blocks)
-        return pe_fail(err, PE_CONFLICT, "parameter:spatial_merge_size",
-                       "%s merges no patches: its grids are in tokens", name_of(spec));
+    if (others_refuse(spec, err))
+        return err->status;
     if (model->one_grid && spec->images_count > 0 && spec->videos_count > 0)
         return pe_fail(err, PE_CONFLICT, "parameter:video_grid_thw",
                        "the grids of %s are those of images or of videos", name_of(spec));

@@ -52,7 +52,7 @@ struct pe_ids_model {
     bool by_blocks;    /* tokens run through squares of spatial_merge patches a side */
     bool within_base;  /* a grid is at most as high and wide as the base */
     enum pe_ids_coordinates coordinates;
-    double step[3], base[3]; /* base 0: the caller sets it */
+    double step[3], base[3]; /* 1e-9 to 1e9; base 0: the caller sets it */
     double frame_rate;       /* frames a second; 0: frames are one step apart */
     bool needs_frame_rate;
 };

@@ -397,7 +397,22 @@ def test_the_first_difference(server):
         ),
         ("video_grid_thw", "of images or of videos", {**HUNYUAN, "image_grid_thw": [1, 1, 1]}),
         ("image_grid_thw", "blocks of 2 x 2", {**TOWER, "image_grid_thw": [1, 3, 4]}),
-        ("spatial_merge_size", "merges no patches", {**HUNYUAN, "spatial_merge_size": 2}),
+        ("spatial_merge_size", "has no use for", {**HUNYUAN, "spatial_merge_size": 2}),
+        ("temporal_merge_size", "has no use for", {**HUNYUAN, "temporal_merge_size": 2}),
+        ("tokens_per_second", "has no use for", {**HUNYUAN, "tokens_per_second": 2}),
+        ("second_per_grid_ts", "has no use for", {**HUNYUAN, "second_per_grid_ts": [0.5]}),
+        ("continues", "has no use for", {**HUNYUAN, "continues": "largest"}),
+        ("cu_seqlens", "has no use for", {**HUNYUAN, "cu_seqlens": [0, 15]}),
+        (
+            "frame_rate",
+            "1e-09 to 1e+09",
+            {"model_type": "cosmos", "image_grid_thw": [2, 1, 1], "fps": 1e-300},
+        ),
+        (
+            "base_size",
+            "1e-09 to 1e+09",
+            {"model_type": "cosmos", "image_grid_thw": [2, 1, 1], "base_size": [1e-300, 1, 1]},
+        ),
         ("base_size", "has no base_size", {**HUNYUAN, "base_size": [1, 2, 3]}),
         ("base_size", "three numbers", {**COG, "base_size": [30, 45]}),
         ("grid_step", "has no grid_step", {**COG, "grid_step": [1, 1, 1]}),
@@ -520,6 +535,6 @@ def test_refusals_of_models_that_make_images(server):
     assert "more than its grids" in refused(**asked | {"image_grid_thw": [[1, 4, 2]]})
     assert "fewer than its grids" in refused(**asked | {"image_grid_thw": [[1, 4, 2], [1, 9, 9]]})
     assert "the grids 3" in refused(**asked | {"image_grid_thw": [[1, 4, 2], [1, 2, 5], [1, 1, 1]]})
-    assert "not packed" in refused(**asked | {"cu_seqlens": [0, 21]})
+    assert "no use for cu_seqlens" in refused(**asked | {"cu_seqlens": [0, 21]})
     assert "behind its prompt" in refused(**asked | {"chunk_length": 30}).lower()
     assert "0 (text) or 1 (image)" in refused(**asked | {"mm_token_type_ids": [[2] * 21]})
