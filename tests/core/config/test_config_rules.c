@@ -245,6 +245,11 @@ static const struct {
      ",|rope|half|derived hidden_size / num_attention_heads||"},
     {"model_type=minimax_m3_vl_text rotary_dim=4 head_dim=8", "rotary_dim",
      ",|rope|half|nowhere||rotary_dim "},
+    {"model_type=zaya head_dim=8 partial_rotary_factor=0.5 rope_parameters.hybrid.rope_theta=5 "
+     "rope_parameters.hybrid.rope_type=default",
+     "partial_rotary_factor",
+     "hybrid,|rope|half|nowhere|partial_rotary_factor is not read: where nothing scales, the code "
+     "of zaya reads that of the rope object alone,|"},
     /* two keys of a parameter: the class of a known model reads one of them */
     {"model_type=bailing_hybrid max_position_embeddings=7 model_max_length=9 head_dim=8 "
      "qk_rope_head_dim=8",
