@@ -16,6 +16,7 @@ def test_no_changed_key_is_silently_read_wrongly():
             wrong.append((name, layer, change, words))
     print(*counts.items(), sep="\n")
     assert not wrong, (len(wrong), wrong[:20])
-    # 81 of the classes alone had 7225; all of them together were not counted yet.
-    assert counts[changed_keys.RIGHT] >= 7200
-    assert counts[changed_keys.WARNED] <= counts[changed_keys.RIGHT] / 20
+    # Of transformers 5.23: 32 761 right, 1 516 refused, 223 warned of.
+    assert counts[changed_keys.RIGHT] >= 32700
+    assert counts[changed_keys.REFUSED] <= 1530
+    assert counts[changed_keys.WARNED] <= 230

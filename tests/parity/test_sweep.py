@@ -64,8 +64,8 @@ def test_no_config_is_read_wrongly(server):
         if verdict == sweep.OUTSIDE:
             assert any(reason in words for reason in OUTSIDE), (name, words)
     assert len(REASONS) <= 5
-    assert counts["whole", sweep.RIGHT] >= 365 and counts["raw", sweep.RIGHT] >= 365
-    assert counts["bare", sweep.RIGHT] >= 215
+    assert counts["whole", sweep.RIGHT] >= 376 and counts["raw", sweep.RIGHT] >= 376
+    assert counts["bare", sweep.RIGHT] >= 226
     assert sweep.badge(counts) in README.read_text()
 
 
