@@ -122,7 +122,7 @@ def test_a_lost_server_is_no_finding(torch, lost, failure):
 def test_findings():
     assert posenc.Audit([OTHER]).right is None
     assert posenc.Audit([RIGHT, OTHER]).right is True
-    assert posenc.Audit([RIGHT, OTHER]).verdict.startswith("right: 1 of 2 ")
+    assert posenc.Audit([RIGHT, OTHER, RIGHT]).verdict.startswith("right: 2 of 3 ")
     wrong = posenc.Audit([RIGHT, WRONG, WRONG])
     assert wrong.right is False
     assert wrong.verdict == "m.rotary: base-ignored: pairs 1-31 (and 1 more)"
