@@ -450,7 +450,10 @@ def run_generators():
 
 
 # Of the page, what is quick: its modules, its pixels, and what it does where something is wrong.
-PAGE = [f"tests/explorer/test_{name}.py" for name in ("modules", "drawings", "faults")]
+PAGE = [
+    f"tests/explorer/test_{name}.py"
+    for name in ("modules", "drawings", "faults", "words", "reference")
+]
 
 
 def run_page():

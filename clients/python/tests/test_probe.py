@@ -194,6 +194,13 @@ def test_a_planted_mistake_is_named(code):
     assert found.report.verdict in ("known-bug", "unknown")
 
 
+def test_a_parameter_takes_the_place_of_the_one_of_a_config():
+    config = {"model_type": "llama", "head_dim": DIM, "num_attention_heads": 2}
+    config |= {"hidden_size": 2 * DIM, "rope_theta": 500000.0, "max_position_embeddings": 4096}
+    assert not posenc.probe(plain, config=config).right
+    assert posenc.probe(plain, config=config, base=10000).right
+
+
 def test_two_mistakes_are_both_named():
     found = posenc.probe(
         functools.partial(plain, half=False), "rope", dim=DIM, layout="half", base=500000

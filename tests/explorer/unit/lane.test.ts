@@ -66,6 +66,24 @@ test("another choice ends a job at once, and a lane that stops draws nothing", a
     assert.deepEqual([drawn, failed], [[2], []]);
 });
 
+test("the answer of a job that was ended is not drawn, though it came", async () => {
+    const { lane, drawn, failed } = watched();
+    const deaf = (value: number, ms: number) =>
+        lane.run(
+            async () => {
+                await wait(ms);
+                return value;
+            },
+            (one) => drawn.push(one),
+            (error) => failed.push(error),
+        );
+    deaf(1, 60);
+    Lane.choices++;
+    deaf(2, 5);
+    await wait(120);
+    assert.deepEqual([drawn, failed], [[2], []]);
+});
+
 test("a failure is one, and the next job runs", async () => {
     const { drawn, failed, run } = watched(),
         error = new Error("refused");

@@ -3,7 +3,7 @@
 import "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
-import { get, query, sent } from "../../../explorer/src/api";
+import { Api, get, query, sent } from "../../../explorer/src/api";
 import { curl, python, quoted } from "../../../explorer/src/kit/actions";
 import { dense, kinds, linked, pretty, type Config } from "../../../explorer/src/kit/model";
 import { shuffled, tokens } from "../../../explorer/src/views/attention/tokens";
@@ -31,6 +31,10 @@ test("a request as curl and as Python has its parameters", () => {
         python(app, ask).includes(`.view("rope", "table", dim=8, cache=True, rope_type="o'k")`),
     );
     assert.equal(quoted("it's"), `'it'\\''s'`);
+    // The package chooses the format of its answers itself.
+    const formatted = get("/v1/encodings/rope/analysis/decay", { dim: 8, format: "json" });
+    assert.ok(python(app, formatted).includes(`.view("rope", "decay", dim=8)`));
+    assert.ok(curl(app, formatted, true).includes("?dim=8&format=json'"));
 });
 
 test("the GET of a view is posted where its target is long", async () => {
@@ -54,6 +58,41 @@ test("the GET of a view is posted where its target is long", async () => {
             "posenc.rope_type": "o'k +%",
         },
     });
+});
+
+test("of a file that arrives the share and the bytes are reported", async () => {
+    const sizes = [10, 30, 60],
+        reports: [number, number][] = [];
+    const answer = (fields: Record<string, string>) =>
+        new Response(
+            new ReadableStream({
+                start(stream) {
+                    for (const size of sizes) stream.enqueue(new Uint8Array(size));
+                    stream.close();
+                },
+            }),
+            { headers: fields },
+        );
+    const fetched = globalThis.fetch;
+    try {
+        globalThis.fetch = async () =>
+            answer({ "content-length": "100", "content-disposition": 'a; filename="t.npy"' });
+        const api = await Api.open(new URL("http://h:1/"));
+        const { bytes, name } = await api.file(get("/v1/x", {}), undefined, (share, size) =>
+            reports.push([share, size]),
+        );
+        assert.deepEqual([bytes.size, name], [100, "t.npy"]);
+        globalThis.fetch = async () => answer({});
+        await api.file(get("/v1/x", {}), undefined, (share, size) => reports.push([share, size]));
+    } finally {
+        globalThis.fetch = fetched;
+    }
+    const shares = [
+        [0.1, 10],
+        [0.4, 40],
+        [1, 100],
+    ];
+    assert.deepEqual(reports, [...shares, ...shares.map(([, size]) => [0, size])]);
 });
 
 test("a config is the same with and without its white space", () => {

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""/docs in a browser, from a posencd under a base path: its search, its forms, its commands. Part of
+`make test`."""
+
+import pytest
+
+FORM = "article:not([hidden]) .try form"
+ANSWERED = "document.querySelector('article:not([hidden]) .status')"
+BASE = "/some/where"
+
+
+@pytest.fixture(scope="module")
+def docs(start_shared):
+    return f"{start_shared('--base-path', BASE).url}{BASE}/docs"
+
+
+def test_a_form_is_changed_and_sent(browser, docs):
+    """The curl line is what is sent; a refusal is shown as it came. A parameter that the form has
+    not yet can be added, and only such."""
+    names = "[...document.querySelectorAll(`%s input[name]`)].map((one) => one.name)" % FORM
+    steps = [(f"{FORM} input[name=dim]", "fill", "7"), (f"{FORM} .send", "click")]
+    found = browser(
+        "evaluate",
+        docs + "#getTable",
+        steps=steps,
+        wait=ANSWERED,
+        script=f"""
+        [document.querySelector("{FORM} .command code").textContent,
+         document.querySelector("{FORM} .answer").textContent,
+         [...document.querySelectorAll("{FORM} option[value='']")].flatMap((one) =>
+            [...one.parentElement.options].map(({{ value }}) => value).slice(1)),
+         {names}]""",
+    )
+    command, answer, free, there = found["value"]
+    assert command.endswith(f"{BASE}/v1/encodings/rope/table?dim=7&length=3'")
+    assert answer.startswith("422 application/problem+json") and "must be even" in answer
+    assert "dim" in there and "base" in free and not set(free) & set(there)
+
+
+def test_commands_of_the_guides_go_to_this_server(browser, docs):
+    script = "document.querySelector('main').textContent"
+    text = browser("evaluate", docs, script=script)["value"]
+    assert "127.0.0.1:8080" not in text
+    assert f"curl -s '{docs.removesuffix('/docs')}/v1/" in text
+
+
+def test_search(browser, docs):
+    found = browser(
+        "evaluate",
+        docs,
+        steps=[("input[type=search]", "fill", "mscale yarn")],
+        script="[...document.querySelectorAll('.results a')].map((one) => one.hash)",
+    )
+    assert "#encoding-rope--parameters" in found["value"][:4] and found["told"] == []
+
+
+def test_a_search_that_is_emptied_shows_no_results(browser, docs):
+    field = "input[type=search]"
+    found = browser(
+        "evaluate",
+        docs,
+        steps=[(field, "fill", "mscale"), (field, "fill", " ")],
+        script="document.querySelector('.results').hidden",
+    )
+    assert found == {"told": [], "value": True}

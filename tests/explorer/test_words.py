@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""What the page says in words, held against the numbers that the API gives for the same: sentences,
+legends, lists. Part of `make test`, in posencd's own page alone."""
+
+import json
+import urllib.parse
+
+import numpy
+import pytest
+from browsing import ROOT
+from drawn import array, number, report
+from test_faults import VIEWS
+
+MODELS = json.loads((ROOT / "explorer/src/models.json").read_text())
+SETTLED = "!+document.documentElement.dataset.busy && performance.getEntriesByName('drawn').length"
+
+
+@pytest.fixture(scope="module")
+def page(start_shared):
+    return start_shared().url
+
+
+@pytest.fixture(scope="module")
+def evaluated(browser, page):
+    """The value of a script on a settled page, without an error on the console."""
+
+    def evaluate(search, script, **more):
+        found = browser(
+            "evaluate",
+            f"{page}/?{urllib.parse.urlencode(search)}",
+            script=script,
+            wait=SETTLED,
+            **more,
+        )
+        assert not found["told"], found["told"]
+        return found["value"]
+
+    return evaluate
+
+
+def numbers(texts):
+    return [number(text) for text in texts]
+
+
+def texts(selector):
+    return f"[...document.querySelectorAll('main {selector}')].map((one) => one.textContent)"
+
+
+# ---- the story ----------------------------------------------------------------------------------
+
+
+def emphasized(evaluated, **search):
+    return numbers(evaluated({"view": "story", **search}, texts("em")))
+
+
+def test_steps_of_two_texts(evaluated, page):
+    for length in (16, 50):
+        one, two = (
+            array(page, "/v1/encodings/normalized/table", length=n).ravel()[1]
+            for n in (length, 2 * length)
+        )
+        said = emphasized(evaluated, step=2, length=length)
+        assert numpy.allclose(said, [one, two], rtol=5e-3), (said, one, two)
+
+
+def test_digits_that_jump(evaluated):
+    for length in (21, 200):
+        changed = [bin(i ^ (i - 1)).count("1") for i in range(1, length)]
+        most = max(changed)
+        at = changed.index(most) + 1
+        assert emphasized(evaluated, step=3, length=length) == [at - 1, at, most]
+
+
+def test_positions_that_come_back(evaluated, page):
+    for frequency, length in ((1.2, 64), (2, 150)):
+        nearest = report(
+            page,
+            "/v1/encodings/periodic/analysis/uniqueness",
+            length=length,
+            dim=3,
+            step=frequency,
+            format="json",
+            flat="true",
+        )["tensors"]
+        pair = [round(float(at) / frequency) for at in nearest["positions"]["data"]]
+        [apart] = map(float, nearest["distance"]["data"])
+        said = emphasized(evaluated, step=4, length=length, frequency=frequency)
+        assert said[:2] == pair and numpy.isclose(said[2], apart, rtol=5e-3), (said, pair, apart)
+
+
+# ---- distance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", (10000, 100, 2000))
+def test_how_alike_neighbours_are(evaluated, base):
+    alike = numpy.cos(numpy.arange(400)[:, None] * float(base) ** (-numpy.arange(32) / 32)).mean(1)
+    said = evaluated(
+        {"view": "distance", "dim": 64, "base": base}, texts(".verdict b, main .verdict em")
+    )
+    percent, half = said
+    assert abs(number(percent.removesuffix(" %")) - 100 * alike[1]) < 0.06
+    assert number(half) == numpy.flatnonzero(alike < 0.5)[0]
+
+
+# ---- lists and legends --------------------------------------------------------------------------
+
+
+def test_every_operation_of_a_table_is_taken(evaluated, page):
+    """An encoding that has a table, a bias, a scale shows it by a link."""
+    entries = report(page, "/v1/encodings")["encodings"]
+    of = {entry["name"]: [one["name"] for one in entry["operations"]] for entry in entries}
+    for name in ("shaw", "xpos", "alibi", "rope"):
+        for operation in {"table", "bias", "scale"} & set(of[name]):
+            failures, pictures = evaluated(
+                {"view": "table", "encoding": name, "operation": operation},
+                "[[...document.querySelectorAll('.failure')].map((one) => one.textContent), "
+                "document.querySelectorAll('main canvas').length]",
+            )
+            assert not failures and pictures, (name, operation, failures)
+
+
+@pytest.mark.parametrize("heads", (2, 6))
+def test_every_head_can_be_chosen(evaluated, heads):
+    options = evaluated(
+        {"view": "table", "encoding": "alibi", "heads": heads, "query_length": 8},
+        "[...document.querySelectorAll('main select')].map((one) => "
+        "[...one.options].map(({ value }) => value))",
+    )
+    assert [str(i) for i in range(heads)] in options
+
+
+def test_a_legend_has_the_values_under_the_pointer(browser, page):
+    heads = MODELS["bloom-3b"]["config"]["n_head"]
+    slopes = -array(page, "/v1/encodings/alibi/bias", heads=heads, query_length=1, key_length=2)
+    slopes = slopes[:, 0, 0]
+    for share in (0.2, 0.8):
+        found = browser(
+            "evaluate",
+            f"{page}/?model=bloom-3b",
+            wait=SETTLED,
+            steps=[(".biases canvas", "hover", {"position": {"x": 60 + 500 * share, "y": 60}})],
+            script="[[...document.querySelectorAll('.biases .legend li')].map((one) => "
+            "[one.firstChild.nextSibling.textContent, one.querySelector('output')?.textContent]),"
+            " document.querySelector('.biases .curves').dataset]",
+        )
+        lines, cross = found["value"]
+        distance = int(cross["index"]) - 160
+        assert -160 <= distance < 0 and len(lines) > 1
+        for name, value in lines:
+            head = int(name.split(",")[0].split()[1]) - 1
+            assert numpy.isclose(number(value), slopes[head] * distance, rtol=1e-5), (name, cross)
+
+
+# ---- every view ---------------------------------------------------------------------------------
+
+SIDES = """[document.documentElement.dataset.sides, document.documentElement.dataset.view,
+            document.title, document.querySelectorAll("main .view").length]"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_one_state_and_two(evaluated, view):
+    """Two states stand beside each other where a link has two, in each view that can show them."""
+    sides, name, title, shown = evaluated({"view": view}, SIDES)
+    assert sides == "1" and name == view and title.endswith("· posenc")
+    both, _, other, places = evaluated({"view": view, "a": "", "b": "base=500"}, SIDES)
+    assert other == title
+    assert both == ("2" if places > shown else "1"), (both, shown, places)
