@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/sanitizer.h"
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/encodings/rope/rope.h"
@@ -514,6 +515,7 @@ static void offsets_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
 }
 
 /* A hash of the coordinates that rotate the pairs. */
+PE_WRAPS("a hash")
 static uint64_t axes_hash(const struct pe_candidate *candidate, const struct pe_sample *sample)
 {
     uint64_t hash = UINT64_C(14695981039346656037);

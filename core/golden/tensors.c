@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/errors.h"
+#include "core/base/sanitizer.h"
 #include "core/golden/golden.h"
 #include "posenc/rotation.h"
 
@@ -252,6 +253,7 @@ static enum pe_status data_take(struct pe_golden *golden, struct pe_error *err)
 }
 
 /* Multiples of 1/64 with odd numerators below 128: f16 and bf16 have them, and none is 0. */
+PE_WRAPS("a hash of the index")
 static void vectors_fill(float *out, size_t count, uint32_t series)
 {
     for (size_t i = 0; i < count; i++) {
