@@ -26,6 +26,11 @@ static struct pe_scheme *opened(const struct pe_diffusers_class *class)
     return scheme;
 }
 
+static void unused_refuse(void *context, const char *path)
+{
+    ck_assert_msg(false, "%s: %s is called unused", *(const char *const *)context, path);
+}
+
 /* Every class of the list, by the values of its constructor, is read or refused with its note. */
 TEST(every_class)
 {
@@ -34,6 +39,7 @@ TEST(every_class)
     for (const struct pe_diffusers_class *at = pe_diffusers_classes; at->name; at++) {
         begin();
         text(top, "_class_name", at->name);
+        text(top, "_diffusers_version", "0.35.0");
         if (at->needs)
             ck_assert(!pe_config_set_bool(top, at->needs, true, &err));
         if (at->sines.scale == PE_SINES_SCALE_NEEDED)
@@ -50,6 +56,7 @@ TEST(every_class)
         ck_assert_msg(!pe_config_read(&reading, config, NULL, false, &err), "%s", err.detail);
         ck_assert_pstr_eq(pe_config_layout(reading), at->layout);
         struct pe_scheme *scheme = opened(at);
+        pe_config_unused(reading, unused_refuse, (void *)&(const char *){at->name});
         const struct pe_params *params = pe_scheme_params(scheme);
         ck_assert_str_eq(pe_encoding_info(pe_scheme_encoding(scheme))->name, at->encoding);
         if (at->width[0])
