@@ -46,6 +46,20 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 
+def test_a_half_closed_connection_costs_nothing(start_server):
+    """Its client has said all, and takes its time to read: until then there is nothing to do."""
+    server = start_server("--threads", "1", "--log-format", "off")
+    table = "/v1/encodings/rope/table?dim=64&length=500000&format=raw"
+    with wire.connect(server.port, 60) as client:
+        client.sendall(f"GET {table} HTTP/1.1\r\n".encode() + HOST + b"\r\n")
+        assert client.recv(12) == b"HTTP/1.1 200"
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(0.3)
+        began = cpu(server)
+        time.sleep(1)
+        assert cpu(server) - began < 0.05
+
+
 def test_a_quick_reader_of_slow_blocks_is_served(start_server):
     """One that takes a second to make, over several windows in which not a byte comes. (A range
     keeps the answer from being made whole before it is sent.)"""
