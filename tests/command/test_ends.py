@@ -322,7 +322,7 @@ def test_progress(posenc):
     )
     reader.start()
     table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
-    code, shown = posenc.on_terminal(*table, "-o", "fifo")
+    code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=True)
     reader.join()
     assert code == 0 and re.search(r"\r1 s: +\d+ % of 5.1 MB", shown)
     assert shown.endswith("\r\033[K")
