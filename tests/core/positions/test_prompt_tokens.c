@@ -28,3 +28,28 @@ TEST(mask_of_lengths)
     ck_assert(!pe_ids_mask_fill(lengths, 3, 3, false, mask, &err));
     ck_assert_mem_eq(mask, right, sizeof(right));
 }
+
+/* A refusal names the model; one that the caller made has no name. */
+TEST(models_without_a_name)
+{
+    static const int64_t grid[] = {1, 2, 2};
+    size_t refused = 0;
+
+    for (size_t i = 0; pe_ids_model_at(i); i++) {
+        struct pe_ids_spec spec = SIZED(pe_ids_spec, .model = *pe_ids_model_at(i), .rows = 1,
+                                        .videos = grid, .videos_count = 1);
+        struct pe_error err = {0}, nameless = {0};
+        double ids[12];
+        if (!spec.model.needs_frame_rate)
+            continue;
+        spec.model.frame_rate = 0;
+        spec.tokens = spec.count = 4 / spec.model.spatial_merge / spec.model.spatial_merge;
+        ck_assert_int_eq(pe_ids_fill_f64(&spec, ids, NULL, NULL, &err), PE_MISSING);
+        ck_assert_msg(strstr(err.detail, spec.model.name) != NULL, "%s", err.detail);
+        spec.model.name = NULL;
+        ck_assert_int_eq(pe_ids_fill_f64(&spec, ids, NULL, NULL, &nameless), PE_MISSING);
+        ck_assert_msg(strstr(nameless.detail, "the model") != NULL, "%s", nameless.detail);
+        refused++;
+    }
+    ck_assert_uint_gt(refused, 0);
+}
