@@ -351,6 +351,10 @@ TEST(test_unknown)
         call(api, "POST", TABLE, "Content-Encoding: gzip\nContent-Encoding: gzip", plain);
     ck_assert_int_eq(twice.status, 415);
     answer_free(&twice);
+    /* Refused while it is received, and leaves nothing in memory. */
+    struct answer none_of_gzip = call(api, "POST", TABLE, "Content-Encoding: gzip", plain);
+    ck_assert_int_eq(none_of_gzip.status, 400);
+    answer_free(&none_of_gzip);
     struct answer type = call(api, "POST", TABLE, "Content-Type: text/html", plain);
     ck_assert_int_eq(type.status, 415);
     ck_assert_ptr_null(answer_header(&type, "Accept-Encoding"));
