@@ -77,6 +77,15 @@ export interface Client {
     lint(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/extend: what changes a config.json to a longer context: {config, to, type, for}. */
     extend(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+    /** POST /v1/golden: inputs of a rotary kernel and its right outputs, from a config.json:
+     * {config, context, layout}. `golden` is the description that check takes. */
+    golden(
+        params: Params,
+        more?: More,
+    ): Promise<{ golden: object; tensors: Record<string, Tensor> }>;
+    /** POST /v1/check: whether outputs of a kernel, under their names in the golden file, are right:
+     * {golden, tolerance_of}. Tensors of a golden file that are named "golden.NAME" are verified. */
+    check(params: Params, tensors: Tensors, more?: More): Promise<any>;
     /** POST /v1/config: a model's config.json, parsed or as text; `layers` has each kind of its
      * layers. */
     config(config: object | string, more?: More): Promise<any>;

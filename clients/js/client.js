@@ -44,7 +44,7 @@ const text = (buffer, begin, size) => new TextDecoder().decode(new Uint8Array(bu
 const safetensors = (buffer) => {
     const [size] = new Uint32Array(buffer, 0, 1),
         begin = 8 + size;
-    const { __metadata__, ...tensors } = JSON.parse(text(buffer, 8, size));
+    const { __metadata__: metadata, ...tensors } = JSON.parse(text(buffer, 8, size));
     for (const name in tensors) {
         const {
             dtype,
@@ -53,7 +53,7 @@ const safetensors = (buffer) => {
         } = tensors[name];
         tensors[name] = tensor(dtype.toLowerCase(), shape, buffer, begin + from, begin + to);
     }
-    return tensors;
+    return { metadata, tensors };
 };
 
 const npy = (buffer) => {
@@ -114,7 +114,7 @@ export const read = async (response) => {
     if (/text|yaml/.test(type)) return response.text();
     const buffer = await response.arrayBuffer(),
         dtype = headers.get("tensor-dtype");
-    if (type === SAFETENSORS) return safetensors(buffer);
+    if (type === SAFETENSORS) return safetensors(buffer).tensors;
     if (/npy/.test(type)) return npy(buffer);
     return dtype
         ? tensor(dtype, headers.get("tensor-shape").split(",").map(Number), buffer)
@@ -275,12 +275,13 @@ export const connect = async (where, settings) => {
         : (method, target, more) => fetch(url + target, { method, ...more });
 
     // Fields of `more` take the place of those of the client, whatever the case of their names.
-    const ask = async (method, target, more, type, body) => {
+    const send = (method, target, more, type, body) => {
         const headers = new Headers({ accept: `${SAFETENSORS}, ${JSON_TYPE};q=0.5` });
         if (type) headers.set("content-type", type);
         for (const [name, value] of new Headers(more?.headers)) headers.set(name, value);
-        return read(await request(method, target, { ...more, headers, body }));
+        return request(method, target, { ...more, headers, body });
     };
+    const ask = async (...all) => read(await send(...all));
     const posted = (path, params, tensors, more) => {
         const query = queryOf(params);
         return query.length <= QUERY_MAX
@@ -321,6 +322,14 @@ export const connect = async (where, settings) => {
         positions: post("positions"),
         lint: post("lint"),
         extend: post("extend"),
+        golden: async (params, more) => {
+            const response = await send("POST", "/v1/golden", more, JSON_TYPE, jsonOf(params));
+            if (!response.ok || response.headers.get("content-type") !== SAFETENSORS)
+                return read(response);
+            const { metadata, tensors } = safetensors(await response.arrayBuffer());
+            return { golden: JSON.parse(metadata.golden), tensors };
+        },
+        check: post("check"),
         config: (config, more) =>
             ask(
                 "POST",

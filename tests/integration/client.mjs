@@ -93,6 +93,22 @@ told.compared = (
         length: 3,
     })
 ).max_abs;
+const made = await posenc.golden({ config: { model_type: "llama", head_dim: 4 }, context: 300 });
+const { data, ...rest } = made.tensors.q_rotated;
+const backwards = { ...made.tensors.sin, data: made.tensors.sin.data.map((one) => -one) };
+told.golden = { description: made.golden, tensors: tensors(made.tensors) };
+told.golden_json = await posenc.golden(
+    { config: { model_type: "llama", head_dim: 4 }, context: 300, data_format: "base64" },
+    { headers: { Accept: "application/json" } },
+);
+told.checked = [
+    await posenc.check(made, { q_rotated: made.tensors.q_rotated }),
+    await posenc.check(made, { q_rotated: { ...rest, data: new Float32Array(data.length) } }),
+    await posenc.check({ golden: JSON.stringify(made.golden) }, { sin: backwards }),
+].map(({ verdict, mistake }) => [verdict, mistake]);
+const changed = { "golden.sin": backwards, sin: backwards };
+told.golden_refused = await refusal(posenc.golden({ config: { model_type: "bert" } }));
+told.changed = await refusal(posenc.check({ golden: made.golden }, changed));
 told.names = (await posenc.encodings()).encodings.length;
 told.refused = await refusal(posenc.table("rop"));
 told.aborted = await refusal(posenc.table("rope", asked, { signal: AbortSignal.abort() }));

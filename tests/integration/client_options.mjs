@@ -89,6 +89,9 @@ const FUNCTIONS = {
     compare: "comparison",
     diagnose: "diagnosis",
     positions: "positions",
+    lint: "lint",
+    extend: "extend",
+    check: "check",
 };
 
 describe("methods", () => {
@@ -166,6 +169,22 @@ describe("methods", () => {
         assert.equal(asked[0].headers["x-more"], "kept");
         assert.equal(`${asked[1].body}`, '{"model_type":  "llama"}');
         assert.equal(asked[1].headers["content-type"], JSON_TYPE);
+    });
+
+    it("golden posts a config and reads the description beside the tensors", async () => {
+        const description = { format: 1, kinds: [] },
+            file = encode({ q }, { golden: JSON.stringify(description) }),
+            bytes = Buffer.from(await file.arrayBuffer());
+        answers = [{ status: 200, headers: { "content-type": SAFETENSORS }, body: bytes }];
+        const found = await (
+            await connect(url)
+        ).golden({ config: { model_type: "llama" }, context: 9, layout: undefined }, MORE);
+        assert.deepEqual([only().method, only().target], ["POST", "/v1/golden"]);
+        assert.equal(only().headers["content-type"], JSON_TYPE);
+        assert.equal(only().headers["x-more"], "kept");
+        assert.deepEqual(JSON.parse(only().body), { config: { model_type: "llama" }, context: 9 });
+        assert.deepEqual(found.golden, description);
+        assert.deepEqual(found.tensors.q, { dtype: "f32", ...q });
     });
 
     it("request sends what it is given and reads nothing", async () => {

@@ -10,6 +10,7 @@ import struct
 import subprocess
 
 import pytest
+import safetensors.numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients/js/client.js"
@@ -80,6 +81,28 @@ def test_functions(told):
     assert told["rotated"]["q"]["data"][4] == pytest.approx(5 * math.cos(1) - 7 * math.sin(1))
     assert told["back"]["q"]["data"] == pytest.approx([1, 2, 3, 4, 5, 6, 7, 8])
     assert told["config"]["dim"] == 16 and told["names"] > 20 and told["compared"] > 0
+
+
+def test_golden_files(told, server):
+    """The description and the tensors of the file that the server makes; checks of right outputs,
+    of zeros, and of another direction; a golden file that was changed."""
+    config = {"config": {"model_type": "llama", "head_dim": 4}, "context": 300}
+    content = server.post("/v1/golden?format=safetensors", json=config).content
+    found, every = told["golden"], safetensors.numpy.load(content)
+    size = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+    assert found["description"] == json.loads(metadata["golden"]) == told["golden_json"]["golden"]
+    assert found["tensors"].keys() == every.keys() == told["golden_json"]["tensors"].keys()
+    for name, own in found["tensors"].items():
+        assert own["shape"] == list(every[name].shape)
+        assert own["data"] == every[name].ravel().tolist(), name
+    assert told["checked"] == [
+        ["right", None],
+        ["wrong", "uninitialized"],
+        ["wrong", "rotated-backwards"],
+    ]
+    for name in ("golden_refused", "changed"):
+        assert (told[name]["name"], told[name]["status"]) == ("PosencError", 422)
 
 
 def test_an_encoding_is_a_name_or_an_object(told):
