@@ -160,13 +160,15 @@ static enum pe_status unknown_engine(const char *name, size_t size, const char *
                    (int)(size < 40 ? size : 40), name, names);
 }
 
+enum { NUMBER_MAX = 1000000 };
+
 /* The number at the start of a version, and the rest after its dot. */
 static long number_take(const char **version)
 {
     long number = 0;
 
     for (; **version >= '0' && **version <= '9'; ++*version)
-        if (number < 1000000)
+        if (number < NUMBER_MAX)
             number = 10 * number + (**version - '0');
     *version += **version == '.';
     return number;
@@ -176,12 +178,17 @@ static long number_take(const char **version)
  * nearer to 0.31.3 than to 0.32.2. */
 static bool is_nearer(const char *version, const char *a, const char *b)
 {
+    long bound = -1; /* in place of the numbers behind one that differs */
+
     while (*a || *b) {
         const char *before[] = {a, b};
-        const long number = number_take(&version);
-        const long of_a = labs(number_take(&a) - number), of_b = labs(number_take(&b) - number);
+        const long own = number_take(&version), number = bound < 0 ? own : bound;
+        const long first = number_take(&a), second = number_take(&b);
+        const long of_a = labs(first - number), of_b = labs(second - number);
         if (of_a != of_b)
             return of_a < of_b;
+        if (of_a > 0)
+            bound = number > first ? 10 * NUMBER_MAX : 0;
         if (a == before[0] && b == before[1])
             break;
     }

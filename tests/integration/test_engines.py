@@ -48,6 +48,42 @@ def test_every_engine_is_measured():
     assert list(DATA["engines"]) == list(BY_NAME)
 
 
+def test_the_file_has_of_an_older_release_what_is_otherwise():
+    stored = json.loads(matrix.FILE.read_text())["engines"]
+    older = [label for label in stored if "==" in label]
+    assert older
+    for label in older:
+        newest, release = DATA["engines"][label.split("==")[0]], DATA["engines"][label]
+        for part, depth in matrix.DEPTHS.items():
+            found = matrix.otherwise(newest[part], release[part], depth)
+            assert found == stored[label][part] and found
+            assert matrix.overlaid(newest[part], found, depth) == release[part]
+
+
+def test_cells_are_those_of_the_newest_release_or_of_a_named_one():
+    def answer(**filters):
+        return expected.posenc.engines(**filters)
+
+    (newest,) = answer(engine="mlx-lm").engines
+    (older,) = answer(engine="mlx-lm==0.31.3").engines
+    assert newest["versions"] == older["versions"] == ["0.32.2", "0.31.3"]
+    assert (newest["version"], older["version"]) == ("0.32.2", "0.31.3")
+    cells = answer(engine="mlx-lm==0.31.3").cells
+    assert len(cells) == sum(1 for _ in page.cells_of(DATA["engines"]["mlx-lm==0.31.3"]))
+    verdicts = {(cell["config"], cell["form"]): cell["verdict"] for cell in cells}
+    assert verdicts["qwen3-8b", 5] == "raises"
+    (found,) = (cell for cell in cells if cell["config"] == "internlm2.5-7b")
+    assert (found["code"], found["pairs"], found["of"]) == ("scaling", 64, 64)
+    assert found["radians"] == 32800 and found["at"] == 32767
+    (mended,) = (c for c in answer(engine="mlx-lm").cells if c["config"] == "internlm2.5-7b")
+    assert mended["verdict"] == "same"
+    of_all = answer(model_type="qwen3").cells
+    assert {cell["verdict"] for cell in of_all if cell["engine"] == "mlx-lm"} <= {
+        cell["verdict"] for cell in answer(engine="mlx-lm", model_type="qwen3").cells
+    }
+    assert len(answer().engines) == len(ENGINES)
+
+
 def test_what_either_release_lacks_is_restored():
     newest = {"llama": {"4": {"row": "a"}, "5": {"row": "b"}}, "gemma": {"4": {"row": "c"}}}
     older = {"llama": {"4": {"row": "a"}}, "phi": {"5": {"row": "d"}}}

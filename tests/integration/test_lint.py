@@ -28,7 +28,7 @@ pytestmark = pytest.mark.plain  # the library in this process is that of the pla
 
 
 def lint(config, engine, **more):
-    report = expected.posenc.lint(config, engines=[engine], **more)
+    report = expected.posenc.lint(config, engines=engine, **more)
     return json.loads(json.dumps(report, default=str))
 
 
@@ -124,6 +124,25 @@ def test_the_two_faults_of_mlx_lm():
     assert lint(ROWS["llama-3.1"]["4"], "mlx-lm")["verdict"] == "same"
 
 
+def test_a_newer_release_has_what_it_mended():
+    """mlx-lm before 0.32: Qwen3 without the form of transformers 5, and Llama without dynamic
+    scaling, are refused; InternLM 2.5 rotates at twice the frequencies, which no key explains."""
+    dynamic = ROWS["llama-3.1: dynamic"]["4"]
+    for config, word in ((ROWS["qwen3-8b"]["5"], "rope_theta"), (dynamic, "dynamic")):
+        older, newest = lint(config, "mlx-lm==0.31.3,mlx-lm")["engines"]
+        assert (older["version"], older["verdict"]) == ("0.31.3", "raises")
+        (found,) = older["findings"]
+        assert found["code"] == "raises" and word in found["message"]
+        assert (newest["version"], newest["verdict"]) == ("0.32.2", "same")
+        assert newest["findings"] == []
+        assert lint(config, "mlx-lm==0.32.2")["engines"] == [newest]
+    older, newest = lint(ROWS["internlm2.5-7b"]["4"], "mlx-lm==0.31.3,mlx-lm")["engines"]
+    assert older["verdict"] == "not-measured" and "other frequencies" in older["reason"]
+    assert newest["verdict"] == "same"
+    with pytest.raises(expected.posenc.Refused, match="nearest version that was is mlx-lm==0.31.3"):
+        lint(dynamic, "mlx-lm==0.31.2")
+
+
 # ---- the data is what decides -------------------------------------------------------------------
 
 PROGRAM = """
@@ -209,7 +228,7 @@ def run(*arguments, **more):
 def test_exit_codes(file):
     assert run(file, "--for", "transformers").returncode == 0
     assert run(file, "--for", "mlx-lm==0.32.2").returncode == 1
-    refused = run(file, "--for", "mlx-lm==0.1.0")
+    refused = run(file, "--for", "mlx-lm==0.40.0")
     assert refused.returncode == 3 and "mlx-lm==0.32.2" in refused.stderr
     assert run(file, "--for", "no-such-engine").returncode == 4
     file.write_text(LLAMA.replace('"llama"', '"no_such_model"'))

@@ -208,7 +208,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=matrix.FILE)
     parser.add_argument("--out", type=pathlib.Path, default=OUT)
     given = parser.parse_args()
-    text = Lists(json.loads(given.data.read_text())).text()
+    text = Lists(matrix.load(given.data)).text()
     if given.check:
         return 0 if given.out.read_text() == text else 1
     given.out.write_text(text)

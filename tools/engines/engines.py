@@ -77,6 +77,7 @@ ENGINES = [
         "the model as load_model makes it, without weights; what its layers rotate in one lazy "
         "forward pass, replayed on unit vectors",
         borrows=False,
+        older=("0.31.3",),  # before Qwen3 and others read the form of transformers 5
     ),
     Engine(
         "onnxruntime-genai",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tools/engines/engines.json: written by measure.py, read by page.py and the tests."""
 
+import copy
 import gzip
 import json
 import pathlib
@@ -28,13 +29,13 @@ DEPTHS = {"cells": 3, "rules": 2}  # below which values of two releases are comp
 KINDS = ("published", "stirred", "defaults")
 
 
-def load():
-    if not FILE.exists():
+def load(file=FILE):
+    if not file.exists():
         return {"about": ABOUT, "rows": {}, "engines": {}}
-    data = json.loads(FILE.read_text())
+    data = json.loads(file.read_text())
     for newest, older in older_releases(data["engines"]):
         for part, depth in DEPTHS.items():
-            older[part] = overlaid(newest[part], older[part], depth)
+            older[part] = copy.deepcopy(overlaid(newest[part], older[part], depth))
     return data
 
 

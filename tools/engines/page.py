@@ -38,6 +38,9 @@ reads in another way.
 
 *Same by default*: the engine does not read the base, and its own happens to be that of the config.
 
+Of some engines an older release is measured too, where the newest mended one: its section has the
+cells that are otherwise. An engine without a version is the newest that was measured.
+
 What this does not show: positions, masks and windows; towers of pictures and sound; kernels, which
 may rotate otherwise than the code that was replayed; pairs where an engine reorders weights when it
 converts or loads them (llama.cpp, Llama 4 in vLLM); and layers that have a rotary module and do not
@@ -227,18 +230,23 @@ def words(cell):
 def older(name, engine, newest):
     """What is otherwise in an older release than in the newest."""
     cells = matrix.otherwise(newest["cells"], engine["cells"], matrix.DEPTHS["cells"])
+    groups = collections.defaultdict(list)
+    for kind, rows in cells.items():
+        for row, forms in rows.items():
+            for form, cell in forms.items():
+                found = form, words(cell), words(newest["cells"][kind][row][form])
+                groups[found].append(row)
     lines = [
-        [row, form, words(cell), words(newest["cells"][kind][row][form])]
-        for kind, rows in cells.items()
-        for row, forms in rows.items()
-        for form, cell in forms.items()
+        [listed(rows), form, before, after]
+        for (form, before, after), rows in groups.items()
+        if before != after
     ]
-    head = ["config", "form", engine["version"], newest["version"]]
+    head = ["configs", "form", engine["version"], newest["version"]]
     return "\n\n".join(
         [
             f"## {titled(name, engine)}",
             f"{package(engine)} These cells are otherwise than with {newest['version']}; all "
-            "others are the same.",
+            "others have the same verdict and numbers.",
             table(head, lines),
         ]
     )

@@ -51,6 +51,7 @@ PARTS = [*(" ".join(part) for part in OBJECTS), f"{NONE} {BARE}"]
 TYPES_OF_LAYERS = {"full_attention", "sliding_attention"}
 SIZE_MAX = 3  # of keys that are changed together
 TRIES = 600  # of changes for a cell
+OTHER_BASE = 1e-2  # relative
 NEVER = ("rope_type", "type")  # which is never taken away alone
 PLAIN = ["rope.rope_type", "default"]  # the scaling is not applied
 
@@ -222,6 +223,11 @@ def bases(answer):
     return list(dict.fromkeys(found))
 
 
+def is_another(base, value):
+    """A base near that of the config is made of it: another config would have another one."""
+    return abs(base / value - 1) > OTHER_BASE
+
+
 def single(config, answer):
     """Changes of one key, the likely ones first."""
     inside, beside = leaves(config)
@@ -230,7 +236,7 @@ def single(config, answer):
         last = path.split(".")[-1]
         value = measure.value_at(text_of(config), real_path(config, path))
         if path in of_base and isinstance(value, (int, float)):
-            yield from ([path, base] for base in bases(answer))
+            yield from ([path, base] for base in bases(answer) if is_another(base, value))
         elif last in ("long_factor", "short_factor"):
             yield [path, {"as": {"long": "short", "short": "long"}[last.split("_")[0]] + "_factor"}]
         yield [path, None]

@@ -34,6 +34,64 @@ TEST(test_each_engine_is_found_by_its_name_and_its_version)
     }
 }
 
+TEST(test_versions_of_an_engine_begin_with_the_newest)
+{
+    const struct pe_engine *engine, *version, *found;
+    struct pe_engine_cell cell;
+    size_t older = 0;
+    char text[80];
+
+    for (size_t i = 0; (engine = pe_engine_at(i)); i++) {
+        ck_assert_ptr_eq(pe_engine_version_at(engine, 0), engine);
+        for (size_t j = 1; (version = pe_engine_version_at(engine, j)); j++, older++) {
+            struct pe_error err = {0};
+            ck_assert_str_eq(version->name, engine->name);
+            ck_assert_str_ne(version->version, engine->version);
+            ck_assert_ptr_eq(pe_engine_version_at(version, 0), engine);
+            snprintf(text, sizeof(text), "%s==%s", version->name, version->version);
+            ck_assert_int_eq(pe_engine_find(&found, text, "", &err), PE_OK);
+            ck_assert_ptr_eq(found, version);
+            ck_assert(pe_engine_cell_at(version, NULL, 0, &cell));
+            ck_assert_ptr_eq(cell.engine, version);
+        }
+    }
+    ck_assert_uint_gt(older, 0);
+    for (size_t i = 0; pe_engine_cell_at(NULL, NULL, i, &cell); i++)
+        ck_assert_ptr_eq(pe_engine_version_at(cell.engine, 0), cell.engine);
+}
+
+TEST(test_the_nearest_version_is_named)
+{
+    static const struct {
+        const char *version, *nearest;
+    } cases[] = {
+        {"0.33.0", "0.32.2"},
+        {"0.32", "0.32.2"},
+        {"0.31.5", "0.31.3"},
+        {"0.31", "0.31.3"},
+        {"0.30.0", "0.31.3"},
+        {"0.31.3.1", "0.31.3"},
+        {"1.0", "0.32.2"},
+        {"main", "0.32.2"},
+        {"0", "0.31.3"},
+        {"0.32.2rc1", "0.32.2"},
+        {"0.31.3-", "0.31.3"},
+        {"99999999999999999999", "0.32.2"},
+        {"0.99999999999999999999", "0.32.2"},
+        {"0.-1", "0.31.3"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct pe_engine *found;
+        struct pe_error err = {0};
+        char text[80];
+        snprintf(text, sizeof(text), "mlx-lm==%s", cases[i].version);
+        ck_assert_int_eq(pe_engine_find(&found, text, "", &err), PE_UNSUPPORTED);
+        snprintf(text, sizeof(text), "is mlx-lm==%s", cases[i].nearest);
+        ck_assert_msg(strstr(err.detail, text) != NULL, "%s: %s", cases[i].version, err.detail);
+    }
+}
+
 TEST(test_other_texts_are_refused)
 {
     static const struct {

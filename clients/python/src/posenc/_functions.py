@@ -587,7 +587,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]
                 **parameters: Any) -> ReportT:
         """What inference engines rotate for a config, as measured by running them: ``engines`` with
         their measured ``versions`` and numbers of cells; with `engine` (a name, for the newest
-        version, or ``"mlx-lm==0.32.2"``) or `model_type` also ``cells``.
+        version, or ``"mlx-lm==0.31.3"``) or `model_type` also ``cells``.
 
         posenc.Refused: that engine, version or model_type was not measured.
 
