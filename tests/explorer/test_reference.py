@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""/docs in a browser, from a posencd under a base path: its search, its forms, its commands. Part of
-`make test`."""
+"""/docs in a browser, from a posencd under a base path: its search, its forms, its commands. Part
+of `make test`."""
 
 import pytest
 
