@@ -158,6 +158,30 @@ TEST(test_cheap_results)
     }
 }
 
+/* The loop makes blocks of numbers as they are; printing them takes longer, and is the pool's. */
+TEST(test_cheap_blocks_are_binary)
+{
+    static const struct {
+        const char *query;
+        bool cheap;
+    } cases[] = {{"dim=64&length=100000&format=raw", true},
+                 {"dim=64&length=100000&format=npy", true},
+                 {"dim=64&length=100000&format=json", false},
+                 {"dim=64&length=100000&format=csv", false}};
+    struct api_settings settings = settings_make();
+    settings.limits.json_elements_max = 1 << 24;
+    OWNED_API api = api_make(&settings);
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct api_head head = {
+            .method = "GET", .path = "/v1/encodings/rope/table", .query = cases[i].query};
+        OWNED_RESPONSE response = api_handle(api, &head, NULL, 0);
+        ck_assert_int_eq(response->status, 200);
+        ck_assert_int_eq(response->body.kind, API_PLAN);
+        ck_assert_msg(response->body.cheap == cases[i].cheap, "%s", cases[i].query);
+    }
+}
+
 /* A route that can take any time is not even opened on the loop. */
 TEST(test_the_pools_own)
 {
