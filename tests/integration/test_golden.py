@@ -15,7 +15,8 @@ from samples import bf16
 
 from service import SAFETENSORS, call
 
-CONFIGS = pathlib.Path(__file__).resolve().parents[1] / "data" / "configs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGS = ROOT / "tests/data/configs"
 # Their rows are no rotation, or nothing in them names a layout or a context.
 REFUSED = {
     "bert-large-2018": "config",
@@ -271,6 +272,19 @@ def test_values(server, name):
     assert listed == len(tensors)
 
 
+@pytest.mark.plain
+def test_the_command_makes_the_same_file(server, tmp_path):
+    """Byte for byte what the server answers. (Of Python: clients/python/tests/test_golden.py.)"""
+    posenc = ROOT / os.environ.get("BUILD", "build") / "posenc"
+    for name in (name for name in goldens() if name not in REFUSED):
+        (tmp_path / "config.json").write_text(json.dumps(config_of(name)))
+        subprocess.run(
+            [posenc, "golden", "config.json", "-o", "golden.safetensors"], cwd=tmp_path, check=True
+        )
+        made = (tmp_path / "golden.safetensors").read_bytes()
+        assert made == golden_of(server, config_of(name)).good().body, name
+
+
 def test_lengths(server):
     """Schemes that depend on the length of the sequence have a kind for each of two lengths."""
     description, tensors = published(server, "phi-3.5-mini")
@@ -389,7 +403,6 @@ def test_mistakes_are_named(server, mistake):
 
 # ---- the runners for authors of kernels ----------------------------------------------------------
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNERS = {
     "half": "llama-3.1",
     "interleaved": "glm-4.5",

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""posenc.golden and posenc.check: files and answers of every published config that has one, by the
+library and by a server."""
+
+import asyncio
+import json
+
+import numpy
+import posenc
+import pytest
+from conftest import ROOT
+
+LLAMA = {"model_type": "llama", "head_dim": 16, "max_position_embeddings": 4096}
+
+
+def file_of(door, config):
+    """The golden file as bytes; None: there is none for this config."""
+    body = json.dumps(config).encode()
+    fields = {"Content-Type": "application/json"}
+    reply = door.request("POST", "/v1/golden?format=safetensors", body, fields)
+    return reply.content if reply.status == 200 else None
+
+
+@pytest.mark.filterwarnings("ignore::posenc.EncodingWarning")
+def test_every_published_config(remote, tmp_path):
+    """The same bytes and answers by both doors; outputs are right by the answer and by the file."""
+    count = 0
+    for path in sorted((ROOT / "tests/data/configs").glob("*.json")):
+        config = json.loads(path.read_text())["config"]
+        content = file_of(posenc, config)
+        assert content == file_of(remote, config), path
+        if content is None:
+            continue
+        golden, there = posenc.golden(config), remote.golden(config)
+        assert golden.info["golden"] == there.info["golden"] and golden.names == there.names
+        for name, one, other in zip(golden.names, golden, there):
+            assert one.dtype == other.dtype and one.tobytes() == other.tobytes(), (path, name)
+        (tmp_path / "golden.safetensors").write_bytes(content)
+        mine = {name: golden[name] for name in golden.names if name.endswith("_rotated")}
+        for made in (golden, tmp_path / "golden.safetensors"):
+            report = posenc.check(mine, made)
+            assert (report.verdict, report.checked) == ("right", len(mine)), (path, report)
+        count += 1
+    assert count >= 40
+
+
+@pytest.fixture
+def golden():
+    return posenc.golden(LLAMA)
+
+
+def test_the_same_by_every_door(golden, remote, url):
+    wrong = {"sin": -numpy.asarray(golden.sin), "q_rotated": golden.q}
+
+    async def awaited():
+        async with posenc.connect_async(url) as server:
+            return await server.check(wrong, await server.golden(LLAMA))
+
+    report = posenc.check(wrong, golden)
+    assert report.verdict == "wrong"
+    assert {one["mistake"] for one in report.tensors} == {"not-rotated", "rotated-backwards"}
+    assert report == remote.check(wrong, golden) == asyncio.run(awaited())
+
+
+def test_files(golden, door, tmp_path):
+    """Of outputs and of golden tensors, one of which was changed, or which are none."""
+    path, content = tmp_path / "golden.safetensors", file_of(posenc, LLAMA)
+    path.write_bytes(content)
+    assert door.check(path, path).verdict == door.check(golden, str(path)).verdict == "right"
+    at = content.index(numpy.asarray(golden.sin).tobytes())
+    path.write_bytes(content[:at] + b"\1" + content[at + 1 :])
+    with pytest.raises(posenc.Refused, match="the file was changed"):
+        door.check({"cos": golden.cos}, path)
+    with pytest.raises(posenc.Refused, match="sines"):
+        door.check({"sines": golden.sin}, golden)
+    with pytest.raises(TypeError, match="it has no description"):
+        door.check({"cos": golden.cos}, posenc.table("rope", dim=16, length=3))
+    with pytest.raises(OSError):
+        door.check({"cos": golden.cos}, tmp_path / "absent.safetensors")
