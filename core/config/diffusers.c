@@ -140,7 +140,7 @@ static enum pe_status width_read(const struct pe_config_filling *filling, double
         (row->width[1] &&
          pe_config_diffusers_size(filling, row->width[1], row->fallback[1], &under)))
         return filling->err->status;
-    *width = floor(over / under);
+    *width = row->together ? over * under : floor(over / under);
     return PE_OK;
 }
 
@@ -152,7 +152,10 @@ static void width_source(struct pe_config_reading *reading, const char *param)
     const char *first = row->pairs.key ?: row->width[0];
     char both[80];
 
-    snprintf(both, sizeof(both), "%s%s%s", first, row->pairs.key || !row->width[1] ? "" : " / ",
+    snprintf(both, sizeof(both), "%s%s%s", first,
+             row->pairs.key || !row->width[1] ? ""
+             : row->together                  ? " * "
+                                              : " / ",
              row->pairs.key || !row->width[1] ? "" : row->width[1]);
     if (!pe_config_member(top, first))
         pe_config_source_set(reading, param, PE_CONFIG_KEY, class_key);
@@ -171,6 +174,9 @@ static size_t split(const struct pe_diffusers_class *row, double width, double p
         return 3;
     case PE_SPLIT_EIGHTHS:
         out[0] = floor(width / 4), out[1] = out[2] = eighths;
+        return 3;
+    case PE_SPLIT_THIRDS:
+        out[0] = out[1] = out[2] = sixth;
         return 3;
     case PE_SPLIT_HALVES:
         out[0] = out[1] = floor(width / 2);

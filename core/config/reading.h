@@ -69,9 +69,10 @@ enum pe_diffusers_split {
     PE_SPLIT_EIGHTHS, /* floor(d / 4), and twice 3 floor(d / 8) */
     PE_SPLIT_HALVES,  /* twice floor(d / 2) */
     PE_SPLIT_ALIKE,   /* three times 2 pairs */
+    PE_SPLIT_THIRDS,  /* three times 2 floor(d / 6) */
 };
 
-enum { PE_DIFFUSERS_SETS = 3 };
+enum { PE_DIFFUSERS_SETS = 6 };
 
 struct pe_diffusers_class {
     const char *name;
@@ -80,6 +81,7 @@ struct pe_diffusers_class {
     const char *width[2]; /* the key of the width of a head, or of two sizes whose quotient it is;
                            * NULL: the axes are the whole head */
     double fallback[2];   /* the constructor's values of these */
+    bool together; /* the width is the product of two sizes: heads rotate as one vector, uncut */
     enum pe_diffusers_split split;
     struct {
         const char *key;

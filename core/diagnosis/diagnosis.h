@@ -157,7 +157,8 @@ double pe_rounding_of(enum pe_dtype dtype, double value);
 const struct pe_frequencies *pe_scheme_frequencies(const struct pe_scheme *scheme);
 void pe_candidate_frequencies(const struct pe_candidate *candidate, size_t pairs, double *out);
 double pe_candidate_factor(const struct pe_candidate *candidate); /* of cos and sin */
-double pe_candidate_position(const struct pe_candidate *candidate, double t);
+/* Where a coordinate t of an axis is rotated. */
+double pe_candidate_position(const struct pe_candidate *candidate, size_t axis, double t);
 /* The coordinate of a sample's positions that rotates a pair: the first one where the scheme's
  * positions have no coordinates. */
 size_t pe_candidate_axis(const struct pe_candidate *candidate, size_t axes, size_t pair);

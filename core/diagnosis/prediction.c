@@ -93,10 +93,12 @@ double pe_candidate_factor(const struct pe_candidate *candidate)
     return product;
 }
 
-double pe_candidate_position(const struct pe_candidate *candidate, double t)
+double pe_candidate_position(const struct pe_candidate *candidate, size_t axis, double t)
 {
     const struct pe_scheme *scheme = candidate->scheme;
-    const double offset = scheme->encoding->rotary ? pe_rotary_of(scheme)->coordinate_offset : 0;
+    const double offset = scheme->encoding->rotary && axis < PE_ROTARY_AXES_MAX
+                              ? pe_rotary_of(scheme)->offsets[axis]
+                              : 0;
 
     return pe_round_to(t + offset + candidate->distortion.shift, candidate->distortion.positions);
 }
@@ -139,10 +141,15 @@ static double float32_spread(double frequency)
 /* Every 32nd row is computed anew; those between are rotated by one step each and lose 2^-47. */
 enum { ROTATED_ROWS = 32 };
 
+static size_t axis_of(const struct pe_prediction *prediction, size_t pair)
+{
+    return pe_candidate_axis(prediction->candidate, prediction->positions->axes, pair);
+}
+
 double pe_prediction_position(const struct pe_prediction *prediction, size_t row, size_t pair)
 {
     const struct pe_positions *positions = prediction->positions;
-    const size_t axis = pe_candidate_axis(prediction->candidate, positions->axes, pair);
+    const size_t axis = axis_of(prediction, pair);
 
     return positions->values ? positions->values[axis * positions->count + row]
                              : positions->start + positions->step * (double)row;
@@ -151,7 +158,7 @@ double pe_prediction_position(const struct pe_prediction *prediction, size_t row
 static void row_make(const struct pe_prediction *prediction, size_t row, double *cos, double *sin)
 {
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
-        const double t = pe_candidate_position(prediction->candidate,
+        const double t = pe_candidate_position(prediction->candidate, axis_of(prediction, pair),
                                                pe_prediction_position(prediction, row, pair));
         const struct pe_circle at = pe_circle_at(
             pe_candidate_angle(prediction->candidate, t, prediction->frequencies[pair]));

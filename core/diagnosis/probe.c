@@ -643,8 +643,8 @@ static void error_measure(struct pe_probe *probe, size_t index, size_t axis)
     pair->expected = pe_frequencies_near(pe_scheme_frequencies(expected.scheme), index);
     for (size_t token = 0; token < probe->rows.tokens; token++) {
         const double t = coordinate(probe, axis, token);
-        const double angle =
-            pe_candidate_angle(&expected, pe_candidate_position(&expected, t), pair->expected);
+        const double angle = pe_candidate_angle(
+            &expected, pe_candidate_position(&expected, axis, t), pair->expected);
         const struct pe_circle there = pe_circle_at(angle);
         const size_t at = token * probe->result.pairs_count + index;
         const double c = probe->cos[at], s = probe->sin[at];

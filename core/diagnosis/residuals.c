@@ -34,8 +34,8 @@ static bool positions_change(const struct pe_candidate *candidate, const struct 
     const struct pe_candidate plain = {.scheme = candidate->scheme};
 
     for (size_t i = 0; i < axes * sample->rows; i++)
-        if (pe_candidate_position(candidate, sample->positions[i]) !=
-            pe_candidate_position(&plain, sample->positions[i]))
+        if (pe_candidate_position(candidate, i / sample->rows, sample->positions[i]) !=
+            pe_candidate_position(&plain, i / sample->rows, sample->positions[i]))
             return true;
     return false;
 }
@@ -303,10 +303,10 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
         if (sample->frequencies)
             frequency_measure(trial, &structure, pair, frequencies[pair]);
         for (size_t row = 0; row < sample->rows; row++)
-            cell_measure(
-                trial, &structure, row * sample->pairs + pair,
-                pe_candidate_position(candidate, sample->positions[axis * sample->rows + row]),
-                frequencies[pair]);
+            cell_measure(trial, &structure, row * sample->pairs + pair,
+                         pe_candidate_position(candidate, axis,
+                                               sample->positions[axis * sample->rows + row]),
+                         frequencies[pair]);
         pair_close(&structure);
     }
     trial->is_possible = isfinite(structure.value_value); /* frequencies in f16 may overflow */

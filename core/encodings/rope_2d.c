@@ -76,7 +76,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     rotary->head_dim = rotary->rotary_dim = dim;
     rotary->waves.pairs = dim / 2;
     rotary->axes_count = 2;
-    rotary->coordinate_offset = variant_of(scheme)->offset;
+    rotary->offsets[0] = rotary->offsets[1] = variant_of(scheme)->offset;
     return PE_OK;
 }
 

@@ -13,6 +13,15 @@
 
 #define BASE_MAX 1e30
 
+/* The largest frequency, half of the range of struct pe_frequency. */
+#define FREQUENCY_MAX 0x1p62
+
+enum { SERIES_FALLING, SERIES_RISING, SERIES_LINEAR };
+enum { UNIT_RADIAN, UNIT_QUARTER, UNIT_HALF, UNIT_TURN };
+enum { ORDER_BLOCKS, ORDER_ALTERNATING };
+enum { COORDINATES_INDEX, COORDINATES_CENTRES, COORDINATES_ENDS, COORDINATES_FRACTIONS };
+enum { PI = PE_ROTARY_AXES_MAX }; /* the shared number after the rates */
+
 static const struct pe_param params[] = {
     {.name = "axes_dim",
      .aliases = "axes_dims,axes_dims_rope,axes_dim_rope,rope_axes_dim,rope_dim_list",
@@ -30,7 +39,7 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .unit = "elements",
      .doc = "The number of elements in a head; the sum of axes_dim if absent. Elements after that "
-            "sum do not rotate."},
+            "sum do not rotate; with order=alternating those are the first ones."},
     {.name = "base",
      .aliases = "rope_theta,theta",
      .type = PE_NUMBER,
@@ -53,6 +62,52 @@ static const struct pe_param params[] = {
      .max = 1e6,
      .doc = "The NTK factor of each axis: the base b of an axis of d elements becomes b factor^(d "
             "/ (d - 2)) (Cosmos)."},
+    {.name = "series",
+     .type = PE_CHOICE,
+     .choices = "falling,rising,linear",
+     .fallback = "falling",
+     .doc =
+         "The frequencies of an axis of n pairs, k = 0 .. n - 1. falling: base^(-k / n). rising: "
+         "base^(k / (n - 1)) (LTX; timm's pixel bands, base being half of max_freq). linear: 1 "
+         "+ k (base - 1) / (n - 1) (pixel frequencies in equal steps to half of max_freq)."},
+    {.name = "unit",
+     .type = PE_CHOICE,
+     .choices = "radian,quarter-turn,half-turn,turn",
+     .fallback = "radian",
+     .doc = "The unit of the frequencies, exact: quarter-turn is pi / 2 (LTX), half-turn pi (pixel "
+            "frequencies), turn 2 pi (DINOv3)."},
+    {.name = "axes_coordinates",
+     .type = PE_CHOICE,
+     .choices = "index,centres=centers,ends=linspace,fractions,ratio",
+     .fallback = "index",
+     .doc =
+         "The coordinate that a position u on an axis of axes_size n stands for, exact. index: u "
+         "itself. centres: (2u + 1) / n - 1, the centres of n patches between -1 and 1 "
+         "(DINOv3). ends: 2u / (n - 1) - 1, n points from -1 to 1 (pixel frequencies). "
+         "fractions: 2u / n - 1 (LTX, n being the size of a base grid). ratio: u r / n, r being "
+         "that of axes_reference (EVA-02; frames by frames a second, Cosmos)."},
+    {.name = "axes_size",
+     .aliases = "feat_shape",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1 << 30,
+     .doc = "The size n of each axis for axes_coordinates: the number of patches, that of a base "
+            "grid, or frames a second; 1 for an axis that a ratio leaves as it is."},
+    {.name = "axes_reference",
+     .aliases = "ref_feat_shape",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1 << 30,
+     .doc = "With axes_coordinates=ratio: the size r of each axis that a model was made for."},
+    {.name = "order",
+     .type = PE_CHOICE,
+     .choices = "blocks,alternating",
+     .fallback = "blocks",
+     .doc = "The order of the pairs. blocks: axis after axis. alternating: the first pair of each "
+            "axis, the second of each, and so on, after the elements of dim that do not rotate "
+            "(LTX, whose dim is the width of all heads together)."},
 };
 
 /* The number of an axis in a list that may be absent. */
@@ -77,6 +132,66 @@ static double base_of(const struct pe_scheme *scheme, size_t axis)
 static double factor_of(const struct pe_scheme *scheme, size_t axis)
 {
     return axis_number(scheme, "axes_factor", axis, 1);
+}
+
+static int choice(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_param_choice(&scheme->params, name);
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+/* A coordinate is (u + offset) times multiplier / divisor, which is a factor of the frequencies. */
+struct coordinates {
+    double offset, multiplier, divisor;
+};
+
+/* The state of a scheme: its parameters, read once. */
+struct axial {
+    struct pe_rotary rotary;
+    size_t pairs[PE_ROTARY_AXES_MAX]; /* of each axis */
+    struct coordinates coordinates[PE_ROTARY_AXES_MAX];
+    int series, unit;
+    bool alternating;
+    size_t still; /* pairs that do not rotate and come first */
+};
+
+static struct coordinates coordinates_read(const struct pe_scheme *scheme, size_t axis)
+{
+    const double size = axis_number(scheme, "axes_size", axis, 1);
+
+    switch (choice(scheme, "axes_coordinates")) {
+    case COORDINATES_INDEX:
+        return (struct coordinates){0, 1, 1};
+    case COORDINATES_CENTRES:
+        return (struct coordinates){(1 - size) / 2, 2, size};
+    case COORDINATES_ENDS:
+        return (struct coordinates){(1 - size) / 2, 2, size - 1};
+    case COORDINATES_FRACTIONS:
+        return (struct coordinates){-size / 2, 2, size};
+    default:
+        return (struct coordinates){0, axis_number(scheme, "axes_reference", axis, 1), size};
+    }
+}
+
+/* For parameters that are checked. */
+static void state_set(struct pe_scheme *scheme, size_t sum)
+{
+    struct axial *axial = scheme->state;
+    struct pe_rotary *rotary = &axial->rotary;
+
+    axial->series = choice(scheme, "series");
+    axial->unit = choice(scheme, "unit");
+    axial->alternating = choice(scheme, "order") == ORDER_ALTERNATING;
+    rotary->head_dim = (size_t)pe_param_number(&scheme->params, "dim");
+    rotary->rotary_dim = axial->alternating ? rotary->head_dim : sum;
+    rotary->waves.pairs = rotary->rotary_dim / 2;
+    axial->still = rotary->waves.pairs - sum / 2;
+    for (size_t i = 0; i < rotary->axes_count; i++) {
+        axial->pairs[i] = width_of(scheme, i) / 2;
+        axial->coordinates[i] = coordinates_read(scheme, i);
+        rotary->offsets[i] = axial->coordinates[i].offset;
+    }
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -107,10 +222,10 @@ static enum pe_status widths_check(const struct pe_scheme *scheme, size_t *sum,
 static enum pe_status lengths_check(const struct pe_scheme *scheme, size_t axes,
                                     struct pe_error *err)
 {
-    static const char *const names[] = {"axes_base", "axes_factor"};
+    static const char *const names[] = {"axes_base", "axes_factor", "axes_size", "axes_reference"};
     char where[32];
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) {
         const struct pe_value *list = pe_param_value(&scheme->params, names[i]);
         snprintf(where, sizeof(where), "parameter:%s", names[i]);
         if (list->present && list->list_count != axes)
@@ -147,6 +262,82 @@ static enum pe_status bases_check(const struct pe_scheme *scheme, size_t axes, s
     return PE_OK;
 }
 
+/* Sizes are there where they have a meaning, and only there. */
+static enum pe_status sizes_check(const struct pe_scheme *scheme, size_t axes, struct pe_error *err)
+{
+    const int kind = choice(scheme, "axes_coordinates");
+    const bool is_ratio = kind > COORDINATES_FRACTIONS;
+    const bool is_counted = kind == COORDINATES_CENTRES || kind == COORDINATES_ENDS;
+    const struct pe_value *sizes = pe_param_value(&scheme->params, "axes_size");
+    const struct pe_value *reference = pe_param_value(&scheme->params, "axes_reference");
+
+    if (sizes->present != (kind != COORDINATES_INDEX))
+        return pe_fail(err, sizes->present ? PE_CONFLICT : PE_MISSING, "parameter:axes_size",
+                       sizes->present ? "axes_size is for axes_coordinates other than index"
+                                      : "axes_size is required: the size of each axis, which "
+                                        "axes_coordinates are relative to");
+    if (reference->present != is_ratio)
+        return pe_fail(err, reference->present ? PE_CONFLICT : PE_MISSING,
+                       "parameter:axes_reference",
+                       reference->present ? "axes_reference is for axes_coordinates=ratio"
+                                          : "axes_reference is required: the size of each axis "
+                                            "that the model was made for");
+    for (size_t i = 0; i < axes && is_counted; i++) {
+        const double size = sizes->list[i], least = kind == COORDINATES_ENDS ? 2 : 1;
+        if (size != floor(size) || size < least)
+            return pe_fail(err, PE_INVALID, "parameter:axes_size",
+                           "axes_size must be whole numbers of at least %.0f, got %.17g", least,
+                           size);
+    }
+    return PE_OK;
+}
+
+/* Alternating axes are alike, and factors are those of falling frequencies. */
+static enum pe_status order_check(const struct pe_scheme *scheme, size_t axes, struct pe_error *err)
+{
+    const bool has_factors = pe_param_value(&scheme->params, "axes_factor")->present;
+
+    if (has_factors && choice(scheme, "series") != SERIES_FALLING)
+        return pe_fail(err, PE_CONFLICT, "parameter:axes_factor",
+                       "axes_factor is for series=falling");
+    if (choice(scheme, "order") != ORDER_ALTERNATING)
+        return PE_OK;
+    if (has_factors || pe_param_value(&scheme->params, "axes_base")->present)
+        return pe_fail(err, PE_CONFLICT, "parameter:order",
+                       "alternating axes have one base: give base");
+    for (size_t i = 1; i < axes; i++)
+        if (width_of(scheme, i) != width_of(scheme, 0))
+            return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:axes_dim",
+                           "alternating axes must have one width, got %zu and %zu",
+                           width_of(scheme, 0), width_of(scheme, i));
+    if (fmod(pe_param_number(&scheme->params, "dim"), 2) != 0)
+        return pe_fail(err, PE_INVALID, "parameter:dim",
+                       "dim must be even with order=alternating: got %.0f",
+                       pe_param_number(&scheme->params, "dim"));
+    return PE_OK;
+}
+
+/* Sets the bound of the frequencies; 0, which is 1, for those of most models. */
+static enum pe_status bound_set(struct pe_scheme *scheme, struct pe_error *err)
+{
+    static const double units[] = {1, 1.5708, 3.1416, 6.2832}; /* above them */
+    struct axial *axial = scheme->state;
+    double bound = 0;
+
+    for (size_t i = 0; i < axial->rotary.axes_count; i++) {
+        const struct coordinates *coordinates = &axial->coordinates[i];
+        const double last = axial->series == SERIES_FALLING ? 1 : base_of(scheme, i);
+        if (axial->pairs[i] > 0)
+            bound = fmax(bound, units[axial->unit] * last * coordinates->multiplier /
+                                    coordinates->divisor);
+    }
+    if (bound > FREQUENCY_MAX)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:base",
+                       "the largest frequency is %g: it must be at most 2^62", bound);
+    axial->rotary.waves.bound = bound <= 1 ? 0 : bound * (1 + 0x1p-40);
+    return PE_OK;
+}
+
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     struct pe_value *dim = &scheme->params.values[pe_params_find(&scheme->params, "dim")];
@@ -158,6 +349,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return err->status;
     rotary->axes_count = pe_param_value(&scheme->params, "axes_dim")->list_count;
     if (lengths_check(scheme, rotary->axes_count, err) ||
+        sizes_check(scheme, rotary->axes_count, err) ||
         bases_check(scheme, rotary->axes_count, err))
         return err->status;
     if (pe_param_value(&scheme->params, "axes_base")->present)
@@ -170,46 +362,69 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:axes_dim",
                        "axes_dim adds up to %zu, dim is %.0f: no more than a head can rotate", sum,
                        dim->number);
-    rotary->head_dim = (size_t)dim->number;
-    rotary->rotary_dim = sum;
-    rotary->waves.pairs = sum / 2;
-    return PE_OK;
+    if (order_check(scheme, rotary->axes_count, err))
+        return err->status;
+    state_set(scheme, sum);
+    return bound_set(scheme, err);
 }
 
 /* ---- frequencies ----------------------------------------------------------------------------- */
 
-/* The axis of a pair; *first is the first pair of it. */
-static size_t axis_of(const struct pe_scheme *scheme, size_t pair, size_t *first)
+/* The axis of a pair, and its index k on it. Pairs that do not rotate are those of axis 0. */
+static size_t axis_of(const struct pe_scheme *scheme, size_t pair, size_t *k)
 {
+    const struct axial *axial = scheme->state;
     size_t axis = 0;
 
-    for (*first = 0; pair - *first >= width_of(scheme, axis) / 2; axis++)
-        *first += width_of(scheme, axis) / 2;
+    *k = 0;
+    if (pair < axial->still)
+        return 0;
+    if (axial->alternating) {
+        *k = (pair - axial->still) / axial->rotary.axes_count;
+        return (pair - axial->still) % axial->rotary.axes_count;
+    }
+    for (*k = pair; *k >= axial->pairs[axis]; axis++)
+        *k -= axial->pairs[axis];
     return axis;
 }
 
 static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 {
-    size_t first;
+    size_t k;
 
-    return axis_of(scheme, pair, &first);
+    return axis_of(scheme, pair, &k);
 }
 
+static const struct axial *axial_of(const void *context)
+{
+    return ((const struct pe_scheme *)context)->state;
+}
+
+/* Alternating axes share a rate, and so the powers of neighbouring pairs. */
 static size_t series(const void *context, size_t pair)
 {
-    return pair_axis(context, pair);
+    return axial_of(context)->alternating ? 0 : pair_axis(context, pair);
 }
 
 static size_t steps(const void *context, size_t pair)
 {
-    size_t first;
+    size_t k;
 
-    axis_of(context, pair, &first);
-    return pair - first;
+    axis_of(context, pair, &k);
+    return axial_of(context)->series == SERIES_LINEAR ? 0 : k;
+}
+
+/* -ln(b) / (n - 1), for n pairs. */
+static struct pe_wide rising_rate(const struct pe_scheme *scheme, unsigned bits, size_t axis)
+{
+    const size_t pairs = width_of(scheme, axis) / 2;
+
+    return pe_wide_negate(pe_wide_div_uint(pe_wide_log(pe_wide_of(bits, base_of(scheme, axis))),
+                                           pairs > 1 ? pairs - 1 : 1));
 }
 
 /* ln(b f^(d / (d - 2))) / (d / 2). A factor below 1 cancels up to 2^26 of ln b: 64 bits more. */
-static struct pe_wide rate_of(const struct pe_scheme *scheme, unsigned bits, size_t axis)
+static struct pe_wide falling_rate(const struct pe_scheme *scheme, unsigned bits, size_t axis)
 {
     const size_t width = width_of(scheme, axis);
     const double factor = factor_of(scheme, axis);
@@ -225,15 +440,92 @@ static struct pe_wide rate_of(const struct pe_scheme *scheme, unsigned bits, siz
 
 static void compute_shared(struct pe_shared *out, unsigned bits, const void *context)
 {
-    for (size_t i = 0; i < pe_rotary_of(context)->axes_count; i++)
-        if (width_of(context, i) > 0)
-            out->number[i] = rate_of(context, bits, i);
+    const struct axial *axial = axial_of(context);
+    const size_t rates = axial->alternating ? 1 : axial->rotary.axes_count;
+
+    for (size_t i = 0; i < rates; i++)
+        if (axial->pairs[i] > 0 && axial->series != SERIES_LINEAR)
+            out->number[i] = axial->series == SERIES_RISING ? rising_rate(context, bits, i)
+                                                            : falling_rate(context, bits, i);
+    if (axial->unit != UNIT_RADIAN)
+        out->number[PI] = pe_wide_pi(bits);
+}
+
+/* 1 + k (b - 1) / (n - 1) */
+static struct pe_wide linear(const struct pe_scheme *scheme, unsigned bits, size_t axis, size_t k)
+{
+    const struct pe_wide rise =
+        pe_wide_mul_uint(pe_wide_sub_double(pe_wide_of(bits, base_of(scheme, axis)), 1), k);
+
+    return pe_wide_add_double(pe_wide_div_uint(rise, axial_of(scheme)->pairs[axis] - 1), 1);
+}
+
+/* w in its unit and for the coordinates of its axis; 0 of a pair that does not rotate. */
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
+{
+    const struct axial *axial = axial_of(context);
+    size_t k;
+    const size_t axis = axis_of(context, pair, &k);
+    const struct coordinates *coordinates = &axial->coordinates[axis];
+    struct pe_wide w = *power;
+
+    if (pair < axial->still)
+        return pe_wide_of_uint(pe_wide_precision(power), 0);
+    if (axial->series == SERIES_LINEAR && k > 0)
+        w = linear(context, pe_wide_precision(power), axis, k);
+    if (coordinates->multiplier != 1)
+        w = pe_wide_mul_double(w, coordinates->multiplier);
+    if (coordinates->divisor != 1)
+        w = pe_wide_div_double(w, coordinates->divisor);
+    return axial->unit == UNIT_RADIAN
+               ? w
+               : pe_wide_scale(pe_wide_mul(w, shared->number[PI]), axial->unit - UNIT_HALF);
+}
+
+/* log2 of the power of a pair, where it is a whole number; else NAN. */
+static double whole_log(const struct pe_scheme *scheme, size_t axis, size_t k)
+{
+    const struct axial *axial = axial_of(scheme);
+    const bool rises = axial->series == SERIES_RISING;
+    const double parts = (double)axial->pairs[axis] - rises;
+    int exponent;
+
+    if (k == 0)
+        return 0;
+    if (frexp(base_of(scheme, axis), &exponent) != 0.5 || factor_of(scheme, axis) != 1)
+        return NAN;
+    const double steps = (double)k * (exponent - 1);
+    return fmod(steps, parts) != 0 ? NAN : rises ? steps / parts : -steps / parts;
+}
+
+/* Of frequencies that are rational in turns: those of the first pair of an axis, powers of 2, and
+ * evenly spaced ones between whole numbers. Half of it, since 1 / q is rounded. */
+static double quantum(const void *context, size_t pair)
+{
+    const struct axial *axial = axial_of(context);
+    size_t k;
+    const size_t axis = axis_of(context, pair, &k);
+    const struct coordinates *coordinates = &axial->coordinates[axis];
+    const bool is_linear = axial->series == SERIES_LINEAR && k > 0;
+    const double log = is_linear ? 0 : whole_log(context, axis, k);
+    const double base = base_of(context, axis), divisor = coordinates->divisor;
+
+    if (axial->unit == UNIT_RADIAN || pair < axial->still || isnan(log) ||
+        divisor != floor(divisor) || (is_linear && base != floor(base)))
+        return 0;
+    const double bit = pe_lowest_bit(coordinates->multiplier) * pe_power(2, log) *
+                       pe_power(2, axial->unit - UNIT_TURN);
+    return 0.5 * fmin(bit, 1) / divisor / (is_linear ? (double)axial->pairs[axis] - 1 : 1);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers powers = {
-        .compute_shared = compute_shared, .steps = steps, .series = series};
+    static const struct pe_powers powers = {.compute_shared = compute_shared,
+                                            .steps = steps,
+                                            .series = series,
+                                            .scaled = scaled,
+                                            .quantum = quantum};
 
     return pe_waves_prepare(scheme, &powers, work, err) || pe_rotary_axes_prepare(scheme, work, err)
                ? err->status
@@ -300,6 +592,7 @@ static enum pe_status axis_open(struct pe_view *view, const struct pe_params *va
     const struct pe_value *origin = pe_param_value(values, "origin");
     const struct pe_value *steps = pe_param_value(values, "steps");
     struct pe_positions *positions = &((struct state *)view->state)->axes[axis];
+    const double offset = pe_rotary_of(view->scheme)->offsets[axis];
 
     if (count != floor(count))
         return pe_fail(err, PE_INVALID, "parameter:shape", "shape must be whole numbers, got %.17g",
@@ -307,7 +600,13 @@ static enum pe_status axis_open(struct pe_view *view, const struct pe_params *va
     *positions = (struct pe_positions){.start = origin->present ? pe_value_at(origin, axis) : 0,
                                        .step = steps->present ? pe_value_at(steps, axis) : 1,
                                        .count = pe_count(count)};
-    if (count > 0 && !(fabs(positions->start + positions->step * (count - 1)) <= 0x1p53 - 1))
+    if (pe_two_sum(positions->start, offset).lo != 0)
+        return pe_fail(err, PE_INVALID, "parameter:origin",
+                       "origin %.17g and the offset %.17g of axis %zu have no exact sum: list the "
+                       "positions",
+                       positions->start, offset, axis);
+    if (count > 0 &&
+        !(fabs(positions->start + offset + positions->step * (count - 1)) <= 0x1p53 - 1))
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:shape",
                        "the coordinates of axis %zu must be within +-(2^53 - 1)", axis);
     if (!pe_size_multiply(view->positions.count, positions->count, &view->positions.count))
@@ -432,13 +731,18 @@ const struct pe_encoding pe_encoding_rope_nd = {
     .info.family = "rotary",
     .info.title = "Axial rotary position embedding: axes side by side, each with its own width",
     .info.formula = "axis after axis, w_k = base^(-2k/d), k = 0 .. d/2 - 1, d being the width of "
-                    "the axis and base its own",
+                    "the axis and base its own; rising: base^(k / (d/2 - 1)); linear: 1 + k (base "
+                    "- 1) / (d/2 - 1); each times unit; order=alternating: w_0 of each axis, w_1 "
+                    "of each, ...",
     .info.source = "Black Forest Labs 2024, FLUX.1 (axes 16, 56, 56); as in Hugging Face "
-                   "diffusers, models/embeddings.py, get_1d_rotary_pos_embed for each axis",
+                   "diffusers, models/embeddings.py, get_1d_rotary_pos_embed for each axis; "
+                   "series, unit and axes_coordinates as in transformers' DINOv3, diffusers' "
+                   "LTXVideoRotaryPosEmbed and CosmosRotaryPosEmbed, and timm's "
+                   "RotaryEmbeddingCat",
     PE_INFO_PARAMS(params),
     .info.example = "axes_dim=4,6,6",
     .rotary = &rotary,
-    .state_size = sizeof(struct pe_rotary),
+    .state_size = sizeof(struct axial),
     .has_waves = true,
     .check = check,
     .prepare = prepare,

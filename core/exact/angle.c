@@ -121,9 +121,31 @@ struct pe_wide pe_frequency_set(struct pe_frequency *frequency, struct pe_wide w
     const struct pe_wide turns = pe_wide_scale(half, -1);
 
     pe_wide_to_fixed(frequency->turns, LIMBS, &turns);
+    frequency->quantum = 0;
     frequency->w.hi = pe_wide_double(w);
     frequency->w.lo = pe_wide_double(pe_wide_sub_double(w, frequency->w.hi));
     return turns;
+}
+
+double pe_lowest_bit(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    const uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    const int exponent = (int)(bits >> 52 & 2047) - 1075 + __builtin_ctzll(m);
+    return exponent < -1000 ? 0 : power_of_two(exponent);
+}
+
+/* t turns = t N 2^g / q and a quarter differ by a multiple of 2^l / (4 q), l being the lowest bit
+ * of t 2^g or 0, whichever is less: by nothing where they differ by less. */
+static bool is_quarter(const struct pe_angle *angle, double quantum,
+                       const struct pe_position *position)
+{
+    const double *part = position->part;
+    const double least = pe_lowest_bit(part[2] != 0 ? part[2] : part[1] != 0 ? part[1] : part[0]);
+
+    return fabs(angle->rest.hi) + angle->error < 0.25 * quantum * fmin(least, 1);
 }
 
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequency,
@@ -154,6 +176,10 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequenc
     /* turns is truncated at 2^-192 and multiplied by |t| < 2^53: 2^-139 turns; truncating the three
      * products adds 2^-192 each. */
     angle->error = fabs(rest.hi) * 0x1p-100 + 0x1p-135;
+    if (frequency->quantum > 0 && is_quarter(angle, frequency->quantum, position)) {
+        angle->rest = (struct pe_exact){0, 0};
+        angle->error = 0;
+    }
     return true;
 }
 
@@ -239,7 +265,7 @@ static const double quarter_pieces[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3
 
 /* w = 1. */
 static const struct pe_frequency radian = {
-    {1, 0}, {0x36d8a5664f10e410, 0x7f09d5f47d4d3770, 0x28be60db9391054a, 0}};
+    {1, 0}, {0x36d8a5664f10e410, 0x7f09d5f47d4d3770, 0x28be60db9391054a, 0}, 0};
 
 /* The first subtraction is exact, since both numbers are multiples of 2^-53 and differ by less than
  * 1; the error of the others is below 2^-98. */

@@ -11,10 +11,16 @@
 struct pe_frequency {
     struct pe_exact w;
     uint64_t turns[4];
+    /* 2^g / q, g <= 0, where w / 2 pi is known to be a whole multiple of it; 0: it is not. Whole
+     * quarters of a turn are then recognized. */
+    double quantum;
 };
 
-/* Sets a frequency to w < 2^63, of PE_FREQUENCY_BITS bits, which determine every bit of turns.
- * Returns w / 2 pi. */
+/* The largest power of 2 of which x, not 0, is a whole multiple; 0 below 2^-1000. */
+double pe_lowest_bit(double x);
+
+/* Sets a frequency to w < 2^63, of PE_FREQUENCY_BITS bits, which determine every bit of turns, and
+ * without a quantum. Returns w / 2 pi. */
 enum { PE_FREQUENCY_BITS = 320 };
 struct pe_wide pe_frequency_set(struct pe_frequency *frequency, struct pe_wide w);
 
@@ -36,7 +42,8 @@ struct pe_angle {
     double error;
 };
 
-/* Reduces t * w. False: t * w is not 0 but below 2^-900, too small for double-doubles. */
+/* Reduces t * w; rest and error of whole quarters that are recognized are 0. False: t * w is not 0
+ * but below 2^-900, too small for double-doubles. */
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_frequency *frequency,
                      const struct pe_position *position);
 

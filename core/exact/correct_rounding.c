@@ -52,6 +52,22 @@ bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, vo
     return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
 }
 
+/* Sets value to a number of 64 bits within the error of the last level, if there is one: a number
+ * that is so near to a tie is that tie, a quotient of whole numbers that is not marked as exact. */
+static bool is_short(struct pe_wide *value, struct pe_wide error)
+{
+    const struct pe_wide away = pe_wide_scale(pe_wide_abs(*value), -1100);
+    struct pe_wide near =
+        pe_wide_sign(*value) < 0 ? pe_wide_sub(*value, away) : pe_wide_add(*value, away);
+
+    near = pe_wide_cut(near, 64);
+    near.inexact = false;
+    if (pe_wide_compare(pe_wide_abs(pe_wide_sub(near, *value)), error) > 0)
+        return false;
+    *value = near;
+    return true;
+}
+
 bool pe_precision_round(unsigned bits, struct pe_wide value, struct pe_wide error,
                         enum pe_dtype dtype, void *out)
 {
@@ -59,6 +75,10 @@ bool pe_precision_round(unsigned bits, struct pe_wide value, struct pe_wide erro
         return true;
     if (bits < PE_PRECISION_LAST)
         return false;
+    if (is_short(&value, error)) {
+        pe_wide_write(value, dtype, out);
+        return true;
+    }
     pe_wide_write(value, dtype, out);
     pe_exact_count_undecided();
     return true;

@@ -567,6 +567,14 @@ void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out)
 }
 
 /* Each end is cut off towards zero and marked, so that pe_wide_write rounds it correctly. */
+static bool is_zero(const void *element, enum pe_dtype dtype)
+{
+    double value;
+
+    pe_to_f64(&value, element, dtype, 1);
+    return value == 0;
+}
+
 bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out)
 {
     unsigned char other[sizeof(double)];
@@ -576,5 +584,10 @@ bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, 
         error = pe_wide_of(64, 0);
     pe_wide_write(pe_wide_sub(x, error), dtype, other);
     pe_wide_write(pe_wide_add(x, error), dtype, out);
-    return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
+    if (memcmp(out, other, pe_dtype_info(dtype)->size) == 0)
+        return true;
+    if (!is_zero(other, dtype) || !is_zero(out, dtype))
+        return false;
+    memset(out, 0, pe_dtype_info(dtype)->size);
+    return true;
 }

@@ -145,7 +145,8 @@ static inline int pe_wide_compare_double(struct pe_wide a, double b)
 void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out);
 
 /* Writes RN of a real number within `error` of x, error >= 0; an infinity stays one. False: the
- * two ends of the interval round differently, and out is undefined. */
+ * two ends of the interval round differently, and out is undefined. Where they round to -0 and +0
+ * the result is +0: as a rule the number is 0 itself, which no precision could decide. */
 bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out);
 
 #endif

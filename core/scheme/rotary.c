@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/sizes.h"
 #include "core/base/work.h"
 #include "posenc/attention.h"
 
 enum {
-    OFFSET_ROWS = 16,   /* rows whose coordinates are offset at once */
     CHECK_PAIRS = 1024, /* scaled pairs between two checks of the work: about 1 ms */
 };
 
@@ -74,6 +74,29 @@ static enum pe_status axes_fail(const struct pe_scheme *scheme, size_t axes, con
                    kind->alike ? " or are one list, alike for all" : "", axes);
 }
 
+/* Coordinates and the offset of their axis add up to at most 2^53, where the error bounds of angles
+ * end. */
+static enum pe_status offset_check(const struct pe_positions *positions, size_t begin, size_t count,
+                                   double offset, const char *where, struct pe_error *err)
+{
+    for (size_t i = 0; offset != 0 && i < (positions->values ? count : pe_min(count, 2)); i++) {
+        const double t = positions->values ? positions->values[begin + i]
+                         : i == 0          ? positions->start
+                                  : positions->start + positions->step * (double)(count - 1);
+        if (fabs(t + offset) > 0x1p53)
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "the coordinate %.17g and the offset %.17g of its axis must add up to "
+                           "at most 2^53",
+                           t, offset);
+        if (!positions->values && pe_two_sum(positions->start, offset).lo != 0)
+            return pe_fail(err, PE_INVALID, where,
+                           "start %.17g and the offset %.17g of the axis have no exact sum: list "
+                           "the positions",
+                           positions->start, offset);
+    }
+    return PE_OK;
+}
+
 enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
                                          const struct pe_positions *positions, const char *where,
                                          struct pe_error *err)
@@ -85,12 +108,10 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
 
     if (axes == 1 ? rotary->axes_count > 1 && !kind->alike : axes != rotary->axes_count)
         return axes_fail(scheme, axes, where, err);
-    /* The sum of an integer and the offset is exact. */
-    for (size_t i = 0; rotary->coordinate_offset != 0 && i < axes * batch * positions->count; i++)
-        if (positions->values[i] != floor(positions->values[i]))
-            return pe_fail(err, PE_INVALID, where,
-                           "coordinates must be whole numbers here, got %.17g at index %zu",
-                           positions->values[i], i);
+    for (size_t i = 0; i < axes; i++)
+        if (offset_check(positions, i * batch * positions->count, batch * positions->count,
+                         rotary->offsets[i], where, err))
+            return err->status;
     return PE_OK;
 }
 
@@ -132,24 +153,44 @@ static struct pe_table axis_table(const struct pe_table *table, const struct pe_
     return part;
 }
 
-static enum pe_status axis_fill(const struct pe_table *table, const struct pe_rotary_axis *axis,
-                                const struct pe_rotary_rows *rows, const double *values,
-                                size_t count, struct pe_work *work, struct pe_error *err)
+/* How many values from the first on have an exact sum with the offset; the sums. */
+static size_t values_offset(const double *values, size_t count, double offset, double *sums)
 {
-    const double offset = rows->is_delta ? 0 : pe_rotary_of(rows->scheme)->coordinate_offset;
-    const size_t most = offset == 0 ? count : OFFSET_ROWS;
+    size_t i = 0;
+
+    for (struct pe_exact sum; i < count; i++) {
+        sum = pe_two_sum(values[i], offset);
+        if (sum.lo != 0)
+            break;
+        sums[i] = sum.hi;
+    }
+    return i;
+}
+
+/* The rows of listed coordinates of one axis. A coordinate whose sum with the offset is no double
+ * is the second position of a run: value + 1 * offset, which is not rounded. */
+static enum pe_status axis_fill(const struct pe_table *table, const struct pe_rotary_axis *axis,
+                                const struct pe_rotary_rows *rows, double offset,
+                                const double *values, size_t count, struct pe_work *work,
+                                struct pe_error *err)
+{
+    enum { OFFSET_ROWS = 64 };
     struct pe_table part = axis_table(table, axis, pe_dtype_info(rows->dtype)->size);
-    double moved[OFFSET_ROWS];
+    double sums[OFFSET_ROWS];
 
     for (size_t row = 0, piece; row < count; row += piece) {
-        piece = count - row < most ? count - row : most;
-        for (size_t i = 0; offset != 0 && i < piece; i++)
-            moved[i] = values[row + i] + offset;
-        const struct pe_positions positions = {.values = offset != 0 ? moved : values,
-                                               .count = piece};
+        piece = offset == 0
+                    ? count
+                    : values_offset(values + row, pe_min(count - row, OFFSET_ROWS), offset, sums);
+        struct pe_positions positions = {.values = offset == 0 ? values : sums, .count = piece};
+        const bool is_run = piece == 0;
+        if (is_run) {
+            positions = (struct pe_positions){.start = values[row], .step = offset, .count = 2};
+            piece = 1;
+        }
         if (pe_work_check(work, err) ||
-            pe_table_fill(&part, axis->frequencies, &positions, 0, piece, rows->amplitude,
-                          rows->dtype, work, err))
+            pe_table_fill(&part, axis->frequencies, &positions, is_run, is_run + piece,
+                          rows->amplitude, rows->dtype, work, err))
             return err->status;
         part.cos = part.cos ? (char *)part.cos + piece * part.row_size : NULL;
         part.sin = part.sin ? (char *)part.sin + piece * part.row_size : NULL;
@@ -167,7 +208,9 @@ enum pe_status pe_rotary_axis_fill(const struct pe_table *table, const struct pe
     if (of->count == 0)
         return PE_OK;
     const struct pe_table part = axis_table(table, of, pe_dtype_info(dtype)->size);
-    return pe_table_fill(&part, of->frequencies, positions, begin, end, PE_AMPLITUDE_FACTOR, dtype,
+    struct pe_positions moved = *positions;
+    moved.start += pe_rotary_of(scheme)->offsets[axis];
+    return pe_table_fill(&part, of->frequencies, &moved, begin, end, PE_AMPLITUDE_FACTOR, dtype,
                          work, err);
 }
 
@@ -269,12 +312,15 @@ enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rota
 
     if (rows->scheme->encoding->rotary->scale)
         return scaled_fill(table, rows, begin, end, work, err);
-    if (positions->axes <= 1)
-        return pe_table_fill(table, rotary->waves.frequencies, positions, begin, end,
-                             rows->amplitude, rows->dtype, work, err);
+    if (positions->axes <= 1 && (rotary->offsets[0] == 0 || rows->is_delta || !positions->values)) {
+        struct pe_positions moved = *positions;
+        moved.start += rows->is_delta ? 0 : rotary->offsets[0];
+        return pe_table_fill(table, rotary->waves.frequencies, &moved, begin, end, rows->amplitude,
+                             rows->dtype, work, err);
+    }
     for (size_t i = 0; begin < end && i < rotary->axes_count; i++)
         if (rotary->axes[i].count > 0 &&
-            axis_fill(table, &rotary->axes[i], rows,
+            axis_fill(table, &rotary->axes[i], rows, rows->is_delta ? 0 : rotary->offsets[i],
                       positions->values + i * batch * positions->count + begin, end - begin, work,
                       err))
             return err->status;

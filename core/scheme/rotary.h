@@ -23,9 +23,9 @@ struct pe_rotary_axis {
 struct pe_rotary {
     struct pe_waves waves; /* frequencies and the attention factor A are prepared */
     size_t head_dim, rotary_dim;
-    bool in_float32;          /* cosines and sines are computed in float32 arithmetic */
-    size_t axes_count;        /* coordinates of a position; 0: a position is one number */
-    double coordinate_offset; /* added to each coordinate */
+    bool in_float32;                    /* cosines and sines are computed in float32 arithmetic */
+    size_t axes_count;                  /* coordinates of a position; 0: a position is one number */
+    double offsets[PE_ROTARY_AXES_MAX]; /* added to the coordinates, but not to their distances */
     struct pe_rotary_axis axes[PE_ROTARY_AXES_MAX]; /* prepared */
 };
 
@@ -99,7 +99,7 @@ enum pe_status pe_rotary_axes_prepare(struct pe_scheme *scheme, struct pe_work *
 /* The `close` of a state that is struct pe_rotary, or begins with it and owns nothing more. */
 void pe_rotary_close(void *state);
 
-/* Checks the number of coordinates. `where` is for the error. */
+/* Checks the number of coordinates, and that they may be offset. `where` is for the error. */
 enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
                                          const struct pe_positions *positions, const char *where,
                                          struct pe_error *err);
@@ -124,7 +124,7 @@ struct pe_rotary_rows {
 };
 
 /* The pairs that rotate with one coordinate, at evenly spaced values of it: rows [begin, end) of
- * the positions, which are not listed. */
+ * the positions, which are not listed and whose start has an exact sum with the offset. */
 enum pe_status pe_rotary_axis_fill(const struct pe_table *table, const struct pe_scheme *scheme,
                                    size_t axis, const struct pe_positions *positions, size_t begin,
                                    size_t end, enum pe_dtype dtype, struct pe_work *work,

@@ -123,17 +123,26 @@ static void wide_write(const struct element *e, void *out)
         bits = pe_precision_next(bits);
 }
 
-/* Angle 0: the cosine is the scale itself, which may be a tie. */
-static void write_at_angle_zero(const struct element *e, double zero, void *out)
+/* The angle is a whole number of quarters: 0, or the scale itself or its negative, which may be a
+ * tie. */
+static void write_at_quarters(const struct element *e, unsigned quarters, double zero, void *out)
 {
     const struct pe_scale *scale = e->scale;
+    double value;
 
-    if (e->is_sin)
+    if (e->is_sin == (quarters % 2 == 0)) {
         pe_from_f64(out, e->dtype, &zero, 1);
-    else if (scale->real)
+        return;
+    }
+    if (scale->real)
         pe_real_round(scale->real, scale->context, 0, e->dtype, out);
     else
         pe_exact_round(scale->value, 0, e->dtype, out);
+    if (quarters < 2)
+        return;
+    pe_to_f64(&value, out, e->dtype, 1);
+    value = -value;
+    pe_from_f64(out, e->dtype, &value, 1);
 }
 
 static void pair_write(struct element e, void *cos, void *sin)
@@ -141,18 +150,18 @@ static void pair_write(struct element e, void *cos, void *sin)
     struct pe_cos_sin rough, fine;
     struct pe_angle angle;
     const bool usable = pe_angle_reduce(&angle, e.frequency, e.position);
-    const bool zero = usable && angle.rest.hi == 0 && angle.error == 0;
+    const bool exact = usable && angle.rest.hi == 0 && angle.error == 0;
     bool have_fine = false;
 
-    if (usable && !zero)
+    if (usable && !exact)
         rough = pe_angle_cos_sin(&angle);
     for (int which = 0; which < 2; which++) {
         void *out = which ? sin : cos;
         e.is_sin = which;
         if (!out)
             continue;
-        if (zero) {
-            write_at_angle_zero(&e, angle.rest.hi, out);
+        if (exact) {
+            write_at_quarters(&e, angle.quarters, angle.rest.hi, out);
             continue;
         }
         if (usable && e.dtype != PE_F64 &&

@@ -223,6 +223,8 @@ static enum pe_status turns_compute(struct pe_frequencies *f, struct pe_work *wo
             return err->status;
         const struct pe_wide w = pe_frequencies_next(&iterator, f, pair);
         phase_split(f, pair, pe_frequency_set(&f->turns[pair], w));
+        if (f->spec.powers.quantum)
+            f->turns[pair].quantum = f->spec.powers.quantum(f->spec.context, pair);
         f->fastest = fmax(f->fastest, pe_wide_double_outward(w));
         if (f->float32)
             f->float32[pair] = f->spec.float32(f->spec.context, pair);

@@ -15,7 +15,7 @@
 
 /* Real numbers that all pairs share, each as precise as a pe_real: the rates first, one unless
  * `series` is set, then those that `scaled` needs. */
-enum { PE_SHARED = 8 };
+enum { PE_SHARED = 9 };
 struct pe_shared {
     struct pe_wide number[PE_SHARED];
 };
@@ -31,6 +31,8 @@ struct pe_powers {
      * a shared number. NULL: w is the power. */
     struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
                              const void *context, size_t pair);
+    /* The quantum of a pair (core/exact/angle.h). NULL: none has one. */
+    double (*quantum)(const void *context, size_t pair);
 };
 
 /* w of a pair. */

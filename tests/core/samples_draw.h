@@ -26,6 +26,7 @@ void sample_grid(struct sample *s, double from);
 void sample_wave(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 
 void sample_alibi_draw(struct sample *s);
+void sample_axial_draw(struct sample *s);
 void sample_all_sin_draw(struct sample *s);
 void sample_binary_draw(struct sample *s);
 void sample_deberta_draw(struct sample *s);
@@ -54,6 +55,7 @@ void sample_transformer_xl_draw(struct sample *s);
 void sample_xpos_draw(struct sample *s);
 void sample_xpos_scale_draw(struct sample *s);
 
+void sample_axial(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_alibi(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_binary(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_deberta(mpfr_ptr out, const struct sample *s, size_t row, size_t column);

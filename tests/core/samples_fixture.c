@@ -124,6 +124,7 @@ const struct sample_kind sample_kinds[] = {
     {"mrope", "table", sample_mrope_draw, sample_wave},
     {"rope-2d", "table", sample_rope_2d_draw, sample_wave},
     {"rope-nd", "table", sample_rope_nd_draw, sample_wave},
+    {"rope-nd", "table", sample_axial_draw, sample_axial},
     {"xpos", "table", sample_xpos_draw, sample_xpos},
     {"xpos", "scale", sample_xpos_scale_draw, sample_xpos_scale},
     {"index", "table", sample_index_draw, sample_index_real},

@@ -121,6 +121,98 @@ void sample_rope_nd_draw(struct sample *s)
     }
 }
 
+/* 1 + k (base - 1) / (pairs - 1), or base^(k / (pairs - 1)). */
+static void rising_column(struct sample *s, size_t c, double base, size_t k, size_t pairs,
+                          bool is_linear)
+{
+    const double last = pairs > 1 ? (double)pairs - 1 : 1;
+    mpfr_ptr w = s->column[c].w;
+
+    if (!is_linear) {
+        sample_column(s, c, base, -(double)k, last, s->column[c].is_sin);
+        return;
+    }
+    mpfr_set_d(w, base, MPFR_RNDN);
+    mpfr_sub_d(w, w, 1, MPFR_RNDN);
+    mpfr_mul_ui(w, w, k, MPFR_RNDN);
+    mpfr_div_d(w, w, last, MPFR_RNDN);
+    mpfr_add_d(w, w, 1, MPFR_RNDN);
+}
+
+/* Frequencies of any series and unit at coordinates of any kind. A coordinate is (u + number)
+ * list[0] / list[1] of its axis; flag says that frequencies are in half turns. */
+void sample_axial_draw(struct sample *s)
+{
+    static const char *const series[] = {"falling", "rising", "linear"};
+    static const char *const units[] = {"radian", "quarter-turn", "half-turn", "turn"};
+    static const char *const kinds[] = {"centres", "ends", "fractions", "ratio"};
+    const double base = 1 + sample_real(s, -4, 20);
+    const size_t pairs = sample_whole(s, 1, 20), rule = sample_whole(s, 0, 2);
+    const size_t unit = sample_whole(s, 0, 3), kind = sample_whole(s, 0, 3);
+    const bool alternates = sample_bits(s) & 1;
+    const size_t still = alternates ? sample_whole(s, 0, 4) : 0;
+    double size[SAMPLE_AXES], reference[SAMPLE_AXES];
+
+    for (size_t i = 0; i < SAMPLE_AXES; i++) {
+        size[i] = kind < 2 ? (double)sample_whole(s, 2, 5000) : sample_real(s, -3, 12);
+        reference[i] = sample_real(s, -3, 12);
+        s->list[i] = kind == 3 ? reference[i] : 2;
+        s->list[SAMPLE_AXES + i] = kind == 1 ? size[i] - 1 : size[i];
+        s->number[i] = kind == 3 ? 0 : kind == 2 ? -size[i] / 2 : (1 - size[i]) / 2;
+    }
+    s->flag = unit > 0;
+    snprintf(s->text, sizeof(s->text),
+             "base=%.17g axes_dim=%zu,%zu,%zu dim=%zu series=%s unit=%s order=%s "
+             "axes_coordinates=%s axes_size=%.17g,%.17g,%.17g",
+             base, 2 * pairs, 2 * pairs, 2 * pairs, 6 * pairs + 2 * still, series[rule],
+             units[unit], alternates ? "alternating" : "blocks", kinds[kind], size[0], size[1],
+             size[2]);
+    for (size_t i = 0; i < SAMPLE_AXES && kind == 3; i++)
+        sample_put(s->text, sizeof(s->text), i ? "," : " axes_reference=", reference[i]);
+    snprintf(s->view, sizeof(s->view), "positions=");
+    for (size_t i = 0; i < SAMPLE_AXES * SAMPLE_ROWS; i++) {
+        const size_t axis = i / SAMPLE_ROWS, row = i % SAMPLE_ROWS;
+        s->at[row][axis] = sample_place(s) / 2;
+        sample_put(s->view, sizeof(s->view), row ? "," : axis ? ";" : "", s->at[row][axis]);
+    }
+    turns_set(s, 3 * pairs + still, base);
+    for (size_t c = 0; c < s->columns; c++) {
+        const size_t at = c < still ? 0 : c - still;
+        const size_t axis = alternates ? at % SAMPLE_AXES : at / pairs;
+        const size_t k = alternates ? at / SAMPLE_AXES : at % pairs;
+        mpfr_ptr w = s->column[c].w;
+        if (rule == 0)
+            sample_column(s, c, base, (double)k, (double)pairs, s->column[c].is_sin);
+        else
+            rising_column(s, c, base, k, pairs, rule == 2);
+        mpfr_mul_d(w, w, c < still ? 0 : unit == 0 ? 1 : ldexp(1, (int)unit - 2), MPFR_RNDN);
+        s->column[c].axis = c < still ? 0 : axis;
+    }
+}
+
+/* The zeros of whole quarter turns are positive. */
+void sample_axial(mpfr_ptr out, const struct sample *s, size_t row, size_t column)
+{
+    const size_t axis = s->column[column].axis;
+    const bool is_sin = s->column[column].is_sin;
+    mpfr_t t;
+
+    mpfr_init2(t, SAMPLE_BITS);
+    mpfr_set_d(t, s->at[row][axis], MPFR_RNDN);
+    mpfr_add_d(t, t, s->number[axis], MPFR_RNDN);
+    mpfr_mul_d(t, t, s->list[axis], MPFR_RNDN);
+    mpfr_mul(out, s->column[column].w, t, MPFR_RNDN);
+    mpfr_div_d(out, out, s->list[SAMPLE_AXES + axis], MPFR_RNDN);
+    mpfr_clear(t);
+    const bool is_zero = mpfr_zero_p(out);
+    if (s->flag)
+        (is_sin ? mpfr_sinpi : mpfr_cospi)(out, out, MPFR_RNDN);
+    else
+        (is_sin ? mpfr_sin : mpfr_cos)(out, out, MPFR_RNDN);
+    if (mpfr_zero_p(out) && !is_zero)
+        mpfr_set_zero(out, 1);
+}
+
 /* Positions where the scale is between 2^-100 and 2^100. */
 static void xpos_places(struct sample *s, size_t *pairs, double *base)
 {

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pathlib
 import pkgutil
+import unittest.mock
 
 import diffusers.models
 import torch
@@ -177,6 +178,13 @@ def nucleus(model, config):
 def z_image(model, config):
     places = anywhere(len(model.rope_embedder.axes_dims))
     return places, model.rope_embedder(places.T.contiguous())
+
+
+def ltx(model, config):
+    """Frequencies of up to 10^4 are powers of float32, unless its name is float64."""
+    places = anywhere(3)
+    with unittest.mock.patch.object(torch, "float32", torch.float64):
+        return places, model.rope(torch.zeros(1), video_coords=places[None].double())
 
 
 def lumina2(model, config):
@@ -354,6 +362,7 @@ POSITIONS = {
     "Kandinsky6SRTransformer3DModel": kandinsky6,
     "Kandinsky6Transformer3DModel": kandinsky6,
     "Krea2Transformer2DModel": by_ids("rotary_emb"),
+    "LTXVideoTransformer3DModel": ltx,
     "LongCatAudioDiTTransformer": by_length("rotary_embed", takes_states=True),
     "LongCatImageTransformer2DModel": by_ids("pos_embed"),
     "Lumina2Transformer2DModel": lumina2,

@@ -22,6 +22,8 @@ LIKE = {
 }
 # Queries are rounded to bfloat16 there, those that do not rotate too.
 ROUNDED = ("Kandinsky5Transformer3DModel",)
+# Heads that rotate as one vector: their number counts.
+TOGETHER = ("LTXVideoTransformer3DModel",)
 WIDTHS = {1: [24], 2: [16, 32], 3: [8, 16, 24], 4: [8, 4, 16, 20]}
 
 
@@ -90,6 +92,8 @@ def posted(name, config):
 @pytest.mark.parametrize("name", [name for name in READ if READ[name]])
 def test_read_as_the_class(server, monkeypatch, name, maker):
     config = MAKERS[maker](name)
+    if name in TOGETHER:
+        config = classes.small(ALL[name], config)
     answer = post_json(server, "/v1/config", {"config": posted(name, config)}).good().json
     model = classes.make(ALL[name], config)
     places, rotary = READ[name](model, dict(model.config))
@@ -98,6 +102,8 @@ def test_read_as_the_class(server, monkeypatch, name, maker):
     layout = encoding.pop("layout")
     if encoding["name"] == "rope":
         places = places[0]
+    if name in TOGETHER:
+        plain, rotated = (part.flatten(1)[:, None] for part in (plain, rotated))
     got = post_tensors(
         server,
         "/v1/rotation",

@@ -268,6 +268,54 @@ def test_rope_nd(server, layout):
     assert_close(grid, numpy.stack([numpy.cos(angle), numpy.sin(angle)]), 1e-14)
 
 
+def test_rope_nd_at_centres(server):
+    """transformers 5.23.0, modeling_dinov3_vit.py: 2 pi ((2 i + 1) / n - 1) base^(-4 k / dim)."""
+    height, width = 3, 5
+    rows, columns = numpy.divmod(numpy.arange(height * width), width)
+    places = numpy.stack([rows, columns])
+    centres = [(2 * rows + 1) / height - 1, (2 * columns + 1) / width - 1]
+    angle = (
+        2 * numpy.pi * numpy.concatenate([numpy.outer(c, inv_freq(16, 100)) for c in centres], 1)
+    )
+    scheme = {
+        "encoding": "rope-nd",
+        "axes_dim": [16, 16],
+        "base": 100,
+        "unit": "turn",
+        "axes_coordinates": "centres",
+        "axes_size": [height, width],
+    }
+    tokens = batch(32, tokens=height * width)
+    tensors = {"q": tokens, "positions": places}
+    got = post_tensors(server, ROTATION, tensors, layout="half", axes="bhsd", **scheme)["q"]
+    assert_close(got, turned(tokens, angle, "half"), 1e-13)
+
+
+def test_rope_nd_from_a_start_and_by_a_distance(server):
+    """A distance has no offset: from 1 by 2 is 3, and so by lists."""
+    scheme = {
+        "encoding": "rope-nd",
+        "layout": "half",
+        "axes": "bhsd",
+        "axes_dim": [8],
+        "series": "rising",
+        "unit": "half-turn",
+        "axes_coordinates": "ends",
+        "axes_size": [15],
+    }
+    q = batch(8)
+
+    def rotated(x, **where):
+        return post_tensors(server, ROTATION, {"q": x}, **scheme, **where)["q"]
+
+    expected = rotated(q, start=3)
+    frequencies = numpy.pi * 10000 ** (numpy.arange(4) / 3)
+    angle = numpy.outer(2 * (numpy.arange(12) + 3) / 14 - 1, frequencies)
+    assert_close(expected, turned(q, angle, "half"), 1e-10)
+    assert_close(rotated(rotated(q, start=1), delta=2), expected, 1e-13)
+    assert_close(rotated(q, positions=list(range(3, 15))), expected, 0)
+
+
 def xpos_scale(dim, positions, center, base=512):
     """microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py."""
     scale = (numpy.arange(0, dim, 2) + 0.4 * dim) / (1.4 * dim)

@@ -35,6 +35,9 @@ rope-2d/table?dim=6&width=2&height=2
 rope-2d/table?dim=8&width=2
 rope-nd/table?axes_dim=3,4&shape=2,2
 rope-nd/table?axes_dim=4,4&length=2
+rope-nd/table?axes_dim=4,4&axes_coordinates=centres&shape=2,2
+rope-nd/table?axes_dim=4,4&axes_coordinates=ends&axes_size=1,2&shape=1,2
+rope-nd/table?axes_dim=4,4&axes_coordinates=fractions&axes_size=20,20&shape=2,2&origin=0.1,0
 sinusoidal-2d/table?dim=5&height=2&width=2
 sinusoidal-2d/table?dim=8&height=2&width=2&scale=2
 sinusoidal-2d/table?dim=8&height=4&width=2&variant=mae&max_size=3

@@ -38,6 +38,8 @@ rope-2d/table?dim=8&positions=0,1,2;2,1,0&variant=pixtral&part=cos
 rope-2d/table?dim=8&width=3&height=1&base=500&duplicate=true
 rope-nd/table?axes_dim=2,4,6&shape=2,2,3&origin=0,-1,-1.5&steps=1,1,0.5&part=sin
 rope-nd/table?axes_dim=4,4&axes_factor=2,3&positions=0,1,-2.25;7,0.5,1e9&part=complex&dtype=f64
+rope-nd/table?axes_dim=4,4&base=100&unit=turn&axes_coordinates=centres&axes_size=2,3&shape=2,3&dtype=f64
+rope-nd/table?axes_dim=4,4&dim=10&series=rising&unit=quarter-turn&order=alternating&axes_coordinates=fractions&axes_size=20,32&positions=0,0.1;1,2.5&part=sin
 xpos/table?dim=4&t_center=0&length=3&side=key&scale_base=64
 xpos/table?dim=6&t_center=100.5&positions=0,200&side=query&dtype=f64&part=complex
 xpos/scale?dim=6&t_center=2&length=4&side=key&dtype=f64
@@ -54,6 +56,7 @@ mrope/frequencies?dim=16&mrope_section=4,2,2&mrope_type=interleaved&dtype=f64
 mrope/frequencies?dim=12&mrope_section=2,2,2&rope_type=linear&factor=2
 rope-2d/frequencies?dim=16&variant=pixtral&dtype=f64
 rope-nd/frequencies?axes_dims_rope=4,6,8&axes_base=10000,2000,256&dim=20&dtype=f64
+rope-nd/frequencies?axes_dim=6,4&base=112&series=linear&unit=half-turn&axes_coordinates=ratio&axes_size=7,5&ref_feat_shape=16,16
 """
 
 BIASES = """

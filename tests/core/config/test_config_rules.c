@@ -286,7 +286,8 @@ static const struct {
      "rope_parameters.rope_theta=7",
      "base",
      ",|rope-2d|half|key rope_theta|its coordinates are centres of patches: 2 pi ((2 i + 1) / n - "
-     "1) is that of the i-th of n,rope_parameters is not read: the code of sapiens2 has no rope "
+     "1) is that of the i-th of n; rope-nd with unit=turn, axes_coordinates=centres and axes_size "
+     "takes i itself,rope_parameters is not read: the code of sapiens2 has no rope "
      "object,|head_dim "},
     /* rope objects that the class makes anew, unless each type of layer has one */
     {"model_type=step3p5 head_dim=8 rope_theta=5 partial_rotary_factor=0.5 "

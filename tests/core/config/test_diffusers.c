@@ -59,15 +59,15 @@ TEST(every_class)
         pe_config_unused(reading, unused_refuse, (void *)&(const char *){at->name});
         const struct pe_params *params = pe_scheme_params(scheme);
         ck_assert_str_eq(pe_encoding_info(pe_scheme_encoding(scheme))->name, at->encoding);
+        const double under = at->width[1] ? at->fallback[1] : 1;
         if (at->width[0])
-            ck_assert(pe_param_number(params, "dim") ==
-                      (at->sines.sample > 0 ? at->fallback[0] * at->fallback[1]
-                       : at->width[1]       ? at->fallback[0] / at->fallback[1]
-                                            : at->fallback[0]));
+            ck_assert(pe_param_number(params, "dim") == (at->together || at->sines.sample > 0
+                                                             ? at->fallback[0] * under
+                                                             : at->fallback[0] / under));
         pe_scheme_free(scheme);
         read++;
     }
-    ck_assert(read >= 63 && refused >= 10);
+    ck_assert(read >= 64 && refused >= 9);
 }
 
 static const struct {
@@ -150,7 +150,7 @@ static const struct {
     enum pe_status status;
 } refused[] = {
     {"_class_name=FluxPipeline", "key:_class_name", "transformer", PE_UNSUPPORTED},
-    {"_class_name=LTXVideoTransformer3DModel", "key:_class_name", "base grid", PE_UNSUPPORTED},
+    {"_class_name=LTX2VideoTransformer3DModel", "key:_class_name", "axes_size", PE_UNSUPPORTED},
     {"_class_name=CogVideoXTransformer3DModel", "key:_class_name", "sines", PE_UNSUPPORTED},
     {"_class_name=CogVideoXTransformer3DModel use_rotary_positional_embeddings=false",
      "key:_class_name", "sines", PE_UNSUPPORTED},

@@ -161,6 +161,15 @@ TEST(moved_is_placed)
         ck_assert(fabs(x[i] - direct[i]) < 1e-15);
 }
 
+/* The offset is added to fractions without rounding, too. */
+TEST(fractions_with_an_offset)
+{
+    expect_same("rope-2d", "dim=8 variant=llama4", "positions=1;2.5", "rope-2d", "dim=8 base=10000",
+                "positions=2;3.5");
+    expect_same("rope-2d", "dim=8 variant=llama4", "positions=0,0,.1,.1;0,.1,0,.1", "rope-nd",
+                "axes_dim=4,4", "shape=2,2 origin=1,1 steps=.1,.1");
+}
+
 TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
@@ -177,7 +186,6 @@ TEST(refusals)
     expect_refused("rope-2d", "dim=8", "width=2 height=2 positions=1;1", PE_CONFLICT, positions);
     expect_refused("rope-2d", "dim=8", "positions=1,2", PE_SHAPE_MISMATCH, positions);
     expect_refused("rope-2d", "dim=8", "positions=1;2;3", PE_SHAPE_MISMATCH, positions);
-    expect_refused("rope-2d", "dim=8 variant=llama4", "positions=1;2.5", PE_INVALID, positions);
     expect_refused("rope-2d", "dim=8", "width=2 height=2 part=complex duplicate=true", PE_CONFLICT,
                    "duplicate");
 }

@@ -5,15 +5,23 @@
 
 /* Written down again from diffusers 0.42.1, models/embeddings.py, get_1d_rotary_pos_embed: 1 /
  * theta^(arange(0, dim, 2) / dim) for each axis, concatenated; and transformer_cosmos.py: theta
- * scale^(dim / (dim - 2)). */
+ * scale^(dim / (dim - 2)). Series, units and coordinates from transformers 5.23.0,
+ * modeling_dinov3_vit.py; diffusers, transformer_ltx.py; timm 1.0.31, layers/pos_embed_sincos.py.
+ */
 
 enum { AXES = 4 };
+enum { FALLING, RISING, LINEAR };
+enum { INDEX, CENTRES, ENDS, FRACTIONS, RATIO };
 
 static struct {
     const char *text, *view;
     size_t axes, width[AXES], size[AXES];
     double base[AXES], factor[AXES], origin[AXES], spacing[AXES];
     bool is_sin;
+    int series, coordinates;
+    double turns; /* the unit of frequencies, in half turns; 0: radians */
+    double of[AXES], reference[AXES];
+    size_t still; /* pairs; axes alternate after them */
 } p, cases[] = {
          {"axes_dim=16,56,56", "shape=1,3,2", 3, {16, 56, 56}, {1, 3, 2}, {1e4, 1e4, 1e4}},
          {"axes_dim=32,32,32,32 base=2000",
@@ -56,35 +64,169 @@ static struct {
           {.00219},
           {0},
           {3}},
+         {"axes_dim=16,16 base=100 unit=turn axes_coordinates=centres axes_size=6,7",
+          "shape=6,7",
+          2,
+          {16, 16},
+          {6, 7},
+          {100, 100},
+          .coordinates = CENTRES,
+          .turns = 2,
+          .of = {6, 7}},
+         {"axes_dim=10,6 base=112 series=linear unit=half-turn axes_coordinates=linspace "
+          "axes_size=5,2",
+          "shape=5,3 origin=0,-.5",
+          2,
+          {10, 6},
+          {5, 3},
+          {112, 112},
+          .origin = {0, -.5},
+          .series = LINEAR,
+          .coordinates = ENDS,
+          .turns = 1,
+          .of = {5, 2}},
+         {"axes_dim=10,2 axes_base=16,7 series=rising unit=half-turn axes_coordinates=ends "
+          "axes_size=9,4",
+          "shape=9,4",
+          2,
+          {10, 2},
+          {9, 4},
+          {16, 7},
+          .series = RISING,
+          .coordinates = ENDS,
+          .turns = 1,
+          .of = {9, 4}},
+         {"axes_dim=8,12 axes_coordinates=ratio axes_size=7,23.976 axes_reference=16,24",
+          "shape=4,5 origin=0,-.1 steps=1,3",
+          2,
+          {8, 12},
+          {4, 5},
+          {1e4, 1e4},
+          .origin = {0, -.1},
+          .spacing = {1, 3},
+          .coordinates = RATIO,
+          .of = {7, 23.976},
+          .reference = {16, 24}},
+         {"axes_dim=10,10,10 dim=36 series=rising unit=quarter-turn order=alternating "
+          "axes_coordinates=fractions axes_size=20,2048,2048",
+          "shape=3,2,3 steps=.32,32,32",
+          3,
+          {10, 10, 10},
+          {3, 2, 3},
+          {1e4, 1e4, 1e4},
+          .spacing = {.32, 32, 32},
+          .series = RISING,
+          .coordinates = FRACTIONS,
+          .turns = .5,
+          .of = {20, 2048, 2048},
+          .still = 3},
+         {"axes_dim=8 base=8 series=rising unit=turn",
+          "shape=40 origin=1e15 steps=.25",
+          1,
+          {8},
+          {40},
+          {8},
+          .origin = {1e15},
+          .spacing = {.25},
+          .series = RISING,
+          .turns = 2},
+         {"axes_dim=8,6 base=16 unit=quarter-turn axes_coordinates=ratio axes_size=3,8 "
+          "axes_reference=6,.75",
+          "shape=9,6 origin=-4.5,-64 steps=.5,64",
+          2,
+          {8, 6},
+          {9, 6},
+          {16, 16},
+          .origin = {-4.5, -64},
+          .spacing = {.5, 64},
+          .coordinates = RATIO,
+          .turns = .5,
+          .of = {3, 8},
+          .reference = {6, .75}},
 };
+
+/* base^(-2k/width) and so on, without the unit. */
+static void frequency(mpfr_ptr out, size_t axis, size_t k)
+{
+    const double width = (double)p.width[axis], last = width / 2 > 1 ? width / 2 - 1 : 1;
+    const double numerator = p.series == FALLING ? -2 * (double)k : (double)k;
+    mpfr_t factor, exponent;
+
+    mpfr_inits2(ORACLE_BITS, factor, exponent, (mpfr_ptr)NULL);
+    mpfr_set_d(factor, p.factor[axis] != 0 ? p.factor[axis] : 1, MPFR_RNDN);
+    if (width > 2) {
+        mpfr_set_d(exponent, width, MPFR_RNDN);
+        mpfr_div_d(exponent, exponent, width - 2, MPFR_RNDN);
+        mpfr_pow(factor, factor, exponent, MPFR_RNDN);
+    }
+    mpfr_mul_d(factor, factor, p.base[axis], MPFR_RNDN);
+    mpfr_set_d(exponent, numerator, MPFR_RNDN);
+    mpfr_div_d(exponent, exponent, p.series == FALLING ? width : last, MPFR_RNDN);
+    if (p.series == LINEAR) {
+        mpfr_sub_d(factor, factor, 1, MPFR_RNDN);
+        mpfr_mul(out, factor, exponent, MPFR_RNDN);
+        mpfr_add_d(out, out, 1, MPFR_RNDN);
+    } else {
+        mpfr_pow(out, factor, exponent, MPFR_RNDN);
+    }
+    mpfr_clears(factor, exponent, (mpfr_ptr)NULL);
+}
+
+/* The coordinate for a position u on an axis, in place. */
+static void coordinate(mpfr_ptr u, size_t axis)
+{
+    const double n = p.of[axis];
+
+    if (p.coordinates == RATIO)
+        mpfr_mul_d(u, u, p.reference[axis], MPFR_RNDN);
+    if (p.coordinates == CENTRES || p.coordinates == ENDS || p.coordinates == FRACTIONS) {
+        mpfr_mul_d(u, u, 2, MPFR_RNDN);
+        mpfr_add_d(u, u, p.coordinates == FRACTIONS ? -n : 1 - n, MPFR_RNDN);
+    }
+    if (p.coordinates != INDEX)
+        mpfr_div_d(u, u, p.coordinates == ENDS ? n - 1 : n, MPFR_RNDN);
+}
+
+/* cos or sin of an angle in radians or half turns; the zeros of whole quarters are positive. */
+static void wave(mpfr_ptr angle)
+{
+    const bool is_zero = mpfr_zero_p(angle);
+
+    if (p.turns == 0) {
+        (p.is_sin ? mpfr_sin : mpfr_cos)(angle, angle, MPFR_RNDN);
+        return;
+    }
+    mpfr_mul_d(angle, angle, p.turns, MPFR_RNDN);
+    (p.is_sin ? mpfr_sinpi : mpfr_cospi)(angle, angle, MPFR_RNDN);
+    if (mpfr_zero_p(angle) && !is_zero)
+        mpfr_set_zero(angle, 1);
+}
 
 static void element(mpfr_ptr out, size_t row, size_t column)
 {
-    size_t axis = 0, inner = 1;
-    mpfr_t factor, t;
+    size_t axis = 0, inner = 1, k = column;
+    mpfr_t t;
 
-    for (; column >= p.width[axis] / 2; axis++)
-        column -= p.width[axis] / 2;
+    const bool is_still = column < p.still;
+    if (p.still > 0 && !is_still) {
+        axis = (column - p.still) % p.axes;
+        k = (column - p.still) / p.axes;
+    }
+    for (; k >= p.width[axis] / 2; axis++)
+        k -= p.width[axis] / 2;
     for (size_t i = axis + 1; i < p.axes; i++)
         inner *= p.size[i];
-    const double width = (double)p.width[axis];
-    mpfr_inits2(ORACLE_BITS, factor, t, (mpfr_ptr)NULL);
-    mpfr_set_d(factor, p.factor[axis] != 0 ? p.factor[axis] : 1, MPFR_RNDN);
-    if (width > 2) {
-        mpfr_set_d(t, width, MPFR_RNDN);
-        mpfr_div_d(t, t, width - 2, MPFR_RNDN);
-        mpfr_pow(factor, factor, t, MPFR_RNDN);
-    }
-    mpfr_mul_d(factor, factor, p.base[axis], MPFR_RNDN);
-    mpfr_set_d(t, -2 * (double)column, MPFR_RNDN);
-    mpfr_div_d(t, t, width, MPFR_RNDN);
-    mpfr_pow(out, factor, t, MPFR_RNDN);
+    mpfr_init2(t, ORACLE_BITS);
     mpfr_set_d(t, p.spacing[axis] != 0 ? p.spacing[axis] : 1, MPFR_RNDN);
     mpfr_mul_ui(t, t, row / inner % p.size[axis], MPFR_RNDN);
     mpfr_add_d(t, t, p.origin[axis], MPFR_RNDN);
+    coordinate(t, axis);
+    frequency(out, axis, k);
+    if (is_still)
+        mpfr_set_zero(out, 1);
     mpfr_mul(out, out, t, MPFR_RNDN);
-    (p.is_sin ? mpfr_sin : mpfr_cos)(out, out, MPFR_RNDN);
-    mpfr_clears(factor, t, (mpfr_ptr)NULL);
+    wave(out);
+    mpfr_clear(t);
 }
 
 TEST(equals_mpfr)
@@ -128,6 +270,49 @@ TEST(grid_is_points)
                  parts[i]);
         expect_same("rope-nd", "axes_dim=4,6,8 base=50", grid, "rope-nd", "axes_dim=4,6,8 base=50",
                     points);
+    }
+}
+
+/* Coordinates of listed positions are not rounded either, where their sum with the offset is no
+ * double: those of a grid are the same numbers. */
+TEST(listed_coordinates)
+{
+#define ALTERNATING "axes_dim=6,6 dim=14 series=rising unit=quarter-turn order=alternating "
+    expect_same("rope-nd", ALTERNATING "axes_coordinates=fractions axes_size=20,5",
+                "positions=0,0,.1,.1;0,.1,0,.1", "rope-nd",
+                ALTERNATING "axes_coordinates=ratio axes_size=20,5 axes_reference=2,2",
+                "shape=2,2 origin=-10,-2.5 steps=.1,.1");
+    expect_same("rope-nd", "axes_dim=12 axes_coordinates=centres axes_size=7", "shape=7", "rope-nd",
+                "axes_dim=12 axes_coordinates=centres axes_size=7", "positions=0..6");
+    expect_same("rope-nd", "axes_dim=12 axes_coordinates=centres axes_size=2", "positions=.5,1.5",
+                "rope-nd", "axes_dim=12", "positions=0,1");
+    expect_same("rope-nd", "axes_dim=12 axes_coordinates=ratio axes_size=3 axes_reference=6",
+                "positions=.5,1e15", "rope-nd", "axes_dim=12", "positions=1,2e15");
+}
+
+/* 514 / 2 positions are a wavelength of a turn over 514 patches: a tie in bf16, and to the even
+ * number it goes, though 2 / 514 has no end. */
+TEST(ties_of_rational_wavelengths)
+{
+    static const double want[] = {257, 257, 257, 256};
+
+    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+        struct opened opened = request_open(
+            &(const struct request){.encoding = "rope-nd",
+                                    .text = "axes_dim=2 unit=turn axes_coordinates=centres "
+                                            "axes_size=514",
+                                    .view = "wavelengths",
+                                    .view_text = "context=66049",
+                                    .dtype = dtype});
+        for (size_t output = 0; output < 2; output++) {
+            char element[sizeof(double)];
+            double got;
+            rows_fill(opened.view, output, 0, 1, element);
+            pe_to_f64(&got, element, dtype, 1);
+            ck_assert_msg(got == want[dtype], "%s, output %zu: %a", pe_dtype_info(dtype)->name,
+                          output, got);
+        }
+        opened_free(&opened);
     }
 }
 
@@ -209,4 +394,38 @@ TEST(refusals)
                    "parameter:positions");
     expect_refused("rope-nd", "axes_dim=4,4", "positions=1,2", PE_SHAPE_MISMATCH,
                    "parameter:positions");
+}
+
+TEST(refusals_of_coordinates)
+{
+    static const char view[] = "shape=2,2";
+
+    expect_refused("rope-nd", "axes_dim=4,4 axes_size=2,2", view, PE_CONFLICT, "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=centres", view, PE_MISSING,
+                   "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=centres axes_size=2", view,
+                   PE_SHAPE_MISMATCH, "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=centres axes_size=2,2.5", view,
+                   PE_INVALID, "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=ends axes_size=2,1", view, PE_INVALID,
+                   "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=fractions axes_size=2,0", view,
+                   PE_OUT_OF_RANGE, "axes_size");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=ratio axes_size=2,2", view, PE_MISSING,
+                   "axes_reference");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_reference=2,2", view, PE_CONFLICT,
+                   "axes_reference");
+    expect_refused("rope-nd", "axes_dim=4,4 series=rising axes_factor=2,2", view, PE_CONFLICT,
+                   "axes_factor");
+    expect_refused("rope-nd", "axes_dim=4,6 order=alternating", view, PE_SHAPE_MISMATCH,
+                   "axes_dim");
+    expect_refused("rope-nd", "axes_dim=4,4 order=alternating axes_base=2,2", view, PE_CONFLICT,
+                   "order");
+    expect_refused("rope-nd", "axes_dim=4,4 order=alternating dim=9", view, PE_INVALID, "dim");
+    expect_refused("rope-nd", "axes_dim=4,4 series=linear base=1e30", view, PE_OUT_OF_RANGE,
+                   "base");
+    expect_refused("rope-nd", "axes_dim=4,4 axes_coordinates=fractions axes_size=20,20",
+                   "shape=2,2 origin=0,1e-30", PE_INVALID, "origin");
+    expect_refused("rope-nd", "axes_dim=4 axes_coordinates=centres axes_size=1000000",
+                   "positions=0,-9007199254740991", PE_OUT_OF_RANGE, "parameter:positions");
 }
