@@ -483,40 +483,69 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
                : pe_wide_scale(pe_wide_mul(w, shared->number[PI]), axial->unit - UNIT_HALF);
 }
 
-/* log2 of the power of a pair, where it is a whole number; else NAN. */
-static double whole_log(const struct pe_scheme *scheme, size_t axis, size_t k)
+/* x^count, where it is a double; else 0. */
+static double exact_power(double x, size_t count, double most)
 {
-    const struct axial *axial = axial_of(scheme);
-    const bool rises = axial->series == SERIES_RISING;
-    const double parts = (double)axial->pairs[axis] - rises;
-    int exponent;
+    double power = 1;
 
-    if (k == 0)
-        return 0;
-    if (frexp(base_of(scheme, axis), &exponent) != 0.5 || factor_of(scheme, axis) != 1)
-        return NAN;
-    const double steps = (double)k * (exponent - 1);
-    return fmod(steps, parts) != 0 ? NAN : rises ? steps / parts : -steps / parts;
+    for (size_t i = 0; i < count && power <= most; i++) {
+        const struct pe_exact product = pe_two_product(power, x);
+        if (product.lo != 0)
+            return 0;
+        power = product.hi;
+    }
+    return power <= most ? power : 0;
 }
 
-/* Of frequencies that are rational in turns: those of the first pair of an axis, powers of 2, and
- * evenly spaced ones between whole numbers. Half of it, since 1 / q is rounded. */
+static size_t common_divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* base^(k / parts), where it is rational; else 0. Of base = r^m, m being the least denominator of k
+ * / parts, the root r has fewer than 28 bits. */
+static double rational_power(double base, size_t k, size_t parts)
+{
+    const size_t divisor = common_divisor(k, parts), m = parts / divisor;
+    const double root = m == 1 ? base : nearbyint(pe_power(base, 1 / (double)m) * 0x1p27) * 0x1p-27;
+
+    return exact_power(root, m, base) == base ? exact_power(root, k / divisor, base) : 0;
+}
+
+/* Of frequencies that are rational in turns: the first one of an axis, those whose power is
+ * rational, and evenly spaced ones between whole numbers. Half of it, since it is rounded. */
 static double quantum(const void *context, size_t pair)
 {
     const struct axial *axial = axial_of(context);
     size_t k;
-    const size_t axis = axis_of(context, pair, &k);
+    const size_t axis = axis_of(context, pair, &k), pairs = axial->pairs[axis];
     const struct coordinates *coordinates = &axial->coordinates[axis];
-    const bool is_linear = axial->series == SERIES_LINEAR && k > 0;
-    const double log = is_linear ? 0 : whole_log(context, axis, k);
     const double base = base_of(context, axis), divisor = coordinates->divisor;
+    double multiple = pe_lowest_bit(coordinates->multiplier) * 0.125 * (double)(1 << axial->unit);
+    double parts = divisor;
 
-    if (axial->unit == UNIT_RADIAN || pair < axial->still || isnan(log) ||
-        divisor != floor(divisor) || (is_linear && base != floor(base)))
+    if (axial->unit == UNIT_RADIAN || pair < axial->still || divisor != floor(divisor))
         return 0;
-    const double bit = pe_lowest_bit(coordinates->multiplier) * pe_power(2, log) *
-                       pe_power(2, axial->unit - UNIT_TURN);
-    return 0.5 * fmin(bit, 1) / divisor / (is_linear ? (double)axial->pairs[axis] - 1 : 1);
+    if (k > 0 && axial->series == SERIES_LINEAR) {
+        if (base != floor(base))
+            return 0;
+        parts *= (double)pairs - 1;
+    } else if (k > 0) {
+        const bool rises = axial->series == SERIES_RISING;
+        const double power =
+            factor_of(context, axis) != 1 ? 0 : rational_power(base, k, pairs - rises);
+        if (power == 0)
+            return 0;
+        const double bit = pe_lowest_bit(power);
+        multiple *= rises ? bit : 1 / bit;
+        parts *= rises ? 1 : power / bit;
+    }
+    return 0.5 * fmin(multiple, 1) / parts;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

@@ -143,6 +143,15 @@ static struct {
           .turns = .5,
           .of = {3, 8},
           .reference = {6, .75}},
+         {"axes_dim=4,4 axes_base=9,6.25 unit=turn",
+          "shape=7,6 origin=-9,-7.5 steps=2.25,1.875",
+          2,
+          {4, 4},
+          {7, 6},
+          {9, 6.25},
+          .origin = {-9, -7.5},
+          .spacing = {2.25, 1.875},
+          .turns = 2},
 };
 
 /* base^(-2k/width) and so on, without the unit. */
