@@ -252,6 +252,8 @@ class Drawing implements Curves {
         this.plot = next;
         this.element.setAttribute("aria-label", next.label);
         this.paint();
+        // What is written of the point under the cross is of these curves.
+        if (this.drawn && this.drawn.at >= 0) this.point(this.drawn.at);
     }
 
     point(index: number): void {

@@ -97,6 +97,7 @@ class Drawing implements Hands {
 
     context(length: number): void {
         this.length = length;
+        if (this.hands.length) this.tell();
         this.fade();
     }
 
@@ -152,7 +153,6 @@ class Drawing implements Hands {
         this.hands.forEach(({ wavelength }, i) =>
             this.groups[i].classList.toggle("still", wavelength > this.length),
         );
-        if (this.at >= 0) this.tell();
     }
 
     private key(event: KeyboardEvent): void {

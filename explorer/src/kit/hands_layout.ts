@@ -41,7 +41,7 @@ export const power = (exponent: number): string =>
                 `${whole(10 ** (exponent - 6))} million`,
                 exponent > 7 ? "1 亿" : `${short(10 ** (exponent - 4))} 万`,
             )
-          : short(10 ** exponent);
+          : t(`${whole(10 ** (exponent - 9))} billion`, `${whole(10 ** (exponent - 8))} 亿`);
 
 /** From left to right into the first row with room. */
 function rows(xs: number[], radius: number): { row: number[]; count: number } {

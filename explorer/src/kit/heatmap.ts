@@ -232,6 +232,8 @@ class Canvas implements Heatmap {
         this.element.setAttribute("aria-label", next.label);
         if (!this.size.width) this.measure();
         this.paint();
+        // What is written of the cell under the cross is of this picture, and not of the one before.
+        if (this.element.dataset.row) this.point(this.at.row, this.at.column);
     }
 
     private measure(): void {

@@ -363,6 +363,7 @@ class Comparison implements Mounted {
                 width: 1.2,
             })),
         ];
+        this.key.draw(this.drawn, -1);
         this.plot.draw({
             x: Array.from({ length: count }, (_, i) => i),
             curves: this.drawn,
@@ -371,7 +372,6 @@ class Comparison implements Mounted {
             yName: t("positions a turn", "一圈的位置数"),
             label: t("Positions for one turn, pair by pair, of both", "两者逐对的一圈位置数"),
         });
-        this.key.draw(this.drawn, -1);
     }
 
     /** Of one side, where the other has another. */

@@ -115,8 +115,8 @@ export function pairs(app: App): Pairs {
                 yName: names_[shown],
                 label: t(`${names_[shown]}, pair by pair`, `逐对：${names_[shown]}`),
             };
-            plot.draw(picture);
             key.draw(drawn, -1);
+            plot.draw(picture);
         },
         leave: () => plot.leave(),
     };

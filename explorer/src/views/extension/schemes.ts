@@ -29,7 +29,8 @@ interface Scheme {
 
 const FACTOR = 8; // where the config names none
 const HEIGHT = 22,
-    PAD = 8; // px
+    PAD = 8, // px
+    NAME = 72; // px of the name of a decade
 
 /** Parameters of each type beside width and base. */
 function given(
@@ -166,9 +167,11 @@ function axis(scale: Scale): SVGElement {
     return s(
         "svg.axis",
         { viewBox: `0 0 ${scale.width} 34`, height: 34, "aria-hidden": "true" },
-        ...decades.map((one) =>
-            s("text", { x: at(scale, 10 ** one), y: 14, "text-anchor": "middle" }, power(one)),
-        ),
+        ...decades.map((one) => {
+            const x = at(scale, 10 ** one),
+                anchor = x > scale.width - NAME / 2 ? "end" : "middle";
+            return s("text", { x, y: 14, "text-anchor": anchor }, power(one));
+        }),
         s(
             "text",
             { x: scale.width, y: 31, "text-anchor": "end" },

@@ -352,7 +352,7 @@ export class Stage implements Mounted {
                 palette: low < 0 && high > 0 ? "rdbu" : "viridis",
                 rowName: rowName(source),
                 columnName: all.layers.length > 1 ? `${columns} · ${name}` : columns,
-                valueName: barName(source),
+                valueName: barName(source, name),
                 rowAt: (row) => place(source, all.down[0] + Math.floor((row * down) / all.rows)),
                 columnAt: (column) => all.across[0] + Math.floor((column * across) / all.columns),
                 label:

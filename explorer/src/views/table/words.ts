@@ -141,10 +141,9 @@ export function formula(
     );
 }
 
-/** What the colours of a picture stand for. */
-export const barName = ({ operation: { name } }: Source): string =>
-    name === "bias"
-        ? t("added to the score", "加到得分上的值")
-        : name === "scale"
-          ? t("scale", "缩放")
-          : t("value", "值");
+/** What the colours of a picture stand for. `layer`: the tensor that is drawn. */
+export function barName({ operation: { name } }: Source, layer: string): string {
+    if (layer === "buckets") return t("number of the bucket", "桶的编号");
+    if (name === "bias") return t("added to the score", "加到得分上的值");
+    return name === "scale" ? t("scale", "缩放") : t("value", "值");
+}
