@@ -6,10 +6,12 @@ import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 import { read } from "../../clients/js/client.js";
+import { changedNext, changes, cutTexts, linesOf, requestsOf } from "./contents.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SETTLED_MS = 20000,
-    TABS_MAX = 250;
+    TABS_MAX = 250,
+    COPIED_MS = 1700; // a button says for less that it copied
 const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
 
 const frames = (page, count = 2) =>
@@ -87,12 +89,15 @@ async function usedPage(key, how) {
     return { page, told };
 }
 
+const pageKey = ({ width = 900, height = 900, still = true }) => `${[width, height, still]}`;
+const pageLook = ({ width = 900, height = 900, still = true }) => ({
+    viewport: { width, height },
+    reducedMotion: still ? "reduce" : "no-preference",
+});
+
 /** A link, opened in a page that is used for others too. `told`: errors. */
-async function shown({ url, width = 900, height = 900, still = true, delay = 0 }) {
-    const { page, told } = await usedPage(`${[width, height, still]}`, {
-        viewport: { width, height },
-        reducedMotion: still ? "reduce" : "no-preference",
-    });
+async function shown({ url, delay = 0, ...how }) {
+    const { page, told } = await usedPage(pageKey(how), pageLook(how));
     if (delay)
         await page.route("**/v1/**", async (route) => {
             await new Promise((done) => setTimeout(done, delay));
@@ -337,24 +342,79 @@ async function numbers(answers) {
 }
 
 const orders = {
-    /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
-     * failure that stood on the page for a moment. */
-    async scene({ play, ...how }) {
-        const { page } = await shown(how),
-            views = [];
+    /** A link's requests and lines, what its buttons copy, and for each control that is changed, one
+     * after the other, its requests and the lines that change. */
+    async contents({ base, controls = true, ...how }) {
+        const { page } = await usedPage(pageKey(how), pageLook(how));
+        const requests = requestsOf(page, base);
+        const { told } = await shown(how);
         await page.evaluate(() => {
-            globalThis.failed = [];
-            new MutationObserver(() =>
-                globalThis.failed.push(
-                    ...[...document.querySelectorAll(".failure")].map((one) => one.innerText),
-                ),
-            ).observe(document.body, { childList: true, subtree: true });
+            globalThis.copied = [];
+            navigator.clipboard.writeText = async (text) => globalThis.copied.push(text);
+            // Of those with one name, no two would be open.
+            for (const one of document.querySelectorAll("main details")) {
+                one.removeAttribute("name");
+                one.open = true;
+            }
         });
-        for (const [name, argument] of play) {
-            const view = await acts[name](page, argument);
-            if (name === "see") views.push(view);
+        await settle(page);
+        let lines = await page.evaluate(linesOf, base);
+        const found = [
+            {
+                act: "opened",
+                requests: requests.taken(),
+                lines,
+                cut: await page.evaluate(cutTexts),
+            },
+        ];
+        if (controls) {
+            for (const button of await page.$$("footer [role=group] button:visible"))
+                if (/^(curl|Python)$/.test(await button.textContent())) await button.click();
+            const copied = await page.evaluate(() => globalThis.copied);
+            found.push({ act: "copied", requests: [], cut: [], lines: copied });
+            await page.waitForTimeout(COPIED_MS);
+            for (let name; (name = await changedNext(page));) {
+                await settle(page);
+                const before = lines;
+                lines = await page.evaluate(linesOf, base);
+                found.push({
+                    act: `changed ${name}`,
+                    requests: requests.taken(),
+                    lines: changes(before, lines),
+                    cut: await page.evaluate(cutTexts),
+                });
+            }
         }
-        return { views, failed: await page.evaluate(() => globalThis.failed) };
+        requests.end();
+        return { told: [...told], found };
+    },
+
+    /** Leaves a view while its last request waits for an answer: is that given up? */
+    async left({ to, ...how }) {
+        const { page } = await usedPage(pageKey(how), pageLook(how)),
+            requests = requestsOf(page, how.url);
+        await shown(how);
+        const last = requests.count();
+        requests.end();
+        const held = new Set(),
+            ended = new Set(),
+            end = (request) => ended.add(request);
+        let seen = 0,
+            leaves = false;
+        page.on("requestfailed", end);
+        await page.route("**/v1/**", (route) => {
+            if (leaves || ++seen < last) return route.continue();
+            held.add(route.request());
+        });
+        await page.goto(how.url);
+        for (let wait = 0; wait < 100 && last && !held.size; wait++) await page.waitForTimeout(50);
+        leaves = true;
+        await page.locator(`nav a[href*="${to}"]`).first().click();
+        for (let wait = 0; wait < 40 && [...held].some((one) => !ended.has(one)); wait++)
+            await page.waitForTimeout(50);
+        page.off("requestfailed", end);
+        await settle(page);
+        return { last, held: held.size, ended: [...held].filter((one) => ended.has(one)).length };
     },
 
     /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Every view, as recorded in pages/NAME.txt: what it requests, what it has to read and to hear,
+what its buttons copy, and the same for every control once it is changed. Part of `make test`.
+
+    POSENC_UPDATE=1 .venv/bin/python -m pytest -q tests/explorer/test_pages.py
+
+writes what there is now, to be read before it is kept."""
+
+import difflib
+import os
+import pathlib
+import urllib.parse
+
+import pytest
+
+PAGES = pathlib.Path(__file__).resolve().parent / "pages"
+LINE_MAX = 500  # characters of a request or of a text that are kept
+SIZE = {"width": 1200, "height": 900}
+# Links by the names of their files: no value is a default where the view has another one.
+LINKS = {
+    "home": {},
+    "home-gemma": {"model": "gemma-3-27b", "context": 20000},
+    "extension": {"model": "deepseek-v3", "context": 50000},
+    "extension-longrope": {"model": "phi-4-mini", "show": "freq_factors"},
+    "table": {"dim": 12, "length": 30, "start": 7, "plot_columns": "3", "position": 4, "delta": 3},
+    "table-alibi": {"encoding": "alibi", "heads": 4, "query_length": 9, "key_length": 12},
+    "precision": {"dim": 48, "base": 20000, "reach": 1e5},
+    "models": {"sort": "base"},
+    "compare": {"a": "model=llama-3.1", "b": "model=deepseek-v3"},
+    "story": {"step": 4, "length": 20},
+    "rotation": {"dim": 6, "base": 300, "q": 25, "k": 70, "position": 9, "delta": 4},
+    "distance": {"dim": 32, "base": 3000, "max_offset": 200},
+    "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
+    "diagnosis": {"sample": "shifted"},
+}
+VIEWS = sorted({name.split("-")[0] for name in LINKS})
+
+
+@pytest.fixture(scope="module")
+def base(start_shared):
+    """A base path is part of what may go wrong."""
+    return start_shared("--base-path", "/some/where").url + "/some/where/"
+
+
+def link(base, name, **more):
+    return f"{base}?{urllib.parse.urlencode({'view': name.split('-')[0], **LINKS[name], **more})}"
+
+
+def written(found, base):
+    text = ""
+    for one in found:
+        lines = [f"  {line[:LINE_MAX]}" for line in [*one["requests"], *one["lines"]]]
+        text += "\n".join([f"== {one['act']}", *lines]) + "\n"
+    address = base.rstrip("/")
+    return text.replace(address, "http://posencd").replace("/some/where", "")
+
+
+def check(name, text):
+    path = PAGES / f"{name}.txt"
+    if os.environ.get("POSENC_UPDATE"):
+        PAGES.mkdir(exist_ok=True)
+        path.write_text(text)
+    expected = path.read_text() if path.is_file() else ""
+    differs = "\n".join(
+        difflib.unified_diff(expected.splitlines(), text.splitlines(), "recorded", "now", n=1)
+    )
+    assert not differs, f"{name}:\n{differs[:6000]}"
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_view_is_as_recorded(browser, base, name):
+    seen = browser("contents", link(base, name, lang="en"), base=base, **SIZE)
+    # A number that was changed may be refused, which the page then says.
+    wrong = [one for one in seen["told"] if "status of 422" not in one]
+    assert not wrong, wrong
+    for one in seen["found"]:
+        assert not one["cut"], f"texts that their drawing cuts off: {one['act']}: {one['cut']}"
+    check(name, written(seen["found"], base))
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_view_in_chinese_is_as_recorded(browser, base, name):
+    seen = browser("contents", link(base, name, lang="zh"), base=base, controls=False, **SIZE)
+    assert not seen["told"] and not seen["found"][0]["cut"]
+    check(f"{name}.zh", written([{**seen["found"][0], "requests": []}], base))
+
+
+SEARCH = """(() => {
+    const results = document.querySelector(".results");
+    return { status: results.querySelector("[role=status]")?.textContent, hidden: results.hidden,
+             titles: [...results.querySelectorAll("li")].map((one) => one.textContent),
+             articles: [...document.querySelectorAll("article:not([hidden])")].map(({id}) => id) };
+})()"""
+
+
+@pytest.mark.parametrize("words", ("yarn", "Bias slopes", "nonesuchword", " "))
+def test_the_reference_is_searched(browser, base, words):
+    """Results have every word; without words, or after Escape, the article of the link is there."""
+    field = "nav input[type=search], input[type=search]"
+    steps = [(field, "fill", "rope"), (field, "fill", words)]
+    link = f"{base}docs?lang=en#encoding-rope"
+    found = browser("evaluate", link, steps=steps, script=SEARCH)["value"]
+    if words.strip():
+        assert not found["hidden"] and not found["articles"]
+        count = len(found["titles"])
+        assert bool(count) == (words != "nonesuchword")
+        assert found["status"].startswith(f"{count} places") or count == 0 or count >= 20, found
+    else:
+        assert found["hidden"] and found["articles"] == ["encoding-rope"]
+    back = [*steps, (field, "press", "Escape")]
+    after = browser("evaluate", link, steps=back, script=SEARCH)["value"]
+    assert after["hidden"] and after["articles"] == ["encoding-rope"]
+
+
+def test_a_form_of_the_reference_sends_what_it_shows(browser, base):
+    """Every field, with characters that a link has to have in another form."""
+    form = "article:not([hidden]) .try form"
+    steps = [(f"{form} input[name=dim]", "fill", "6&8"), (f"{form} .send", "click")]
+    found = browser(
+        "evaluate",
+        f"{base}docs?lang=en#getTable",
+        steps=steps,
+        wait="document.querySelector('article:not([hidden]) .status')",
+        script=f"""({{
+            command: document.querySelector("{form} .command code").textContent,
+            fields: [...document.querySelectorAll("{form} .fields input")]
+                .map((one) => [one.name, one.value]),
+            sent: performance.getEntriesByType("resource").map(({{ name }}) => name)
+                .filter((name) => name.includes("/v1/")) }})""",
+    )["value"]
+    assert found["command"] == f"curl '{found['sent'][-1]}'"
+    asked = urllib.parse.urlsplit(found["sent"][-1])
+    assert urllib.parse.parse_qsl(asked.query, keep_blank_values=True) == [
+        tuple(one) for one in found["fields"]
+    ]
+    assert asked.path == "/some/where/v1/encodings/rope/table"
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_view_that_is_left_waits_for_nothing(browser, base, name):
+    other = "rotation" if name.startswith("story") else "story"
+    held = browser("left", link(base, name), to=other, **SIZE)
+    assert bool(held["held"]) == bool(held["last"]) and held["ended"] == held["held"], held
