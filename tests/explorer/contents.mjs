@@ -91,7 +91,7 @@ export function linesOf(base) {
     return lines.filter((_, i) => !dots[i] || dots[i] !== dots[i - 1] || dots[i] !== dots[i + 1]);
 }
 
-/** Texts that stand out of their drawing, and elements out of the window. */
+/** Texts that stand out of their drawing, and elements that stand out of the page. */
 export function cutTexts() {
     const cut = [],
         out = (box, room) => box.width && (box.left < room.left - 1 || box.right > room.right + 1);
@@ -104,7 +104,7 @@ export function cutTexts() {
             if (out(box, room) || tall) cut.push(one.textContent);
         }
     }
-    const room = { left: 0, right: document.documentElement.clientWidth };
+    const room = document.querySelector("main").getBoundingClientRect();
     const scrolls = (one) =>
         one &&
         (/auto|scroll|hidden/.test(getComputedStyle(one).overflowX) || scrolls(one.parentElement));

@@ -343,8 +343,9 @@ async function numbers(answers) {
 
 const orders = {
     /** A link's requests and lines, what its buttons copy, and for each control that is changed, one
-     * after the other, its requests and the lines that change. */
-    async contents({ base, controls = true, ...how }) {
+     * after the other, its requests and the lines that change. `rest`: ms after which a cell that is
+     * pointed at is asked for by itself. */
+    async contents({ base, controls = true, rest = 0, ...how }) {
         const { page } = await usedPage(pageKey(how), pageLook(how));
         const requests = requestsOf(page, base);
         const { told } = await shown(how);
@@ -375,6 +376,10 @@ const orders = {
             await page.waitForTimeout(COPIED_MS);
             for (let name; (name = await changedNext(page));) {
                 await settle(page);
+                if (rest) {
+                    await page.waitForTimeout(rest);
+                    await settle(page);
+                }
                 const before = lines;
                 lines = await page.evaluate(linesOf, base);
                 found.push({
