@@ -52,7 +52,8 @@ export function linesOf(base) {
         }
     };
     const walk = (one) => {
-        if (one.matches("script, style, option") || !visible(one)) return;
+        // The link to the picture has the page's own address, which is written at rest.
+        if (one.matches("script, style, option, .skip") || !visible(one)) return;
         const more = attributes(one),
             inner = [...one.children];
         const words = [...one.childNodes].filter(

@@ -86,57 +86,6 @@ def test_a_view_in_chinese_is_as_recorded(browser, base, name):
     check(f"{name}.zh", written([{**seen["found"][0], "requests": []}], base))
 
 
-SEARCH = """(() => {
-    const results = document.querySelector(".results");
-    return { status: results.querySelector("[role=status]")?.textContent, hidden: results.hidden,
-             titles: [...results.querySelectorAll("li")].map((one) => one.textContent),
-             articles: [...document.querySelectorAll("article:not([hidden])")].map(({id}) => id) };
-})()"""
-
-
-@pytest.mark.parametrize("words", ("yarn", "Bias slopes", "nonesuchword", " "))
-def test_the_reference_is_searched(browser, base, words):
-    """Results have every word; without words, or after Escape, the article of the link is there."""
-    field = "nav input[type=search], input[type=search]"
-    steps = [(field, "fill", "rope"), (field, "fill", words)]
-    link = f"{base}docs?lang=en#encoding-rope"
-    found = browser("evaluate", link, steps=steps, script=SEARCH)["value"]
-    if words.strip():
-        assert not found["hidden"] and not found["articles"]
-        count = len(found["titles"])
-        assert bool(count) == (words != "nonesuchword")
-        assert found["status"].startswith(f"{count} places") or count == 0 or count >= 20, found
-    else:
-        assert found["hidden"] and found["articles"] == ["encoding-rope"]
-    back = [*steps, (field, "press", "Escape")]
-    after = browser("evaluate", link, steps=back, script=SEARCH)["value"]
-    assert after["hidden"] and after["articles"] == ["encoding-rope"]
-
-
-def test_a_form_of_the_reference_sends_what_it_shows(browser, base):
-    """Every field, with characters that a link has to have in another form."""
-    form = "article:not([hidden]) .try form"
-    steps = [(f"{form} input[name=dim]", "fill", "6&8"), (f"{form} .send", "click")]
-    found = browser(
-        "evaluate",
-        f"{base}docs?lang=en#getTable",
-        steps=steps,
-        wait="document.querySelector('article:not([hidden]) .status')",
-        script=f"""({{
-            command: document.querySelector("{form} .command code").textContent,
-            fields: [...document.querySelectorAll("{form} .fields input")]
-                .map((one) => [one.name, one.value]),
-            sent: performance.getEntriesByType("resource").map(({{ name }}) => name)
-                .filter((name) => name.includes("/v1/")) }})""",
-    )["value"]
-    assert found["command"] == f"curl '{found['sent'][-1]}'"
-    asked = urllib.parse.urlsplit(found["sent"][-1])
-    assert urllib.parse.parse_qsl(asked.query, keep_blank_values=True) == [
-        tuple(one) for one in found["fields"]
-    ]
-    assert asked.path == "/some/where/v1/encodings/rope/table"
-
-
 @pytest.mark.parametrize("name", LINKS)
 def test_a_view_that_is_left_waits_for_nothing(browser, base, name):
     other = "rotation" if name.startswith("story") else "story"

@@ -54,12 +54,25 @@ def test_search(browser, docs):
     assert "#encoding-rope--parameters" in found["value"][:4] and found["told"] == []
 
 
-def test_a_search_that_is_emptied_shows_no_results(browser, docs):
-    field = "input[type=search]"
-    found = browser(
-        "evaluate",
-        docs,
-        steps=[(field, "fill", "mscale"), (field, "fill", " ")],
-        script="document.querySelector('.results').hidden",
-    )
-    assert found == {"told": [], "value": True}
+SEARCH = """(() => {
+    const results = document.querySelector(".results");
+    return { status: results.querySelector("[role=status]")?.textContent, hidden: results.hidden,
+             places: results.querySelectorAll("li").length,
+             articles: [...document.querySelectorAll("article:not([hidden])")].map(({id}) => id) };
+})()"""
+
+
+@pytest.mark.parametrize("words", ("yarn", "Bias slopes", "nonesuchword", " "))
+def test_results_take_the_place_of_the_article(browser, docs, words):
+    """Without words, or after Escape, the article of the link is there again."""
+    field, link = "input[type=search]", f"{docs}?lang=en#encoding-rope"
+    steps = [(field, "fill", "rope"), (field, "fill", words)]
+    found = browser("evaluate", link, steps=steps, script=SEARCH)["value"]
+    if words.strip():
+        assert not found["hidden"] and not found["articles"]
+        assert bool(found["places"]) == (words != "nonesuchword")
+        assert found["places"] in (0, 40) or found["status"].startswith(f"{found['places']} places")
+    else:
+        assert found["hidden"] and found["articles"] == ["encoding-rope"]
+    left = browser("evaluate", link, steps=[*steps, (field, "press", "Escape")], script=SEARCH)
+    assert left["value"]["hidden"] and left["value"]["articles"] == ["encoding-rope"]

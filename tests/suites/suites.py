@@ -451,8 +451,6 @@ def run_generators():
 
 # Of the page, what is quick: its modules, its pixels, its texts and requests, and what it does
 # where something is wrong.
-# Of the page, what is quick: its modules, its pixels, its texts and requests, and what it does
-# where something is wrong.
 PAGE = [
     f"tests/explorer/test_{name}.py"
     for name in ("modules", "drawings", "pages", "faults", "words", "reference")
