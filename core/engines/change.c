@@ -16,6 +16,7 @@ int pe_engine_form_of(const struct pe_config_scope *scope)
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static const char rope_word[] = "rope";
+static const char new_rope[] = "rope_scaling"; /* the object of a config that has none */
 
 /* "rope", or the first of two keys; NULL: the path is a key of the part about text. */
 static const char *inner_of(const char *path)
@@ -124,6 +125,25 @@ static const struct pe_engine_change *change_of(const struct copy *copy,
     return NULL;
 }
 
+/* The key of a rope object that a change adds to a config without one; NULL: none. */
+static const char *new_rope_key(const struct copy *copy, size_t index)
+{
+    const char *inner = inner_of(copy->changes[index]->path);
+
+    return !copy->scope->rope && index != copy->without && inner && *inner &&
+                   copy->changes[index]->kind != PE_CHANGE_DROP
+               ? inner
+               : NULL;
+}
+
+static bool has_new_rope(const struct copy *copy)
+{
+    for (size_t i = 0; i < copy->count; i++)
+        if (new_rope_key(copy, i))
+            return true;
+    return false;
+}
+
 static enum pe_status member_copy(const struct copy *copy, const struct pe_config_member *member,
                                   struct pe_config_node *into)
 {
@@ -131,6 +151,9 @@ static enum pe_status member_copy(const struct copy *copy, const struct pe_confi
     struct pe_engine_place place;
     struct pe_config_value value = member->value;
 
+    if (member->in == copy->scope->text && strcmp(member->name.text, new_rope) == 0 &&
+        has_new_rope(copy))
+        return PE_OK;
     if (change && change->kind == PE_CHANGE_DROP)
         return PE_OK;
     if (change) {
@@ -155,6 +178,22 @@ static enum pe_status absent_add(const struct copy *copy, const struct pe_config
     return PE_OK;
 }
 
+static enum pe_status rope_add(const struct copy *copy, struct pe_config_node *text)
+{
+    struct pe_config_node *rope;
+
+    if (pe_config_set_object(text, new_rope, &rope, copy->err))
+        return copy->err->status;
+    for (size_t i = 0; i < copy->count; i++) {
+        const char *key = new_rope_key(copy, i);
+        const struct pe_engine_place place = {NULL, key, NULL};
+        const struct pe_config_value value = value_of(copy->changes[i], &place);
+        if (key && pe_config_scalar_set(rope, key, &value, copy->err))
+            return copy->err->status;
+    }
+    return PE_OK;
+}
+
 static enum pe_status node_copy(const struct copy *copy, const struct pe_config_node *from,
                                 struct pe_config_node *into)
 {
@@ -167,6 +206,8 @@ static enum pe_status node_copy(const struct copy *copy, const struct pe_config_
     for (const struct pe_config_member *at = from->first; at; at = at->next)
         if (member_copy(copy, at, into))
             return copy->err->status;
+    if (from == copy->scope->text && has_new_rope(copy) && rope_add(copy, into))
+        return copy->err->status;
     return absent_add(copy, from, into);
 }
 

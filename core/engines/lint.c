@@ -163,27 +163,42 @@ static int nearness(const struct pe_config_scope *scope, const struct pe_engine_
     return found;
 }
 
-/* The nearest part of the rope type; SIZE_MAX: none was measured. */
+static bool has_part_key(const struct pe_engine_part *part, const char *key)
+{
+    return pe_config_lists(part->keys, key);
+}
+
+/* Has the part all keys without which the engine raises? */
+static bool has_needs(const struct judgement *judgement, const struct pe_engine_part *part)
+{
+    const char *key, *message;
+
+    for (size_t i = 0;
+         (key = pe_engine_need_at(judgement->rules, judgement->rope_type, i, &message)); i++)
+        if (strcmp(key, "type") != 0 && !has_part_key(part, key)) /* each part was tried with it */
+            return false;
+    return true;
+}
+
+/* The nearest of the parts of the rope type that have the keys which the engine needs; SIZE_MAX:
+ * none was measured. */
 static size_t part_find(const struct judgement *judgement)
 {
     const struct pe_engine_part *part;
+    struct pe_engine_outcome outcome;
     size_t nearest = SIZE_MAX;
     int best = 0;
 
     for (size_t i = 0; (part = pe_engine_part_at(i)); i++) {
         const int found = nearness(&judgement->scope, part);
         if (strcmp(part->rope_type, judgement->rope_type) == 0 &&
+            pe_engine_outcome_get(judgement->rules, i, &outcome) && has_needs(judgement, part) &&
             (nearest == SIZE_MAX || found > best)) {
             nearest = i;
             best = found;
         }
     }
     return nearest;
-}
-
-static bool has_part_key(const struct pe_engine_part *part, const char *key)
-{
-    return pe_config_lists(part->keys, key);
 }
 
 static const char *last_of(const char *path)
@@ -226,9 +241,9 @@ static void changes_collect(struct judgement *judgement)
     for (size_t i = 0; i < judgement->outcome.changes_count; i++)
         change_add(judgement, judgement->part, &judgement->outcome.changes[i]);
     for (size_t at = 0; (part = pe_engine_part_at(at)); at++) {
-        pe_engine_outcome_get(judgement->rules, at, &outcome);
-        if (at == judgement->part || (strcmp(part->rope_type, judgement->rope_type) != 0 &&
-                                      strcmp(part->name, "partial") != 0))
+        if (!pe_engine_outcome_get(judgement->rules, at, &outcome) || at == judgement->part ||
+            (strcmp(part->rope_type, judgement->rope_type) != 0 &&
+             strcmp(part->name, "partial") != 0))
             continue;
         for (size_t i = 0; i < outcome.changes_count; i++)
             if (is_own_key(judgement, at, &outcome.changes[i]))
@@ -473,6 +488,30 @@ static enum pe_status unexplained(struct judgement *judgement)
                             pe_engine_rules_row(judgement->rules), part->rope_type, part->name));
 }
 
+/* The key that the engine needs and the config lacks; NULL: none. */
+static const char *lacked(const struct judgement *judgement, const char **message)
+{
+    const char *key;
+
+    for (size_t i = 0;
+         (key = pe_engine_need_at(judgement->rules, judgement->rope_type, i, message)); i++)
+        if (!has_key(&judgement->scope, key))
+            return key;
+    return NULL;
+}
+
+static enum pe_status raises_without(struct judgement *judgement, const char *key,
+                                     const char *message)
+{
+    struct pe_lint_finding finding = {.code = "raises", .keys = "", .reads = "", .layer_types = ""};
+
+    evidence_put(judgement, &finding);
+    finding.message =
+        print(judgement->lint, "no %s: the engine refuses the config: %s", key, message);
+    finding_add(judgement->lint, &finding);
+    return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
+}
+
 static enum pe_status raises(struct judgement *judgement)
 {
     struct pe_lint_finding finding = {.code = "raises", .reads = "", .layer_types = ""};
@@ -497,8 +536,26 @@ static enum pe_status raises(struct judgement *judgement)
     return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
 }
 
+/* Did the engine rotate a config with this key, of this rope type, as posenc reads it or by a rule?
+ */
+static bool is_known(const struct judgement *judgement, const char *key)
+{
+    const struct pe_engine_part *part;
+    struct pe_engine_outcome outcome;
+
+    for (size_t i = 0; (part = pe_engine_part_at(i)); i++)
+        if (has_part_key(part, key) &&
+            (strcmp(part->rope_type, judgement->rope_type) == 0 ||
+             strcmp(part->name, "partial") == 0) &&
+            pe_engine_outcome_get(judgement->rules, i, &outcome) &&
+            (outcome.verdict == PE_ENGINE_SAME || outcome.changes_count > 0))
+            return true;
+    return false;
+}
+
 /* A key of the rope object that is read and that the engine was not given; NULL: none. */
-static const char *unknown_key(const struct pe_config_reading *reading,
+static const char *unknown_key(const struct judgement *judgement,
+                               const struct pe_config_reading *reading,
                                const struct pe_config_node *rope)
 {
     static const char *const always[] = {"rope_theta",
@@ -510,15 +567,11 @@ static const char *unknown_key(const struct pe_config_reading *reading,
                                          "llama_4_scaling_beta",
                                          NULL};
 
-    for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next) {
-        const struct pe_engine_part *part;
-        bool known = pe_config_object(at) || at->value.kind == PE_CONFIG_NULL ||
-                     pe_config_lists(always, at->name.text) || !reading->read[at->number];
-        for (size_t i = 0; (part = pe_engine_part_at(i)) && !known; i++)
-            known = has_part_key(part, at->name.text);
-        if (!known)
+    for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next)
+        if (!pe_config_object(at) && at->value.kind != PE_CONFIG_NULL &&
+            !pe_config_lists(always, at->name.text) && reading->read[at->number] &&
+            !is_known(judgement, at->name.text))
             return at->name.text;
-    }
     return NULL;
 }
 
@@ -532,11 +585,11 @@ static enum pe_status unknown_find(const struct judgement *judgement, const char
     *key = NULL;
     if (!pe_config_read(&reading, judgement->config, type, false, judgement->err) &&
         !pe_config_fill(reading, &params, judgement->err)) {
-        *key = unknown_key(reading, judgement->scope.rope);
+        *key = unknown_key(judgement, reading, judgement->scope.rope);
         for (const struct pe_config_member *at =
                  judgement->scope.rope ? judgement->scope.rope->first : NULL;
              at && !*key; at = at->next)
-            *key = unknown_key(reading, pe_config_object(at));
+            *key = unknown_key(judgement, reading, pe_config_object(at));
     }
     pe_params_free(&params);
     pe_config_reading_free(reading);
@@ -611,20 +664,51 @@ static const char *model_key(const struct judgement *judgement)
                : outer;
 }
 
+static bool reaches_beyond(const struct pe_engine_model *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        if (model->layers[i].reach > 0 &&
+            model->layers[i].context > (1 + 1e-9) * model->layers[i].reach) /* of rounding */
+            return true;
+    return false;
+}
+
+static enum pe_status beyond(struct judgement *judgement, const char *message)
+{
+    return unmeasured(
+        judgement, print(judgement->lint,
+                         "max_position_embeddings is more than factor * "
+                         "original_max_position_embeddings; of the engine with such a config: %s",
+                         message));
+}
+
+static enum pe_status without_rules(struct judgement *judgement, const char *model_type)
+{
+    struct pe_lint *lint = judgement->lint;
+    const int other = lint->form == 4 ? 5 : 4;
+
+    if (pe_engine_rules_find(judgement->engine, model_type, other))
+        return unmeasured(judgement, print(lint,
+                                           "there are rules of the model_type %s in the form of "
+                                           "transformers %d, and none in that of transformers %d",
+                                           model_type, other, lint->form));
+    return unmeasured(judgement,
+                      print(lint,
+                            "no config of the model_type %s was given to the engine in the form "
+                            "of transformers %d",
+                            model_type, lint->form));
+}
+
 static enum pe_status judge(struct judgement *judgement)
 {
-    const char *model_type = model_key(judgement);
+    const char *model_type = model_key(judgement), *key, *message;
     struct pe_lint *lint = judgement->lint;
 
     if (!model_type)
         return unmeasured(judgement, "the config has no model_type");
     judgement->rules = pe_engine_rules_find(judgement->engine, model_type, lint->form);
     if (!judgement->rules)
-        return unmeasured(judgement,
-                          print(lint,
-                                "no config of the model_type %s was given to the engine in "
-                                "the form of transformers %d",
-                                model_type, lint->form));
+        return without_rules(judgement, model_type);
     judgement->part = part_find(judgement);
     if (judgement->part == SIZE_MAX)
         return unmeasured(judgement, print(lint,
@@ -632,6 +716,9 @@ static enum pe_status judge(struct judgement *judgement)
                                            "type %.60s",
                                            judgement->rope_type));
     pe_engine_outcome_get(judgement->rules, judgement->part, &judgement->outcome);
+    key = lacked(judgement, &message);
+    if (key)
+        return raises_without(judgement, key, message);
     switch (judgement->outcome.verdict) {
     case PE_ENGINE_RAISES:
         return raises(judgement);
@@ -639,7 +726,9 @@ static enum pe_status judge(struct judgement *judgement)
     case PE_ENGINE_UNMEASURED:
         return verdict_set(judgement, judgement->outcome.verdict, judgement->outcome.message);
     default:
-        return differs(judgement);
+        message = pe_engine_beyond(judgement->rules, judgement->rope_type);
+        return message && reaches_beyond(&judgement->model) ? beyond(judgement, message)
+                                                            : differs(judgement);
     }
 }
 

@@ -95,6 +95,30 @@ static const struct pe_engine_rules rules[] = {
 #undef RULES
 };
 
+static const struct need {
+    const char *model_type, *rope_type, *key;
+    uint8_t engine, form;
+    uint16_t message;
+} needs[] = {
+#define NEED(engine, model_type, form, rope_type, key, message)                                    \
+    {model_type, rope_type, key, engine, form, message},
+#include "core/engines/measured.def"
+#undef NEED
+    {"", "", "", 0, 0, 0},
+};
+
+static const struct limit {
+    const char *model_type, *rope_type;
+    uint8_t engine, form;
+    uint16_t message;
+} limits[] = {
+#define BEYOND(engine, model_type, form, rope_type, message)                                       \
+    {model_type, rope_type, engine, form, message},
+#include "core/engines/measured.def"
+#undef BEYOND
+    {"", "", 0, 0, 0},
+};
+
 static const char *const verdicts[PE_ENGINE_VERDICTS] = {
     [PE_ENGINE_SAME] = "same",
     [PE_ENGINE_BY_DEFAULT] = "same-by-default",
@@ -319,7 +343,7 @@ const struct pe_engine_rules *pe_engine_rules_find(const struct pe_engine *engin
     return NULL;
 }
 
-void pe_engine_outcome_get(const struct pe_engine_rules *of, size_t part,
+bool pe_engine_outcome_get(const struct pe_engine_rules *of, size_t part,
                            struct pe_engine_outcome *out)
 {
     const struct outcome *outcome = &outcomes[of->outcomes[part]];
@@ -332,6 +356,34 @@ void pe_engine_outcome_get(const struct pe_engine_rules *of, size_t part,
         .changes = &changes[outcome->first],
         .changes_count = outcome->count,
     };
+    return of->outcomes[part] != 0; /* the first outcome is that of a part which was not given */
+}
+
+const char *pe_engine_need_at(const struct pe_engine_rules *of, const char *rope_type, size_t index,
+                              const char **message)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < COUNT(needs); i++) {
+        const struct need *need = &needs[i];
+        if (need->engine != of->engine || need->form != of->form ||
+            strcmp(need->model_type, of->model_type) != 0 ||
+            strcmp(need->rope_type, rope_type) != 0 || found++ < index)
+            continue;
+        *message = messages[need->message];
+        return need->key;
+    }
+    return NULL;
+}
+
+const char *pe_engine_beyond(const struct pe_engine_rules *of, const char *rope_type)
+{
+    for (size_t i = 0; i < COUNT(limits); i++)
+        if (limits[i].engine == of->engine && limits[i].form == of->form &&
+            strcmp(limits[i].model_type, of->model_type) == 0 &&
+            strcmp(limits[i].rope_type, rope_type) == 0)
+            return messages[limits[i].message];
+    return NULL;
 }
 
 const char *pe_engine_rules_row(const struct pe_engine_rules *of)

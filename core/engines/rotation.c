@@ -55,6 +55,8 @@ static void layers_describe(const struct pe_scheme *scheme, struct pe_engine_lay
     const struct pe_params *params = pe_scheme_params(scheme);
 
     layers->context = number_of(params, "max_position_embeddings");
+    layers->reach =
+        number_of(params, "factor") * number_of(params, "original_max_position_embeddings");
     if (is_choice(params, "rope_type", "longrope"))
         layers->changes = number_of(params, "original_max_position_embeddings");
 }

@@ -27,6 +27,7 @@ struct pe_engine_layers {
     bool rotates;
     int64_t window;
     double context; /* max_position_embeddings; 0: none */
+    double reach;   /* factor × original_max_position_embeddings; 0: it lacks one of them */
     double changes; /* the length at which longrope's frequencies change; 0: they do not */
     struct pe_engine_rotation rotations[2]; /* at the lengths of the model */
 };

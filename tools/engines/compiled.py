@@ -24,7 +24,12 @@ HEAD = """\
  *   PART(rope_type, name, keys): rope objects that each model type was given
  *   CHANGE(path, kind, number, text): a change of a config
  *   OUTCOME(verdict, index of the difference or message, key, first change, number of changes)
- *   RULES(engine, model_type, form, row, outcomes of the parts): how a model type is read */
+ *   RULES(engine, model_type, form, row, outcomes of the parts): how a model type is read; outcome
+ *     0 is that of a part which was not given to the engine
+ *   NEED(engine, model_type, form, rope_type, key, message): a key without which the engine raises
+ *   BEYOND(engine, model_type, form, rope_type, message): what is otherwise where the context is
+ *     longer than factor * original_max_position_embeddings
+ */
 """
 VERDICTS = {
     "same": "SAME",
@@ -145,13 +150,33 @@ class Lists:
                 inner = ", ".join(map(str, numbers))
                 yield f"RULES({at}, {quoted(model_type)}, {form}, {row}, {inner})"
 
+    def of_rules(self, member):
+        """(engine, model type and form as arguments, member of the rules)"""
+        for at, engine in enumerate(self.data["engines"].values()):
+            for model_type, forms in engine.get("rules", {}).items():
+                for form, about in forms.items():
+                    for rope_type, found in about.get(member, {}).items():
+                        yield f"{at}, {quoted(model_type)}, {form}, {quoted(rope_type)}", found
+
+    def needs(self):
+        for place, keys in self.of_rules("needs"):
+            for key, message in keys.items():
+                yield f"NEED({place}, {quoted(key)}, {self.messages.of(message)})"
+
+    def beyond(self):
+        for place, message in self.of_rules("beyond"):
+            yield f"BEYOND({place}, {self.messages.of(message)})"
+
     def rules_of(self, engine):
-        """By model type and form; of those that the engine does not run, by a cell."""
-        found = {}
+        """By model type and form; of those that the engine runs with no config, by a cell."""
+        found, runs = {}, set()
         for row, form, cell in page.cells_of(engine, ("published", "defaults")):
             model_type = self.data["rows"][row]["key"]
-            if model_type and page.verdict(cell) in ("raises", "absent", "unmeasured"):
+            if page.verdict(cell) not in ("raises", "absent", "unmeasured"):
+                runs.add((model_type, form))
+            elif model_type:
                 found[model_type, form] = {"row": row} | dict.fromkeys(rules.PARTS, cell)
+        found = {of: about for of, about in found.items() if of not in runs}
         for model_type, forms in engine.get("rules", {}).items():
             for form, about in forms.items():
                 found[model_type, form] = {"row": about["row"]} | rules.parts_of(about)
@@ -184,6 +209,7 @@ class Lists:
             for (rope_type, part), keys in rules.part_keys().items()
         ]
         cells, found = list(self.cells()), list(self.rules())
+        needed, limits = list(self.needs()), list(self.beyond())
         blocks = {
             "ENGINE": engines,
             "ROW": rows,
@@ -194,6 +220,8 @@ class Lists:
             "CHANGE": self.changes,
             "OUTCOME": [f"OUTCOME({members})" for members in self.outcomes.index],
             "RULES": found,
+            "NEED": needed,
+            "BEYOND": limits,
         }
         body = "".join(
             f"\n#ifdef {name}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n"

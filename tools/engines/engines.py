@@ -23,7 +23,6 @@ class Engine:
     alone: bool = False  # installed without its requirements, which want a GPU
     # Errors of this environment, not of what the engine reads: (pattern, reason).
     excused: tuple = ()
-    has_rules: bool = True  # model types get rope objects too (rules.py), some ten configs each
     permuted: bool = False  # elements of q and k may be reordered, so that pairs are not compared
     older: tuple = ()  # versions that are measured too, newest first, beside the same packages
     older_version: str = ""  # of such a release; "": the newest, which the requirements have
@@ -84,9 +83,6 @@ ENGINES = [
         "onnxruntime-genai",
         "the model builder's class, made of the config without weights; the caches of cos and sin "
         "that it writes into the graph",
-        # It raises where a key of YaRN is absent, and never rounds: that the keys of rules.py are
-        # read does not show that others would be.
-        has_rules=False,
     ),
     Engine(
         "llama.cpp",
@@ -107,7 +103,6 @@ ENGINES = [
         "vllm",
         "the config as its ModelConfig reads it, and the class of the model made of that without "
         "weights; what the rotary modules of its layers rotate by forward_native",
-        has_rules=False,
         borrows=False,
         alone=True,
         excused=(

@@ -22,7 +22,10 @@ ABOUT = (
     "a row once it has a rope object of rules.py. `same`: those for which it is the same; of the "
     "others what differs, with reads_as, the least change after which posenc reads the config as "
     "the engine does (null takes a key away); or what it raises, with the key without which it "
-    "does not. An engine with a version in its name is an older release: it has what is otherwise "
+    "does not. `needs`: by rope type, keys without which the engine raises, and what. "
+    "`beyond`: by rope type, what is otherwise where the context is longer than factor × "
+    "original_max_position_embeddings. "
+    "An engine with a version in its name is an older release: it has what is otherwise "
     "than in the entry of the newest, null for what it lacks."
 )
 DEPTHS = {"cells": 3, "rules": 2}  # below which values of two releases are compared whole
@@ -75,7 +78,12 @@ def overlaid(newest, found, depth):
 
 def configs():
     """{row: {form: config}}"""
-    return {row["name"]: row["forms"] for row in json.loads(gzip.decompress(ROWS.read_bytes()))}
+    return {row["name"]: row["forms"] for row in table()}
+
+
+def table():
+    """The rows, as measure.py keeps them."""
+    return json.loads(gzip.decompress(ROWS.read_bytes()))
 
 
 def configs_save(table):

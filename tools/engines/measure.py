@@ -2,13 +2,15 @@
 """Measures what engines rotate for a config, beside what posenc reads of it.
 
     make
-    .venv/bin/python tools/engines/measure.py [--check] [--row TEXT] [ENGINE ...]
+    .venv/bin/python tools/engines/measure.py [--check] [--row TEXT | --rules TYPES] [ENGINE ...]
 
 Each engine has an environment of its own in build/engines and a driver (drivers/), which runs the
 engine's own reading of a config without weights; ENGINE may be an older release, mlx-lm==0.31.3,
 which has the driver of the newest. Writes tools/engines/engines.json and
 docs/engines.md. --check: writes nothing, exit code 1 where a cell differs from the file. --row:
-only rows whose name has this text; the others, and the rules (rules.py), keep what they have."""
+only rows whose name has one of these texts ("gpt_neox,glmasr"); the others, and the rules
+(rules.py), keep what they have. --rules: only the rules of these model types ("llama,qwen3";
+"all"; "new": those without rules), written after every few types, by the cells of the file."""
 
 import argparse
 import copy
@@ -30,6 +32,7 @@ from engines import BUILD, BY_NAME, HERE, ROOT, set_up, wheel_hash
 BESIDE = ("torch", "transformers", "mlx", "keras", "onnx-ir", "numpy")  # told beside the engine
 MESSAGE = 200  # of the characters of a reason
 SECONDS = 120  # for one config
+SAVED_EVERY = 4  # model types, of a measurement of rules
 OF_POSITIONS = re.compile(
     r"rope|rotary|theta|yarn|scal|factor|beta|truncate|position|partial|head_dim|window|freq"
 )
@@ -277,8 +280,35 @@ def measure(engine, table, of_rules):
             cells = {f: measured(driver, f, config) for f, config in row["forms"].items()}
             found.setdefault(row["kind"], {})[row["name"]] = cells
             print(f"{engine.label}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
-        has_rules = engine.has_rules and of_rules
-        return found, rules.measured(driver, table, found) if has_rules else {}
+        if not of_rules:
+            return found, {}
+        return found, by_type({}, rules.measured(driver, table, found))
+    finally:
+        driver.close()
+
+
+def by_type(kept, measured):
+    """{model type: {form: rules}}, of rules in any order."""
+    found = dict(kept)
+    for model_type, form, about in measured:
+        found[model_type] = found.get(model_type, {}) | {form: about}
+    return dict(sorted(found.items()))
+
+
+def rules_measure(engine, table, types):
+    """Rules alone, of some model types; the file is written while they are found."""
+    set_up(engine)
+    driver = Driver(engine)
+    try:
+        kept = matrix.load()["engines"][engine.label]
+        known = {(of, f) for of, forms in kept["rules"].items() for f in forms if types == "new"}
+        wanted = None if types in ("all", "new") else types.split(",")
+        several = rules.measured(driver, table, kept["cells"], wanted, known)
+        while batch := list(itertools.islice(several, SAVED_EVERY)):
+            before = matrix.load()  # which may be newer
+            now = before["engines"][engine.label]
+            found = now | {"rules": by_type(now["rules"], batch)}
+            matrix.save(before, {engine.label: found}, matrix.table())
     finally:
         driver.close()
 
@@ -303,9 +333,15 @@ def main():
     parser.add_argument("engines", nargs="*", default=list(BY_NAME))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--row", default="")
+    parser.add_argument("--rules", default="")
     given = parser.parse_args()
+    if given.rules:
+        for engine in [BY_NAME[name] for name in given.engines]:
+            rules_measure(engine, matrix.table(), given.rules)
+        subprocess.run([sys.executable, HERE / "page.py"], check=True, cwd=ROOT)
+        return 0
     everything = list(filter(None, map(comparable, rows())))
-    table = [row for row in everything if given.row in row["name"]]
+    table = [row for row in everything if any(t in row["name"] for t in given.row.split(","))]
     changed = []
     for engine in [BY_NAME[name] for name in given.engines]:
         found, of_types = measure(engine, table, not given.row)

@@ -275,6 +275,29 @@ def sections(engines):
         yield section(name, engine) if engine is newest else older(name, engine, newest)
 
 
+RULES = """## Model types with rules
+
+How an engine reads a model type is a rule that [lint](lint.md) applies to configs that were not
+measured. An engine has rules of the model types that it runs; of any other lint answers what the
+matrix has, or `not-measured`. The part about text has its model type after a slash."""
+
+
+def types_of(engine):
+    """Model types with rules in both forms, or with the form in parentheses."""
+    return ", ".join(
+        f"`{of}`" + ("" if len(forms) == len(FORMS) else f" ({''.join(forms)})")
+        for of, forms in sorted(engine["rules"].items())
+    )
+
+
+def ruled(engines):
+    lines = [
+        [titled(name, engine), str(len(engine["rules"])), types_of(engine)]
+        for name, engine in engines.items()
+    ]
+    return f"{RULES}\n\n{table(['engine', 'model types', 'which'], lines)}"
+
+
 AGAIN = """## Measuring again
 
 `tests/run engines` measures everything anew and compares it with the file. A new release of an
@@ -287,11 +310,13 @@ make
 make
 ```
 
-and read what changed with `git diff`. Environments are made in `build/engines/`. An older release
-is a version in `older` of `tools/engines/engines.py`, and is measured as `mlx-lm==0.31.3`. An
-engine that is not here needs a row in `tools/engines/engines.py`, its requirements, and a driver in
-`tools/engines/drivers/`: a function of a config and lengths of sequences that returns kinds of
-layers, each with what `tools/engines/rotation.py` reads of its rotation."""
+and read what changed with `git diff`. `tools/engines/sample.py mlx-lm` gives the engine configs
+that are not in the matrix, and counts how often lint answered what the engine did. Environments are
+made in `build/engines/`. An older release is a version in `older` of `tools/engines/engines.py`,
+and is measured as `mlx-lm==0.31.3`. An engine that is not here needs a row in
+`tools/engines/engines.py`, its requirements, and a driver in `tools/engines/drivers/`: a function
+of a config and lengths of sequences that returns kinds of layers, each with what
+`tools/engines/rotation.py` reads of its rotation."""
 
 
 def page(data):
@@ -301,6 +326,7 @@ def page(data):
         summary(engines),
         published(engines, data["rows"]),
         *sections(engines),
+        ruled(engines),
         AGAIN,
     ]
     return "\n\n".join(parts) + "\n"

@@ -21,6 +21,7 @@ THETA, LOCAL_THETA = 777000.0, 777.0
 NONE = "none"  # a config without a key of the rotation
 FULL, BARE = "full", "bare"  # all keys of a rope type, and the fewest
 YARN = {"factor": 4.0, "original_max_position_embeddings": 1024}
+RAMP = YARN | {"beta_fast": 16.0, "beta_slow": 2.0}
 OBJECTS = {
     ("default", FULL): {},
     ("default", "partial"): {"partial_rotary_factor": 0.5},
@@ -39,21 +40,46 @@ OBJECTS = {
         "original_max_position_embeddings": 1024,
         "partial_rotary_factor": 0.5,
     },
-    ("yarn", FULL): YARN
-    | {"beta_fast": 16.0, "beta_slow": 2.0, "truncate": False, "attention_factor": 1.5},
+    ("yarn", FULL): RAMP | {"truncate": False, "attention_factor": 1.5},
     ("yarn", BARE): YARN,
     ("yarn", "mscale"): YARN | {"mscale": 0.7, "mscale_all_dim": 1.1},
+    # An engine may refuse a config without the ends of the ramp, and rounds them or does not.
+    ("yarn", "ramp"): RAMP,
+    ("yarn", "ramp and mscale"): RAMP | {"mscale": 0.7, "mscale_all_dim": 1.1},
+    ("yarn", "one mscale"): RAMP | {"mscale": 0.7},
     ("longrope", FULL): {"factor": 16.0, "original_max_position_embeddings": 1024},
 }
 STIRRED = {"rope_theta", "rope_type", "type", "long_factor", "short_factor"}
 STIRRED |= {key for keys in OBJECTS.values() for key in keys} - {"partial_rotary_factor"}
 PARTS = [*(" ".join(part) for part in OBJECTS), f"{NONE} {BARE}"]
+# Where a config has these: the context is YaRN's, and an engine makes short tables.
+CONTEXT = {"max_position_embeddings": 4096, "original_max_position_embeddings": 1024}
+LAYERS = 8  # in which each kind of layers is
+# By which the values of keys are multiplied, for a second config.
+TIMES = {
+    "rope_theta": 1.5,
+    "rotary_emb_base": 1.5,
+    "rope_local_base_freq": 1.5,
+    "partial_rotary_factor": 0.5,
+    "rotary_pct": 0.5,
+    "factor": 0.5,
+    "original_max_position_embeddings": 2,
+    "beta_fast": 1.5,
+    "beta_slow": 1.5,
+    "attention_factor": 0.8,
+    "mscale": 1.2,
+    "mscale_all_dim": 1.1,
+    "low_freq_factor": 0.75,
+    "high_freq_factor": 0.75,
+}
 TYPES_OF_LAYERS = {"full_attention", "sliding_attention"}
 SIZE_MAX = 3  # of keys that are changed together
 TRIES = 600  # of changes for a cell
 OTHER_BASE = 1e-2  # relative
 NEVER = ("rope_type", "type")  # which is never taken away alone
 PLAIN = ["rope.rope_type", "default"]  # the scaling is not applied
+# Where posenc does not read the part of the head that rotates without scaling.
+PARTIAL = [["rope.rope_type", "linear"], ["rope.factor", 1.0]]
 
 
 def part_keys():
@@ -92,7 +118,9 @@ def stirred(forms):
     if "5" not in forms:
         for key in ("rope_theta", "rope_scaling"):
             text_of(base).pop(key, None)
+    shortened(text_of(base))
     for rope_type, part, rope in objects(base):
+        shortened(rope)
         config = copy.deepcopy(base)
         text_of(config)["rope_parameters"] = rope
         if rope_type == "longrope" and not lengthened(config, base):
@@ -101,7 +129,21 @@ def stirred(forms):
         found = {"5": config if "5" in forms else None, "4": old if "4" in forms else None}
         yield rope_type, part, {form: c for form, c in found.items() if c}
     if "4" in forms:
-        yield NONE, BARE, {"4": without_rope(forms["4"])}
+        bare = without_rope(forms["4"])
+        shortened(text_of(bare))
+        yield NONE, BARE, {"4": bare}
+
+
+def shortened(text):
+    """A context and a number of layers that an engine is quick with."""
+    text |= {key: value for key, value in CONTEXT.items() if text.get(key) and text[key] > value}
+    count = text.get("num_hidden_layers")
+    if not isinstance(count, int) or count <= LAYERS:
+        return
+    of_layers = {k: v for k, v in text.items() if isinstance(v, list) and len(v) == count}
+    cut = {key: value[:LAYERS] for key, value in of_layers.items()}
+    if all(set(map(str, cut[key])) == set(map(str, value)) for key, value in of_layers.items()):
+        text |= cut | {"num_hidden_layers": LAYERS}
 
 
 def as_old(config, forms):
@@ -170,7 +212,7 @@ def changed(config, change):
             keys[0] = rope
         elif keys[0] == "rope":
             keys[0] = "rope_scaling"
-            text["rope_scaling"] = {}
+            text["rope_scaling"] = text.get("rope_scaling") or {}
         for key in keys[:-1]:
             at = at.get(key) if isinstance(at, dict) else None
         if not isinstance(at, dict):
@@ -244,6 +286,8 @@ def single(config, answer):
             yield [path, 1.0]
         if last in ("beta_fast", "beta_slow"):
             yield [path, 0.0]
+        if last == "factor":
+            yield [path, 1.0]
     holders = {path.rsplit(".", 1)[0] for path in inside}
     for holder in sorted(holders):
         for key, value in (("truncate", False), ("beta_fast", 0.0), ("beta_slow", 0.0)):
@@ -277,6 +321,7 @@ def changes(config, answer):
     ones = list({str(one): one for one in single(config, answer)}.values())
     yield from ([one] for one in ones)
     yield [PLAIN]
+    yield PARTIAL
     of_base = [one for one in ones if isinstance(one[1], float) and one[1] > 1]
     yield from ([PLAIN, one] for one in of_base)
     if rope_key(text_of(config)):
@@ -289,14 +334,42 @@ def changes(config, answer):
                 yield list(group)
 
 
-def reads_as(config, answer, lengths, permuted):
-    """The least change, or None."""
+def holds(change, config, answer, lengths, permuted):
+    """Does posenc read the changed config as the engine read the config?"""
+    try:
+        ours = expected.kinds(expected.read(changed(config, change)), lengths)
+    except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
+        return False
+    return compare.models(ours, answer["kinds"], permuted) is None
+
+
+def moved(config):
+    """The config with other values of the same keys."""
+    found = copy.deepcopy(config)
+    for path in itertools.chain(*leaves(config)):
+        *before, last = real_path(config, path)
+        at = measure.value_at(text_of(found), before)
+        of_pairs = last == "partial_rotary_factor" and "short_factor" in str(config)
+        if last in TIMES and isinstance(at[last], (int, float)) and not of_pairs:
+            at[last] = type(at[last])(at[last] * TIMES[last])
+    return found
+
+
+def reads_as(driver, config, answer, lengths):
+    """The least change, or None. A change holds for other values too: a head_dim that is half of
+    the measured one is no rule, nor is any other value that the engine computes."""
+    other, permuted = moved(config), driver.engine.permuted
+    try:
+        other_lengths = expected.lengths(expected.read(other))
+        other_answer = driver.ask(other, other_lengths)
+    except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
+        return None
+    if "kinds" not in other_answer:
+        return None
     for change in itertools.islice(changes(config, answer), TRIES):
-        try:
-            ours = expected.kinds(expected.read(changed(config, change)), lengths)
-        except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
-            continue
-        if compare.models(ours, answer["kinds"], permuted) is None:
+        if holds(change, config, answer, lengths, permuted) and holds(
+            change, other, other_answer, other_lengths, permuted
+        ):
             return change
     return None
 
@@ -316,7 +389,7 @@ def judged(driver, config):
     found = compare.models(ours, answer["kinds"], driver.engine.permuted)
     if found is None:
         return "same"
-    change = reads_as(config, answer, lengths, driver.engine.permuted)
+    change = reads_as(driver, config, answer, lengths)
     return {"reads_as": change} | {k: v for k, v in found.items() if k != "reads"}
 
 
@@ -333,8 +406,13 @@ def culprit(driver, config):
     return None
 
 
+def is_run(cell):
+    return cell == "same" or (isinstance(cell, dict) and bool({"code", "by_default"} & set(cell)))
+
+
 def bases_of(table, cells):
-    """By model type and form: the row whose config is stirred, one that the engine runs."""
+    """By model type and form: the row whose config is stirred, one that the engine runs. Model
+    types of published configs come first."""
     found = {}
     for kind in ("defaults", "published"):
         for row in table:
@@ -342,24 +420,30 @@ def bases_of(table, cells):
                 continue
             for form, config in row["forms"].items():
                 cell = cells.get(kind, {}).get(row["name"], {}).get(form)
-                runs = cell == "same" or (
-                    isinstance(cell, dict) and ("code" in cell or "by_default" in cell)
-                )
-                if runs and model_key(config):
+                if is_run(cell) and model_key(config):
                     found.setdefault((model_key(config), form), row)
-    return found
+    published = {
+        model_key(c) for r in table if r["kind"] == "published" for c in r["forms"].values()
+    }
+    return dict(sorted(found.items(), key=lambda item: item[0][0] not in published))
 
 
-def measured(driver, table, cells):
-    """{model type: {form: {"row", "same": parts, "rules": {part: rule}}}}"""
-    found = {}
+def measured(driver, table, cells, types=None, known=()):
+    """Yields model type, form, {"row", "same": parts, "rules": {part: rule}, "needs", "beyond"}; of
+    these types (None: of all), but not of known ones."""
     for (model_type, form), row in bases_of(table, cells).items():
+        if (model_type, form) in known or (types is not None and model_type not in types):
+            continue
         forms = {k: row["forms"][k] for k in {form, "5"} if k in row["forms"]}
-        of_parts = of_type(driver, forms, form)
+        of_parts, needed = of_type(driver, forms, form)
+        of_parts |= contradicted(of_parts, running(table, cells, model_type, form))
         if of_parts:
-            found.setdefault(model_type, {})[form] = {"row": row["name"]} | short(of_parts)
+            needed = needs(driver, forms, form, of_parts) | needed
+            limits = beyond(driver, forms, form, of_parts)
+            more = {"needs": needed, "beyond": limits}
+            found = short(of_parts) | {key: value for key, value in more.items() if value}
+            yield model_type, form, {"row": row["name"]} | found
         print(f"{driver.engine.label}: {model_type} {form}: {of_parts}"[:300], flush=True)
-    return found
 
 
 def short(of_parts):
@@ -373,17 +457,112 @@ def parts_of(about):
 
 
 def of_type(driver, forms, form):
-    found = {}
+    """{part: rule}, and {rope type: {"type": what the engine raises without it}}"""
+    found, needed = {}, {}
     for rope_type, part, made in stirred(forms):
         config = made.get(form)
         if not config:
             continue
         try:
             rule = judged(driver, config)
+            again = typed(config, rope_type)
+            if "raises" in rule and again:
+                rule_again = judged(driver, again)
+                if "raises" not in rule_again:
+                    needed[rope_type] = {"type": rule["raises"]}
+                    rule, config = rule_again, again
         except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
             continue
         if isinstance(rule, dict) and "raises" in rule:
             key = culprit(driver, config)
             rule = rule | ({"key": key} if key else {})
         found[f"{rope_type} {part}"] = rule
+    return found, needed
+
+
+def typed(config, rope_type):
+    """With the older name of the rope type too, which files of transformers 4 have; or None."""
+    found = copy.deepcopy(config)
+    text = text_of(found)
+    rope = text.get(rope_key(text))
+    if not isinstance(rope, dict) or "rope_type" not in rope or "type" in rope:
+        return None
+    rope["type"] = rope_type
     return found
+
+
+def running(table, cells, model_type, form):
+    """Rope types of the rows of a model type that the engine runs."""
+    found = set()
+    for row in table:
+        cell, config = cells.get(row["kind"], {}).get(row["name"], {}), row["forms"].get(form)
+        if is_run(cell.get(form)) and model_key(config) == model_type:
+            found.add(rope_type_of(config))
+    return found
+
+
+def rope_type_of(config):
+    text = text_of(config)
+    rope = text.get(rope_key(text)) if rope_key(text) else {}
+    objects = [rope, *(value for value in rope.values() if isinstance(value, dict))]
+    named = [o.get("rope_type", o.get("type")) for o in objects]
+    own = next((name for name in named if name and name != "default"), "default")
+    return {"su": "longrope", "mrope": "default"}.get(own, own)
+
+
+def contradicted(of_parts, types):
+    """Parts for which the engine raises without a key to blame, though it runs other configs of the
+    model type and rope type: it chooses by more than the rope object."""
+    reason = "the engine runs some configs of this model type and rope type, and refuses others"
+    return {
+        part: {"unmeasured": reason}
+        for part, rule in of_parts.items()
+        if part.split()[0] in types and "raises" in rule and not rule.get("key")
+    }
+
+
+def needs(driver, forms, form, of_parts):
+    """{rope type: {key: what the engine raises without it}}, of the first part of each rope type
+    that the engine runs."""
+    found, seen = {}, set()
+    for rope_type, part, made in stirred(forms):
+        rule = of_parts.get(f"{rope_type} {part}")
+        if rule is None or rope_type in seen or "raises" in rule or not made.get(form):
+            continue
+        seen.add(rope_type)
+        inside, _ = leaves(made[form])
+        for path in inside:
+            raised = raised_without(driver, made[form], path)
+            if raised:
+                found.setdefault(rope_type, {})[path.split(".")[-1]] = raised
+    return found
+
+
+def beyond(driver, forms, form, of_parts):
+    """{rope type: why not}, of rope types for which the engine does not do with a context of more
+    than factor × original_max_position_embeddings what it does with the measured one."""
+    found, seen = {}, set()
+    for rope_type, part, made in stirred(forms):
+        config, rule = made.get(form), of_parts.get(f"{rope_type} {part}")
+        if rope_type in seen or rule != "same" or not config or rope_type not in ("yarn", "llama3"):
+            continue
+        seen.add(rope_type)
+        longer = copy.deepcopy(config)
+        text_of(longer)["max_position_embeddings"] = 8 * CONTEXT["max_position_embeddings"]
+        try:
+            again = judged(driver, longer)
+        except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
+            continue
+        if again != "same":
+            reason = again.get("unmeasured") or again.get("raises") or again.get("code") or "absent"
+            found[rope_type] = re.sub(r"position \d+", "the last position", reason)
+    return found
+
+
+def raised_without(driver, config, path):
+    """What the engine raises for a config without a key that posenc can do without, or None."""
+    left = changed(config, [[path, None]])
+    try:
+        return driver.ask(left, expected.lengths(expected.read(left))).get("raises")
+    except (expected.NotARow, expected.posenc.Refused):
+        return None

@@ -117,8 +117,9 @@ def matrices(rotary, at):
     return turned.view(len(at), width, width).permute(0, 2, 1).double().numpy()
 
 
-def described(rotary, length):
-    at = rotation.positions(length)
+def described(rotary, length, longest):
+    """At positions up to `longest`, which is vLLM's own limit of a sequence."""
+    at = rotation.positions(min(length, longest))
     if at[-1] >= len(getattr(rotary, "cos_sin_cache", range(at[-1] + 1))):
         raise Unmeasured(f"its table of cos and sin ends before position {at[-1]}")
     return rotation.read(matrices(rotary, at), at)
@@ -134,7 +135,7 @@ def rotations(config, length, longest):
             continue
         if id(module) not in found:
             with set_current_vllm_config(made):
-                found[id(module)] = described(module, length)
+                found[id(module)] = described(module, length, made.model_config.max_model_len)
         of_layer[int(layer[1])] = found[id(module)]
     # Of Llama 4 it reorders the weights of q and k as it loads them.
     permuted = any(hasattr(part, "permute_qk_weight_for_rotary") for part in model.modules())
