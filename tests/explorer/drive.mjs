@@ -422,6 +422,26 @@ const orders = {
         return { last, held: held.size, ended: [...held].filter((one) => ended.has(one)).length };
     },
 
+    /** Acts on a page, one after the other: [name, argument]; what was seen between them, and every
+     * failure that stood on the page for a moment. */
+    async scene({ play, ...how }) {
+        const { page } = await shown(how),
+            views = [];
+        await page.evaluate(() => {
+            globalThis.failed = [];
+            new MutationObserver(() =>
+                globalThis.failed.push(
+                    ...[...document.querySelectorAll(".failure")].map((one) => one.innerText),
+                ),
+            ).observe(document.body, { childList: true, subtree: true });
+        });
+        for (const [name, argument] of play) {
+            const view = await acts[name](page, argument);
+            if (name === "see") views.push(view);
+        }
+        return { views, failed: await page.evaluate(() => globalThis.failed) };
+    },
+
     /** Canvases, what a cross shows at some shares of their pictures, and shapes of SVG. */
     async drawings({ names = [], shapes = {}, crosses = [], ...how }) {
         const { page, told } = await shown(how),
