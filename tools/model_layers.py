@@ -3,12 +3,12 @@
 """Measures what the layers of models do by the code of the installed transformers, and writes the
 rows of core/config/model_layers.def that are between its two marks.
 
-    build/parity/bin/python tools/model_layers.py [MODEL_TYPE ...]
+    build/parity/bin/python tools/model_layers.py [--check] [MODEL_TYPE ...]
 
 Models are run without weights (tests/parity/layers.py): as their class makes them, with another
 number of layers, and with each key of KEYS at another value, which shows the keys that are read.
-Rows below the second mark are by hand: models whose code cannot be run this way. Run it, then
-clang-format."""
+Rows below the second mark are by hand: models whose code cannot be run this way. --check: writes
+nothing, exit code 1 where a row would change. Run it, then clang-format."""
 
 import collections
 import pathlib
@@ -440,23 +440,33 @@ def rows_of(code):
     }
 
 
-def main():
+def squeezed(code):
+    """Without the white space of its format."""
+    return re.sub(r"\s+", "", code)
+
+
+def main(arguments):
     transformers.logging.set_verbosity_error()
     before, rest = FILE.read_text().split(BEGIN)
     measured, behind = rest.split(END)
+    wanted = [name for name in arguments if name != "--check"]
     by_hand, rows = rows_of(behind), rows_of(measured)
     for model_type, _, part in layers.model_types():
         if model_type in by_hand or model_type in LEFT_OUT:
             rows.pop(model_type, None)
             continue
-        if sys.argv[1:] and model_type not in sys.argv[1:]:
+        if wanted and model_type not in wanted:
             continue
         try:
             rows[model_type] = row(model_type, part)
         except Exception as error:
             print(f"{model_type}: {type(error).__name__} {error}"[:160], flush=True)
-    FILE.write_text(before + BEGIN + "".join(rows[name] for name in sorted(rows)) + END + behind)
+    made = "".join(rows[name] for name in sorted(rows))
+    if "--check" in arguments:
+        return int(squeezed(made) != squeezed(measured))
+    FILE.write_text(before + BEGIN + made + END + behind)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
