@@ -55,6 +55,7 @@ class Driver:
         folders = [HERE, HERE / "drivers"]
         # Native code of several libraries on two cores: one thread each.
         more = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "OMP_NUM_THREADS": "1"}
+        more["PYTHONHASHSEED"] = "0"  # messages print sets
         self.process = subprocess.Popen(
             [self.engine.python, self.engine.driver],
             stdin=subprocess.PIPE,
