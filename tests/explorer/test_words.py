@@ -165,3 +165,105 @@ def test_one_state_and_two(evaluated, view):
     both, _, other, places = evaluated({"view": view, "a": "", "b": "base=500"}, SIDES)
     assert other == title
     assert both == ("2" if places > shown else "1"), (both, shown, places)
+
+
+# ---- rounding errors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", ("f32", "bf16"))
+def test_where_errors_begin_and_the_worst(evaluated, page, angle):
+    reach, count = 1e6, 96
+    at = sorted(
+        {round(reach ** (i / (count - 1))) for i in range(count)} | {10**i for i in range(7)}
+    )
+    errors = array(
+        page,
+        "/v1/encodings/rope/analysis/error",
+        dim=32,
+        base=500000,
+        angle=angle,
+        positions=",".join(map(str, at)),
+    )
+    verdict, worst = evaluated(
+        {"view": "precision", "angle": angle, "dim": 32, "reach": reach},
+        f"[{texts('.verdict em')}, document.querySelector('main .facts, main dl').textContent]",
+    )
+    rows = errors.max(1)
+    first = numpy.flatnonzero(rows > 0.01)
+    if len(first):
+        position, last = numbers(verdict)
+        assert position == at[first[0]] and numpy.isclose(last, rows[-1], rtol=5e-3)
+    most = rows.argmax()
+    pair = errors[most].argmax()
+    spaced = f"{at[most]:,}".replace(",", "\u202f")
+    assert f"pair {pair} at position {spaced}" in worst, (worst, pair, spaced)
+
+
+# ---- facts of a model ---------------------------------------------------------------------------
+
+
+def test_bytes_of_each_fact(browser, page):
+    """Of a frequency that depends on the context, at the context of the link."""
+    config = MODELS["phi-3.5-mini"]["config"]
+    for context in (4096, 131072):
+        answer = report(
+            page,
+            "/v1/encodings/rope/frequencies",
+            config=json.dumps(config),
+            seq_len=context,
+            format="json",
+            flat="true",
+        )["tensors"]
+        found = browser(
+            "evaluate",
+            f"{page}/?model=phi-3.5-mini&context={context}",
+            wait=SETTLED,
+            script="(async () => { const all = [...document.querySelectorAll('details.fact')];"
+            " for (const one of all) { one.open = true;"
+            "   await new Promise((done) => setTimeout(done, 300)); }"
+            " return all.map((one) => [...one.querySelectorAll('code')].at(-1).textContent); })()",
+        )
+        shown = 0
+        for text in found["value"]:
+            if "[" not in text:
+                continue
+            name, rest = text.split("[", 1)
+            index, value, raw = rest.replace("]", "").split(" = ")
+            expected = float(answer[name]["data"][int(index)])
+            assert numpy.isclose(float(value), expected, rtol=1e-6), (context, text, expected)
+            octets = bytes.fromhex(raw.replace(" ", ""))
+            kind = {4: "<f4", 8: "<f8"}[len(octets)]
+            assert numpy.frombuffer(octets, kind)[0] == numpy.array(float(value), kind), text
+            shown += 1
+        assert shown > 1, found["value"]
+
+
+def test_a_file_of_a_config_is_shown_as_it_is(browser, page, tmp_path):
+    config = MODELS["llama-3.1"]["config"] | {"rope_theta": 123456.0}
+    for name in ("config.json", "Other.JSON"):
+        path = tmp_path / name
+        path.write_text(json.dumps(config, indent=1))
+        found = browser(
+            "evaluate",
+            f"{page}/",
+            steps=[("main input[type=file]", "setInputFiles", str(path))],
+            wait=f"{SETTLED} && document.querySelector('main textarea').value.includes('123456')",
+            script="document.querySelector('main textarea').value",
+        )
+        assert json.loads(found["value"]) == config and not found["told"]
+
+
+@pytest.mark.parametrize(
+    "search",
+    (
+        {"view": "home", "position": 0},
+        {"view": "home", "context": 1},
+        {"view": "rotation", "position": 0},
+        {"view": "distance", "max_offset": 1},
+        {"view": "story", "step": 1},
+        {"view": "table", "head": 0, "encoding": "alibi", "heads": 1, "query_length": 1},
+    ),
+)
+def test_ends_of_ranges_are_taken(evaluated, search):
+    failures = "[...document.querySelectorAll('.failures .failure')].map((one) => one.textContent)"
+    assert evaluated(search, failures) == []
