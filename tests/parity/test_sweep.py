@@ -42,7 +42,7 @@ BARE = (ODD, "does not tell how", "dim is required", *REASONS.values())
 OUTSIDE = (
     "needs torchaudio",
     "transformers has no code of it",
-    "its parts have rows of their own",
+    "parts have rows of their own",
     "which turns nothing",
     "a part without model_type",
     "Unrecognized model type",
