@@ -10,7 +10,17 @@ import numpy
 import pytest
 import safetensors.numpy
 from browsing import ROOT
-from drawn import Canvas, Line, array, check_curves, check_heat, check_heat_axes, palette, report
+from drawn import (
+    Canvas,
+    Line,
+    array,
+    check_curves,
+    check_heat,
+    check_heat_axes,
+    number,
+    palette,
+    report,
+)
 
 SIZE = {"width": 900, "height": 900}
 TOKENS = ("turn", "slow", "still", "good", "bad", "query", "key", "ink", "soft")
@@ -259,6 +269,10 @@ def test_the_story(drawings, page, colours):
     values = array(page.url, STORY + "binary/table", length=21, dim=5)
     check_heat(heats(bits)[0], values, colours["viridis"], (0, 1))
     check_heat_axes(heats(bits)[0], range(21), range(5))
+    names = {
+        one["turned"]: one["text"] for one in heats(bits)[0].texts if number(one["text"]) is None
+    }
+    assert names == {True: "position", False: "digit"}, "rows stand at the left, columns below"
     pairs = drawings({"view": "story", "step": 5, "length": 48})
     check_heat(
         heats(pairs)[0], array(page.url, SINUSOIDAL, dim=64, length=48), colours["rdbu"], (-1, 1)
