@@ -596,10 +596,30 @@ static enum pe_status unknown_find(const struct judgement *judgement, const char
     return judgement->err->status;
 }
 
+/* The part of the head that rotates: an engine that reads it as posenc does without scaling does so
+ * with any other rope type. */
+static bool has_unknown_part_of_head(const struct judgement *judgement)
+{
+    static const char key[] = "partial_rotary_factor";
+    const struct pe_engine_part *part;
+    struct pe_engine_outcome outcome;
+
+    if (!has_key(&judgement->scope, key) || has_part_key(pe_engine_part_at(judgement->part), key))
+        return false;
+    for (size_t i = 0; (part = pe_engine_part_at(i)); i++)
+        if (has_part_key(part, key) && strcmp(part->rope_type, "default") == 0 &&
+            pe_engine_outcome_get(judgement->rules, i, &outcome))
+            return outcome.verdict != PE_ENGINE_SAME;
+    return true;
+}
+
 static enum pe_status same(struct judgement *judgement)
 {
     const char *key;
 
+    if (has_unknown_part_of_head(judgement))
+        return unmeasured(judgement, "the engine was not given a config of this rope type with "
+                                     "partial_rotary_factor");
     if (unknown_find(judgement, &key))
         return judgement->err->status;
     return key ? unmeasured(judgement, print(judgement->lint,

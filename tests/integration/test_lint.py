@@ -189,6 +189,15 @@ def test_keys_that_vllm_does_not_read():
     assert (found["pairs"], found["of"]) == (12, 32)
 
 
+def test_a_part_of_the_head_that_an_engine_reads_otherwise_without_scaling():
+    config = config_of("gemma-3-27b")
+    config["text_config"]["partial_rotary_factor"] = 0.5
+    config["text_config"]["rope_scaling"] = {"rope_type": "linear", "factor": 8.0}
+    judged = lint(config, "vllm")["engines"][0]
+    assert judged["verdict"] == "not-measured"
+    assert judged["reason"].endswith("with partial_rotary_factor")
+
+
 # ---- the data is what decides -------------------------------------------------------------------
 
 PROGRAM = """

@@ -67,7 +67,7 @@ TIMES = {
     "beta_fast": 1.5,
     "beta_slow": 1.5,
     "attention_factor": 0.8,
-    "mscale": 1.2,
+    "mscale": 2.0,  # from less to more than mscale_all_dim
     "mscale_all_dim": 1.1,
     "low_freq_factor": 0.75,
     "high_freq_factor": 0.75,
@@ -138,7 +138,8 @@ def shortened(text):
     """A context and a number of layers that an engine is quick with."""
     text |= {key: value for key, value in CONTEXT.items() if text.get(key) and text[key] > value}
     count = text.get("num_hidden_layers")
-    if not isinstance(count, int) or count <= LAYERS:
+    of_one = any(isinstance(v, dict) and any(map(str.isdigit, v)) for v in text.values())
+    if not isinstance(count, int) or count <= LAYERS or of_one:
         return
     of_layers = {k: v for k, v in text.items() if isinstance(v, list) and len(v) == count}
     cut = {key: value[:LAYERS] for key, value in of_layers.items()}
