@@ -58,6 +58,9 @@ NORM_WORDS = {
     "whole": ("whole", "true"),
 }
 MULTIPLIED = re.compile(r"yarn_apply_mscale|yarn_get_mscale")
+WINDOWLESS = re.compile(
+    r"sliding_window is None or self\.is_sliding"
+)  # of classes that refuse null
 FAR = re.compile(r"get_llama_4_attn_scale")
 
 
@@ -391,10 +394,12 @@ def rotating_of(part, found):
     if hasattr(part, "no_rope_layers") or not kinds or all(layer.turns for layer in attending):
         return {}
     assert not kinds & {layer.kind for layer in attending if not layer.turns}, kinds
+    code = code_of(part)
     full = {"sliding_window": None, "layer_types": ["full_attention"] * len(found)}
     without = tried(part.model_type, **full) if hasattr(part, "sliding_window") else None
     members = {"rotating": "{" + ", ".join(map(text, sorted(kinds))) + "}"}
-    if without and all(layer.turns for layer in without):
+    without_window = all(layer.turns for layer in without) if without else WINDOWLESS.search(code)
+    if without_window:
         members["all_rotate_without_window"] = "true"
     return members
 

@@ -11,8 +11,8 @@ import model_types  # noqa: E402
 
 # With a row of each kind: periods, runs, switches, windows, norms, sinks, scales.
 LAYERS = """
-    cohere2 deepseek_v3 gemma3_text gpt_oss granite_swa llama4_text modernbert olmo3 phi3 qwen2
-    qwen3_next smollm3 starcoder2 step3p5 zamba2
+    cohere2 deepseek_v3 exaone_moe gemma3_text gpt_oss granite_swa kolibri1 llama4_text modernbert
+    olmo3 phi3 qwen2 qwen3_next smollm3 starcoder2 step3p5 zamba2
 """.split()
 
 

@@ -99,6 +99,7 @@ LAYERS = [
     ("qwen2_moe", {"use_sliding_window": True, "max_window_layers": 5}),
     ("qwen2_moe", {"use_sliding_window": True, "layer_types": ["sliding_attention"] * 24}),
     ("exaone4", {"sliding_window": None, "layer_types": ["full_attention"] * 32}),
+    ("kolibri1", {"sliding_window": None, "layer_types": ["full_attention"] * 50}),
     ("cohere2", {"layer_types": ["full_attention"] * 40}),
     ("granite_swa", {"layer_rope_theta": [0, 500.0] * 12}),
     ("qwen3", {"sliding_window": 7, "use_sliding_window": True, "max_window_layers": 3}),
