@@ -342,7 +342,7 @@ async function numbers(answers) {
 }
 
 const orders = {
-    /** A link's requests and lines, what its buttons copy, and for each control that is changed, one
+    /** A link's requests and lines, what its buttons copy before and after, and for each control that is changed, one
      * after the other, its requests and the lines that change. `rest`: ms after which a cell that is
      * pointed at is asked for by itself. */
     async contents({ base, controls = true, rest = 0, ...how }) {
@@ -369,10 +369,14 @@ const orders = {
             },
         ];
         if (controls) {
-            for (const button of await page.$$("footer [role=group] button:visible"))
-                if (/^(curl|Python)$/.test(await button.textContent())) await button.click();
-            const copied = await page.evaluate(() => globalThis.copied);
-            found.push({ act: "copied", requests: [], cut: [], lines: copied });
+            const copy = async (act) => {
+                await page.evaluate(() => globalThis.copied.splice(0));
+                for (const button of await page.$$("footer [role=group] button:visible"))
+                    if (/^(curl|Python)$/.test(await button.textContent())) await button.click();
+                const lines = await page.evaluate(() => globalThis.copied);
+                found.push({ act, requests: [], cut: [], lines });
+            };
+            await copy("copied");
             await page.waitForTimeout(COPIED_MS);
             for (let name; (name = await changedNext(page));) {
                 await settle(page);
@@ -389,6 +393,7 @@ const orders = {
                     cut: await page.evaluate(cutTexts),
                 });
             }
+            await copy("copied at the end");
         }
         requests.end();
         return { told: [...told], found };

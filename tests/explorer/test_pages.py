@@ -28,6 +28,7 @@ LINKS = {
     "models": {"sort": "base"},
     "compare": {"a": "model=llama-3.1", "b": "model=deepseek-v3"},
     "story": {"step": 4, "length": 20},
+    **{f"story-{step}": {"step": step, "length": 12} for step in (1, 2, 3, 5, 6)},
     "rotation": {"dim": 6, "base": 300, "q": 25, "k": 70, "position": 9, "delta": 4},
     "distance": {"dim": 32, "base": 3000, "max_offset": 200},
     "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
