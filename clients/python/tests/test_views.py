@@ -478,3 +478,14 @@ def test_a_plot_needs_matplotlib(monkeypatch):
         with pytest.raises(ImportError, match=re.escape("pip install posenc[plot]")):
             found.plot()
     assert inspect.signature(posenc.Tensor.plot).parameters["ax"].default is None
+
+
+@pytest.mark.parametrize("side", ("a", "b"))
+def test_a_side_of_a_comparison_is_one_array(door, side):
+    """An answer of one array is that array; one of two is refused with their names."""
+    one = door.table("sinusoidal", dim=4, length=3)
+    two = door.table("rope", dim=4, length=3)
+    assert door.compare(one, one).unequal == 0
+    sides = {"a": one, "b": one} | {side: two}
+    with pytest.raises(TypeError, match=r"answer\.cos or answer\.sin"):
+        door.compare(sides["a"], sides["b"])
