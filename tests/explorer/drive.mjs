@@ -341,6 +341,17 @@ async function numbers(answers) {
     return all;
 }
 
+/** Until no fact waits for its bytes, which the page does not count as work of its own. */
+const known = (page) =>
+    page.waitForFunction(
+        () =>
+            [...document.querySelectorAll("main details[open] code")].every(
+                (one) => one.textContent !== "…",
+            ),
+        null,
+        { timeout: SETTLED_MS },
+    );
+
 const orders = {
     /** A link's requests and lines, what its buttons copy before and after, and for each control that is changed, one
      * after the other, its requests and the lines that change. `rest`: ms after which a cell that is
@@ -359,6 +370,7 @@ const orders = {
             }
         });
         await settle(page);
+        await known(page);
         let lines = await page.evaluate(linesOf, base);
         const found = [
             {
@@ -380,9 +392,11 @@ const orders = {
             await page.waitForTimeout(COPIED_MS);
             for (let name; (name = await changedNext(page));) {
                 await settle(page);
+                await known(page);
                 if (rest) {
                     await page.waitForTimeout(rest);
                     await settle(page);
+                    await known(page);
                 }
                 const before = lines;
                 lines = await page.evaluate(linesOf, base);
