@@ -266,7 +266,7 @@ static enum pe_status projected_fill(const struct pe_config_filling *filling)
 
 struct slopes {
     double most;
-    uint64_t heads;
+    size_t heads;
 };
 
 /* 2^(-most (head + 1) / heads) */
@@ -293,7 +293,7 @@ static enum pe_status slopes_fill(const struct pe_config_filling *filling)
     const struct slopes slopes = {filling->params->values[most].given
                                       ? pe_param_number(filling->params, "alibi_bias_max")
                                       : number_read(filling->params->list[most].fallback),
-                                  (uint64_t)pe_param_number(filling->params, "heads")};
+                                  (size_t)pe_param_number(filling->params, "heads")};
     if ((slopes.heads & (slopes.heads - 1)) == 0)
         return PE_OK;
     list = pe_config_take(&reading->memory, slopes.heads * sizeof(*list));
