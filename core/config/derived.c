@@ -278,6 +278,9 @@ static struct pe_wide slope(unsigned bits, const void *context, size_t head)
         pe_wide_mul_uint(pe_wide_of(bits, -slopes->most), head + 1), slopes->heads));
 }
 
+/* Each slope is rounded from a number of many digits, in about 2 us; no model has as many heads. */
+enum { EVEN_SLOPES_MAX = 1024 };
+
 /* Sets the slopes of CONFIG_EVEN_SLOPES where they are not those of alibi, in place of the
  * alibi_bias_max that they are derived from. */
 static enum pe_status slopes_fill(const struct pe_config_filling *filling)
@@ -296,6 +299,11 @@ static enum pe_status slopes_fill(const struct pe_config_filling *filling)
                                   (size_t)pe_param_number(filling->params, "heads")};
     if ((slopes.heads & (slopes.heads - 1)) == 0)
         return PE_OK;
+    if (slopes.heads > EVEN_SLOPES_MAX)
+        return pe_fail(filling->err, PE_TOO_LARGE, "key:n_heads",
+                       "the slopes of this model are made for at most %d heads, or a power of two; "
+                       "got %zu",
+                       EVEN_SLOPES_MAX, slopes.heads);
     list = pe_config_take(&reading->memory, slopes.heads * sizeof(*list));
     if (!list)
         return pe_no_memory(filling->err, "the config");

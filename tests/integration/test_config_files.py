@@ -201,6 +201,13 @@ def test_slopes_of_olmo(server):
             assert numpy.allclose(bias.npy[:, 0, 0], [-slope for slope in slopes], rtol=1e-15)
 
 
+def test_slopes_of_more_heads_than_any_model_has_are_refused(server):
+    for heads, status in ((1023, 200), (1025, 413), (2048, 200)):
+        answer = server.post("/v1/config", json=OLMO | {"n_heads": heads, "d_model": 64 * heads})
+        assert answer.status_code == status, (heads, answer.text)
+        assert status == 200 or answer.json()["errors"][0]["pointer"] == "/n_heads"
+
+
 def test_biases_of_olmo_and_jais(server):
     olmo, jais = read(server, "olmo"), read(server, "jais")
     assert olmo["encoding"] == {"name": "alibi", "heads": 32, "alibi_bias_max": 4}
