@@ -71,16 +71,17 @@ TEST(test_a_value_that_is_the_engines_own_is_the_same)
     pe_lint_free(lint);
 }
 
-/* Two measured parts have the same change of this config. */
-TEST(test_an_absent_key_is_added_once)
+/* Of rope objects by type of layers, one is scaled. */
+TEST(test_a_model_with_an_object_for_each_type_of_layers_is_the_same)
 {
-    judge("model_type=mimo_v2_flash head_dim=192 num_hidden_layers=2 max_position_embeddings=4096 "
-          "rope_parameters.full_attention.rope_type=yarn rope_parameters.full_attention.factor=4 "
-          "rope_parameters.full_attention.original_max_position_embeddings=1024 "
-          "rope_parameters.full_attention.partial_rotary_factor=0.334 "
-          "rope_parameters.sliding_attention.partial_rotary_factor=0.334",
-          "transformers");
-    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_UNMEASURED);
+    ck_assert_ptr_null(judge(
+        "model_type=mimo_v2_flash head_dim=192 num_hidden_layers=2 max_position_embeddings=4096 "
+        "rope_parameters.full_attention.rope_type=yarn rope_parameters.full_attention.factor=4 "
+        "rope_parameters.full_attention.original_max_position_embeddings=1024 "
+        "rope_parameters.full_attention.partial_rotary_factor=0.334 "
+        "rope_parameters.sliding_attention.partial_rotary_factor=0.334",
+        "transformers"));
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
     pe_lint_free(lint);
 }
 
