@@ -5,6 +5,7 @@ A task whose worker is lost goes to another worker. On a cluster (DASK_SCHEDULER
 folders have to be shared, and posenc installed on each machine."""
 
 import os
+import pathlib
 
 import shards
 from dask.distributed import Client, LocalCluster
@@ -16,7 +17,8 @@ def start(workers):
         n_workers=workers, threads_per_worker=1, dashboard_address=None
     )
     client = Client(cluster)
-    client.upload_file(shards.__file__)
+    # Not shards.__file__: uploading loads the module again, from a folder of the cluster.
+    client.upload_file(str(pathlib.Path(__file__).with_name("shards.py")))
     return client
 
 
