@@ -497,21 +497,11 @@ static double exact_power(double x, size_t count, double most)
     return power <= most ? power : 0;
 }
 
-static size_t common_divisor(size_t a, size_t b)
-{
-    while (b > 0) {
-        const size_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* base^(k / parts), where it is rational; else 0. Of base = r^m, m being the least denominator of k
  * / parts, the root r has fewer than 28 bits. */
 static double rational_power(double base, size_t k, size_t parts)
 {
-    const size_t divisor = common_divisor(k, parts), m = parts / divisor;
+    const size_t divisor = (size_t)pe_common_divisor(k, parts), m = parts / divisor;
     const double root = m == 1 ? base : nearbyint(pe_power(base, 1 / (double)m) * 0x1p27) * 0x1p-27;
 
     return exact_power(root, m, base) == base ? exact_power(root, k / divisor, base) : 0;

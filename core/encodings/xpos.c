@@ -147,16 +147,6 @@ static bool is_power_of_two(uint64_t n)
     return (n & (n - 1)) == 0;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b > 0) {
-        const uint64_t remainder = a % b;
-        a = b;
-        b = remainder;
-    }
-    return a;
-}
-
 /* Only a power of zeta or 1 / zeta whose denominator is a power of two can be a tie: (3/4)^7 is one
  * of f16. It is returned exactly; any other number, and one that does not fit, is marked inexact.
  */
@@ -165,7 +155,7 @@ static struct pe_wide rational_power(unsigned bits, const struct pe_scale_at *at
 {
     const size_t dim = pe_rotary_of(at->scheme)->rotary_dim;
     const uint64_t over = 10 * at->pair + 2 * dim, under = 7 * dim;
-    const uint64_t divisor = common_divisor(over, under);
+    const uint64_t divisor = pe_common_divisor(over, under);
     const bool inverse = pe_wide_sign(distance) < 0;
     const uint64_t above = (inverse ? under : over) / divisor;
     const uint64_t below = (inverse ? over : under) / divisor;

@@ -4,21 +4,12 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "core/base/sizes.h"
 #include "core/exact/correct_rounding.h"
 #include "core/exact/elementary.h"
 #include "core/exact/wide.h"
 
 /* ---- rational bounds ------------------------------------------------------------------------ */
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b > 0) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static uint64_t power(uint64_t x, uint64_t n)
 {
@@ -42,7 +33,7 @@ static uint64_t integer_root(uint64_t x, uint64_t n)
  * and is low / b c^m d^(n - m). */
 static int64_t bound_rational(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
 {
-    const uint64_t divisor = common_divisor(high, low), shared = common_divisor(k, parts);
+    const uint64_t divisor = pe_common_divisor(high, low), shared = pe_common_divisor(k, parts);
     const uint64_t m = k / shared, n = parts / shared;
     const uint64_t c = integer_root(high / divisor, n), d = integer_root(low / divisor, n);
 
