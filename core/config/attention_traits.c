@@ -278,7 +278,7 @@ static bool holds(const struct pe_layer_where *where, const struct pe_config_kin
     return true;
 }
 
-/* Only layers of certain types have a window or chunks. */
+/* Clears the traits that layers of this kind do not have. */
 static void kind_limit(const struct pe_config_scope *scope, const struct pe_config_kind *kind,
                        struct pe_attention_traits *traits)
 {
@@ -307,7 +307,8 @@ static bool is_scaled(const struct pe_config_scope *scope)
     return value->kind == PE_CONFIG_TEXT && strcmp(value->as.text, "default") != 0;
 }
 
-/* YaRN's mscale by mscale_all_dim, squared, of models whose code multiplies the scale by it. */
+/* The factor of the scale: that of the class, if it has one; else, of classes that use it, the
+ * square of YaRN's mscale by mscale_all_dim; else 1. */
 static double multiplier(const struct pe_config_scope *scope)
 {
     const struct pe_config_layers *model = pe_config_class_of(scope);
@@ -356,7 +357,7 @@ static void by_width_settle(struct pe_config_reading *reading, struct pe_attenti
     traits->scale = width > 0 && isfinite(width) ? 1 / width : NAN;
     if (isnan(traits->scale))
         pe_config_warn(reading, "scores are divided by the width of a head, which the config does "
-                                "not tell: give scale");
+                                "not have: give scale");
 }
 
 /* Has a trait another value than the usual one? */
@@ -396,7 +397,7 @@ static void norms_warn(struct pe_config_reading *reading, const struct pe_attent
     if (!traits->qk_norm.kind && pe_config_lists(unmeasured_norms, name))
         pe_config_warn(reading,
                        "the code of %s has norms of queries and keys, in some layers or in all, "
-                       "which are not told here: post q and k as they are after them",
+                       "which are not described here: pass q and k as they are after the norms",
                        name);
 }
 
@@ -429,7 +430,7 @@ static void key_take(struct pe_config_reading *reading, const struct step *step,
     else if (found.member || found.value.kind != PE_CONFIG_NULL)
         step->take(traits, &found.value);
     if (isinf(traits->scale)) {
-        pe_config_warn(reading, "%s is 0, of which no scale comes: it is not read", step->key);
+        pe_config_warn(reading, "%s is not above 0 and gives no scale: give scale", step->key);
         traits->scale = NAN;
     }
 }
@@ -460,7 +461,7 @@ static bool is_declared(const struct pe_config_reading *reading, const struct st
     return found.value.kind != PE_CONFIG_NULL;
 }
 
-/* Notes the sources of unusual traits, in the order of the steps. */
+/* Notes the first declared source of each unusual trait, in the order of the steps. */
 static void sources_note(struct pe_config_reading *reading,
                          const struct pe_attention_traits *traits)
 {
@@ -497,8 +498,8 @@ static bool is_alike(const struct pe_attention_traits *a, const struct pe_attent
     return a->window == b->window && a->chunk == b->chunk && a->sinks == b->sinks;
 }
 
-/* The kind of layers that is intended where no type is named. PE_MISSING: several rotate, and
- * their attention differs. */
+/* The kind of layers to use where no type is named. PE_MISSING: several kinds rotate, and their
+ * attention differs. */
 static enum pe_status intended_find(struct pe_config_reading *reading,
                                     const struct pe_config_kinds *kinds,
                                     const struct pe_config_kind **intended, struct pe_error *err)

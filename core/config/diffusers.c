@@ -22,7 +22,7 @@ bool pe_config_is_diffusers(const struct pe_config_scope *scope)
     return pe_config_text(pe_config_member(scope->top, class_key)) != NULL;
 }
 
-/* The class that from_config makes of a config, which a key decides for an old one. */
+/* The class of a config. For an older class name a key selects the class that from_config makes. */
 static const char *class_meant(const struct pe_config_scope *scope)
 {
     static const struct {

@@ -695,11 +695,11 @@ static bool reaches_beyond(const struct pe_engine_model *model)
 
 static enum pe_status beyond(struct judgement *judgement, const char *message)
 {
-    return unmeasured(
-        judgement, print(judgement->lint,
-                         "max_position_embeddings is more than factor * "
-                         "original_max_position_embeddings; of the engine with such a config: %s",
-                         message));
+    return unmeasured(judgement,
+                      print(judgement->lint,
+                            "max_position_embeddings is more than factor * "
+                            "original_max_position_embeddings; measured with such a config: %s",
+                            message));
 }
 
 static enum pe_status without_rules(struct judgement *judgement, const char *model_type)

@@ -137,8 +137,9 @@ double pe_lowest_bit(double x)
     return exponent < -1000 ? 0 : power_of_two(exponent);
 }
 
-/* t turns = t N 2^g / q and a quarter differ by a multiple of 2^l / (4 q), l being the lowest bit
- * of t 2^g or 0, whichever is less: by nothing where they differ by less. */
+/* Is the angle a whole number of quarter turns? In turns it is t times a whole multiple of the
+ * quantum, so its distance from the nearest quarter is 0, or at least a quarter of the quantum
+ * times the lowest bit of t (times 1, where t is whole). */
 static bool is_quarter(const struct pe_angle *angle, double quantum,
                        const struct pe_position *position)
 {

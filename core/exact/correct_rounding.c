@@ -52,8 +52,9 @@ bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, vo
     return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
 }
 
-/* Sets value to a number of 64 bits within the error of the last level, if there is one: a number
- * that is so near to a tie is that tie, a quotient of whole numbers that is not marked as exact. */
+/* Is a number of 64 bits within the error of the last level? Then sets value to it: a value that is
+ * so near to a tie is taken to be the tie. It is a quotient of whole numbers, not marked as exact.
+ */
 static bool is_short(struct pe_wide *value, struct pe_wide error)
 {
     const struct pe_wide away = pe_wide_scale(pe_wide_abs(*value), -1100);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Keys about positions that have no effect: each is refused with its reason, or warned of by the
- * words of its name; and other files with a config than config.json. */
+ * words of its name; and configs of other formats than config.json. */
 
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
@@ -44,7 +44,7 @@ static const struct {
     /* parts of the model that have answers of their own */
     {"vision_config.rope_theta=5 audio.model_type=y audio.rope_theta=5 x.model_type=z x.rope_a=1",
      ""},
-    /* a size alone, or none */
+    /* a key that is read */
     {"rope_theta=10000", ""},
 };
 
@@ -109,7 +109,7 @@ TEST(test_denied)
 static const struct {
     const char *pairs, *param, *origin;
     double value;
-} read_so[] = {
+} read_cases[] = {
     /* mlc-chat-config.json */
     {"model_type=llama model_config.head_dim=8 model_config.position_embedding_base=5", "base",
      "key model_config.position_embedding_base", 5},
@@ -118,7 +118,9 @@ static const struct {
     /* params.json of Mistral */
     {"dim=64 n_heads=4 rope_theta=5", "dim", "derived dim / n_heads", 16},
     {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64", "rope_type",
-     "key yarn", 4},
+     "key yarn", 0}, /* yarn */
+    {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64", "factor",
+     "key yarn.factor", 4},
     {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 yarn.beta=7",
      "beta_fast", "key yarn.beta", 7},
     {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 yarn.alpha=3",
@@ -129,24 +131,30 @@ static const struct {
     {"head_dim=8 rope_theta=5 yarn.factor=4 yarn.original_max_position_embeddings=64 "
      "yarn.apply_scale=true",
      "attention_factor", "nowhere", 0},
+    /* config.json of OLMo */
     {"model_type=hf_olmo alibi=true rope=false n_heads=4 alibi_bias_max=4", "alibi_bias_max",
      "key alibi_bias_max", 4},
     {"model_type=hf_olmo alibi=false rope=true n_heads=4 d_model=64", "dim",
      "derived d_model / n_heads", 16},
 };
 
-TEST(test_read_of_other_files)
+TEST(test_keys_of_other_formats)
 {
-    for (size_t i = 0; i < COUNT_OF(read_so); i++) {
+    for (size_t i = 0; i < COUNT_OF(read_cases); i++) {
         struct pe_params params = {0};
         begin();
-        pairs_add(read_so[i].pairs);
+        pairs_add(read_cases[i].pairs);
         reading = read_layer(NULL, false);
         ck_assert_msg(!pe_config_fill(reading, &params, &err), "%s", err.detail);
-        ck_assert_str_eq(origin(reading, read_so[i].param), read_so[i].origin);
-        if (strcmp(read_so[i].param, "rope_type"))
-            ck_assert_double_eq(params.values[pe_params_find(&params, read_so[i].param)].number,
-                                read_so[i].value);
+        ck_assert_str_eq(origin(reading, read_cases[i].param), read_cases[i].origin);
+        const int at = pe_params_find(&params, read_cases[i].param);
+        if (params.list[at].type == PE_CHOICE) {
+            char name[40];
+            pe_choice_name(&params.list[at], (size_t)params.values[at].number, name, sizeof(name));
+            ck_assert_str_eq(name, "yarn");
+        } else {
+            ck_assert_double_eq(params.values[at].number, read_cases[i].value);
+        }
         pe_params_free(&params);
     }
 }
