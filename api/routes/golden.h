@@ -17,7 +17,8 @@ enum {
     GOLDEN_BYTES_MAX = 2 << 20, /* of all tensors */
 };
 
-/* Layers with the same positions, or these layers for sequences of one length. */
+/* Layers with the same positions; where those depend on the length of the sequence, there is one
+ * for each length. */
 struct golden_kind {
     const char *prefix; /* of its tensors' names: "", "full_attention.", "long." */
     struct pe_params params;
@@ -27,13 +28,14 @@ struct golden_kind {
     double positions[PE_GOLDEN_POSITIONS_MAX];
     size_t positions_count;
     struct pe_golden *tensors;
-    struct pe_output outputs[PE_GOLDEN_ROLES]; /* with their names in the file; NULL: none */
+    struct pe_output
+        outputs[PE_GOLDEN_ROLES]; /* named as in the file; a NULL name: there is none */
 };
 
 struct golden {
     struct golden_kind *kinds; /* in the arena, and freed with it */
     size_t count;
-    json_t *description; /* of the file's metadata; kept by the arena */
+    json_t *description; /* in the file's metadata; in the arena too */
     json_t *warnings;    /* likewise */
 };
 

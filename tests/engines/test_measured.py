@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each engine, measured anew in its own environment, has the cells of its file."""
+"""A new measurement of each engine, in its own environment, equals the stored cells; and lint
+agrees with the engine on random configs."""
 
 import pathlib
 import subprocess

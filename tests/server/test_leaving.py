@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queued blocks of an answer are removed when its reader leaves; a fast reader is not cut off
-because of slow blocks; a connection waits no longer than it has to."""
+because of slow blocks; an idle connection is closed on time."""
 
 import http.client
 import socket
@@ -21,8 +21,8 @@ def cpu(server):
 
 
 def test_blocks_of_those_who_left_are_not_made(start_server):
-    """Each of four readers has four blocks in the queue of one worker, and has had one. When they
-    leave, one block is under way, which ends early; the others are not begun."""
+    """Each of four clients has received a block and has more queued for the only worker. When the
+    clients disconnect, the block that is computed ends early, and the queued ones are dropped."""
     server = start_server("--threads", "1", "--log-format", "off")
     clients = [wire.connect(server.port, 60) for _ in range(4)]
     began = cpu(server)
@@ -42,12 +42,12 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
     assert wire.eventually(lambda: metric(server, "posenc_queue_depth") == 0, 30)
     after = cpu(server) - began - made
     print(f"{made:.2f} s of CPU until all had a block, {after:.2f} s after they left")
-    assert after < made  # the four times four of the queue would take several times as long
+    assert after < made  # the blocks in the queue would take several times as long
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 
-def test_a_half_closed_connection_costs_nothing(start_server):
-    """Its client has said all, and takes its time to read: until then there is nothing to do."""
+def test_a_half_closed_connection_uses_no_processor_time(start_server):
+    """The client has closed its sending side and does not read yet."""
     server = start_server("--threads", "1", "--log-format", "off")
     table = "/v1/encodings/rope/table?dim=64&length=500000&format=raw"
     with wire.connect(server.port, 60) as client:
@@ -61,8 +61,8 @@ def test_a_half_closed_connection_costs_nothing(start_server):
 
 
 def test_a_quick_reader_of_slow_blocks_is_served(start_server):
-    """One that takes a second to make, over several windows in which not a byte comes. (A range
-    keeps the answer from being made whole before it is sent.)"""
+    """A block takes longer than three windows of --header-timeout to compute, and no byte is sent
+    meanwhile. (With a range the answer is not computed whole before it is sent.)"""
     server = start_server("--threads", "1", "--header-timeout", "200ms", "--read-rate-min", "64KiB")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     began = time.monotonic()
@@ -90,8 +90,9 @@ def seconds_to_cut(server, target):
 
 
 def test_silence_after_a_computed_answer(start_server):
-    """As long as --idle-timeout: the second more that a connection has while it waits for the pool
-    is taken back. A busy machine is late now and then, not each time."""
+    """After a computed answer an idle connection is closed after --idle-timeout: the second that is
+    added while it waits for the pool does not count any more. A busy machine can be late, so there
+    are three tries."""
     server = start_server("--idle-timeout", "1s", "--read-rate-min", "0")
     target = "/v1/encodings/rope/table?dim=128&length=200000&format=raw&base={}"
     seconds = []

@@ -23,7 +23,8 @@ def file_of(door, config):
 
 @pytest.mark.filterwarnings("ignore::posenc.EncodingWarning")
 def test_every_published_config(remote, tmp_path):
-    """The same bytes and answers by both doors; outputs are right by the answer and by the file."""
+    """The library and the server give the same bytes and answers; outputs are right against the
+    answer and against the file."""
     count = 0
     for path in sorted((ROOT / "tests/data/configs").glob("*.json")):
         config = json.loads(path.read_text())["config"]
@@ -49,7 +50,7 @@ def golden():
     return posenc.golden(LLAMA)
 
 
-def test_the_same_by_every_door(golden, remote, url):
+def test_a_check_is_the_same_in_the_library_and_by_a_server(golden, remote, url):
     wrong = {"sin": -numpy.asarray(golden.sin), "q_rotated": golden.q}
 
     async def awaited():
@@ -63,7 +64,8 @@ def test_the_same_by_every_door(golden, remote, url):
 
 
 def test_files(golden, door, tmp_path):
-    """Of outputs and of golden tensors, one of which was changed, or which are none."""
+    """Outputs and golden tensors are files. A changed file, an unknown name, tensors that are not
+    golden and an absent file are refused."""
     path, content = tmp_path / "golden.safetensors", file_of(posenc, LLAMA)
     path.write_bytes(content)
     assert door.check(path, path).verdict == door.check(golden, str(path)).verdict == "right"

@@ -57,7 +57,8 @@ def classes(cls):
 
 
 def read(config, longest):
-    """Weights of any quantization rotate alike, but not all of them on a CPU."""
+    """The VllmConfig of a config without its quantization_config, which does not change the
+    rotation and may not run on a CPU."""
     plain = {key: value for key, value in config.items() if key != "quantization_config"}
     (FOLDER / "config.json").write_text(json.dumps(plain))
     found = ModelConfig(
@@ -99,7 +100,7 @@ def start():
     address = f"file://{FOLDER}/group"
     init_distributed_environment(1, 0, address, 0, "gloo")
     initialize_model_parallel(1, 1)
-    # Groups of experts are made where the first model has experts; here any later one may.
+    # vLLM makes these groups only if the first model has experts; a later one here may have them.
     for name in ("_EP", "_EPLB"):
         if getattr(parallel_state, name, parallel_state._TP) is None:
             setattr(parallel_state, name, parallel_state._TP)
@@ -126,7 +127,8 @@ def described(rotary, length, longest):
 
 
 def rotations(config, length, longest):
-    """By layer: what it rotates. `longest`: of the sequences that the engine is started for."""
+    """The rotation of each layer, by its number. longest: max_model_len of the engine; None: from
+    the config."""
     model, made = model_of(config, longest)
     found, of_layer = {}, {}
     for name, module in model.named_modules(remove_duplicate=False):
@@ -137,7 +139,7 @@ def rotations(config, length, longest):
             with set_current_vllm_config(made):
                 found[id(module)] = described(module, length, made.model_config.max_model_len)
         of_layer[int(layer[1])] = found[id(module)]
-    # Of Llama 4 it reorders the weights of q and k as it loads them.
+    # The class of Llama 4 permutes the weights of q and k when it loads them.
     permuted = any(hasattr(part, "permute_qk_weight_for_rotary") for part in model.modules())
     if not of_layer and "transformers" in type(model).__module__:
         raise Unmeasured("it runs the code of transformers")
