@@ -544,7 +544,7 @@ def test_bases_by_kind_of_attention(server, keys, expected):
 def test_a_scale_of_0_is_told(server):
     config = {"model_type": "gemma2", "query_pre_attn_scalar": 0}
     answer = post_json(server, "/v1/config", {"config": config}).good().json
-    assert any("query_pre_attn_scalar is 0" in warning for warning in answer["warnings"])
+    assert any("query_pre_attn_scalar is not above 0" in warning for warning in answer["warnings"])
     assert "query_pre_attn_scalar" not in answer["unused"]
 
 
