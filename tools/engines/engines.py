@@ -20,7 +20,7 @@ class Engine:
     how: str  # one sentence for the page
     borrows: bool = True  # torch, transformers and NumPy from the environment of transformers
     tries: int = 1000  # with fewer keys for a cell that differs, where each takes seconds
-    alone: bool = False  # installed without its requirements, which want a GPU
+    alone: bool = False  # installed without its requirements, which are for a GPU
     # Errors of this environment, not of what the engine reads: (pattern, reason).
     excused: tuple = ()
     permuted: bool = False  # elements of q and k may be reordered, so that pairs are not compared
@@ -106,14 +106,14 @@ ENGINES = [
         borrows=False,
         alone=True,
         excused=(
-            (r"^(ModuleNotFound|Import)Error", "it wants a package that is not installed here"),
+            (r"^(ModuleNotFound|Import)Error", "a package that it imports is not installed here"),
             (r"meta tensor", "its code does not run without weights"),
             (
                 r"load the processor|HuggingFace processor",
-                "it wants other files beside config.json",
+                "it needs other files beside config.json",
             ),
             (r"No model architectures are specified", "the config names no architecture"),
-            (r"topk_indices_buffer|no valid sparse MLA backend", "it wants a GPU"),
+            (r"topk_indices_buffer|no valid sparse MLA backend", "it needs a GPU"),
         ),
     ),
 ]

@@ -121,7 +121,7 @@ def measure(config, lengths):
         model(mx.array([[1, 2, 3]]))
     except RuntimeError as error:
         if "No Metal" in str(error):
-            raise Unmeasured("it wants Metal") from error
+            raise Unmeasured("it needs Metal") from error
         raise
     finally:
         watch.close()

@@ -153,10 +153,10 @@ def measure(config, lengths):
     try:
         found = {n: rotations(config, n, n if several else None) for n in lengths}
     except OSError as error:
-        raise Unmeasured("it wants more files than config.json") from error
+        raise Unmeasured("it needs more files than config.json") from error
     except AttributeError as error:
         if "_OpNamespace" in str(error):
-            raise Unmeasured("it wants its native library") from error
+            raise Unmeasured("its native library is missing") from error
         raise
     kinds = {}
     permuted = any(moved for _, moved in found[lengths[0]].values())
