@@ -5,6 +5,8 @@
 
 #include "command/command.h"
 
+#define WORD_COLUMN 33 /* width of a word's arguments in the list of words */
+
 const char *cmd_member(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -423,6 +425,16 @@ enum cmd_exit cmd_help(struct cmd *cmd, const char *name)
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
+/* A line of the list of words; the description has a line of its own where the arguments fill its
+ * column. */
+static void print_word(FILE *out, const char *name, const char *arguments, const char *doc)
+{
+    if (strlen(arguments) < WORD_COLUMN)
+        fprintf(out, "  %-12s%-*s%s\n", name, WORD_COLUMN, arguments, doc);
+    else
+        fprintf(out, "  %-12s%s\n  %*s%s\n", name, arguments, 12 + WORD_COLUMN, "", doc);
+}
+
 void cmd_usage_print(FILE *out)
 {
     static const struct {
@@ -436,12 +448,10 @@ void cmd_usage_print(FILE *out)
 
     fprintf(out, "posenc: positional encodings, exact\n\nusage: posenc WORD [argument]...\n\n");
     for (size_t i = 0; cmd_word_at(i); i++)
-        fprintf(out, "  %-12s%-33s%s\n", cmd_word_at(i)->name, cmd_word_at(i)->arguments,
-                cmd_word_at(i)->doc);
-    fprintf(out, "  %-12s%-33s%s\n", "help", "[NAME]",
-            "a command, an encoding, a view or a parameter");
-    fprintf(out, "  %-12s%-33s%s\n", "VIEW", "ENCODING [FILE] [name=value]...",
-            "any other view or analysis of an encoding: similarity");
+        print_word(out, cmd_word_at(i)->name, cmd_word_at(i)->arguments, cmd_word_at(i)->doc);
+    print_word(out, "help", "[NAME]", "a command, an encoding, a view or a parameter");
+    print_word(out, "VIEW", "ENCODING [FILE] [name=value]...",
+               "any other view or analysis of an encoding: similarity");
     fprintf(out,
             "\nname=value is a parameter; name=@FILE takes its value from a file. FILE is a body\n"
             "(.npy, .safetensors, .json), - the standard input.\n\n"

@@ -151,6 +151,9 @@ def test_encodings_and_help(posenc, server):
     assert "axes=\n      bhsd | bshd" in posenc("help", "rotate").decode()
     usage = posenc("help").decode()
     assert usage == posenc("--help").decode() and "--memory-budget" in usage
+    # Descriptions start in one column: in a word's line or, after long arguments, in the next.
+    lint = usage.index("  lint ")
+    assert usage[lint:].splitlines()[1].startswith(" " * 47 + "which engines read")
     assert posenc("--version").decode() == "posenc 0.1.0\n"
 
 

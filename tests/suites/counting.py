@@ -19,9 +19,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORES = os.cpu_count() or 2
 JOBS = f"-j{CORES}"
 FORK = multiprocessing.get_context("fork")
-# Suites that run beside each other have a command for each core between them. A lock of a file ends
+# Suites that run beside each other have these slots for commands between them: one more than there
+# are cores, because a test and the server that it asks wait for each other. The lock of a file ends
 # with its process, so that a suite that is killed leaves its slot.
-SLOT_FILES = [tempfile.NamedTemporaryFile(prefix="posenc-slot-") for _ in range(CORES)]
+SLOTS = CORES + 1
+SLOT_FILES = [tempfile.NamedTemporaryFile(prefix="posenc-slot-") for _ in range(SLOTS)]
 SLOT_WAIT_SECONDS = 0.05
 NO_TESTS = 5  # the exit code of pytest where none ran
 PROGRAM_SECONDS_MAX = 900  # the slowest takes 60 s, and eight times that under a sanitizer
@@ -105,9 +107,9 @@ def unit_programs(build):
 
 
 def together(calls):
-    """The sum of what they count; as many at once as there are cores."""
+    """The sum of what they count; as many at once as there are slots."""
     count = Count()
-    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+    with concurrent.futures.ThreadPoolExecutor(SLOTS) as pool:
         for result in [pool.submit(call) for call in calls]:
             count.add(result.result())
     return count
