@@ -168,15 +168,24 @@ static bool has_part_key(const struct pe_engine_part *part, const char *key)
     return pe_config_lists(part->keys, key);
 }
 
+/* KEY of "rope.KEY"; NULL: the key is beside the rope object. */
+static const char *key_of_rope(const char *path)
+{
+    return strncmp(path, "rope.", 5) == 0 ? path + 5 : NULL;
+}
+
 /* Has the part all keys without which the engine raises? */
 static bool has_needs(const struct judgement *judgement, const struct pe_engine_part *part)
 {
-    const char *key, *message;
+    const char *path, *key, *message;
 
     for (size_t i = 0;
-         (key = pe_engine_need_at(judgement->rules, judgement->rope_type, i, &message)); i++)
-        if (strcmp(key, "type") != 0 && !has_part_key(part, key)) /* each part was tried with it */
+         (path = pe_engine_need_at(judgement->rules, judgement->rope_type, i, &message)); i++) {
+        key = key_of_rope(path);
+        /* Each part was tried with `type`, and with the keys beside the rope object. */
+        if (key && strcmp(key, "type") != 0 && !has_part_key(part, key))
             return false;
+    }
     return true;
 }
 
@@ -491,12 +500,14 @@ static enum pe_status unexplained(struct judgement *judgement)
 /* The key that the engine needs and the config lacks; NULL: none. */
 static const char *lacked(const struct judgement *judgement, const char **message)
 {
-    const char *key;
+    const char *path, *key;
 
     for (size_t i = 0;
-         (key = pe_engine_need_at(judgement->rules, judgement->rope_type, i, message)); i++)
-        if (!has_key(&judgement->scope, key))
-            return key;
+         (path = pe_engine_need_at(judgement->rules, judgement->rope_type, i, message)); i++) {
+        key = key_of_rope(path);
+        if (key ? !has_key(&judgement->scope, key) : !pe_config_member(judgement->scope.text, path))
+            return key ? key : path;
+    }
     return NULL;
 }
 
@@ -684,6 +695,34 @@ static const char *model_key(const struct judgement *judgement)
                : outer;
 }
 
+/* Counts the classes of an object's `architectures`, and those that the engine lacks. */
+static void classes_count(const struct judgement *judgement, const struct pe_config_node *object,
+                          size_t *count, size_t *lacking)
+{
+    const struct pe_config_member *member = pe_config_member(object, "architectures");
+    const struct pe_config_node *list =
+        member && member->value.kind == PE_CONFIG_LIST ? member->value.as.node : NULL;
+
+    for (const struct pe_config_item *at = list ? list->first_item : NULL; at; at = at->next) {
+        ++*count;
+        if (at->value.kind == PE_CONFIG_TEXT)
+            *lacking += pe_engine_lacks_class(judgement->engine, at->value.as.text);
+    }
+}
+
+/* Does the engine lack each class that the config names? An engine may take that of the part about
+ * text. */
+static bool lacks_classes(const struct judgement *judgement)
+{
+    const struct pe_config_scope *scope = &judgement->scope;
+    size_t count = 0, lacking = 0;
+
+    classes_count(judgement, scope->top, &count, &lacking);
+    if (scope->text != scope->top)
+        classes_count(judgement, scope->text, &count, &lacking);
+    return count > 0 && lacking == count;
+}
+
 static bool reaches_beyond(const struct pe_engine_model *model)
 {
     for (size_t i = 0; i < model->count; i++)
@@ -726,6 +765,8 @@ static enum pe_status judge(struct judgement *judgement)
 
     if (!model_type)
         return unmeasured(judgement, "the config has no model_type");
+    if (lacks_classes(judgement))
+        return verdict_set(judgement, PE_ENGINE_ABSENT, "the engine has no such model");
     judgement->rules = pe_engine_rules_find(judgement->engine, model_type, lint->form);
     if (!judgement->rules)
         return without_rules(judgement, model_type);

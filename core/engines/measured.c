@@ -96,12 +96,12 @@ static const struct pe_engine_rules rules[] = {
 };
 
 static const struct need {
-    const char *model_type, *rope_type, *key;
+    const char *model_type, *rope_type, *path;
     uint8_t engine, form;
     uint16_t message;
 } needs[] = {
-#define NEED(engine, model_type, form, rope_type, key, message)                                    \
-    {model_type, rope_type, key, engine, form, message},
+#define NEED(engine, model_type, form, rope_type, path, message)                                   \
+    {model_type, rope_type, path, engine, form, message},
 #include "core/engines/measured.def"
 #undef NEED
     {"", "", "", 0, 0, 0},
@@ -117,6 +117,16 @@ static const struct limit {
 #include "core/engines/measured.def"
 #undef BEYOND
     {"", "", 0, 0, 0},
+};
+
+static const struct absent_class {
+    const char *name;
+    uint8_t engine;
+} absent_classes[] = {
+#define ABSENT_CLASS(engine, architecture) {architecture, engine},
+#include "core/engines/measured.def"
+#undef ABSENT_CLASS
+    {"", 0},
 };
 
 static const char *const verdicts[PE_ENGINE_VERDICTS] = {
@@ -371,7 +381,7 @@ const char *pe_engine_need_at(const struct pe_engine_rules *of, const char *rope
             strcmp(need->rope_type, rope_type) != 0 || found++ < index)
             continue;
         *message = messages[need->message];
-        return need->key;
+        return need->path;
     }
     return NULL;
 }
@@ -384,6 +394,15 @@ const char *pe_engine_beyond(const struct pe_engine_rules *of, const char *rope_
             strcmp(limits[i].rope_type, rope_type) == 0)
             return messages[limits[i].message];
     return NULL;
+}
+
+bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architecture)
+{
+    for (size_t i = 0; i < COUNT(absent_classes); i++)
+        if (&engines[absent_classes[i].engine] == engine &&
+            strcmp(absent_classes[i].name, architecture) == 0)
+            return true;
+    return false;
 }
 
 const char *pe_engine_rules_row(const struct pe_engine_rules *of)

@@ -47,13 +47,16 @@ const struct pe_engine_rules *pe_engine_rules_find(const struct pe_engine *engin
 /* False: the engine was not given a config with this part. */
 bool pe_engine_outcome_get(const struct pe_engine_rules *rules, size_t part,
                            struct pe_engine_outcome *outcome);
-/* The index-th key, from 0, without which the engine raises for a config of this rope type, and
- * what it raises; NULL past the last one. */
+/* The path of the index-th key, from 0, without which the engine raises for a config of this rope
+ * type, and what it raises; NULL past the last one. As that of a change; "rope.KEY" may be in the
+ * rope object of a type of layers. */
 const char *pe_engine_need_at(const struct pe_engine_rules *rules, const char *rope_type,
                               size_t index, const char **message);
 /* What is otherwise where the context is longer than factor × original_max_position_embeddings;
  * NULL: nothing. */
 const char *pe_engine_beyond(const struct pe_engine_rules *rules, const char *rope_type);
+/* Does the engine lack this class of a config's `architectures`? */
+bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architecture);
 /* The name of the measured config. */
 const char *pe_engine_rules_row(const struct pe_engine_rules *rules);
 

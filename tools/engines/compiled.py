@@ -7,11 +7,13 @@ outcomes are written once.
 import argparse
 import json
 import pathlib
+import re
 import sys
 
 import matrix
 import page
 import rules
+from forms import text_of
 
 OUT = matrix.FILE.parents[2] / "core/engines/measured.def"
 HEAD = """\
@@ -26,9 +28,10 @@ HEAD = """\
  *   OUTCOME(verdict, index of the difference or message, key, first change, number of changes)
  *   RULES(engine, model_type, form, row, outcomes of the parts): how a model type is read; outcome
  *     0 is that of a part which was not given to the engine
- *   NEED(engine, model_type, form, rope_type, key, message): a key without which the engine raises
+ *   NEED(engine, model_type, form, rope_type, path, message): a key without which the engine raises
  *   BEYOND(engine, model_type, form, rope_type, message): what is otherwise where the context is
  *     longer than factor * original_max_position_embeddings
+ *   ABSENT_CLASS(engine, architecture): a class of `architectures` that the engine lacks
  */
 """
 VERDICTS = {
@@ -62,6 +65,11 @@ def number(value):
 
 def keys_of(keys):
     return f"KEYS({' '.join(quoted(key) + ',' for key in keys)})"
+
+
+def classes_of(config):
+    """By which an engine may choose: those of the part about text, or of the config."""
+    return text_of(config).get("architectures") or config.get("architectures") or []
 
 
 class Lists:
@@ -160,12 +168,26 @@ class Lists:
 
     def needs(self):
         for place, keys in self.of_rules("needs"):
-            for key, message in keys.items():
-                yield f"NEED({place}, {quoted(key)}, {self.messages.of(message)})"
+            for path, message in keys.items():
+                yield f"NEED({place}, {quoted(path)}, {self.messages.of(message)})"
 
     def beyond(self):
         for place, message in self.of_rules("beyond"):
             yield f"BEYOND({place}, {self.messages.of(message)})"
+
+    def absent_classes(self):
+        """Classes that an engine names as absent, and that no config has which it runs."""
+        configs = matrix.configs()
+        for at, engine in enumerate(self.data["engines"].values()):
+            absent, run = set(), set()
+            for row, form, cell in page.cells_of(engine):
+                named = classes_of(configs[row][form])
+                if page.verdict(cell) == "absent":
+                    absent |= {name for name in named if name in re.split(r"\W+", cell["absent"])}
+                else:
+                    run |= set(named)
+            for name in sorted(absent - run):
+                yield f"ABSENT_CLASS({at}, {quoted(name)})"
 
     def rules_of(self, engine):
         """By model type and form; of those that the engine runs with no config, by a cell."""
@@ -222,6 +244,7 @@ class Lists:
             "RULES": found,
             "NEED": needed,
             "BEYOND": limits,
+            "ABSENT_CLASS": list(self.absent_classes()),
         }
         body = "".join(
             f"\n#ifdef {name}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n"

@@ -437,9 +437,11 @@ def measured(driver, table, cells, types=None, known=()):
             continue
         forms = {k: row["forms"][k] for k in {form, "5"} if k in row["forms"]}
         of_parts, needed = of_type(driver, forms, form)
-        of_parts |= contradicted(of_parts, running(table, cells, model_type, form))
+        run = running(table, cells, model_type, form)
+        of_parts |= contradicted(of_parts, {rope_type_of(config) for config in run})
         if of_parts:
-            needed = needs(driver, forms, form, of_parts) | needed
+            run = running(table, cells, model_type, form)
+            needed = uncontradicted(needs(driver, forms, form, of_parts, needed), run)
             limits = beyond(driver, forms, form, of_parts)
             more = {"needs": needed, "beyond": limits}
             found = short(of_parts) | {key: value for key, value in more.items() if value}
@@ -458,7 +460,7 @@ def parts_of(about):
 
 
 def of_type(driver, forms, form):
-    """{part: rule}, and {rope type: {"type": what the engine raises without it}}"""
+    """{part: rule}, and {rope type: {"rope.type": what the engine raises without it}}"""
     found, needed = {}, {}
     for rope_type, part, made in stirred(forms):
         config = made.get(form)
@@ -470,7 +472,7 @@ def of_type(driver, forms, form):
             if "raises" in rule and again:
                 rule_again = judged(driver, again)
                 if "raises" not in rule_again:
-                    needed[rope_type] = {"type": rule["raises"]}
+                    needed[rope_type] = {"rope.type": rule["raises"]}
                     rule, config = rule_again, again
         except (expected.NotARow, expected.posenc.Refused, KeyError, ValueError):
             continue
@@ -493,12 +495,12 @@ def typed(config, rope_type):
 
 
 def running(table, cells, model_type, form):
-    """Rope types of the rows of a model type that the engine runs."""
-    found = set()
+    """Configs of a model type that the engine runs."""
+    found = []
     for row in table:
         cell, config = cells.get(row["kind"], {}).get(row["name"], {}), row["forms"].get(form)
         if is_run(cell.get(form)) and model_key(config) == model_type:
-            found.add(rope_type_of(config))
+            found.append(config)
     return found
 
 
@@ -522,21 +524,43 @@ def contradicted(of_parts, types):
     }
 
 
-def needs(driver, forms, form, of_parts):
-    """{rope type: {key: what the engine raises without it}}, of the first part of each rope type
-    that the engine runs."""
-    found, seen = {}, set()
+def needs(driver, forms, form, of_parts, known):
+    """{rope type: {path: what the engine raises without the key}}, of the first part of each rope
+    type that the engine runs, beside the known ones."""
+    found, seen = copy.deepcopy(known), set()
     for rope_type, part, made in stirred(forms):
         rule = of_parts.get(f"{rope_type} {part}")
         if rule is None or rope_type in seen or "raises" in rule or not made.get(form):
             continue
         seen.add(rope_type)
-        inside, _ = leaves(made[form])
-        for path in inside:
+        for path in itertools.chain(*leaves(made[form])):
             raised = raised_without(driver, made[form], path)
             if raised:
-                found.setdefault(rope_type, {})[path.split(".")[-1]] = raised
+                found.setdefault(rope_type, {}).setdefault(need(path), raised)
     return found
+
+
+def need(path):
+    """The path of a need: a key of the rope object may be in that of a type of layers."""
+    return f"rope.{path.split('.')[-1]}" if path.startswith("rope.") else path
+
+
+def uncontradicted(needed, run):
+    """Needs without those keys that a config lacks which the engine runs."""
+    found = {}
+    for rope_type, keys in needed.items():
+        alike = [config for config in run if rope_type_of(config) == rope_type]
+        kept = {path: m for path, m in keys.items() if all(has(c, path) for c in alike)}
+        found |= {rope_type: kept} if kept else {}
+    return found
+
+
+def has(config, path):
+    inside, beside = leaves(config)
+    text = text_of(config)
+    rope = text.get(rope_key(text)) or {}
+    named = ["rope.type"] if "type" in rope else []
+    return path in [*map(need, inside), *beside, *named]
 
 
 def beyond(driver, forms, form, of_parts):
