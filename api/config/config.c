@@ -41,9 +41,10 @@ static bool has_any(const json_t *json, const char *const *keys)
  * another spelling of one. */
 static bool is_config(const json_t *json)
 {
-    return has_any(json, (const char *const[]){"model_type", "architectures", "hidden_size",
-                                               "n_layers", "num_hidden_layers", "vocab_size",
-                                               "_class_name", "text_config", NULL});
+    return has_any(json,
+                   (const char *const[]){"model_type", "architectures", "hidden_size", "n_layers",
+                                         "num_hidden_layers", "vocab_size", "_class_name",
+                                         "text_config", "pretrained_cfg", "architecture", NULL});
 }
 
 /* The same where only a config can be posted: spellings of parameters of operations count too. */

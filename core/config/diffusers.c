@@ -71,6 +71,20 @@ static enum pe_status class_refuse(const struct pe_config_member *member, const 
                           row->encoding ? row->otherwise : row->note);
 }
 
+/* Is the class one that rotates with this config? */
+static bool is_rotating(struct pe_config_reading *reading)
+{
+    const struct pe_diffusers_class *row = reading->scope.diffusers;
+    const struct pe_config_member *only =
+        row->only.key ? pe_config_member(reading->scope.top, row->only.key) : NULL;
+    const char *value = only ? pe_config_text(only) : row->only.absent;
+
+    pe_config_note(reading, only);
+    if (row->only.key && !(value && strcmp(value, row->only.value) == 0))
+        return false;
+    return !row->needs || is_true(pe_config_member(reading->scope.top, row->needs));
+}
+
 enum pe_status pe_config_diffusers_choose(struct pe_config_reading *reading, struct pe_error *err)
 {
     const struct pe_config_node *top = reading->scope.top;
@@ -80,7 +94,7 @@ enum pe_status pe_config_diffusers_choose(struct pe_config_reading *reading, str
 
     pe_config_note(reading, member);
     pe_config_note(reading, pe_config_member(top, "_diffusers_version"));
-    if (!row || !row->encoding || (row->needs && !is_true(pe_config_member(top, row->needs))))
+    if (!row || !row->encoding || !is_rotating(reading))
         return class_refuse(member, name, row, err);
     reading->family = reading->name = row->encoding;
     reading->layout = row->layout;
@@ -102,7 +116,8 @@ static const struct pe_config_member *read_member(const struct pe_config_filling
                                                   const char *key)
 {
     const struct pe_config_reading *reading = filling->reading;
-    const struct pe_config_member *found = key ? pe_config_member(reading->scope.top, key) : NULL;
+    const struct pe_config_member *found =
+        key ? pe_config_member_at(reading->scope.top, key, strlen(key)) : NULL;
 
     pe_config_note(filling->reading, found);
     return found && found->value.kind == PE_CONFIG_NULL && reading->scope.diffusers->null_is_absent
@@ -217,7 +232,7 @@ static enum pe_status sets_fill(const struct pe_config_filling *filling)
     for (size_t i = 0; i < PE_DIFFUSERS_SETS && row->sets[i].param; i++) {
         const int index = pe_params_find(filling->params, row->sets[i].param);
         const struct pe_config_member *found = read_member(filling, row->sets[i].key);
-        if (!pe_config_is_open(filling, index))
+        if (!pe_config_is_open(filling, index) || (!found && !row->sets[i].value))
             continue;
         if (found ? pe_config_member_fill(filling, (size_t)index, found)
                   : pe_params_set_text(filling->params, (size_t)index, row->sets[i].value,
@@ -226,6 +241,49 @@ static enum pe_status sets_fill(const struct pe_config_filling *filling)
         if (!found)
             pe_config_source_set(filling->reading, row->sets[i].param, PE_CONFIG_KEY, class_key);
     }
+    return PE_OK;
+}
+
+/* The sizes of a base grid. */
+static enum pe_status sizes_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_diffusers_class *row = filling->reading->scope.diffusers;
+    const int index = pe_params_find(filling->params, "axes_size");
+    double sizes[3];
+    bool any = false;
+
+    if (!row->sizes[0].key)
+        return PE_OK;
+    for (size_t i = 0; i < 3; i++) {
+        any |= pe_config_member(filling->reading->scope.top, row->sizes[i].key) != NULL;
+        if (pe_config_diffusers_size(filling, row->sizes[i].key, row->sizes[i].fallback, &sizes[i]))
+            return filling->err->status;
+    }
+    if (!pe_config_is_open(filling, index))
+        return PE_OK;
+    if (pe_params_set_list(filling->params, (size_t)index, sizes, 3, filling->err))
+        return filling->err->status;
+    pe_config_source_set(filling->reading, "axes_size", any ? PE_CONFIG_DERIVED : PE_CONFIG_KEY,
+                         any ? row->sizes[0].key : class_key);
+    return PE_OK;
+}
+
+/* Frames by their rate, which no config has: axes_size, where the caller gives it. */
+static enum pe_status rate_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_diffusers_class *row = filling->reading->scope.diffusers;
+    const double reference[3] = {row->rate, 1, 1};
+    const int coordinates = pe_params_find(filling->params, "axes_coordinates"),
+              index = pe_params_find(filling->params, "axes_reference");
+
+    if (row->rate == 0 || !pe_param_value(filling->params, "axes_size")->given ||
+        !pe_config_is_open(filling, coordinates) || !pe_config_is_open(filling, index))
+        return PE_OK;
+    if (pe_params_set_text(filling->params, (size_t)coordinates, "ratio", filling->err) ||
+        pe_params_set_list(filling->params, (size_t)index, reference, 3, filling->err))
+        return filling->err->status;
+    pe_config_source_set(filling->reading, "axes_coordinates", PE_CONFIG_KEY, class_key);
+    pe_config_source_set(filling->reading, "axes_reference", PE_CONFIG_KEY, class_key);
     return PE_OK;
 }
 
@@ -258,7 +316,7 @@ enum pe_status pe_config_diffusers_fill(const struct pe_config_filling *filling)
     if (filling->reading->scope.diffusers->sines.sample > 0)
         return pe_config_diffusers_sines(filling);
     if (width_read(filling, &width) || split_fill(filling, width) || sets_fill(filling) ||
-        sum_check(filling, width))
+        sizes_fill(filling) || rate_fill(filling) || sum_check(filling, width))
         return filling->err->status;
     if (width == 0 || !pe_config_is_open(filling, dim))
         return PE_OK;

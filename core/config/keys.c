@@ -339,16 +339,16 @@ static const struct pe_config_layers classes[] = {
     {0},
 };
 
-/* Classes of diffusers have no mask, and their blocks are of several sorts, which are not counted.
- */
-static const struct pe_config_layers diffusers_layers = {.count_key = "", .both_ways = true};
+/* Classes of diffusers and timm have no mask, and their blocks are of several sorts, which are not
+ * counted. */
+static const struct pe_config_layers unmasked_layers = {.count_key = "", .both_ways = true};
 
 const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope)
 {
     const char *model_type = pe_config_model_type(scope);
 
-    if (scope->diffusers)
-        return &diffusers_layers;
+    if (scope->diffusers || scope->timm)
+        return &unmasked_layers;
     if (scope->top->config->models) /* an architecture of GGUF is no class of Hugging Face */
         return NULL;
     for (const struct pe_config_layers *at = classes; model_type && at->model_type; at++)
@@ -357,12 +357,26 @@ const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope 
     return NULL;
 }
 
+/* Is the model one of pictures, whose patches see each other? */
+static bool is_of_pictures(const struct pe_config_model *model)
+{
+    static const char ending[] = "_vision";
+    const size_t size = model ? strlen(model->model_type) : 0, end = sizeof(ending) - 1;
+
+    return model && model->encoding &&
+           (strcmp(model->encoding, "rope-2d") == 0 ||
+            (size > end && strcmp(model->model_type + size - end, ending) == 0 &&
+             strcmp(model->encoding, "rope") != 0));
+}
+
 const struct pe_config_layers *pe_config_class_of(const struct pe_config_scope *scope)
 {
-    static const struct pe_config_layers none = {0};
+    static const struct pe_config_layers none = {0}, of_pictures = {.both_ways = true};
     const struct pe_config_layers *row = pe_config_layers_of(scope);
 
-    return row ? row : &none;
+    if (row)
+        return row;
+    return is_of_pictures(scope->model) ? &of_pictures : &none;
 }
 
 /* Finds the class's value of a key; false: its code does not read the key. */

@@ -553,7 +553,7 @@ const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope)
 {
     const struct pe_config_member *other, *found = rope_member(scope, &other);
 
-    if (pe_config_is_diffusers(scope))
+    if (pe_config_is_diffusers(scope) || pe_config_is_timm(scope))
         return NULL;
     return found ? pe_config_object(found) : named_find(scope);
 }
@@ -798,7 +798,7 @@ static void layer_find(struct pe_config_reading *reading)
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err)
 {
-    if (reading->scope.diffusers)
+    if (reading->scope.diffusers || reading->scope.timm)
         return layer_type ? same_type_check(reading->config, layer_type, err) : PE_OK;
     if (rope_find(reading, err) ||
         (layer_within(&reading->scope, 0) ? layer_enter(reading, layer_type, err)

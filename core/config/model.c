@@ -145,6 +145,11 @@ struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
         scope.diffusers = pe_config_diffusers_find(&scope);
         return scope;
     }
+    if (pe_config_is_timm(&scope)) {
+        scope.text = scope.top;
+        scope.timm = pe_config_timm_find(&scope);
+        return scope;
+    }
     for (const struct pe_config_node *at = config->top; at; at = text_within(at))
         scope.text = at;
     scope.model = tower_find(&scope, models);
@@ -346,6 +351,8 @@ enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct 
         pe_config_warn(reading, "%s", reading->config->notes[i]);
     if (pe_config_is_diffusers(&reading->scope))
         return pe_config_diffusers_choose(reading, err);
+    if (pe_config_is_timm(&reading->scope))
+        return pe_config_timm_choose(reading, err);
     model_choose(reading);
     layout_switch(reading);
     return family_choose(reading, err);

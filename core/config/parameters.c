@@ -719,6 +719,9 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
         return pe_config_diffusers_fill(&filling) || pe_config_memory_check(reading, err)
                    ? err->status
                    : PE_OK;
+    if (reading->scope.timm)
+        return pe_config_timm_fill(&filling) || pe_config_memory_check(reading, err) ? err->status
+                                                                                     : PE_OK;
     if (sliding_fill(&filling) || layer_bases_fill(&filling) || layer_fill(&filling) ||
         other_places_fill(&filling) || keys_fill(&filling) || named_fill(&filling) ||
         type_defaults_fill(&filling) || by_lengths_fill(&filling) || rope_fill(&filling) ||

@@ -72,7 +72,7 @@ enum pe_diffusers_split {
     PE_SPLIT_THIRDS,  /* three times 2 floor(d / 6) */
 };
 
-enum { PE_DIFFUSERS_SETS = 6 };
+enum { PE_DIFFUSERS_SETS = 7 };
 
 struct pe_diffusers_class {
     const char *name;
@@ -88,8 +88,14 @@ struct pe_diffusers_class {
         double fallback;
     } pairs; /* of PE_SPLIT_ALIKE */
     struct {
-        const char *param, *key, *value; /* key NULL: the value is in the code */
+        const char *param, *key, *value; /* key NULL: the value is in the code; value NULL: where
+                                          * the key is absent, by the next entry of `param` */
     } sets[PE_DIFFUSERS_SETS];
+    struct {
+        const char *key;
+        double fallback;
+    } sizes[3];  /* of a base grid, for axes_size */
+    double rate; /* the frames a second that axes_size, where it is given, is a ratio to; 0: none */
     enum {
         PE_AXES_FILL,  /* the axes have as many elements as a head */
         PE_AXES_FIT,   /* they may have fewer */
@@ -108,13 +114,44 @@ struct pe_diffusers_class {
         bool uncropped; /* the first rows and columns of that grid, which nothing scales */
         bool optional;  /* keys of the config decide whether anything is added */
     } sines;
-    bool null_is_absent;         /* null stands for the constructor's value */
-    const char *needs;           /* a key that must be true; NULL: none */
-    const char *otherwise;       /* the reason where it is not */
+    bool null_is_absent; /* null stands for the constructor's value */
+    const char *needs;   /* a key that must be true; NULL: none */
+    struct {
+        const char *key, *value, *absent;
+    } only;                      /* a key that must have a value; absent: its default */
+    const char *otherwise;       /* the reason where it is not so */
     const char *note;            /* a warning of every reading; NULL: none */
     const char *const *harmless; /* keys about positions that do not change the rotation */
 };
 extern const struct pe_diffusers_class pe_diffusers_classes[]; /* ends with a NULL name */
+
+/* ---- rows of timm.def ------------------------------------------------------------------------ */
+
+enum pe_timm_class {
+    PE_TIMM_OTHER,  /* refused, with the note as the reason */
+    PE_TIMM_EVA,    /* Eva: rotates where use_rot_pos_emb is true */
+    PE_TIMM_NAFLEX, /* NaFlexVit: rotates where it has a rope_type, grids of any size */
+    PE_TIMM_AXIAL,  /* the towers of Qwen and DeepSeek: halves rotate by row and column */
+};
+
+/* The arguments about positions that an architecture gives to the constructor of its class. */
+struct pe_timm_model {
+    const char *name;
+    enum pe_timm_class of;
+    double embed_dim, num_heads, patch_size;
+    double img_size[2];    /* height, width; 0: those of the weights */
+    bool dynamic_img_size; /* grids of any size */
+    bool use_rot_pos_emb;
+    bool use_abs_pos_emb; /* a learned table is added too */
+    const char *rope_type;
+    double rope_temperature, rope_grid_offset;
+    double ref_feat_shape; /* 0: none */
+    bool xy;               /* rope_grid_indexing: columns before rows */
+    bool rope_rotate_half;
+    double rope_mrope_section[3];
+    const char *note; /* the reason of a refusal, else a warning of every reading; NULL: none */
+};
+extern const struct pe_timm_model pe_timm_models[]; /* ends with a NULL name */
 
 /* ---- rows of model_layers.def ---------------------------------------------------------------- */
 
@@ -195,6 +232,7 @@ struct pe_config_scope {
     const struct pe_config_node *layer;         /* about the layers described; NULL: none */
     const struct pe_config_model *model;        /* NULL: not in the list */
     const struct pe_diffusers_class *diffusers; /* NULL: none, or not in the list */
+    const struct pe_timm_model *timm;           /* likewise */
 };
 
 enum { PE_CONFIG_TRAITS_MAX = 16 };
@@ -375,6 +413,18 @@ enum pe_status pe_config_diffusers_fill(const struct pe_config_filling *filling)
 /* A whole number above 0 under a key, or the constructor's. */
 enum pe_status pe_config_diffusers_size(const struct pe_config_filling *filling, const char *key,
                                         double fallback, double *size);
+
+/* ---- timm.c ---------------------------------------------------------------------------------- */
+
+/* Is it a config of timm, which names an architecture? */
+bool pe_config_is_timm(const struct pe_config_scope *scope);
+/* The row of its architecture; NULL: not in the list. */
+const struct pe_timm_model *pe_config_timm_find(const struct pe_config_scope *scope);
+/* Decides the encoding and the layout by the architecture and model_args. */
+enum pe_status pe_config_timm_choose(struct pe_config_reading *reading, struct pe_error *err);
+/* Sets the parameters as the constructor reads them. PE_MISSING without axes_size where coordinates
+ * depend on the size of a grid that the config does not have. */
+enum pe_status pe_config_timm_fill(const struct pe_config_filling *filling);
 
 /* ---- diffusers_sines.c ----------------------------------------------------------------------- */
 

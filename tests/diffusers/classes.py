@@ -187,6 +187,18 @@ def ltx(model, config):
         return places, model.rope(torch.zeros(1), video_coords=places[None].double())
 
 
+def ltx2(model, config):
+    """Coordinates are rounded to float32, and nothing else of the angles."""
+    places = anywhere(3)
+    with unittest.mock.patch.object(torch, "float32", torch.float64):
+        return places, model.rope(places[None].double())
+
+
+def cosmos3(model, config):
+    places = anywhere(3)
+    return places, model.rotary_emb(places[:, None], torch.device("cpu"), torch.float32)
+
+
 def lumina2(model, config):
     p = config["patch_size"]
     mask = torch.ones(1, 5, dtype=torch.bool)
@@ -339,6 +351,7 @@ POSITIONS = {
     "CogVideoXTransformer3DModel": cropped_3d,
     "CogView4Transformer2DModel": cogview4,
     "ConsisIDTransformer3DModel": cropped_3d,
+    "Cosmos3OmniTransformer": cosmos3,
     "CosmosControlNetModel": by_latents("rope", wan_patch),
     "CosmosTransformer3DModel": by_latents("rope", wan_patch),
     "EasyAnimateTransformer3DModel": easy_animate,
@@ -362,6 +375,7 @@ POSITIONS = {
     "Kandinsky6SRTransformer3DModel": kandinsky6,
     "Kandinsky6Transformer3DModel": kandinsky6,
     "Krea2Transformer2DModel": by_ids("rotary_emb"),
+    "LTX2VideoTransformer3DModel": ltx2,
     "LTXVideoTransformer3DModel": ltx,
     "LongCatAudioDiTTransformer": by_length("rotary_embed", takes_states=True),
     "LongCatImageTransformer2DModel": by_ids("pos_embed"),
@@ -390,6 +404,7 @@ POSITIONS = {
 # ---- rotation ----------------------------------------------------------------------------------
 
 ROTARY = (
+    "query_rotary_emb",
     "audio_rotary_emb",
     "image_rotary_emb",
     "rotary_emb",
@@ -436,6 +451,31 @@ def identity(rotary):
 
 # Attention that is more than a product: the function that it applies, on heads of a width.
 APPLIED = {"Kandinsky6SRTransformer3DModel": lambda model: sum(model.config.axes_dims)}
+
+
+def cosmos3_queries(model, rotary, count):
+    """The tokens that are generated are beside those of the text, which has none."""
+    attention = model.layers[0].self_attn
+    states = torch.randn(
+        count, attention.to_q.in_features, generator=torch.Generator().manual_seed(1)
+    )
+    cos, sin = (part[0] for part in rotary)
+    taken = []
+
+    def take(query, *others, **named):
+        taken.append(query[0])
+        return query
+
+    still = torch.ones_like(cos), torch.zeros_like(sin)
+    for one in (still, (cos, sin)):
+        with unittest.mock.patch(f"{type(model).__module__}.dispatch_attention_fn", take):
+            with torch.no_grad():
+                attention(states[:0], states, (one[0][:0], one[1][:0], *one))
+    return taken[1::2]
+
+
+# Attention whose call is of another form: (model, rotary, count) -> both queries.
+CALLED = {"Cosmos3OmniTransformer": cosmos3_queries}
 MASKED = ("HunyuanVideo15Transformer3DModel",)
 
 
@@ -495,6 +535,8 @@ def queries(monkeypatch, model, rotary, count):
     passed = PASSED.get(name, lambda r: r)
     none = torch.zeros_like(rotary) if name in ANGLES else identity(rotary)
     both = [passed(none), passed(rotary)]
+    if name in CALLED:
+        return CALLED[name](model, rotary, count)
     if name in APPLIED:
         states = torch.randn(
             count, 2, APPLIED[name](model), generator=torch.Generator().manual_seed(1)

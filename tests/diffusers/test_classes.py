@@ -23,7 +23,9 @@ LIKE = {
 # Queries are rounded to bfloat16 there, those that do not rotate too.
 ROUNDED = ("Kandinsky5Transformer3DModel",)
 # Heads that rotate as one vector: their number counts.
-TOGETHER = ("LTXVideoTransformer3DModel",)
+TOGETHER = ("LTX2VideoTransformer3DModel", "LTXVideoTransformer3DModel")
+# Lists that are no widths of axes.
+OTHER_AXES = ("CogView4Transformer2DModel", "Cosmos3OmniTransformer")
 WIDTHS = {1: [24], 2: [16, 32], 3: [8, 16, 24], 4: [8, 4, 16, 20]}
 
 
@@ -54,7 +56,7 @@ def stirred(name):
     heads_made(config, 48)
     for key in ("axes_dims_rope", "rope_axes_dim", "axes_dim_rope", "axes_dims", "rope_dim_list",
                 "rope_dim", "axes_dim"):  # fmt: skip
-        if key in config and name != "CogView4Transformer2DModel":
+        if key in config and name not in OTHER_AXES:
             config[key] = WIDTHS[len(config[key] or [0, 0])]
     if "rotary_dim" in config:
         config["rotary_dim"] = 20
@@ -64,6 +66,11 @@ def stirred(name):
         config["rope_freq_dim"] = 7
     if "mrope_section" in config:
         config["mrope_section"] = [10, 5, 4]
+    if "rope_scaling" in config and name.startswith("Cosmos3"):
+        config["rope_scaling"] = {"mrope_section": [9, 8, 7]}
+    for key, size in (("pos_embed_max_pos", 15), ("base_height", 1024), ("base_width", 512)):
+        if key in config:
+            config[key] = size
     return config
 
 

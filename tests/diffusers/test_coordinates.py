@@ -17,7 +17,7 @@ from transformers.models.dinov3_vit.modeling_dinov3_vit import (
     DINOv3ViTRopePositionEmbedding,
 )
 
-from service import table
+from service import post_json, table
 
 GRIDS = [(3, 4), (14, 14), (2, 9)]
 
@@ -173,3 +173,10 @@ def test_cosmos(server, fps):
     }  # fmt: skip
     mine = ours(server, axes_dim="44,42,42", axes_factor="2,1,3", shape=listed(sizes), **time)
     expect_equal(mine, pairs_of(cos, False), pairs_of(sin, False))
+    if fps is not None:
+        config = {"_class_name": "CosmosTransformer3DModel", "rope_scale": [2.0, 1.0, 3.0]}
+        read = post_json(server, "/v1/config", {"config": config, "axes_size": [fps, 1, 1]})
+        encoding = read.good().json["encoding"]
+        assert encoding["axes_dim"] == [44, 42, 42] and encoding["axes_factor"] == [2, 1, 3]
+        assert encoding["axes_coordinates"] == "ratio"
+        assert encoding["axes_reference"] == [24, 1, 1] and encoding["axes_size"] == [fps, 1, 1]

@@ -150,7 +150,8 @@ static const struct {
     enum pe_status status;
 } refused[] = {
     {"_class_name=FluxPipeline", "key:_class_name", "transformer", PE_UNSUPPORTED},
-    {"_class_name=LTX2VideoTransformer3DModel", "key:_class_name", "axes_size", PE_UNSUPPORTED},
+    {"_class_name=LTX2VideoTransformer3DModel rope_type=split", "key:_class_name", "interleaved",
+     PE_UNSUPPORTED},
     {"_class_name=CogVideoXTransformer3DModel", "key:_class_name", "sines", PE_UNSUPPORTED},
     {"_class_name=CogVideoXTransformer3DModel use_rotary_positional_embeddings=false",
      "key:_class_name", "sines", PE_UNSUPPORTED},
