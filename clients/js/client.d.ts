@@ -41,6 +41,7 @@ export interface RequestMore extends More {
 export class PosencError extends Error {
     status: number;
     problem: { code?: string; detail?: string; errors?: { parameter?: string; detail: string }[] };
+    constructor(status: number, problem: PosencError["problem"]);
 }
 
 export interface Client {

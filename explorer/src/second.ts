@@ -7,6 +7,7 @@ import { mount as compare } from "./views/compare";
 import { mount as diagnosis } from "./views/diagnosis";
 import { mount as distance } from "./views/distance";
 import { engines } from "./views/extension/engines";
+import { mount as grid } from "./views/grid";
 import { mount as catalogue } from "./views/models";
 import { mount as rotation } from "./views/rotation";
 import { mount as story } from "./views/story";
@@ -18,6 +19,7 @@ export const mounts = {
     compare,
     diagnosis,
     distance,
+    grid,
     models: catalogue,
     rotation,
     story,

@@ -795,6 +795,148 @@ def test_a_changed_golden_file_is_refused(dropped, page, lang):
     assert wanted in shown["failure"] and "sin" in shown["failure"]
 
 
+IMAGES = json.loads((ROOT / "explorer/src/images.json").read_text())
+IMAGE_CLASSES = {
+    "flux": "FluxTransformer2DModel",
+    "flux2": "Flux2Transformer2DModel",
+    "qwen_image": "QwenImageTransformer2DModel",
+    "lumina2": "Lumina2Transformer2DModel",
+    "z_image": "ZImageTransformer2DModel",
+    "hunyuan_video": "HunyuanVideoTransformer3DModel",
+    "wan": "WanTransformer3DModel",
+    "cogvideox": "CogVideoXTransformer3DModel",
+    "kandinsky5": "Kandinsky5Transformer3DModel",
+    "cosmos": "CosmosTransformer3DModel",
+}
+
+
+def test_rotations_of_image_models_are_those_of_their_configs(page):
+    """What the page has of a model is what the API reads from the config of its class, or from the
+    config of a model that the page has."""
+    for name, entry in IMAGES.items():
+        config = (
+            {"_class_name": IMAGE_CLASSES[name], "use_rotary_positional_embeddings": True}
+            if name in IMAGE_CLASSES
+            else MODELS["qwen2.5-vl"]["config"]
+            if name == "qwen2_5_vl"
+            else {
+                "model_type": "qwen3_vl_text",
+                "head_dim": 128,
+                "max_position_embeddings": 262144,
+                "num_attention_heads": 32,
+                "rope_theta": 5000000,
+                "rope_scaling": {
+                    "mrope_interleaved": True,
+                    "mrope_section": [24, 20, 20],
+                    "rope_type": "default",
+                },
+            }
+        )
+        if name != "cogvideox":
+            config.pop("use_rotary_positional_embeddings", None)
+        answer = page.post("/v1/config", json=config)
+        assert answer.status_code == 200, answer.text
+        read = answer.json()["encoding"]
+        assert entry["encoding"] == read["name"]
+        for key, value in entry["params"].items():
+            told = (
+                [float(one) for one in value.split(",")] if isinstance(value, str) else float(value)
+            )
+            assert told == read[key], (name, key, value, read)
+        assert ("axes_factor" in read) == ("axes_factor" in entry["params"])
+        assert read.get("mrope_type") in (
+            None,
+            "interleaved" if entry["params"].get("mrope_interleaved") else "chunked",
+        )
+
+
+def small(found, height, width):
+    return [one for one in found["canvases"] if (one.height, one.width) == (height, width)]
+
+
+def check_small(canvas, values, colours, low, high):
+    share = (values - low) / (high - low) if high > low else numpy.full(values.shape, 0.5)
+    wanted = colours[numpy.floor(numpy.clip(share, 0, 1) * 254 + 0.5).astype(int)]
+    assert numpy.abs(canvas.pixels[..., :3] - wanted).max() <= 1, canvas.label
+
+
+IMAGE_HEIGHT, IMAGE_WIDTH, IMAGE_TEXT = 9, 13, 4
+
+
+def test_an_image_pair_by_pair(drawings, page, colours):
+    """Of Qwen-Image, with posted ids whose rows and columns are exchanged: every pair's cosines,
+    the mean of all pairs' cosines around a token, the ids, and the ids that differ."""
+    height, width, pair, row, column = IMAGE_HEIGHT, IMAGE_WIDTH, 11, 2, 10
+    found = drawings(
+        {
+            "view": "grid",
+            "model_type": "qwen_image",
+            "height": height,
+            "width": width,
+            "text": IMAGE_TEXT,
+            "pair": pair,
+            "row": row,
+            "column": column,
+            "sample": "transposed",
+        },
+        crosses=[(0, 0.5 / width, 4.5 / height), (1, 0.5 / width, 4.5 / height)],
+    )
+    rows, columns = numpy.indices((height, width))
+    ids = numpy.stack([0 * rows, rows - (height - height // 2), columns - (width - width // 2)])
+    axes = numpy.repeat([0, 1, 2], [8, 28, 28])
+    waves = numpy.concatenate([10000.0 ** (-numpy.arange(n) / n) for n in (8, 28, 28)])
+    angles = ids[axes] * waves[:, None, None]
+    cosines = numpy.cos(angles)
+    likeness = numpy.cos(angles - angles[:, row, column][:, None, None]).mean(0)
+    one, whole = heats(found)
+    check_heat(one, cosines[pair], colours["rdbu"], (-1, 1))
+    check_heat(whole, likeness, colours["viridis"], (likeness.min(), likeness.max()))
+    check_heat_axes(one, range(height), range(width))
+    for cross, value in zip(found["crossed"], (cosines[pair, 4, 0], likeness[4, 0])):
+        assert (int(cross["row"]), int(cross["column"])) == (4, 0)
+        assert abs(float(cross["value"]) - value) < 1e-6
+    pictures = small(found, height, width)
+    assert len(pictures) == len(waves) + 9
+    for canvas, values in zip(pictures, cosines):
+        check_small(canvas, values, colours["rdbu"], -1, 1)
+    # The text is at 6, 7, ... on every axis: half of the larger side.
+    text = numpy.arange(IMAGE_TEXT) + width // 2
+    posted = ids[[0, 2, 1]]
+    for axis in range(3):
+        right, given, marks = pictures[len(waves) + 3 * axis :][:3]
+        low, high = min(ids[axis].min(), text.min()), max(ids[axis].max(), text.max())
+        check_small(right, ids[axis], colours["viridis"], low, high)
+        check_small(given, posted[axis], colours["viridis"], low, high)
+        red = numpy.abs(marks.pixels[..., :3] - numpy.array(found["tokens"]["bad"])).sum(-1) == 0
+        assert (red == (ids[axis] != posted[axis])).all()
+
+
+def test_a_frame_of_a_video(drawings, page, colours):
+    """Time is what differs between frames, and all tokens in their order have it in their strip."""
+    frames, height, width = 3, 4, 6
+    found = drawings(
+        {
+            "view": "grid",
+            "model_type": "wan",
+            "frames": frames,
+            "frame": 2,
+            "height": height,
+            "width": width,
+        }
+    )
+    pictures = small(found, height, width)
+    cosines = numpy.cos(2 * 10000.0 ** (-numpy.arange(22) / 22))
+    for canvas, value in zip(pictures[:22], cosines):
+        check_small(canvas, numpy.full((height, width), value), colours["rdbu"], -1, 1)
+    ids = numpy.indices((frames, height, width))
+    for axis, canvas in enumerate(pictures[64:]):
+        check_small(canvas, ids[axis][2], colours["viridis"], 0, ids[axis].max())
+    strips = small(found, 1, frames * height * width)
+    assert len(strips) == 3
+    for axis, canvas in enumerate(strips):
+        check_small(canvas, ids[axis].reshape(1, -1), colours["viridis"], 0, ids[axis].max())
+
+
 def test_biases_of_a_model(drawings, page):
     """Of a model that turns nothing: slopes of its heads on the first screen."""
     found = drawings({"model": "bloom-3b"})

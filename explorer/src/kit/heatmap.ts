@@ -27,8 +27,8 @@ export interface Heat {
     names?: string[];
     /** A value beside the colour bar; its shortest digits if absent. */
     show?(value: number): string;
-    /** As high as it is wide. */
-    square?: boolean;
+    /** Its height as a share of its width; the room there is if absent. */
+    aspect?: number;
     label: string;
 }
 
@@ -50,7 +50,7 @@ const BOTTOM = 44,
     TICK = 72; // TICK: pixels from one to the next
 const NARROW = 480,
     LETTER = 7.4; // px: less room beside the picture; of a word
-const SQUARE_MOST = 440,
+const ASPECT_MOST = 440,
     DRAWN_LEAST = 8; // pixels that are a brush and no click
 
 /** Keys that zoom: their part of what is seen, beside the cross for +. */
@@ -87,7 +87,7 @@ function ticks(count: number, size: number, at: (index: number) => number): numb
 }
 
 /** A pixel for each value. */
-function pixels({
+export function pixels({
     rows,
     columns,
     values,
@@ -240,19 +240,19 @@ class Canvas implements Heatmap {
         this.size = { width: this.element.clientWidth, height: this.element.clientHeight };
     }
 
-    /** Where the picture is; a square one decides how high the element is. */
+    /** Where the picture is; one with an aspect decides how high the element is. */
     private lay(heat: Heat): void {
         const { left, right } = sides(heat, this.size.width >= NARROW);
         const width = this.size.width - left - right,
+            { aspect } = heat,
             { style } = this.element;
-        const tall = heat.square ? `${Math.min(width, SQUARE_MOST) + TOP + BOTTOM}px` : "";
+        const tall = aspect ? `${Math.min(width * aspect, ASPECT_MOST) + TOP + BOTTOM}px` : "";
         if (style.height !== tall) {
             style.height = tall;
             this.measure();
         }
-        const height = this.size.height - TOP - BOTTOM,
-            side = Math.min(width, height);
-        this.room = heat.square ? { left, width: side, height: side } : { left, width, height };
+        const height = Math.min(this.size.height - TOP - BOTTOM, width * (aspect ?? Infinity));
+        this.room = { left, width: aspect ? height / aspect : width, height };
     }
 
     private paint(): void {

@@ -109,7 +109,7 @@ function heat(words: string[], values: ArrayLike<number>, more: Partial<Heat>): 
         low: 0,
         high: 1,
         palette: "viridis",
-        square: true,
+        aspect: 1,
         rowName: t("query", "查询"),
         columnName: t("key", "键"),
         valueName: t("weight", "权重"),

@@ -7,7 +7,16 @@ import { t } from "../words";
 import { extension } from "./extension";
 import { home } from "./home";
 import { later } from "./later";
-import { BIASES, COLUMNS, SAMPLES, SENTENCE_HEADS, TURNED_POSITIONS } from "./limits";
+import {
+    BIASES,
+    COLUMNS,
+    ID_SAMPLES,
+    IMAGE_MODELS,
+    IMAGE_MOST,
+    SAMPLES,
+    SENTENCE_HEADS,
+    TURNED_POSITIONS,
+} from "./limits";
 import { precision } from "./precision";
 import { table } from "./table";
 import "../style/story.css";
@@ -16,6 +25,7 @@ import "../style/facts.css";
 import "../style/attention.css";
 import "../style/diagnosis.css";
 import "../style/models.css";
+import "../style/grid.css";
 
 const models = later({
     name: "models",
@@ -72,6 +82,36 @@ const rotation = later({
         t(
             "Query and key turn with their positions. What attention sees of them is the distance alone.",
             "查询和键随位置旋转，而注意力看到的只有两者的距离。",
+        ),
+});
+
+const grid = later({
+    name: "grid",
+    door: "understand",
+    accepts() {
+        const { side, frames, text } = IMAGE_MOST,
+            size = [1, side, 1] as const,
+            place = [0, side - 1, 1] as const;
+        return {
+            model_type: IMAGE_MODELS,
+            height: size,
+            width: size,
+            frames: [1, frames, 1],
+            text: [0, text, 1],
+            frame: [0, frames - 1, 1],
+            pair: "text",
+            row: place,
+            column: place,
+            sample: ID_SAMPLES,
+            position_ids: "text",
+        };
+    },
+    passes: true,
+    title: () => t("Where a token of an image stands", "图像中 token 的位置"),
+    lead: () =>
+        t(
+            "It has a row and a column, in a video a frame too. Each pair of a head turns with one of them.",
+            "它有行和列，视频中还有帧。头的每个维度对随其中一个旋转。",
         ),
 });
 
@@ -135,6 +175,7 @@ export const views: View[] = [
     compare,
     story,
     rotation,
+    grid,
     distance,
     attention,
     diagnosis,

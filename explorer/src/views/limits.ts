@@ -19,3 +19,22 @@ export const COLUMNS = [
     "factor",
     "context",
 ] as const;
+/** Models whose positions of images are drawn, by their model_type. */
+export const IMAGE_MODELS = [
+    "flux",
+    "flux2",
+    "qwen_image",
+    "lumina2",
+    "z_image",
+    "hunyuan_video",
+    "wan",
+    "cogvideox",
+    "kandinsky5",
+    "cosmos",
+    "qwen2_5_vl",
+    "qwen3_vl",
+] as const;
+/** Rows and columns of an image, frames, tokens of text. */
+export const IMAGE_MOST = { side: 64, frames: 16, text: 64 };
+/** Wrong position ids to try the check with. */
+export const ID_SAMPLES = ["transposed", "edited"] as const;

@@ -283,7 +283,7 @@ export function mount(stage: HTMLElement, app: App): Mounted {
         map.draw({
             rows: SHOWN,
             columns: SHOWN,
-            square: true,
+            aspect: 1,
             values: next.scores.data as Float32Array,
             low: -dim / 2,
             high: dim / 2,

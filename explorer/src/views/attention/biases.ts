@@ -145,7 +145,7 @@ export function biases(app: App): Biases {
             low,
             high,
             palette: "viridis",
-            square: true,
+            aspect: 1,
             rowName: t("query", "查询"),
             columnName: t("key", "键"),
             valueName:

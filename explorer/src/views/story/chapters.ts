@@ -339,7 +339,7 @@ function turning(app: App): Chapter {
             picture.draw({
                 rows: length,
                 columns: length,
-                square: true,
+                aspect: 1,
                 values: values(scores),
                 low: -1,
                 high: 1,

@@ -99,7 +99,7 @@ function mapped(blocks: Tensor, label: string): Heat {
         low: -1,
         high: 1,
         palette: "rdbu",
-        square: true,
+        aspect: 1,
         rowName: t("to", "到"),
         columnName: t(
             `from (the first ${pairs} of ${all} pairs)`,
