@@ -6,6 +6,7 @@ import requested_functions
 import requested_protocol
 import requested_refusals
 import requested_rotation
+import requested_rules
 import requested_views
 
 PARTS = (
@@ -15,6 +16,7 @@ PARTS = (
     requested_functions,
     requested_protocol,
     requested_refusals,
+    requested_rules,
 )
 
 
