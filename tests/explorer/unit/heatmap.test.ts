@@ -140,7 +140,7 @@ test("numbers stand at the middle of their rows and columns", () => {
 test("words stand at all rows and columns, in their width", () => {
     const names = ["one", "two", "three"];
     const { canvas, wide } = drawn(
-        heat({ rows: 3, columns: 3, values: new Float64Array(9), names, square: true }),
+        heat({ rows: 3, columns: 3, values: new Float64Array(9), names, aspect: 1 }),
         600,
     );
     const all = texts(canvas.drawing.calls);
@@ -149,16 +149,20 @@ test("words stand at all rows and columns, in their width", () => {
     assert.ok(most.includes(wide / 3 - 4));
 });
 
-test("a square picture decides how high it is, at most so much", () => {
-    for (const [width, expected] of [
-        [400, null],
-        [2000, 440],
-    ] as const) {
-        const { canvas, wide, high } = drawn(heat({ square: true }), width, 600);
-        const asked = parseFloat(canvas.style.height) - 52;
-        assert.ok(expected === null ? asked < width : asked === expected, `${asked}`);
-        assert.equal(wide, high);
-    }
+test("a picture with an aspect decides how high it is, at most so much", () => {
+    for (const aspect of [1, 0.4, 2.5])
+        for (const [width, most] of [
+            [400, false],
+            [2000, true],
+        ] as const) {
+            const { canvas, wide, high } = drawn(heat({ aspect }), width, 1600);
+            const asked = parseFloat(canvas.style.height) - 52;
+            assert.ok(most ? asked === 440 : asked < width * aspect, `${asked}`);
+            assert.ok(Math.abs(wide * aspect - high) < 1e-9);
+        }
+    // Where the page gives it less height than it asks for, it keeps its aspect.
+    const { wide, high } = drawn(heat({ aspect: 0.5 }), 2000, 152);
+    assert.ok(high <= 100 && Math.abs(wide / 2 - high) < 1e-9);
 });
 
 test("the cross is at the cell under the pointer", () => {
