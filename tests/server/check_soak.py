@@ -68,10 +68,12 @@ class Asked:
 
 
 def digest(body):
-    """Problem documents have the id of their request."""
-    if body.startswith(b'{"type":"/problems/'):
-        body = json.dumps({**json.loads(body), "request_id": ""}).encode()
-    return hashlib.sha256(body).hexdigest()
+    """A hash; of a problem its type and detail as well, without the id of its request."""
+    if not body.startswith(b'{"type":"/problems/'):
+        return hashlib.sha256(body).hexdigest()
+    problem = {**json.loads(body), "request_id": ""}
+    whole = hashlib.sha256(json.dumps(problem).encode()).hexdigest()
+    return f"{problem['type']} ({problem.get('detail', '')}) {whole}"
 
 
 def tensor(size, seed):
@@ -252,7 +254,7 @@ def be_slow(load, connection, chance):
     top, _, body = found.partition(b"\r\n\r\n")
     status = int(top.split()[1]) if top else 0
     if (status, digest(body)) != asked.expected:
-        return f"{status}, {len(body)} bytes"
+        return f"{status}, {len(body)} bytes: {digest(body)}"
 
 
 CLIENTS = {
