@@ -105,6 +105,30 @@ export class FakeElement {
     replaceChildren(...children: (FakeElement | string)[]): void {
         this.children = children;
     }
+    hasChildNodes(): boolean {
+        return this.children.length > 0;
+    }
+    /** Of a list of names, each with classes and attributes: "a, button.chip, [data-name]". */
+    matches(selector: string): boolean {
+        return selector.split(",").some((one) => {
+            const [, tag, classes, attribute] = /^([a-z]*)((?:\.[\w-]+)*)(?:\[([\w-]+).*\])?$/.exec(
+                one.trim(),
+            )!;
+            return (
+                (!tag || this.name === tag) &&
+                classes
+                    .split(".")
+                    .filter(Boolean)
+                    .every((name) => this.classList.contains(name)) &&
+                (!attribute ||
+                    attribute in this.attributes ||
+                    (attribute.startsWith("data-") && attribute.slice(5) in this.dataset))
+            );
+        });
+    }
+    querySelectorAll(selector: string): FakeElement[] {
+        return this.all().filter((one) => one !== this && one.matches(selector));
+    }
     get firstElementChild(): FakeElement {
         return this.children[0] as FakeElement;
     }

@@ -22,7 +22,7 @@ await build({
     platform: "node",
     target: "node18",
     sourcemap: "inline",
-    define: { SITE: "false", ROOT: JSON.stringify(root) },
+    define: { SITE: "false", VERSION: '"1.2.3"', ROOT: JSON.stringify(root) },
     loader: { ".css": "empty" },
     logLevel: "warning",
 });
