@@ -54,7 +54,7 @@ static enum pe_status names_offer(const char *name, struct pe_error *err)
 {
     const struct pe_encoding *encoding;
     struct api_nearest nearest = {.word = name};
-    char text[160], names[240];
+    char text[160], names[248];
     size_t used = 0;
 
     for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
@@ -68,7 +68,7 @@ static enum pe_status names_offer(const char *name, struct pe_error *err)
         return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
                        api_nearest_print(&nearest, text, sizeof(text)));
     if (used < sizeof(names))
-        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.40s'; there are %s", name,
+        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.36s'; there are %s", name,
                        names);
     return pe_fail(err, PE_NOT_FOUND, "",
                    "there is no encoding '%.40s'; GET /v1/encodings lists all", name);

@@ -18,10 +18,24 @@ static json_t *number_json(double number)
     return json_real(number);
 }
 
+/* A list of lists has one list for each of its rows. */
+static json_t *list_json(const struct pe_value *value)
+{
+    json_t *list = json_array(), *row = list;
+
+    for (size_t i = 0; list && i < value->list_count; i++) {
+        if (value->rows > 0 && i % (value->list_count / value->rows) == 0) {
+            row = json_array();
+            json_array_append_new(list, row);
+        }
+        json_array_append_new(row, number_json(pe_value_at(value, i)));
+    }
+    return list;
+}
+
 static json_t *param_json(const struct pe_param *param, const struct pe_value *value)
 {
     char choice[64];
-    json_t *list;
 
     switch (param->type) {
     case PE_NUMBER:
@@ -34,10 +48,7 @@ static json_t *param_json(const struct pe_param *param, const struct pe_value *v
         return json_string(choice);
     case PE_NUMBERS:
     case PE_RANGES:
-        list = json_array();
-        for (size_t i = 0; list && i < value->list_count; i++)
-            json_array_append_new(list, number_json(pe_value_at(value, i)));
-        return list;
+        return list_json(value);
     case PE_TEXT:
         return json_string(value->text);
     }

@@ -29,7 +29,8 @@ static const struct pe_param params_list[] = {
      .type = PE_NUMBERS,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "For sinusoidal-nd and rope-nd: the number of coordinates on each axis of the grid."},
+     .doc = "For sinusoidal-nd, fourier and rope-nd: the number of coordinates on each axis of the "
+            "grid."},
     PE_PARAMS_POSITIONS,
     {.name = "part",
      .type = PE_CHOICE,

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-
 #include "core/base/params.h"
-#include "core/base/sizes.h"
-#include "core/base/work.h"
 #include "core/encodings/grid.h"
 #include "core/encodings/sinusoidal.h"
 #include "core/views/table.h"
@@ -80,24 +76,7 @@ struct sizes {
     size_t of[PE_GRID_AXES_MAX]; /* coordinates of each axis of a grid */
 };
 
-static const struct pe_param view_params[] = {
-    {.name = "shape",
-     .type = PE_NUMBERS,
-     .max = 0x1p53 - 1,
-     .unit = "positions",
-     .doc = "The number of coordinates on each axis. The table has one row for each point of this "
-            "grid, the last axis running fastest."},
-    {.name = "coordinates",
-     .aliases = "positions",
-     .type = PE_NUMBERS,
-     .nested = true,
-     .min = -0x1p53 + 1,
-     .max = 0x1p53 - 1,
-     .unit = "positions",
-     .doc = "The points of the table, instead of a shape: ndim numbers for each point, as one list "
-            "per point or all in one list."},
-    PE_PARAMS_POOL,
-};
+static const struct pe_param view_params[] = {PE_PARAMS_POINTS, PE_PARAMS_POOL};
 
 static struct pe_grid sized_grid(const struct pe_view *view)
 {
@@ -109,74 +88,19 @@ static struct pe_grid sized_grid(const struct pe_view *view)
     return grid;
 }
 
-static enum pe_status shape_open(struct pe_view *view, const struct pe_value *shape,
-                                 struct pe_error *err)
-{
-    const unsigned axes = ndim_of(view->scheme);
-    struct sizes *sizes = view->state;
-    size_t rows = 1;
-
-    if (shape->list_count != axes)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:shape",
-                       "shape has %zu elements, ndim is %u", shape->list_count, axes);
-    for (unsigned i = 0; i < axes; i++) {
-        if (shape->list[i] != floor(shape->list[i]))
-            return pe_fail(err, PE_INVALID, "parameter:shape",
-                           "shape must be whole numbers, got %.17g", shape->list[i]);
-        sizes->of[i] = pe_count(shape->list[i]);
-        if (!pe_size_multiply(rows, sizes->of[i], &rows))
-            return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
-                           "the number of points does not fit in 64 bits");
-    }
-    view->positions = (struct pe_positions){.step = 1, .count = rows};
-    if (pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err))
-        return err->status;
-    const struct pe_grid grid = sized_grid(view);
-    view->outputs[0].element_work = pe_grid_cost(&grid, view->dtype);
-    return PE_OK;
-}
-
-/* Transposes the points, which are listed one after the other. */
-static enum pe_status coordinates_open(struct pe_view *view, const struct pe_value *list,
-                                       struct pe_error *err)
-{
-    const unsigned axes = ndim_of(view->scheme);
-    const size_t rows = list->list_count / axes;
-
-    if (list->rows > 0 && list->list_count != list->rows * axes)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
-                       "coordinates has rows of %zu numbers, ndim is %u",
-                       list->list_count / list->rows, axes);
-    if (list->list_count % axes != 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
-                       "coordinates has %zu numbers, which is no multiple of ndim=%u",
-                       list->list_count, axes);
-    double *values =
-        pe_memory_take(view->work, list->list_count, sizeof(*values), "the coordinates", err);
-    if (!values)
-        return err->status;
-    for (size_t i = 0; i < list->list_count; i++)
-        values[i % axes * rows + i / axes] = pe_value_at(list, i);
-    view->values = values;
-    view->positions = (struct pe_positions){.values = values, .count = rows, .axes = axes};
-    return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
-}
-
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    const struct pe_value *shape = pe_param_value(values, "shape");
-    const struct pe_value *coordinates = pe_param_value(values, "coordinates");
+    struct sizes *sizes = view->state;
 
-    if (shape->present && coordinates->present)
-        return pe_fail(err, PE_CONFLICT, "parameter:coordinates",
-                       "shape and coordinates exclude each other");
-    if (coordinates->present)
-        return coordinates_open(view, coordinates, err);
-    if (shape->present)
-        return shape_open(view, shape, err);
-    return pe_fail(err, PE_MISSING, "parameter:shape",
-                   "shape is required, the sizes of the axes (or coordinates)");
+    if (pe_view_points_read(view, values, ndim_of(view->scheme), sizes->of, err) ||
+        pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err))
+        return err->status;
+    if (view->positions.values)
+        return PE_OK;
+    const struct pe_grid grid = sized_grid(view);
+    view->outputs[0].element_work = pe_grid_cost(&grid, view->dtype);
+    return PE_OK;
 }
 
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/sizes.h"
+#include "core/base/work.h"
 #include "core/scheme/rotary.h"
 #include "core/scheme/rows.h"
 
@@ -62,6 +64,71 @@ const struct pe_view_type *pe_view_table_of(const struct pe_encoding *encoding)
     if (encoding->rows->table)
         return encoding->rows->table;
     return encoding->learned ? &learned : &pe_view_table;
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+static enum pe_status shape_read(struct pe_view *view, const struct pe_value *shape, size_t axes,
+                                 size_t *sizes, struct pe_error *err)
+{
+    size_t rows = 1;
+
+    if (shape->list_count != axes)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:shape",
+                       "shape has %zu elements, ndim is %zu", shape->list_count, axes);
+    for (size_t i = 0; i < axes; i++) {
+        if (shape->list[i] != floor(shape->list[i]))
+            return pe_fail(err, PE_INVALID, "parameter:shape",
+                           "shape must be whole numbers, got %.17g", shape->list[i]);
+        sizes[i] = pe_count(shape->list[i]);
+        if (!pe_size_multiply(rows, sizes[i], &rows))
+            return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
+                           "the number of points does not fit in 64 bits");
+    }
+    view->positions = (struct pe_positions){.step = 1, .count = rows};
+    return PE_OK;
+}
+
+/* Transposes the points, which are listed one after the other. */
+static enum pe_status coordinates_read(struct pe_view *view, const struct pe_value *list,
+                                       size_t axes, struct pe_error *err)
+{
+    const size_t rows = list->list_count / axes;
+
+    if (list->rows > 0 && list->list_count != list->rows * axes)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
+                       "coordinates has rows of %zu numbers, ndim is %zu",
+                       list->list_count / list->rows, axes);
+    if (list->list_count % axes != 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
+                       "coordinates has %zu numbers, which is no multiple of ndim=%zu",
+                       list->list_count, axes);
+    double *values =
+        pe_memory_take(view->work, list->list_count, sizeof(*values), "the coordinates", err);
+    if (!values)
+        return err->status;
+    for (size_t i = 0; i < list->list_count; i++)
+        values[i % axes * rows + i / axes] = pe_value_at(list, i);
+    view->values = values;
+    view->positions = (struct pe_positions){.values = values, .count = rows, .axes = axes};
+    return PE_OK;
+}
+
+enum pe_status pe_view_points_read(struct pe_view *view, const struct pe_params *values,
+                                   size_t axes, size_t *sizes, struct pe_error *err)
+{
+    const struct pe_value *shape = pe_param_value(values, "shape");
+    const struct pe_value *coordinates = pe_param_value(values, "coordinates");
+
+    if (shape->present && coordinates->present)
+        return pe_fail(err, PE_CONFLICT, "parameter:coordinates",
+                       "shape and coordinates exclude each other");
+    if (coordinates->present)
+        return coordinates_read(view, coordinates, axes, err);
+    if (shape->present)
+        return shape_read(view, shape, axes, sizes, err);
+    return pe_fail(err, PE_MISSING, "parameter:shape",
+                   "shape is required, the sizes of the axes (or coordinates)");
 }
 
 /* ---- kind rotary ----------------------------------------------------------------------------- */

@@ -20,6 +20,27 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
                                   size_t row_end, void *out, struct pe_work *work,
                                   struct pe_error *err);
 
+/* ---- tables of points ------------------------------------------------------------------------ */
+
+#define PE_PARAMS_POINTS                                                                           \
+    {.name = "shape",                                                                              \
+     .type = PE_NUMBERS,                                                                           \
+     .max = 0x1p53 - 1,                                                                            \
+     .unit = "positions",                                                                          \
+     .doc = "The number of coordinates on each axis. The table has one row for each point of "     \
+            "this grid, the last axis running fastest."},                                          \
+    {                                                                                              \
+        .name = "coordinates", .aliases = "positions", .type = PE_NUMBERS, .nested = true,         \
+        .min = -0x1p53 + 1, .max = 0x1p53 - 1, .unit = "positions",                                \
+        .doc = "The points of the table, instead of a shape: ndim numbers for each point, as one " \
+               "list per point or all in one list."                                                \
+    }
+
+/* Reads them into view->positions, for an encoding with a parameter ndim: listed points, axis by
+ * axis in `values`; or the number of points of a grid, the sizes of whose axes are written. */
+enum pe_status pe_view_points_read(struct pe_view *view, const struct pe_params *params,
+                                   size_t axes, size_t *sizes, struct pe_error *err);
+
 /* ---- tables of kind rotary: cos and sin ------------------------------------------------------ */
 
 /* Positions that may have several coordinates. */

@@ -63,7 +63,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     view->outputs[WAVELENGTHS].element_work = NEAR_COST;
     view->outputs[TURNS].element_work =
-        pe_waves_of(view->scheme)->meets_axes ? HALVED_COST : REAL_COST;
+        pe_waves_of(view->scheme)->meets_axes
+            ? HALVED_COST
+            : REAL_COST * fmax(1, (double)pe_scheme_axes(view->scheme));
     view->outputs[WAVELENGTHS].once_work =
         view->outputs[TURNS].element_work * (double)*pairs; /* of the scalars */
     return PE_OK;

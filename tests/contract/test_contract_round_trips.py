@@ -86,6 +86,7 @@ def comparison(encoding):
         "normalized": {},
         "shaw": {},
         "sinusoidal-nd": {"shape": [2] * encoding.get("ndim", 2)},
+        "fourier": {"shape": [2] * encoding.get("ndim", 1)},
         "rope-2d": {"width": 2, "height": 2},
         "rope-nd": {"shape": [2] * len(encoding.get("axes_dim", []))},
     }

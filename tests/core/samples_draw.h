@@ -30,6 +30,7 @@ void sample_axial_draw(struct sample *s);
 void sample_all_sin_draw(struct sample *s);
 void sample_binary_draw(struct sample *s);
 void sample_deberta_draw(struct sample *s);
+void sample_fourier_draw(struct sample *s);
 void sample_hierarchical_draw(struct sample *s);
 void sample_index_draw(struct sample *s);
 void sample_kerple_log_draw(struct sample *s);
@@ -59,6 +60,7 @@ void sample_axial(mpfr_ptr out, const struct sample *s, size_t row, size_t colum
 void sample_alibi(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_binary(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_deberta(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
+void sample_fourier(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_hierarchical(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_index_real(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_kerple_log(mpfr_ptr out, const struct sample *s, size_t row, size_t column);

@@ -116,6 +116,7 @@ const struct sample_kind sample_kinds[] = {
     {"transformer-xl", "table", sample_transformer_xl_draw, sample_wave},
     {"sinusoidal-2d", "table", sample_sinusoidal_2d_draw, sample_wave},
     {"sinusoidal-nd", "table", sample_sinusoidal_nd_draw, sample_wave},
+    {"fourier", "table", sample_fourier_draw, sample_fourier},
     {"periodic", "table", sample_periodic_draw, sample_wave},
     {"shaw", "table", sample_shaw_draw, sample_wave},
     {"rope", "table", sample_rope_draw, sample_wave},

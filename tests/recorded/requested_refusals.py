@@ -43,6 +43,8 @@ sinusoidal-2d/table?dim=8&height=2&width=2&scale=2
 sinusoidal-2d/table?dim=8&height=4&width=2&variant=mae&max_size=3
 sinusoidal-nd/table?dim=8&ndim=2&shape=2
 sinusoidal-nd/table?dim=8&ndim=2
+fourier/table?coordinates=1
+fourier/table?ndim=2&matrix=1,2;3,4;5,6&coordinates=1,2
 timestep/table?dim=2&length=2&downscale_freq_shift=1
 normalized/table?length=3&positions=3
 binary/table?dim=2&positions=4

@@ -18,6 +18,10 @@ sinusoidal-2d/table?dim=8&height=2&width=3&variant=mae&base_size=64&max_size=192
 sinusoidal-2d/table?dim=8&height=3&width=1&normalize=true&scale=6.283185307179586&dtype=f64
 sinusoidal-nd/table?dim=10&shape=2,3&layout=concatenated
 sinusoidal-nd/table?dim=8&ndim=2&coordinates=1,2;3.5,-4&spacing=endpoint
+fourier/table?bands=3&ndim=2&coordinates=0.25,-1;0.1,3&include_input=first&layout=grouped&order=alternating
+fourier/table?bands=4&max_resolution=224&axes_coordinates=ends&axes_size=5&shape=5&dtype=f16
+fourier/table?matrix=0.5,-1.25,3.7;2.5,0.3,-0.1&axes_coordinates=centres&axes_size=2,2&shape=2,2&dtype=f64
+fourier/table?matrix=16.1,0.3&axes_coordinates=logarithm&coordinates=0.01,1,50&flip_sin_to_cos=true
 index/table?positions=2049,65519,-0.5&dtype=bf16
 normalized/table?length=7&positions=6,0,3&dtype=f64
 binary/table?dim=6&length=5&bit_order=lsb

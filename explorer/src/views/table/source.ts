@@ -190,6 +190,7 @@ function rowsOf(name: string, operation: string, params: Params): number | undef
             return p("height") * p("width") + +/^(1|true)$/.test(params.class_token) || undefined;
         case "rope-nd":
         case "sinusoidal-nd":
+        case "fourier":
             return (
                 (params.shape ?? "").split(",").reduce((rows, size) => rows * +size, 1) || undefined
             );

@@ -9,6 +9,7 @@ const CHINESE: Record<string, string> = {
     "transformer-xl": "距离的正弦与余弦，最远的在前",
     "sinusoidal-2d": "两个坐标的正弦与余弦，各占半行",
     "sinusoidal-nd": "至多三个坐标的正弦与余弦，各列由它们分配",
+    fourier: "坐标的傅里叶特征，频率成组给出，或来自给定的矩阵",
     index: "位置本身，一列",
     normalized: "位置均匀分布在 0 到 1 之间，一列",
     binary: "位置的二进制数位，每列一位",
