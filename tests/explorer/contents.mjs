@@ -26,6 +26,7 @@ export function linesOf(base) {
             if (type === "range") found.push(`from ${min} to ${max}`);
             if (/checkbox|radio/.test(type)) found.push(checked ? "checked" : "not checked");
         }
+        if (one.style.length && !one.matches(".tip")) found.push(`style=${one.style.cssText}`);
         const { row, column, index, value, values } = one.dataset;
         if (row) found.push(`at ${row}, ${column}: ${value}`);
         if (index) found.push(`at ${index}: ${values}`);
@@ -40,14 +41,17 @@ export function linesOf(base) {
             inner.matches("a, button, input, select, svg, canvas"),
         );
     const drawing = (svg) => {
-        const counts = {};
-        for (const one of svg.querySelectorAll("line, path, circle, rect, polyline"))
-            counts[kind(one)] = (counts[kind(one)] ?? 0) + 1;
-        const shapes = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
-        if (shapes.length) lines.push(`${kind(svg)} has ${shapes.sort().join(", ")}`);
+        const kinds = {};
+        for (const one of svg.querySelectorAll("g, line, path, circle, rect, polyline"))
+            (kinds[kind(one)] ??= []).push(one);
+        for (const [name, shapes] of Object.entries(kinds)) {
+            const found = globalThis.shapesOf(shapes);
+            if (found) lines.push(`${kind(svg)} has ${shapes.length} ${name} | ${found}`);
+        }
         for (const one of svg.querySelectorAll("text, title, [role], [aria-label]")) {
             const text = one.matches("text, title") ? dense(one.textContent) : "";
             const more = attributes(one);
+            if (one.localName === "text") more.push(globalThis.shapesOf([one]));
             if (text || more.length) lines.push([kind(one), ...more, text].join(" | "));
         }
     };
@@ -75,6 +79,7 @@ export function linesOf(base) {
             const written = globalThis.textsOf(one).map(({ text }) => text);
             const names = [...new Set(written)].filter((name) => /\p{L}{2}/u.test(name));
             if (names.length) lines.push(`canvas has ${names.join(", ")}`);
+            lines.push(...globalThis.drawnOn(one));
             return;
         }
         for (const child of inner)

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 import { read } from "../../clients/js/client.js";
 import { changedNext, changes, cutTexts, linesOf, requestsOf } from "./contents.mjs";
+import { drawingsKept } from "./recorder.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SETTLED_MS = 20000,
@@ -35,35 +36,6 @@ async function settle(page) {
     await page.evaluate(() => document.fonts.ready);
 }
 
-/** Has every canvas keep the texts that are written on it, each with its place in pixels. */
-function textsKept() {
-    const { width } = Object.getOwnPropertyDescriptors(HTMLCanvasElement.prototype);
-    const write = CanvasRenderingContext2D.prototype.fillText,
-        kept = new WeakMap();
-    Object.defineProperty(HTMLCanvasElement.prototype, "width", {
-        ...width,
-        set(value) {
-            kept.delete(this); // which empties the canvas
-            width.set.call(this, value);
-        },
-    });
-    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
-        const all = kept.get(this.canvas) ?? [],
-            point = this.getTransform().transformPoint({ x, y });
-        all.push({
-            text,
-            x: point.x,
-            y: point.y,
-            align: this.textAlign,
-            font: this.font,
-            turned: this.getTransform().b !== 0,
-        });
-        kept.set(this.canvas, all);
-        write.call(this, text, x, y, ...most);
-    };
-    globalThis.textsOf = (canvas) => kept.get(canvas) ?? [];
-}
-
 /** A page that is used again and again, by the look of its window: a new one takes a second of a
  * core. */
 const used = new Map();
@@ -72,7 +44,7 @@ async function usedPage(key, how) {
     if (!used.has(key)) {
         const context = await browser.newContext(how),
             page = await context.newPage();
-        await page.addInitScript(textsKept);
+        await page.addInitScript(drawingsKept);
         used.set(key, { page, told: [] });
         const { told } = used.get(key);
         page.on(
