@@ -94,9 +94,9 @@ export function drawingsKept() {
         const { texts, marks } = of(canvas),
             lines = [],
             joined = [];
-        // Dots of one curve are as many calls.
+        // Dots of one curve, and boxes of one colour, are as many calls.
         for (const { how, path } of marks)
-            if (joined.at(-1)?.how === how && path[0]?.kind === "dot")
+            if (joined.at(-1)?.how === how && /^(dot|box)/.test(path[0]?.kind))
                 joined.at(-1).path.push(...path);
             else joined.push({ how, path: [...path] });
         for (const { how, path } of joined) {
