@@ -454,6 +454,10 @@ alibi/bias?heads=2&query_length=8&key_length=8&causal=true&format=png&theme=dark
 sinusoidal/analysis/similarity?dim=6&length=9&format=svg&anchor=2
 learned/table?table=sample&length=2&format=svg&title=a%20%26%20%3Cb%3E
 rope/frequencies?dim=8&format=svg
+rope/analysis/wavelengths?dim=8&rope_type=proportional&partial_rotary_factor=0.5&context=50&format=png&plot_width=300&plot_height=200
+rope/analysis/wavelengths?dim=8&rope_type=proportional&partial_rotary_factor=0.5&context=50&format=svg
+alibi/bias?heads=1&query_length=9&key_length=12&causal=true&format=png&plot_width=300&plot_height=200
+alibi/bias?heads=2&query_length=300&key_length=700&causal=true&format=png&plot_width=300&plot_height=200
 """
 NOT_DRAWN = """
 rope/table?dim=8&length=6&format=svg&title=a%0Ab
