@@ -31,6 +31,22 @@ static void state_release(void *what)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
+/* The required parameters of a view, as in its example; a grid has as many axes as the scheme. */
+static void example_put(struct api_text *text, const struct pe_scheme *scheme, const char *example)
+{
+    const struct pe_params *params = pe_scheme_params(scheme);
+    const int axes = pe_params_find(params, "axes_dim");
+    const size_t count = axes < 0 ? 0 : params->values[axes].list_count;
+
+    api_text_print(text, "%c", memchr(text->bytes, '?', text->size) ? '&' : '?');
+    if (count == 0 || strncmp(example, "shape=", strlen("shape=")) != 0) {
+        api_text_print(text, "%s", example);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        api_text_print(text, "%s%d", i == 0 ? "shape=" : ",", i + 2 < count ? 1 : 2);
+}
+
 /* The URL of a view, with the required parameters of its example. */
 static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
                          const struct pe_view_info *view)
@@ -43,8 +59,7 @@ static json_t *link_make(struct api_request *request, const struct pe_scheme *sc
     /* No parameter from a config is text. */
     api_query_text_put(&text, pe_scheme_params(scheme), SIZE_MAX);
     if (view->example && !text.failed)
-        api_text_print(&text, "%c%s", memchr(text.bytes, '?', text.size) ? '&' : '?',
-                       view->example);
+        example_put(&text, scheme, view->example);
     link = text.failed ? NULL : json_stringn(text.bytes, text.size);
     api_text_free(&text);
     return link;

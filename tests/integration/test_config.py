@@ -692,3 +692,22 @@ def test_two_scales_by_the_length_of_a_sequence(server, seq_len, factor):
     answer = post_json(server, "/v1/config", body).good().json
     assert answer["encoding"]["attention_factor"] == factor
     assert any("keeps short_factor" in told for told in answer["warnings"]) == (seq_len == 17)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"_class_name": "HunyuanImageTransformer2DModel"},
+        {"_class_name": "FluxTransformer2DModel"},
+        {"_class_name": "Flux2Transformer2DModel"},
+        {"architecture": "eva02_tiny_patch14_224", "pretrained_cfg": {}},
+        {"architecture": "qwen3_vit_88m", "pretrained_cfg": {}},
+    ],
+)
+def test_links_of_any_number_of_axes(server, config):
+    """The file itself is the body."""
+    answer = post_json(server, "/v1/config", config).good().json
+    assert len(answer["encoding"]["axes_dim"]) in (2, 3, 4)
+    assert {"table", "frequencies"} <= set(answer["links"])
+    for link in answer["links"].values():
+        get(server, link).good()
