@@ -43,6 +43,30 @@ SHOWN = {
     "bias": "alibi",
 }
 
+# Further examples of posted views: what the shortest one does not show.
+FURTHER = {
+    "table": {
+        "resampled": (
+            "learned",
+            {
+                "table": "tensor:e",
+                "grid": [1, 2],
+                "to": [1, 4],
+                "mode": "bilinear",
+                "align_corners": False,
+                "antialias": False,
+                "prefix": 1,
+                "length": 5,
+                "tensors": {"e": {"data": [[9, 9], [1, 0], [3, 8]]}},
+            },
+        )
+    }
+}
+
+
+def further_path(kind, name):
+    return f"/v1/encodings/{name}/{kind}"
+
 
 def chosen(catalogue, kind):
     """The encoding that a kind of view is shown with: else the one with the shortest answer."""
@@ -147,6 +171,9 @@ def view_post(catalogue, kind, members):
     entry, view = chosen(catalogue, kind)
     href = view["example"].split("?")[0]
     sample = code_sample(kind, "--json", json.dumps(example_body(entry, view)), HOST + href)
+    for label, (name, body) in FURTHER.get(kind, {}).items():
+        more = code_sample(label, "--json", json.dumps(body), HOST + further_path(kind, name))
+        sample["x-codeSamples"] += more["x-codeSamples"]
     return head("post", kind, members[0][1]["title"] + ", parameters in a body", description) | {
         "parameters": [ref("parameters", name) for name in taken],
         **sample,
@@ -188,11 +215,17 @@ def bodies(catalogue):
 
 
 def answers(catalogue):
-    """An answer of each kind of view, to the request that the contract shows."""
-    return {
+    """An answer of each kind of view, to the request that the contract shows, and those to further
+    ones."""
+    found = {
         kind: {"value": json.loads(answer_text(catalogue, chosen(catalogue, kind)[1]["example"]))}
         for kind in catalogue.kinds
     }
+    for kind, examples in FURTHER.items():
+        for label, (name, body) in examples.items():
+            answer = catalogue.post(further_path(kind, name), body)
+            found[label] = {"value": json.loads(answer)}
+    return found
 
 
 def named(catalogue, entry):

@@ -51,7 +51,8 @@ enum pe_status api_scheme_cache_find(struct api_request *request, struct pe_sche
     struct api_key key;
 
     *caching = (struct api_scheme_caching){0};
-    if (request->config || pe_scheme_work(*scheme) < CACHED_COST_MIN)
+    if (request->config || pe_encoding_has(pe_scheme_encoding(*scheme), PE_KIND_LEARNED) ||
+        pe_scheme_work(*scheme) < CACHED_COST_MIN)
         return PE_OK;
     key_make(&key, *scheme);
     if (key.overflow)

@@ -17,7 +17,8 @@ struct api_scheme_caching {
 };
 
 /* Replaces an opened scheme, which the caller frees, by a cached one with the same parameters. Not
- * for schemes with posted tensors, and not done for a request with a config. */
+ * for schemes with posted weights, and not done for a request with a config, nor for learned
+ * tables: a scheme points to its table, which the request or the store may free. */
 enum pe_status api_scheme_cache_find(struct api_request *request, struct pe_scheme **scheme,
                                      struct api_scheme_caching *caching, struct pe_error *err);
 /* Prepares the scheme, and caches it where memory allows. */

@@ -405,8 +405,7 @@ static enum pe_status scheme_open(struct view_state *state, struct api_request *
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, err)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        (!weights && !state->table &&
-         api_scheme_cache_find(request, &state->scheme, &state->caching, err)) ||
+        (!weights && api_scheme_cache_find(request, &state->scheme, &state->caching, err)) ||
         ranges_check(state, request, err) ||
         view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                  &state->view, err))

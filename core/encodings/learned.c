@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 
+#include "core/base/params.h"
+#include "core/base/work.h"
+#include "core/encodings/grid_resampling.h"
 #include "core/exact/exact_sum.h"
-#include "core/scheme/learned.h"
 
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,
@@ -16,11 +19,186 @@ static const struct pe_param params[] = {
      .max = 1e30,
      .fallback = "1",
      .doc = "The factor of all rows, applied after l2norm."},
+    {.name = "grid",
+     .type = PE_NUMBERS,
+     .min = 1,
+     .max = PE_RESAMPLING_SIDE_MAX,
+     .unit = "positions",
+     .doc = "The rows and columns of the grid of patches that the table was learned for, row by "
+            "row: 16,16. The table is resampled to the grid `to`, as "
+            "torch.nn.functional.interpolate does it; it is not if absent."},
+    {.name = "to",
+     .type = PE_NUMBERS,
+     .min = 1,
+     .max = PE_RESAMPLING_SIDE_MAX,
+     .unit = "positions",
+     .doc = "With grid: the rows and columns of the grid that the table is resampled to. Where it "
+            "is that of the table, the rows stay as they are."},
+    {.name = "mode",
+     .type = PE_CHOICE,
+     .choices = "bilinear,bicubic",
+     .doc = "With grid: the interpolation. bicubic: that with a = -0.75, and with antialias=true "
+            "that with a = -0.5."},
+    {.name = "align_corners",
+     .type = PE_BOOLEAN,
+     .doc = "With grid: whether the centres of the corners of both grids coincide, as in "
+            "Qwen3-VL, rather than their edges, as in most models."},
+    {.name = "antialias",
+     .type = PE_BOOLEAN,
+     .doc = "With grid: whether the interpolation is widened where the new grid is the coarser "
+            "one, and weights beyond the edge are left out rather than given to the edge."},
+    {.name = "prefix",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 1 << 20,
+     .unit = "positions",
+     .doc = "With grid: the number of rows of the table before those of the grid, which are kept: "
+            "class tokens, registers; 0 if absent."},
+    {.name = "interpolate_offset",
+     .type = PE_NUMBER,
+     .min = 0.001,
+     .max = 0.999,
+     .doc = "With grid: the number by which the rows and columns of `to` are increased where a "
+            "scale is computed, as DINOv2 does by 0.1; they are not if absent."},
 };
+
+struct state {
+    struct pe_tensor table;
+    struct pe_resampling *resampling; /* NULL: rows are those of the table */
+};
+
+/* ---- grid ----------------------------------------------------------------------------------- */
+
+static const struct pe_value *value_of(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_param_value(&scheme->params, name);
+}
+
+/* False: the table has no grid. */
+static bool grid_of(const struct pe_scheme *scheme, struct pe_resampling_spec *spec)
+{
+    const struct pe_value *grid = value_of(scheme, "grid"), *to = value_of(scheme, "to");
+    const struct pe_value *prefix = value_of(scheme, "prefix");
+    const struct pe_value *offset = value_of(scheme, "interpolate_offset");
+
+    if (!grid->present)
+        return false;
+    *spec = (struct pe_resampling_spec){
+        .before = prefix->present ? (size_t)prefix->number : 0,
+        .from = {(size_t)pe_value_at(grid, 0), (size_t)pe_value_at(grid, 1)},
+        .to = {(size_t)pe_value_at(to, 0), (size_t)pe_value_at(to, 1)},
+        .mode = (enum pe_resampling_mode)pe_param_choice(&scheme->params, "mode"),
+        .align_corners = pe_param_number(&scheme->params, "align_corners") != 0,
+        .antialias = pe_param_number(&scheme->params, "antialias") != 0,
+        .offset = offset->present ? offset->number : 0,
+    };
+    return true;
+}
+
+/* False: rows are those of the table. */
+static bool is_resampled(const struct pe_scheme *scheme, struct pe_resampling_spec *spec)
+{
+    return grid_of(scheme, spec) && (spec->from[0] != spec->to[0] || spec->from[1] != spec->to[1]);
+}
+
+static enum pe_status side_check(const struct pe_scheme *scheme, const char *name,
+                                 struct pe_error *err)
+{
+    const struct pe_value *sides = value_of(scheme, name);
+    char where[32];
+
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    if (sides->list_count != 2)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s is two numbers, rows and columns; got %zu", name, sides->list_count);
+    for (size_t i = 0; i < 2; i++)
+        if (pe_value_at(sides, i) != floor(pe_value_at(sides, i)))
+            return pe_fail(err, PE_INVALID, where, "%s must be whole numbers, got %.17g", name,
+                           pe_value_at(sides, i));
+    return PE_OK;
+}
+
+static enum pe_status gridless_check(const struct pe_scheme *scheme, struct pe_error *err)
+{
+    for (size_t i = (size_t)pe_params_find(&scheme->params, "grid") + 1; i < scheme->params.count;
+         i++)
+        if (scheme->params.values[i].given)
+            return pe_param_fail(err, PE_CONFLICT, &params[i],
+                                 "%s is of a table that is resampled; it needs grid%s", "");
+    return PE_OK;
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    static const char *const needed[] = {"to", "mode", "align_corners", "antialias"};
+
+    if (!value_of(scheme, "grid")->present)
+        return gridless_check(scheme, err);
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+        if (!value_of(scheme, needed[i])->present)
+            return pe_fail_missing(err, &params[pe_params_find(&scheme->params, needed[i])]);
+    if (side_check(scheme, "grid", err) || side_check(scheme, "to", err))
+        return err->status;
+    if (pe_param_number(&scheme->params, "l2norm") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:l2norm",
+                       "rows of a resampled grid are not divided by their norms; leave l2norm out");
+    if (pe_param_number(&scheme->params, "scale") != 1)
+        return pe_fail(err, PE_CONFLICT, "parameter:scale",
+                       "rows of a resampled grid have no factor; leave scale out");
+    if (pe_param_given(&scheme->params, "interpolate_offset") &&
+        pe_param_number(&scheme->params, "align_corners") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:interpolate_offset",
+                       "with align_corners=true the scale is that of the corners, to which "
+                       "interpolate_offset adds nothing");
+    return PE_OK;
+}
+
+static enum pe_status table_check(const struct pe_scheme *scheme, const struct pe_tensor *table,
+                                  struct pe_error *err)
+{
+    struct pe_resampling_spec spec;
+
+    if (!grid_of(scheme, &spec) ||
+        table->shape[0] == spec.before + spec.from[0] * (uint64_t)spec.from[1])
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:grid",
+                   "a grid of %zu,%zu after a prefix of %zu rows has %.0f rows, and the table has "
+                   "%zu",
+                   spec.from[0], spec.from[1], spec.before,
+                   (double)spec.before + (double)spec.from[0] * (double)spec.from[1],
+                   table->shape[0]);
+}
+
+static double prepare_cost(const struct pe_scheme *scheme)
+{
+    struct pe_resampling_spec spec;
+
+    return is_resampled(scheme, &spec) ? pe_resampling_cost(&spec) : 0;
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
+{
+    struct state *state = scheme->state;
+    struct pe_resampling_spec spec;
+
+    if (pe_learned_prepare(scheme, work, err) || !is_resampled(scheme, &spec) ||
+        pe_spend(work, pe_resampling_cost(&spec), err))
+        return err->status;
+    return pe_resampling_new(&state->resampling, &spec, work, err);
+}
+
+static void close_all(void *state)
+{
+    pe_resampling_free(((struct state *)state)->resampling);
+}
 
 static double positions_count(const struct pe_scheme *scheme)
 {
-    return (double)pe_learned_table(scheme)->shape[0];
+    struct pe_resampling_spec spec;
+
+    if (!grid_of(scheme, &spec))
+        return (double)pe_learned_table(scheme)->shape[0];
+    return (double)spec.before + (double)spec.to[0] * (double)spec.to[1];
 }
 
 /* ---- scale ---------------------------------------------------------------------------------- */
@@ -156,10 +334,33 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
                          (char *)out + i * pe_dtype_info(dtype)->size);
 }
 
+static enum pe_status resampled_fill(const struct pe_scheme *scheme,
+                                     const struct pe_resampling_spec *spec,
+                                     const struct pe_rows_part *part, void *out,
+                                     struct pe_work *work, struct pe_error *err)
+{
+    const struct state *state = scheme->state;
+    const size_t row_size = pe_learned_width(scheme) * pe_dtype_info(part->dtype)->size;
+
+    for (size_t index = part->begin; index < part->end && !pe_work_check(work, err); index++) {
+        const size_t at = pe_learned_position(part->positions, index);
+        void *to = (char *)out + (index - part->begin) * row_size;
+        if (at < spec->before)
+            pe_learned_copy(scheme, at, part->dtype, to);
+        else if (pe_resampling_row(state->resampling, scheme, at - spec->before, part->dtype, to,
+                                   work, err))
+            break;
+    }
+    return err->status;
+}
+
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                            void *out, struct pe_work *work, struct pe_error *err)
 {
-    return pe_rows_each(scheme, part, row, out, work, err);
+    struct pe_resampling_spec spec;
+
+    return is_resampled(scheme, &spec) ? resampled_fill(scheme, &spec, part, out, work, err)
+                                       : pe_rows_each(scheme, part, row, out, work, err);
 }
 
 static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
@@ -167,8 +368,11 @@ static double cost(const struct pe_scheme *scheme, const struct pe_positions *po
 {
     const double scale = pe_param_number(&scheme->params, "scale");
     const bool slow = scale != 0 && !pe_learned_is_moderate(scale);
+    struct pe_resampling_spec spec;
 
     (void)positions;
+    if (is_resampled(scheme, &spec))
+        return pe_resampling_element_cost(&spec, dtype);
     if (pe_param_number(&scheme->params, "l2norm") != 0)
         return slow ? 3000 : 50;
     return slow ? 130 : scale != 1 ? 20 : pe_learned_copy_cost(scheme, dtype);
@@ -176,21 +380,26 @@ static double cost(const struct pe_scheme *scheme, const struct pe_positions *po
 
 static const struct pe_rows_kind rows = {
     .width = pe_learned_width, .fill = fill, .cost = cost, .positions_check = pe_learned_positions};
-static const struct pe_learned_kind learned = {.rows = positions_count};
+static const struct pe_learned_kind learned = {.rows = positions_count, .table_check = table_check};
 
 extern const struct pe_encoding pe_encoding_learned;
 const struct pe_encoding pe_encoding_learned = {
     .info.name = "learned",
     .info.family = "absolute",
     .info.title = "Rows of a learned table, looked up by position",
-    .info.formula = "PE[t] = scale E[t], or scale E[t] / |E[t]| with l2norm; t < rows",
+    .info.formula = "PE[t] = scale E[t], or scale E[t] / |E[t]| with l2norm; t < rows; with grid "
+                    "PE[prefix + y w + x] = sum of f_y(i) f_x(j) E[prefix + i grid_w + j], the sum "
+                    "of f being 1",
     .info.source =
         "Gehring et al., Convolutional Sequence to Sequence Learning, 2017; Devlin et al., "
-        "BERT, 2018",
+        "BERT, 2018; grids as torch.nn.functional.interpolate resamples them",
     PE_INFO_PARAMS(params),
     .info.example = "table=sample",
     .rows = &rows,
     .learned = &learned,
-    .state_size = sizeof(struct pe_tensor),
-    .prepare = pe_learned_prepare,
+    .state_size = sizeof(struct state),
+    .check = check,
+    .prepare = prepare,
+    .cost = prepare_cost,
+    .close = close_all,
 };

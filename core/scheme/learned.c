@@ -70,6 +70,9 @@ enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor 
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
                        "dim is %.0f, and the rows of the table are %zu wide", dim->number,
                        table->shape[1]);
+    if (scheme->encoding->learned->table_check &&
+        scheme->encoding->learned->table_check(scheme, table, err))
+        return err->status;
     *(struct pe_tensor *)scheme->state = *table;
     return PE_OK;
 }

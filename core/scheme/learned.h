@@ -11,6 +11,10 @@
 struct pe_learned_kind {
     /* How many positions, counted from 0, have a row, once the table is given. Required. */
     double (*rows)(const struct pe_scheme *scheme);
+
+    /* Refuses a table whose shape does not suit the parameters. NULL: any shape does. */
+    enum pe_status (*table_check)(const struct pe_scheme *scheme, const struct pe_tensor *table,
+                                  struct pe_error *err);
 };
 
 /* Rank 0: not given yet. */

@@ -232,6 +232,8 @@ REFUSED = [
     ({"encoding": {"name": "sample", "table": "minilm-l6-v2"}}, 422, "table"),
     ({"encoding": {"name": "learned", "table": "tensor:e", "version": 1}}, 422, "version"),
     ({"encoding": {"name": "learned", "table": "sample", "dim": 3}}, 422, "dim"),
+    ({"encoding": {"name": "learned", "table": "sample", "grid": [2, 2]}}, 422, "to"),
+    ({"encoding": {"name": "sample", "to": [2, 2]}}, 422, "to"),
 ]
 
 
@@ -243,6 +245,76 @@ def test_refusals(server, body, status, parameter):
     assert answer.status == status, answer.body
     place = answer.json["errors"][0]
     assert parameter in (place.get("parameter"), place.get("pointer", "").split("/")[-1])
+
+
+# Bilinear, corners not aligned: weights of 1/4 and 3/4 between neighbours.
+WAY = {"mode": "bilinear", "align_corners": False, "antialias": False}
+TWICE = numpy.array([[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.75, 0], [0, 0.75, 0.25], [0, 0.25, 0.75],
+                     [0, 0, 1]])  # fmt: skip
+
+
+def test_a_grid_resampled(server):
+    """Stored and posted, in views, functions and comparisons; rows before the grid stay."""
+    table = numpy.round(numbers(9, 7) * 64).astype(numpy.float32)
+    put(server, "towers", table)
+    down = numpy.array([[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]])
+    cells = numpy.einsum("yi,xj,ijc->yxc", down, TWICE, table[1:].reshape(2, 3, 4))
+    expected = numpy.concatenate([table[:1], cells.reshape(24, 4)])
+    grid = WAY | {"grid": [2, 3], "to": [4, 6], "prefix": 1}
+    query = grid | {"grid": "2,3", "to": "4,6"}
+    path = "/v1/encodings/towers/table"
+    assert (get(server, path, length=25, format="npy", **query).npy == expected).all()
+    assert (get(server, path, positions="24,0,9", format="npy", **query).npy
+            == expected[[24, 0, 9]]).all()  # fmt: skip
+    for factor in (1, 2, -4):  # the same parameters, another table
+        data = (table * factor).tolist()
+        posted = {"table": "tensor:e", "length": 25, "tensors": {"e": {"data": data}}}
+        answer = post_json(server, "/v1/encodings/learned/table", posted | grid).good().json
+        assert (numpy.array(answer["tensors"]["table"]["data"]) == expected * factor).all()
+    x = numbers(3, 25)
+    asked = {"encoding": {"name": "towers"} | grid, "start": 0}
+    added = post_json(server, "/v1/embedding", asked | {"tensors": {"x": {"data": x.tolist()}}})
+    sums = numpy.array(added.good().json["tensors"]["x"]["data"], numpy.float32)
+    assert (sums == x + expected.astype(numpy.float32)).all()
+    same = get(server, path, length=7, format="npy", **query | {"to": "2,3"}).npy
+    assert (same == table).all()
+
+
+GRID = {"grid": "2,2", "to": "3,3", "mode": "bicubic", "align_corners": False, "antialias": True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "parameter", "code"),
+    [
+        ({"to": None}, "to", "missing-parameter"),
+        ({"mode": None}, "mode", "missing-parameter"),
+        ({"align_corners": None}, "align_corners", "missing-parameter"),
+        ({"antialias": None}, "antialias", "missing-parameter"),
+        ({"grid": None}, "to", "conflicting-parameters"),
+        ({"prefix": 1}, "grid", "shape-mismatch"),
+        ({"to": "3"}, "to", "shape-mismatch"),
+        ({"to": "5000,5000"}, "to", "out-of-range"),
+        ({"l2norm": True}, "l2norm", "conflicting-parameters"),
+        ({"length": 10}, "length", "out-of-range"),
+    ],
+)
+def test_refusals_of_grids(server, changed, parameter, code):
+    put(server, "patches", numbers(4, 4))
+    query = {"length": 9} | GRID | changed
+    query = {name: value for name, value in query.items() if value is not None}
+    refused = get(server, "/v1/encodings/patches/table", **query)
+    assert refused.status == 422, refused.body
+    assert refused.json["errors"][0]["parameter"] == parameter
+    assert refused.json["code"] == code
+
+
+def test_a_grid_is_refused_by_its_count(server):
+    """Before a weight or a row is computed."""
+    put(server, "patches", numbers(4, 4, 512))
+    for more in ({}, {"format": "npy", "dtype": "f64"}):
+        query = GRID | {"to": "4096,4096", "length": 4096 * 4096} | more
+        refused = get(server, "/v1/encodings/patches/table", **query)
+        assert refused.status == 413 and refused.json["code"] == "too-large"
 
 
 def test_tokens_are_told_to_nobody(server):

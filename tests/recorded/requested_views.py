@@ -27,6 +27,8 @@ normalized/table?length=7&positions=6,0,3&dtype=f64
 binary/table?dim=6&length=5&bit_order=lsb
 periodic/table?dim=64&positions=1,4503599627370496
 learned/table?table=sample&length=2&l2norm=true
+sample/table?grid=2,2&to=3,2&mode=bicubic&align_corners=false&antialias=true&length=6
+learned/table?table=sample&grid=1,3&prefix=1&to=2,5&mode=bicubic&align_corners=false&antialias=false&interpolate_offset=0.1&positions=0,10,4&dtype=f64
 hierarchical/table?table=sample&start=13&length=3&alpha=0.25
 sample/table?length=2&start=2
 minilm-l6-v2/table?positions=127,0&format=raw
