@@ -54,6 +54,18 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = BASE_MAX,
      .doc = "The base of each axis, instead of base."},
+    {.name = "min_period",
+     .type = PE_NUMBER,
+     .min = 1e-9,
+     .max = BASE_MAX,
+     .doc = "With max_period, instead of base: the frequencies of an axis of n pairs are one over "
+            "periods p = min_period (max_period / min_period)^(k / (n - 1)), from min_period to "
+            "max_period (DINOv3)."},
+    {.name = "max_period",
+     .type = PE_NUMBER,
+     .min = 1e-9,
+     .max = BASE_MAX,
+     .doc = "The last period, with min_period."},
     {.name = "axes_factor",
      .aliases = "rope_scale",
      .type = PE_NUMBERS,
@@ -153,6 +165,8 @@ struct axial {
     struct coordinates coordinates[PE_ROTARY_AXES_MAX];
     int series, unit;
     bool alternating;
+    bool has_periods; /* instead of a base */
+    double period, last_period;
     size_t still; /* pairs that do not rotate and come first */
 };
 
@@ -183,6 +197,9 @@ static void state_set(struct pe_scheme *scheme, size_t sum)
     axial->series = choice(scheme, "series");
     axial->unit = choice(scheme, "unit");
     axial->alternating = choice(scheme, "order") == ORDER_ALTERNATING;
+    axial->has_periods = pe_param_value(&scheme->params, "min_period")->present;
+    axial->period = axial->has_periods ? pe_param_number(&scheme->params, "min_period") : 1;
+    axial->last_period = axial->has_periods ? pe_param_number(&scheme->params, "max_period") : 1;
     rotary->head_dim = (size_t)pe_param_number(&scheme->params, "dim");
     rotary->rotary_dim = axial->alternating ? rotary->head_dim : sum;
     rotary->waves.pairs = rotary->rotary_dim / 2;
@@ -237,6 +254,33 @@ static enum pe_status lengths_check(const struct pe_scheme *scheme, size_t axes,
         pe_param_given(&scheme->params, "base"))
         return pe_fail(err, PE_CONFLICT, "parameter:base",
                        "base is that of all axes and axes_base that of each; give one");
+    return PE_OK;
+}
+
+/* Periods are two, and are all that the frequencies are made of. */
+static enum pe_status periods_check(const struct pe_scheme *scheme, struct pe_error *err)
+{
+    static const char *const others[] = {"base", "axes_base", "axes_factor", "series"};
+    const struct pe_value *first = pe_param_value(&scheme->params, "min_period");
+    const struct pe_value *last = pe_param_value(&scheme->params, "max_period");
+    char where[32];
+
+    if (!first->present && !last->present)
+        return PE_OK;
+    if (!first->present || !last->present)
+        return pe_fail(err, PE_MISSING,
+                       first->present ? "parameter:max_period" : "parameter:min_period",
+                       "min_period and max_period belong together: give both");
+    if (first->number >= last->number)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:max_period",
+                       "max_period must be above min_period, %.17g: got %.17g", first->number,
+                       last->number);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(where, sizeof(where), "parameter:%s", others[i]);
+        if (pe_param_given(&scheme->params, others[i]))
+            return pe_fail(err, PE_CONFLICT, where, "min_period and max_period are instead of %s",
+                           others[i]);
+    }
     return PE_OK;
 }
 
@@ -326,7 +370,8 @@ static enum pe_status bound_set(struct pe_scheme *scheme, struct pe_error *err)
 
     for (size_t i = 0; i < axial->rotary.axes_count; i++) {
         const struct coordinates *coordinates = &axial->coordinates[i];
-        const double last = axial->series == SERIES_FALLING ? 1 : base_of(scheme, i);
+        const double last =
+            axial->series == SERIES_FALLING ? 1 / axial->period : base_of(scheme, i);
         if (axial->pairs[i] > 0)
             bound = fmax(bound, units[axial->unit] * last * coordinates->multiplier /
                                     coordinates->divisor);
@@ -349,10 +394,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return err->status;
     rotary->axes_count = pe_param_value(&scheme->params, "axes_dim")->list_count;
     if (lengths_check(scheme, rotary->axes_count, err) ||
-        sizes_check(scheme, rotary->axes_count, err) ||
+        sizes_check(scheme, rotary->axes_count, err) || periods_check(scheme, err) ||
         bases_check(scheme, rotary->axes_count, err))
         return err->status;
-    if (pe_param_value(&scheme->params, "axes_base")->present)
+    if (pe_param_value(&scheme->params, "axes_base")->present ||
+        pe_param_value(&scheme->params, "min_period")->present)
         base->present = false;
     if (!dim->present) {
         dim->present = true;
@@ -423,6 +469,18 @@ static struct pe_wide rising_rate(const struct pe_scheme *scheme, unsigned bits,
                                            pairs > 1 ? pairs - 1 : 1));
 }
 
+/* ln(max_period / min_period) / (n - 1), for n pairs. A ratio near 1 takes 52 bits of the
+ * logarithm: 64 bits more. */
+static struct pe_wide periods_rate(const struct pe_scheme *scheme, unsigned bits, size_t axis)
+{
+    const struct axial *axial = scheme->state;
+    const size_t pairs = axial->pairs[axis];
+    const struct pe_wide ratio =
+        pe_wide_div_double(pe_wide_of(bits + 64, axial->last_period), axial->period);
+
+    return pe_wide_cut(pe_wide_div_uint(pe_wide_log(ratio), pairs > 1 ? pairs - 1 : 1), bits);
+}
+
 /* ln(b f^(d / (d - 2))) / (d / 2). A factor below 1 cancels up to 2^26 of ln b: 64 bits more. */
 static struct pe_wide falling_rate(const struct pe_scheme *scheme, unsigned bits, size_t axis)
 {
@@ -445,8 +503,9 @@ static void compute_shared(struct pe_shared *out, unsigned bits, const void *con
 
     for (size_t i = 0; i < rates; i++)
         if (axial->pairs[i] > 0 && axial->series != SERIES_LINEAR)
-            out->number[i] = axial->series == SERIES_RISING ? rising_rate(context, bits, i)
-                                                            : falling_rate(context, bits, i);
+            out->number[i] = axial->has_periods               ? periods_rate(context, bits, i)
+                             : axial->series == SERIES_RISING ? rising_rate(context, bits, i)
+                                                              : falling_rate(context, bits, i);
     if (axial->unit != UNIT_RADIAN)
         out->number[PI] = pe_wide_pi(bits);
 }
@@ -474,6 +533,8 @@ static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared
         return pe_wide_of_uint(pe_wide_precision(power), 0);
     if (axial->series == SERIES_LINEAR && k > 0)
         w = linear(context, pe_wide_precision(power), axis, k);
+    if (axial->period != 1)
+        w = pe_wide_div_double(w, axial->period);
     if (coordinates->multiplier != 1)
         w = pe_wide_mul_double(w, coordinates->multiplier);
     if (coordinates->divisor != 1)
@@ -507,6 +568,21 @@ static double rational_power(double base, size_t k, size_t parts)
     return exact_power(root, m, base) == base ? exact_power(root, k / divisor, base) : 0;
 }
 
+/* The period of pair k of n, where it is a double; else 0. */
+static double rational_period(const struct axial *axial, size_t k, size_t pairs)
+{
+    const double ratio = axial->last_period / axial->period;
+    const struct pe_exact whole = pe_two_product(ratio, axial->period);
+
+    if (k == 0 || k == pairs - 1)
+        return k == 0 ? axial->period : axial->last_period;
+    if (whole.hi != axial->last_period || whole.lo != 0)
+        return 0;
+    const struct pe_exact period =
+        pe_two_product(rational_power(ratio, k, pairs - 1), axial->period);
+    return period.lo == 0 ? period.hi : 0;
+}
+
 /* Of frequencies that are rational in turns: the first one of an axis, those whose power is
  * rational, and evenly spaced ones between whole numbers. Half of it, since it is rounded. */
 static double quantum(const void *context, size_t pair)
@@ -521,7 +597,13 @@ static double quantum(const void *context, size_t pair)
 
     if (axial->unit == UNIT_RADIAN || pair < axial->still || divisor != floor(divisor))
         return 0;
-    if (k > 0 && axial->series == SERIES_LINEAR) {
+    if (axial->has_periods) {
+        const double period = rational_period(axial, k, pairs);
+        if (period == 0)
+            return 0;
+        multiple /= pe_lowest_bit(period);
+        parts *= period / pe_lowest_bit(period);
+    } else if (k > 0 && axial->series == SERIES_LINEAR) {
         if (base != floor(base))
             return 0;
         parts *= (double)pairs - 1;
@@ -749,10 +831,12 @@ const struct pe_encoding pe_encoding_rope_nd = {
     .info.name = "rope-nd",
     .info.family = "rotary",
     .info.title = "Axial rotary position embedding: axes side by side, each with its own width",
-    .info.formula = "axis after axis, w_k = base^(-2k/d), k = 0 .. d/2 - 1, d being the width of "
-                    "the axis and base its own; rising: base^(k / (d/2 - 1)); linear: 1 + k (base "
-                    "- 1) / (d/2 - 1); each times unit; order=alternating: w_0 of each axis, w_1 "
-                    "of each, ...",
+    .info.formula =
+        "axis after axis, w_k = base^(-2k/d), k = 0 .. d/2 - 1, d being the width of "
+        "the axis and base its own; rising: base^(k / (d/2 - 1)); linear: 1 + k (base "
+        "- 1) / (d/2 - 1); with periods: one over min_period (max_period / "
+        "min_period)^(k / (d/2 - 1)); each times unit; order=alternating: w_0 of each axis, w_1 "
+        "of each, ...",
     .info.source = "Black Forest Labs 2024, FLUX.1 (axes 16, 56, 56); as in Hugging Face "
                    "diffusers, models/embeddings.py, get_1d_rotary_pos_embed for each axis; "
                    "series, unit and axes_coordinates as in transformers' DINOv3, diffusers' "

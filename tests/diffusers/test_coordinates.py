@@ -82,6 +82,27 @@ def test_dinov3_of_timm(server, grid, normalize):
     expect_equal(mine, pairs_of(cos, False), pairs_of(sin, False))
 
 
+@pytest.mark.parametrize("periods", [(0.5, 90.0), (3.0, 4.0), (1e-3, 1e6)])
+@pytest.mark.parametrize("dim", [64, 4])
+def test_dinov3_of_periods(server, periods, dim):
+    """timm's, and Meta's (base^linspace / base * max_period), whose base is the quotient of both.
+    Of one pair the period is min_period."""
+    module = pos_embed_sincos.RotaryEmbeddingDinoV3(
+        dim, temperature=None, min_period=periods[0], max_period=periods[1]
+    ).double()
+    module.periods = module._compute_periods(dtype=torch.float64)
+    if dim > 4:
+        base = periods[1] / periods[0]
+        meta = base ** torch.linspace(0, 1, dim // 4, dtype=torch.float64) / base * periods[1]
+        assert torch.allclose(meta, module.periods, rtol=1e-14)
+    sin, cos = module.get_embed((14, 9)).chunk(2, -1)
+    mine = ours(
+        server, axes_dim=listed([dim // 2] * 2), min_period=periods[0], max_period=periods[1],
+        unit="turn", axes_coordinates="centres", axes_size="14,9", shape="14,9",
+    )  # fmt: skip
+    expect_equal(mine, pairs_of(cos, False), pairs_of(sin, False), 64 * max(1, 1 / periods[0]))
+
+
 # ---- timm --------------------------------------------------------------------------------------
 
 

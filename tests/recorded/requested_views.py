@@ -42,6 +42,7 @@ mrope/table?dim=12&sections=2,2,2&length=2&arithmetic=hf
 rope-2d/table?dim=8&width=2&height=2&variant=llama4&dtype=f64
 rope-2d/table?dim=8&positions=0,1,2;2,1,0&variant=pixtral&part=cos
 rope-2d/table?dim=8&width=3&height=1&base=500&duplicate=true
+rope-nd/table?axes_dim=4,4&min_period=0.5&max_period=90&unit=turn&axes_coordinates=centres&axes_size=2,2&shape=2,2
 rope-nd/table?axes_dim=2,4,6&shape=2,2,3&origin=0,-1,-1.5&steps=1,1,0.5&part=sin
 rope-nd/table?axes_dim=4,4&axes_factor=2,3&positions=0,1,-2.25;7,0.5,1e9&part=complex&dtype=f64
 rope-nd/table?axes_dim=4,4&base=100&unit=turn&axes_coordinates=centres&axes_size=2,3&shape=2,3&dtype=f64

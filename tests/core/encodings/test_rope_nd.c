@@ -22,6 +22,7 @@ static struct {
     double turns; /* the unit of frequencies, in half turns; 0: radians */
     double of[AXES], reference[AXES];
     size_t still; /* pairs; axes alternate after them */
+    double periods[2];
 } p, cases[] = {
          {"axes_dim=16,56,56", "shape=1,3,2", 3, {16, 56, 56}, {1, 3, 2}, {1e4, 1e4, 1e4}},
          {"axes_dim=32,32,32,32 base=2000",
@@ -152,7 +153,59 @@ static struct {
           .origin = {-9, -7.5},
           .spacing = {2.25, 1.875},
           .turns = 2},
+         {"axes_dim=10,2 min_period=.5 max_period=8 unit=turn axes_coordinates=centres "
+          "axes_size=4,6",
+          "shape=4,6",
+          2,
+          {10, 2},
+          {4, 6},
+          .coordinates = CENTRES,
+          .turns = 2,
+          .of = {4, 6},
+          .periods = {.5, 8}},
+         {"axes_dim=6,8 min_period=.1 max_period=90.7",
+          "shape=3,2 origin=1e6,-.5 steps=.3,1",
+          2,
+          {6, 8},
+          {3, 2},
+          .origin = {1e6, -.5},
+          .spacing = {.3, 1},
+          .periods = {.1, 90.7}},
+         {"axes_dim=8 min_period=3 max_period=3.0000000000000004 unit=turn",
+          "shape=9 steps=.75",
+          1,
+          {8},
+          {9},
+          .spacing = {.75},
+          .turns = 2,
+          .periods = {3, 3.0000000000000004}},
+         {"axes_dim=6 min_period=3 max_period=12 unit=half-turn",
+          "shape=40 origin=-12 steps=1.5",
+          1,
+          {6},
+          {40},
+          .origin = {-12},
+          .spacing = {1.5},
+          .turns = 1,
+          .periods = {3, 12}},
 };
+
+/* 1 / (first (last / first)^(k / (pairs - 1))) */
+static void period_frequency(mpfr_ptr out, size_t axis, size_t k)
+{
+    const size_t pairs = p.width[axis] / 2;
+    mpfr_t exponent;
+
+    mpfr_init2(exponent, ORACLE_BITS);
+    mpfr_set_d(exponent, (double)k, MPFR_RNDN);
+    mpfr_div_ui(exponent, exponent, pairs > 1 ? pairs - 1 : 1, MPFR_RNDN);
+    mpfr_set_d(out, p.periods[1], MPFR_RNDN);
+    mpfr_div_d(out, out, p.periods[0], MPFR_RNDN);
+    mpfr_pow(out, out, exponent, MPFR_RNDN);
+    mpfr_mul_d(out, out, p.periods[0], MPFR_RNDN);
+    mpfr_ui_div(out, 1, out, MPFR_RNDN);
+    mpfr_clear(exponent);
+}
 
 /* base^(-2k/width) and so on, without the unit. */
 static void frequency(mpfr_ptr out, size_t axis, size_t k)
@@ -230,7 +283,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     mpfr_mul_ui(t, t, row / inner % p.size[axis], MPFR_RNDN);
     mpfr_add_d(t, t, p.origin[axis], MPFR_RNDN);
     coordinate(t, axis);
-    frequency(out, axis, k);
+    p.periods[0] != 0 ? period_frequency(out, axis, k) : frequency(out, axis, k);
     if (is_still)
         mpfr_set_zero(out, 1);
     mpfr_mul(out, out, t, MPFR_RNDN);
@@ -403,6 +456,27 @@ TEST(refusals)
                    "parameter:positions");
     expect_refused("rope-nd", "axes_dim=4,4", "positions=1,2", PE_SHAPE_MISMATCH,
                    "parameter:positions");
+}
+
+TEST(refusals_of_periods)
+{
+    static const char view[] = "shape=2", both[] = "axes_dim=4 min_period=1 max_period=2 ";
+    static const char *const others[][2] = {{"base", "base=100"},
+                                            {"axes_base", "axes_base=100"},
+                                            {"axes_factor", "axes_factor=2"},
+                                            {"series", "series=rising"}};
+
+    expect_refused("rope-nd", "axes_dim=4 min_period=1", view, PE_MISSING, "max_period");
+    expect_refused("rope-nd", "axes_dim=4 max_period=1", view, PE_MISSING, "min_period");
+    expect_refused("rope-nd", "axes_dim=4 min_period=2 max_period=2", view, PE_OUT_OF_RANGE,
+                   "max_period");
+    expect_refused("rope-nd", "axes_dim=4 min_period=0 max_period=2", view, PE_OUT_OF_RANGE,
+                   "min_period");
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        char text[100];
+        snprintf(text, sizeof(text), "%s%s", both, others[i][1]);
+        expect_refused("rope-nd", text, view, PE_CONFLICT, others[i][0]);
+    }
 }
 
 TEST(refusals_of_coordinates)
