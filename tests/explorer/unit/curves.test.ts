@@ -181,6 +181,9 @@ test("the cross is at the point that is nearest to the pointer", () => {
     }
     const cross = lines.at(-1)!;
     assert.deepEqual([cross.style, cross.dash, cross.points.length], ["soft", [3, 3], 2]);
+    const [[x, from], [same, to]] = cross.points;
+    assert.ok(Math.abs(x - place(across, X[17])) < 1e-6 && same === x);
+    assert.ok(from === 8 && to > Math.max(...up.map(([, y]) => y)) - 1e-6, "over the whole height");
     canvas.fire("pointerleave");
     assert.equal(over.at(-1), -1);
 });

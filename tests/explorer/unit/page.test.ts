@@ -368,6 +368,12 @@ test("a failure stands at its side, and an attempt is made there again", () => {
     assert.equal(sides[1].find("div.failure").length, 0);
     page.fail(source, new Error("of the page"));
     assert.equal(body.find("div.failure").length, 1);
+    const shows = () => [Object.assign(new FakeElement("button"), { textContent: "show it" })];
+    page.fail({}, new TypeError("Failed to fetch"), shows as never);
+    assert.ok(body.find("button").some((one) => one.textContent === "show it"));
+    const shown = sides[0].find("button").length;
+    stands[0].app.fail(source, new TypeError("Failed to fetch"), shows as never);
+    assert.equal(sides[0].find("button").length, shown + 2, "that and another attempt");
 });
 
 test("a comparison begins as what is shown, and ends as one of its sides", () => {

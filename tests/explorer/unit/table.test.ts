@@ -111,6 +111,10 @@ test("cells stand for parts that cover the whole, each of them once at least", (
             const at = cell(seen, row, 0);
             assert.ok(at.down[0] <= last && at.down[1] > at.down[0]);
             assert.equal(isMany(at), at.down[1] - at.down[0] > 1);
+            // All that it has a part of, and no other.
+            const first = Math.floor((row * count) / rows),
+                end = Math.ceil(((row + 1) * count) / rows);
+            assert.deepEqual(at.down, [3 + first, 3 + end]);
             last = at.down[1];
         }
         assert.equal(last, 3 + count);
