@@ -3,6 +3,7 @@
 legends, lists. Part of `make test`, in posencd's own page alone."""
 
 import json
+import re
 import urllib.parse
 
 import numpy
@@ -159,6 +160,18 @@ def test_ids_of_ones_own(evaluated, page, lang):
             or f"12 个中 {count} 个不同" in caption
         )
     assert cells == ["0", "0 … 2", "0 … 3"]
+
+
+def test_known_mistakes_of_ids_have_words_in_chinese(evaluated):
+    listed = (ROOT / "core/positions/position_errors.def").read_text()
+    words = (ROOT / "explorer/src/views/grid/chinese.ts").read_text()
+    codes = re.findall(r'^POSITION_ERROR\("([^"]+)"', listed, re.MULTILINE)
+    assert codes == re.findall(r'^ {4}"([a-z-]+)": \[', words, re.MULTILINE)
+    search = {"view": "grid", "lang": "zh-CN", "sample": "transposed", "height": 3, "width": 4}
+    assert evaluated(search, texts(".result p"))[:2] == [
+        "高与宽互换。",
+        "→ 第二行 id 是高，第三行是宽。",
+    ]
 
 
 def test_ids_too_long_for_a_link(evaluated):

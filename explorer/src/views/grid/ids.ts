@@ -5,7 +5,8 @@ import { h, set, token } from "../../dom";
 import { pixels } from "../../kit/heatmap";
 import { extent } from "../../kit/scales";
 import { short, whole } from "../../numbers";
-import { t } from "../../words";
+import { language, t } from "../../words";
+import { MISTAKES } from "./chinese";
 import { imageTokens, type Prompt } from "./prompt";
 
 const SMALL_MOST = 200; // px: the height of a picture
@@ -168,14 +169,15 @@ function verdict(report: Report): HTMLElement {
         }[report.verdict];
     const sign = h("span.sign", { "aria-hidden": "true" }, words[2]);
     sign.style.background = `var(--${words[1]})`;
+    const { bug, explanation, fix } = report,
+        [cause, remedy] = (language() === "zh-CN" && MISTAKES[bug ?? ""]) || [explanation, fix];
     const axis = ["time", "height", "width", "text"].indexOf(first?.axis ?? "");
     return h(
         "div.result",
         { role: "status" },
         h("h2", {}, sign, words[0], report.bug && h("code", {}, report.bug)),
-        // The catalogue of these mistakes is in English.
-        report.explanation && h("p.why", { lang: "en" }, `${report.explanation}.`),
-        report.fix && h("p.fix", { lang: "en" }, `→ ${report.fix}.`),
+        cause && h("p.why", {}, `${cause}${t(".", "。")}`),
+        remedy && h("p.fix", {}, `→ ${remedy}${t(".", "。")}`),
         first &&
             h(
                 "p",
