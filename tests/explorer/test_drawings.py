@@ -911,32 +911,6 @@ def test_an_image_pair_by_pair(drawings, page, colours):
         assert (red == (ids[axis] != posted[axis])).all()
 
 
-def test_a_frame_of_a_video(drawings, page, colours):
-    """Time is what differs between frames, and all tokens in their order have it in their strip."""
-    frames, height, width = 3, 4, 6
-    found = drawings(
-        {
-            "view": "grid",
-            "model_type": "wan",
-            "frames": frames,
-            "frame": 2,
-            "height": height,
-            "width": width,
-        }
-    )
-    pictures = small(found, height, width)
-    cosines = numpy.cos(2 * 10000.0 ** (-numpy.arange(22) / 22))
-    for canvas, value in zip(pictures[:22], cosines):
-        check_small(canvas, numpy.full((height, width), value), colours["rdbu"], -1, 1)
-    ids = numpy.indices((frames, height, width))
-    for axis, canvas in enumerate(pictures[64:]):
-        check_small(canvas, ids[axis][2], colours["viridis"], 0, ids[axis].max())
-    strips = small(found, 1, frames * height * width)
-    assert len(strips) == 3
-    for axis, canvas in enumerate(strips):
-        check_small(canvas, ids[axis].reshape(1, -1), colours["viridis"], 0, ids[axis].max())
-
-
 def test_biases_of_a_model(drawings, page):
     """Of a model that turns nothing: slopes of its heads on the first screen."""
     found = drawings({"model": "bloom-3b"})

@@ -34,7 +34,6 @@ SLIDERS = {
     "precision": "base",
     "story": "length",
     "rotation": "base",
-    "grid": "rows",
     "distance": "base",
     "attention": "length",
 }
@@ -93,9 +92,6 @@ REFUSED = [
     ("table", {"nonsense": "1"}),
     ("precision", {"dim": "7"}),
     ("distance", {"dim": "7"}),
-    ("grid", {"axes_dim": "15,56,56"}),
-    ("grid", {"position_ids": "[[0, 1"}),
-    ("grid", {"position_ids": "[[0, 0.5]]"}),
     ("diagnosis", {"expected": "encoding=rope&base=-1"}),
     ("diagnosis", {"expected": "nonsense"}),
 ]

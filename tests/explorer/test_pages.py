@@ -42,6 +42,7 @@ LINKS = {
     "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
     "diagnosis": {"sample": "shifted"},
 }
+STILL = ("grid",)  # whose controls are changed by test_grid.py
 VIEWS = sorted({name.split("-")[0] for name in LINKS})
 
 
@@ -78,7 +79,7 @@ def check(name, text):
 
 @pytest.mark.parametrize("name", LINKS)
 def test_a_view_is_as_recorded(browser, base, name):
-    how = {"rest": 600 if name == "table" else 0, "controls": name in VIEWS}
+    how = {"rest": 600 if name == "table" else 0, "controls": name in VIEWS and name not in STILL}
     seen = browser("contents", link(base, name, lang="en"), base=base, **how, **SIZE)
     # A number that was changed may be refused, which the page then says.
     wrong = [one for one in seen["told"] if "status of 422" not in one]

@@ -33,8 +33,8 @@ function brief(value: number): string {
     return `${short(value / unit, value / unit >= 100 ? 3 : 2)}${name}`;
 }
 
-const pairOf = ({ cosines, axes }: Turns, pair: number): Float32Array =>
-    (cosines.data as Float32Array).filter((_, i) => i % axes.length === pair);
+const pairOf = ({ ids, cosines, axes }: Turns, pair: number): Float32Array =>
+    Float32Array.from(ids[0], (_, token) => Number(cosines.data[token * axes.length + pair]));
 
 /** How far a pair turns from the first token of the frame to the last. */
 function sentence({ pair }: Prompt, { ids, axes, wavelengths }: Turns): HTMLElement {
