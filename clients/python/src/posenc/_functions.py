@@ -16,7 +16,7 @@ from ._steps import Steps
 RotaryName = Literal["rope", "mrope", "rope-2d", "rope-nd", "xpos"]
 OneTableName = Literal[
     "sinusoidal", "all-sin", "timestep", "transformer-xl", "sinusoidal-2d", "sinusoidal-nd",
-    "index", "normalized", "binary", "periodic", "learned", "hierarchical", "shaw"]
+    "fourier", "index", "normalized", "binary", "periodic", "learned", "hierarchical", "shaw"]
 OneBiasName = Literal[
     "t5", "kerple-log", "kerple-power", "sandwich", "deberta-log", "shaw"]
 OneViewName = Literal["scale", "similarity"]
