@@ -220,6 +220,8 @@ void api_text_json(struct api_text *text, const json_t *json, bool ascii)
     case JSON_REAL:
         api_double_print(number, json_real_value(json));
         api_text_put(text, number);
+        if (text->has_points && !number[strcspn(number, ".eE")])
+            api_text_put(text, ".0");
         return;
     case JSON_TRUE:
         api_text_put(text, "true");

@@ -15,6 +15,7 @@ struct api_text {
     char *bytes; /* NULL while empty */
     size_t size, capacity;
     bool failed;
+    bool has_points;         /* real numbers of JSON that are whole are written as 4.0 */
     struct api_arena *arena; /* NULL: nothing is counted until the text is taken */
     size_t counted;          /* bytes of the capacity that the arena has counted */
 };

@@ -120,7 +120,7 @@ static enum pe_status report_make(struct api_intake *intake, struct pe_error *er
 {
     if (!intake->prepares)
         return PE_OK;
-    if (api_respond_json(intake->response, intake->result.report, err))
+    if (api_respond_json(intake->response, intake->result.report, intake->result.has_points, err))
         return err->status;
     return intake->result.tagged ? api_report_tag(intake, err) : PE_OK;
 }

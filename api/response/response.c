@@ -44,9 +44,10 @@ void api_respond_bytes(struct api_response *response, const char *media_type, co
     response->body = (struct api_body){.kind = API_BYTES, .size = size, .bytes = bytes};
 }
 
-enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err)
+enum pe_status api_respond_json(struct api_response *response, json_t *json, bool has_points,
+                                struct pe_error *err)
 {
-    struct api_text text = {0};
+    struct api_text text = {.has_points = has_points};
     size_t size;
     char *bytes;
 

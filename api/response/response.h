@@ -17,7 +17,8 @@ void api_response_timing(struct api_response *response, double queue_ms, double 
                          double compute_ms);
 
 /* The body of a report: JSON, compact, with a newline; steals `json`. PE_OUT_OF_MEMORY. */
-enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err);
+enum pe_status api_respond_json(struct api_response *response, json_t *json, bool has_points,
+                                struct pe_error *err);
 /* A body of bytes that live as long as the response. */
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);

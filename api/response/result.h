@@ -80,6 +80,7 @@ struct api_result {
 
     /* API_REPORT, by `prepare`: the answer owns it. NULL: out of memory. */
     json_t *report;
+    bool has_points; /* its whole real numbers are written as 4.0 */
 
     /* API_MEDIA, by either phase: bytes that live at least as long as the arena. */
     const char *media_type; /* NULL: no body */

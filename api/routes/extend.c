@@ -266,7 +266,7 @@ static const struct flag {
 /* The value of a flag as text. */
 static json_t *value_json(const struct pe_extension *extension, const struct flag *flag, int64_t to)
 {
-    struct api_text text = {0};
+    struct api_text text = {.has_points = flag->value == ROPE};
     json_t *value = NULL;
 
     switch (flag->value) {
@@ -416,6 +416,7 @@ static enum pe_status extend_make(struct api_request *request, struct api_result
         return api_config_fail(request->config, err);
     }
     result->report = report;
+    result->has_points = true; /* vLLM 0.33 refuses a linear factor that is an integer */
     return PE_OK;
 }
 

@@ -299,14 +299,14 @@ static enum pe_status scaling_put(const struct pe_extension *extension, struct p
                : PE_OK;
 }
 
-/* Sets each key of the context, and an original context beside it. */
-static enum pe_status context_put(const struct making *making, struct pe_config *patch)
+/* Sets each key of the context. */
+static enum pe_status contexts_set(const struct making *making, struct pe_config *patch)
 {
     const struct pe_extension *extension = making->extension;
     const struct pe_config_node *places[] = {making->scope.text, making->scope.top};
     const size_t count = places[0] == places[1] ? 1 : 2;
 
-    for (size_t i = 0; i < count && !extension->scaling->keeps_context; i++)
+    for (size_t i = 0; i < count; i++)
         for (const char *const *key = pe_config_context_keys; *key; key++) {
             const struct pe_config_member *member = pe_config_member(places[i], *key);
             struct pe_config_node *into;
@@ -316,6 +316,16 @@ static enum pe_status context_put(const struct making *making, struct pe_config 
             if (!into || pe_config_set_integer(into, *key, extension->to, making->err))
                 return making->err->status;
         }
+    return PE_OK;
+}
+
+/* Sets each key of the context, and an original context beside it. */
+static enum pe_status context_put(const struct making *making, struct pe_config *patch)
+{
+    const struct pe_extension *extension = making->extension;
+
+    if (!extension->scaling->keeps_context && contexts_set(making, patch))
+        return making->err->status;
     if (extension->scaling->has_original && pe_config_member(making->scope.text, original_key)) {
         struct pe_config_node *into = place_make(patch, making->scope.text, making->err);
         if (!into || pe_config_set_integer(into, original_key, extension->from, making->err))
@@ -396,6 +406,28 @@ static enum pe_status ropes_put(const struct making *making, struct pe_config_no
     return PE_OK;
 }
 
+/* vLLM's dynamic scaling is of all layers, and its yarn with mrope has another ramp. */
+static bool has_override(const struct making *making)
+{
+    if (making->extension->scaling->keeps_context)
+        return !making->is_by_type;
+    return !making->extension->scaling->has_original ||
+           !pe_config_member(making->scope.rope, "mrope_section");
+}
+
+/* What vLLM needs beside the rope object: a context that is not shorter than its --max-model-len,
+ * for dynamic scaling too, and then the context before, by which it computes the base. */
+static enum pe_status override_put(const struct making *making, struct pe_config *patch,
+                                   struct pe_config_node *rope)
+{
+    const struct pe_extension *extension = making->extension;
+
+    if (extension->scaling->keeps_context &&
+        pe_config_set_integer(rope, "max_trained_positions", extension->from, making->err))
+        return making->err->status;
+    return contexts_set(making, patch);
+}
+
 static enum pe_status new_form_put(const struct making *making, struct pe_config *patch,
                                    bool is_override)
 {
@@ -403,8 +435,10 @@ static enum pe_status new_form_put(const struct making *making, struct pe_config
     struct pe_config_node *into = place_make(patch, place, making->err), *rope;
 
     if (!into || pe_config_set_object(into, "rope_parameters", &rope, making->err) ||
-        ropes_put(making, rope) || is_override)
+        ropes_put(making, rope))
         return making->err->status;
+    if (is_override)
+        return override_put(making, patch, rope);
     if (pe_config_member(place, "rope_scaling") &&
         pe_config_set_null(into, "rope_scaling", making->err))
         return making->err->status;
@@ -652,7 +686,7 @@ static enum pe_status all_make(struct making *making)
         forms_check(making, own))
         return making->err->status;
     form = extension->forms[own].reason ? !own : own;
-    if (!extension->forms[1].reason &&
+    if (!extension->forms[1].reason && has_override(making) &&
         (pe_config_new(&extension->override, extension->memory.work, making->err) ||
          new_form_put(making, extension->override, true)))
         return making->err->status;

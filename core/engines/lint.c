@@ -182,8 +182,9 @@ static bool has_needs(const struct judgement *judgement, const struct pe_engine_
     for (size_t i = 0;
          (path = pe_engine_need_at(judgement->rules, judgement->rope_type, i, &message)); i++) {
         key = key_of_rope(path);
-        /* Each part was tried with `type`, and with the keys beside the rope object. */
-        if (key && strcmp(key, "type") != 0 && !has_part_key(part, key))
+        /* Each part was tried with the type, the base, and the keys beside the rope object. */
+        if (key && strcmp(key, "type") != 0 && strcmp(key, "rope_theta") != 0 &&
+            !has_part_key(part, key))
             return false;
     }
     return true;
@@ -607,21 +608,37 @@ static enum pe_status unknown_find(const struct judgement *judgement, const char
     return judgement->err->status;
 }
 
-/* The part of the head that rotates: an engine that reads it as posenc does without scaling does so
- * with any other rope type. */
+/* The part of the head that rotates, of which the nearest part has no measurement. It is as posenc
+ * reads it where the engine reads it so without scaling, and no measured rope type with it rotates
+ * another width. */
 static bool has_unknown_part_of_head(const struct judgement *judgement)
 {
     static const char key[] = "partial_rotary_factor";
     const struct pe_engine_part *part;
     struct pe_engine_outcome outcome;
+    bool known = false;
 
     if (!has_key(&judgement->scope, key) || has_part_key(pe_engine_part_at(judgement->part), key))
         return false;
-    for (size_t i = 0; (part = pe_engine_part_at(i)); i++)
-        if (has_part_key(part, key) && strcmp(part->rope_type, "default") == 0 &&
-            pe_engine_outcome_get(judgement->rules, i, &outcome))
-            return outcome.verdict != PE_ENGINE_SAME;
-    return true;
+    for (size_t i = 0; i < judgement->changes_count; i++)
+        if (strcmp(last_of(judgement->changes[i]->path), key) == 0)
+            return false;
+    for (size_t i = 0; (part = pe_engine_part_at(i)); i++) {
+        if (!has_part_key(part, key) || !pe_engine_outcome_get(judgement->rules, i, &outcome))
+            continue;
+        if (strcmp(part->rope_type, "default") == 0)
+            known = outcome.verdict == PE_ENGINE_SAME;
+        else if (outcome.verdict == PE_ENGINE_DIFFERS &&
+                 strcmp(outcome.difference->code, "width") == 0)
+            return true;
+    }
+    return !known;
+}
+
+static enum pe_status part_of_head(struct judgement *judgement)
+{
+    return unmeasured(judgement, "the engine was not given a config of this rope type with "
+                                 "partial_rotary_factor");
 }
 
 static enum pe_status same(struct judgement *judgement)
@@ -629,8 +646,7 @@ static enum pe_status same(struct judgement *judgement)
     const char *key;
 
     if (has_unknown_part_of_head(judgement))
-        return unmeasured(judgement, "the engine was not given a config of this rope type with "
-                                     "partial_rotary_factor");
+        return part_of_head(judgement);
     if (unknown_find(judgement, &key))
         return judgement->err->status;
     return key ? unmeasured(judgement, print(judgement->lint,
@@ -659,16 +675,59 @@ static enum pe_status findings_make(struct judgement *judgement,
     return verdict_set(judgement, PE_ENGINE_DIFFERS, NULL);
 }
 
+/* A key of the config's rope object whose effect the measurement does not show; NULL: none. */
+static const char *unseen_key(const struct judgement *judgement)
+{
+    const char *key;
+
+    for (size_t i = 0; (key = pe_engine_unseen_at(judgement->engine, judgement->rope_type, i)); i++)
+        if (has_key(&judgement->scope, key))
+            return key;
+    return NULL;
+}
+
+/* A key of the rope object that a change sets, for what the engine does where the key is absent:
+ * the config has the key, and the engine was given no such config; NULL: none. */
+static const char *key_beyond_rule(const struct judgement *judgement)
+{
+    static const char *const given[] = {"rope_theta", "rope_type", "type", NULL};
+
+    for (size_t i = 0; i < judgement->changes_count; i++) {
+        const struct pe_engine_change *change = judgement->changes[i];
+        const char *key = key_of_rope(change->path);
+        if (key && change->kind == PE_CHANGE_NUMBER && !pe_config_lists(given, key) &&
+            !has_part_key(pe_engine_part_at(judgement->parts[i]), key) &&
+            has_key(&judgement->scope, key))
+            return key;
+    }
+    return NULL;
+}
+
 static enum pe_status differs(struct judgement *judgement)
 {
     struct differences differences;
+    const char *key;
     bool refused;
 
+    key = unseen_key(judgement);
+    if (key)
+        return unmeasured(judgement, print(judgement->lint,
+                                           "the measurement does not show what the engine does "
+                                           "with %s",
+                                           key));
     if (judgement->outcome.verdict == PE_ENGINE_DIFFERS && judgement->outcome.changes_count == 0)
         return unexplained(judgement);
     changes_collect(judgement);
     if (judgement->changes_count == 0)
         return same(judgement);
+    if (has_unknown_part_of_head(judgement))
+        return part_of_head(judgement);
+    key = key_beyond_rule(judgement);
+    if (key)
+        return unmeasured(judgement, print(judgement->lint,
+                                           "the engine was not given a config with %s beside these "
+                                           "keys, and reads some of them otherwise",
+                                           key));
     if (changes_compare(judgement, SIZE_MAX, &differences, &refused))
         return judgement->err->status;
     if (refused)

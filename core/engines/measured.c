@@ -129,6 +129,16 @@ static const struct absent_class {
     {"", 0},
 };
 
+static const struct unseen {
+    const char *rope_type, *key;
+    uint8_t engine;
+} unseen[] = {
+#define UNSEEN(engine, rope_type, key) {rope_type, key, engine},
+#include "core/engines/measured.def"
+#undef UNSEEN
+    {"", "", 0},
+};
+
 static const char *const verdicts[PE_ENGINE_VERDICTS] = {
     [PE_ENGINE_SAME] = "same",
     [PE_ENGINE_BY_DEFAULT] = "same-by-default",
@@ -403,6 +413,17 @@ bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architect
             strcmp(absent_classes[i].name, architecture) == 0)
             return true;
     return false;
+}
+
+const char *pe_engine_unseen_at(const struct pe_engine *engine, const char *rope_type, size_t index)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < COUNT(unseen); i++)
+        if (&engines[unseen[i].engine] == engine && strcmp(unseen[i].rope_type, rope_type) == 0 &&
+            found++ == index)
+            return unseen[i].key;
+    return NULL;
 }
 
 const char *pe_engine_rules_row(const struct pe_engine_rules *of)

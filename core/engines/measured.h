@@ -57,6 +57,10 @@ const char *pe_engine_need_at(const struct pe_engine_rules *rules, const char *r
 const char *pe_engine_beyond(const struct pe_engine_rules *rules, const char *rope_type);
 /* Does the engine lack this class of a config's `architectures`? */
 bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architecture);
+/* The index-th key, from 0, of rope objects of this type whose effect the measurement of the engine
+ * does not show; NULL past the last one. */
+const char *pe_engine_unseen_at(const struct pe_engine *engine, const char *rope_type,
+                                size_t index);
 /* The name of the measured config. */
 const char *pe_engine_rules_row(const struct pe_engine_rules *rules);
 

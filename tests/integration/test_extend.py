@@ -141,11 +141,14 @@ def test_layers_are_those_of_the_two_encodings():
 
 
 def test_flags_of_vllm_are_the_patch():
-    """What --hf-overrides sets is the rope object of the patch, complete."""
+    """What --hf-overrides sets is the rope object of the patch, complete, and the context; factors
+    have a point, without which vLLM's linear scaling fails."""
     report = extend(PUBLISHED["qwen2.5-7b"], 131072, engines="vllm")
     flags = {flag["name"]: flag["value"] for flag in report["engines"][0]["flags"]}
     rope = report["forms"]["5"]["patch"]["rope_parameters"]
-    assert json.loads(flags["--hf-overrides"]) == {"rope_parameters": rope}
+    overrides = flags["--hf-overrides"]
+    assert json.loads(overrides) == {"rope_parameters": rope, "max_position_embeddings": 131072}
+    assert '"factor":4.0' in overrides
     assert rope["rope_theta"] == 1000000 and flags["--max-model-len"] == "131072"
 
 

@@ -13,6 +13,7 @@ import sys
 import matrix
 import page
 import rules
+from engines import BY_NAME
 from forms import text_of
 
 OUT = matrix.FILE.parents[2] / "core/engines/measured.def"
@@ -32,6 +33,7 @@ HEAD = """\
  *   BEYOND(engine, model_type, form, rope_type, message): what is otherwise where the context is
  *     longer than factor * original_max_position_embeddings
  *   ABSENT_CLASS(engine, architecture): a class of `architectures` that the engine lacks
+ *   UNSEEN(engine, rope_type, key): a key whose effect the measurement does not show
  */
 """
 VERDICTS = {
@@ -189,6 +191,11 @@ class Lists:
             for name in sorted(absent - run):
                 yield f"ABSENT_CLASS({at}, {quoted(name)})"
 
+    def unseen(self):
+        for at, label in enumerate(self.data["engines"]):
+            for rope_type, key in BY_NAME[label].unseen:
+                yield f"UNSEEN({at}, {quoted(rope_type)}, {quoted(key)})"
+
     def rules_of(self, engine):
         """By model type and form; of those that the engine runs with no config, by a cell."""
         found, runs = {}, set()
@@ -245,6 +252,7 @@ class Lists:
             "NEED": needed,
             "BEYOND": limits,
             "ABSENT_CLASS": list(self.absent_classes()),
+            "UNSEEN": list(self.unseen()),
         }
         body = "".join(
             f"\n#ifdef {name}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n"

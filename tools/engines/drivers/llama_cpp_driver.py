@@ -15,7 +15,13 @@ sys.path[:0] = [str(SOURCE), str(SOURCE / "gguf-py")]
 
 import gguf  # noqa: E402
 import torch  # noqa: E402
-from conversion import ModelBase, ModelType, get_model_architecture, get_model_class  # noqa: E402
+from conversion import (  # noqa: E402
+    ModelBase,
+    ModelType,
+    get_model_architecture,
+    get_model_class,
+    load_all_models,
+)
 from serving import Absent, Unmeasured, serve  # noqa: E402
 
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="engines-gguf-"))
@@ -58,10 +64,13 @@ def classes(cls):
         yield from classes(derived)
 
 
-if __name__ == "__main__":
-    from conversion import load_all_models
-
+def prepare():
+    """Before the first config."""
     logging.disable(logging.CRITICAL)
     load_all_models()
     without_weights()
+
+
+if __name__ == "__main__":
+    prepare()
     serve(measure)

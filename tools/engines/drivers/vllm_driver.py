@@ -168,9 +168,14 @@ def measure(config, lengths):
     return list(kinds.values())
 
 
-if __name__ == "__main__":
+def prepare():
+    """Before the first config."""
     registry._run_in_subprocess = lambda call: call()  # each would import vLLM again
     for cls in [Phi3LongRoPEScaledRotaryEmbedding, *classes(RotaryEmbeddingBase)]:
         if "__init__" in vars(cls):
             on_the_cpu(cls)
+
+
+if __name__ == "__main__":
+    prepare()
     serve(measure)
