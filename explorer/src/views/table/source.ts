@@ -209,6 +209,14 @@ function posted(own: Own, wanted: string | undefined): { rows: number; bytes: Bl
     return { rows, bytes: encode({ table: { ...tensor, shape: [rows, width] } }) };
 }
 
+/** How many positions a posted table has. */
+export function positionsOf(entry: Entry, given: Params, rows: number): number {
+    if (entry.name === "hierarchical") return rows * rows;
+    if (!given.to) return rows;
+    const [down, across] = given.to.split(",");
+    return +(given.prefix ?? 0) + +down * +(across ?? 1) || rows;
+}
+
 export function source(app: App, entry: Entry, own: Own): Source {
     const given = app.state.params,
         all = shown(entry);
@@ -226,7 +234,7 @@ export function source(app: App, entry: Entry, own: Own): Source {
     const file = learned ? posted(own, given.tensor) : undefined;
     const most = !file
         ? Math.min(entry.name === "binary" ? 2 ** +params.dim : LONGEST, LONGEST)
-        : file.rows * (entry.name === "hierarchical" ? file.rows : 1);
+        : positionsOf(entry, given, file.rows);
     if (file) {
         params.table = "tensor:table";
         params.length = `${Math.max(1, Math.min(+(given.length ?? 4096), most))}`;
