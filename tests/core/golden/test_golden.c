@@ -236,6 +236,266 @@ TEST(mistakes_have_names)
     pe_golden_free(golden);
 }
 
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* The interval of an element of a copied tensor, from a check of a value that is outside of it. */
+static struct pe_interval interval_at(const struct pe_golden *golden,
+                                      const struct pe_golden_observed *observed, size_t at)
+{
+    const struct pe_tensor *tensor = observed->tensor;
+    const size_t size = pe_dtype_info(tensor->dtype)->size;
+    char *bytes = (char *)tensor->data + at * size, before[8];
+    const double outside = 1000;
+    struct pe_golden_check *check;
+    struct pe_interval interval;
+
+    memcpy(before, bytes, size);
+    pe_from_f64(bytes, tensor->dtype, &outside, 1);
+    check = checked(golden, observed, 1);
+    ck_assert_uint_eq(pe_golden_check_result(check, 0)->first, at);
+    interval = pe_golden_check_result(check, 0)->expected;
+    pe_golden_check_free(check);
+    memcpy(bytes, before, size);
+    return interval;
+}
+
+/* The check of a tensor with one value in place of another. */
+static struct pe_golden_result replaced(const struct pe_golden *golden,
+                                        const struct pe_golden_observed *observed, size_t at,
+                                        double value)
+{
+    double *place = (double *)observed->tensor->data + at;
+    const double before = *place;
+    struct pe_golden_check *check;
+    struct pe_golden_result result;
+
+    *place = value;
+    check = checked(golden, observed, 1);
+    result = *pe_golden_check_result(check, 0);
+    pe_golden_check_free(check);
+    *place = before;
+    return result;
+}
+
+/* The ends of an interval are right, and the next numbers outside of them are wrong. */
+static void ends_check(const struct pe_golden *golden, const struct pe_golden_observed *observed,
+                       size_t at)
+{
+    const struct pe_interval ends = interval_at(golden, observed, at);
+    struct pe_golden_result result;
+
+    ck_assert(ends.low < ends.real && ends.real < ends.high);
+    for (int is_high = 0; is_high < 2; is_high++) {
+        const double end = is_high ? ends.high : ends.low;
+        const double past = nextafter(end, is_high ? INFINITY : -INFINITY);
+        result = replaced(golden, observed, at, end);
+        ck_assert_uint_eq(result.outside, 0);
+        ck_assert_double_eq(result.used, 1);
+        ck_assert(result.max_abs >= fabs(end - ends.real));
+        ck_assert_ptr_null(result.mistake);
+        result = replaced(golden, observed, at, ends.real + 0.375 * (end - ends.real));
+        ck_assert(fabs(result.used - 0.375) < 0x1p-20);
+        result = replaced(golden, observed, at, past);
+        ck_assert_uint_eq(result.outside, 1);
+        ck_assert_uint_eq(result.first, at);
+        ck_assert_double_eq(result.seen, past);
+    }
+}
+
+TEST(ends_of_intervals_are_allowed)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[5], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_HALF, 0.3);
+
+    for (int role = PE_GOLDEN_INV_FREQ_F64; role < PE_GOLDEN_ROLES; role++) {
+        struct pe_tensor tensor =
+            copied(golden, (enum pe_golden_role)role, PE_F64, false, PE_LAYOUT_HALF);
+        const struct pe_golden_observed observed = {(enum pe_golden_role)role, &tensor, false};
+        const struct pe_output *output = pe_golden_output(golden, observed.role);
+        const size_t count = output->rows * output->row_elements;
+        ends_check(golden, &observed, count - 1);
+        ends_check(golden, &observed, count - count / 3 - 1);
+        free(tensor.data);
+    }
+    pe_golden_free(golden);
+}
+
+TEST(shares_are_those_of_the_dtype)
+{
+    static const struct {
+        enum pe_dtype dtype;
+        double half, least;
+    } dtypes[] = {{PE_F64, 0x1p-53, 0},
+                  {PE_F32, 0x1p-24, 0},
+                  {PE_F16, 0x1p-11, 0x1p-25},
+                  {PE_BF16, 0x1p-8, 0}};
+    static const struct {
+        enum pe_golden_role role;
+        double share;
+    } roles[] = {{PE_GOLDEN_INV_FREQ_F64, 0x1p-16},
+                 {PE_GOLDEN_INV_FREQ, 0x1p-16},
+                 {PE_GOLDEN_ATTENTION_FACTOR, 0x1p-20},
+                 {PE_GOLDEN_SOFTMAX_SCALE, 0x1p-20}};
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[5], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_HALF, 0.3);
+
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+        for (size_t k = 0; k < sizeof(dtypes) / sizeof(dtypes[0]); k++) {
+            struct pe_tensor tensor =
+                copied(golden, roles[i].role, dtypes[k].dtype, false, PE_LAYOUT_HALF);
+            const struct pe_golden_observed observed = {roles[i].role, &tensor, false};
+            const struct pe_output *output = pe_golden_output(golden, roles[i].role);
+            const size_t at = output->rows * output->row_elements - 1;
+            const struct pe_interval ends = interval_at(golden, &observed, at);
+            const double most =
+                fabs(ends.real) * (roles[i].share + dtypes[k].half) + dtypes[k].least;
+            ck_assert(fabs((ends.high - ends.real) / most - 1) < 1e-3);
+            ck_assert(fabs((ends.real - ends.low) / most - 1) < 1e-3);
+            free(tensor.data);
+        }
+    pe_golden_free(golden);
+}
+
+TEST(of_several_wrong_elements_the_first_is_reported_and_the_worst_measured)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[4], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_HALF, 0.3);
+    struct pe_tensor tensor = copied(golden, PE_GOLDEN_K_ROTATED, PE_F64, false, PE_LAYOUT_HALF);
+    const struct pe_golden_observed observed = {PE_GOLDEN_K_ROTATED, &tensor, false};
+    double *values = tensor.data;
+    const double real = values[3 * 64 + 5];
+    struct pe_golden_check *check;
+    const struct pe_golden_result *result;
+
+    values[3 * 64 + 5] += 0.25;
+    values[3 * 64 + 9] -= 3;
+    values[5 * 64 + 63] += 0.5;
+    check = checked(golden, &observed, 1);
+    result = pe_golden_check_result(check, 0);
+    ck_assert_uint_eq(result->outside, 3);
+    ck_assert_uint_eq(result->first, 3 * 64 + 5);
+    ck_assert_double_eq(result->seen, real + 0.25);
+    ck_assert(fabs(result->max_abs - 3) < 1e-5);
+    ck_assert_str_eq(result->mistake, "unknown");
+    pe_golden_check_free(check);
+    values[0] = NAN;
+    check = checked(golden, &observed, 1);
+    result = pe_golden_check_result(check, 0);
+    ck_assert_uint_eq(result->outside, 4);
+    ck_assert(result->first == 0 && isnan(result->seen) && result->max_abs == INFINITY);
+    pe_golden_check_free(check);
+    free(tensor.data);
+    pe_golden_free(golden);
+}
+
+/* The sum of the widths of intervals of some elements, at the last position. */
+static double widths_sum(const struct pe_golden *golden, enum pe_golden_role role,
+                         const enum pe_path *path)
+{
+    struct pe_tensor tensor = copied(golden, role, PE_F64, false, PE_LAYOUT_INTERLEAVED);
+    const struct pe_golden_observed observed = {role, &tensor, false};
+    const struct pe_output *output = pe_golden_output(golden, role);
+    const size_t begin = (output->rows - 1) * output->row_elements;
+    double *values = tensor.data, sum = 0;
+
+    for (size_t at = begin + 1; at < begin + 16; at += 3) {
+        const double before = values[at];
+        struct pe_golden_check *check;
+        const struct pe_golden_result *result;
+        values[at] = 1000;
+        ACCEPTED(pe_golden_check_new(&check, golden, &observed, 1, path, NULL, NULL, &err));
+        result = pe_golden_check_result(check, 0);
+        sum += result->expected.high - result->expected.low;
+        pe_golden_check_free(check);
+        values[at] = before;
+    }
+    free(tensor.data);
+    return sum;
+}
+
+/* A path that is named is allowed beside float32 in every dtype; without one, f64 has float32
+ * alone. */
+TEST(named_paths_widen_intervals)
+{
+    static const enum pe_path paths[] = {PE_PATH_F32_ANGLE, PE_PATH_F16_Q, PE_PATH_BF16_CACHE};
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[1], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_INTERLEAVED, 0.3);
+
+    for (int role = PE_GOLDEN_Q_ROTATED; role <= PE_GOLDEN_K_ROTATED; role++) {
+        double widths[3];
+        for (size_t i = 0; i < 3; i++)
+            widths[i] = widths_sum(golden, (enum pe_golden_role)role, &paths[i]);
+        ck_assert_double_eq(widths_sum(golden, (enum pe_golden_role)role, NULL), widths[0]);
+        ck_assert_msg(widths[0] < widths[1] && widths[1] < widths[2], "%s: %g %g %g",
+                      pe_golden_role_name((enum pe_golden_role)role), widths[0], widths[1],
+                      widths[2]);
+    }
+    pe_golden_free(golden);
+}
+
+TEST(elements_that_do_not_rotate_are_exact)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[1], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_HALF, 0.3);
+    struct pe_tensor tensor = copied(golden, PE_GOLDEN_Q_ROTATED, PE_F64, false, PE_LAYOUT_HALF);
+    const struct pe_golden_observed observed = {PE_GOLDEN_Q_ROTATED, &tensor, false};
+    const double *values = tensor.data;
+
+    for (size_t column = 32; column < 64; column += 31) {
+        const size_t at = 4 * 64 + column;
+        const struct pe_golden_result result =
+            replaced(golden, &observed, at, nextafter(values[at], 9));
+        ck_assert_uint_eq(result.outside, 1);
+        ck_assert_uint_eq(result.first, at);
+        ck_assert(result.expected.low == values[at] && result.expected.high == values[at] &&
+                  result.expected.error == 0);
+    }
+    free(tensor.data);
+    pe_golden_free(golden);
+}
+
+/* Cosines and sines explain each other where both are posted in one dtype and width. */
+TEST(exchanged_cosines_and_sines_have_their_name)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[4], false);
+
+    for (int layout = PE_LAYOUT_HALF; layout <= PE_LAYOUT_INTERLEAVED; layout++)
+        for (int wide = 0; wide < 2; wide++) {
+            struct pe_golden *golden = computed(scheme, (enum pe_layout)layout, 0.3);
+            struct pe_tensor cos =
+                copied(golden, PE_GOLDEN_COS, PE_F32, wide, (enum pe_layout)layout);
+            struct pe_tensor sin =
+                copied(golden, PE_GOLDEN_SIN, PE_F32, wide, (enum pe_layout)layout);
+            const struct pe_golden_observed observed[] = {{PE_GOLDEN_COS, &sin, wide},
+                                                          {PE_GOLDEN_SIN, &cos, wide}};
+            struct pe_golden_check *check = checked(golden, observed, 2);
+            for (size_t i = 0; i < 2; i++)
+                ck_assert_str_eq(pe_golden_check_result(check, i)->mistake, "cos-sin-swapped");
+            pe_golden_check_free(check);
+            free(cos.data);
+            free(sin.data);
+            pe_golden_free(golden);
+        }
+}
+
+TEST(work_of_a_check_grows_with_elements_and_diagnosis)
+{
+    OWNED_SCHEME scheme = public_scheme("rope", schemes[1], false);
+    struct pe_golden *golden = computed(scheme, PE_LAYOUT_HALF, 0.3);
+
+    for (int role = PE_GOLDEN_INV_FREQ_F64; role < PE_GOLDEN_ROLES; role++) {
+        const bool is_frequency = role == PE_GOLDEN_INV_FREQ_F64 || role == PE_GOLDEN_INV_FREQ;
+        const bool is_scalar =
+            role == PE_GOLDEN_ATTENTION_FACTOR || role == PE_GOLDEN_SOFTMAX_SCALE;
+        const size_t rows = pe_golden_output(golden, (enum pe_golden_role)role)->rows;
+        const double none = pe_golden_check_work(golden, (enum pe_golden_role)role, 0);
+        ck_assert_double_eq(none, is_scalar ? 0 : pe_diagnosis_work(is_frequency ? 0 : rows, 16));
+        ck_assert_double_eq(pe_golden_check_work(golden, (enum pe_golden_role)role, 777),
+                            none + 77700);
+    }
+    pe_golden_free(golden);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(golden_refuses)
