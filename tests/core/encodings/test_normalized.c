@@ -61,6 +61,30 @@ TEST(ends)
                  1, 0);
 }
 
+/* A range alone, ranges among numbers, and several ranges, in every order. */
+TEST(ranges_of_positions)
+{
+    static const double want[] = {0.375, 0.5, 0.625, 0.75, 0.875, 1};
+    static const double among[] = {0.125, 0.75, 0.875, 1, 0}, two[] = {0.75, 0.875, 0.125, 0.25};
+
+    expect_table("normalized", "length=9", "positions=3..8", want, 6, 1, 0);
+    expect_table("normalized", "length=9", "positions=1,6..8,0", among, 5, 1, 0);
+    expect_table("normalized", "length=9", "positions=6..7,1..2", two, 4, 1, 0);
+}
+
+TEST(ranges_past_the_end)
+{
+    static const char *const past[] = {"3..9",   "8..9",   "9..9",         "12..14",
+                                       "1,6..9", "6..9,1", "1..2,7..9",    "7..9,1..2",
+                                       "1..2,9", "9,1..2", "1,2..3,9..12", "1..3,2.5"};
+
+    for (size_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
+        char view[40];
+        snprintf(view, sizeof(view), "positions=%s", past[i]);
+        expect_refused("normalized", "length=9", view, PE_OUT_OF_RANGE, "positions");
+    }
+}
+
 TEST(refusals)
 {
     expect_refused("normalized", "", "", PE_MISSING, "length");
