@@ -284,6 +284,8 @@ def test_settings_are_those_of_the_service():
         narrow.table("rope", dim=4, positions=positions)
     told = posenc.Local().request("GET", "/v1").json()
     assert told["limits"]["body_max"] == 2**40 and told["limits"]["json_body_max"] == 2**40
+    none = posenc.Local(json_body_max=0).request("GET", "/v1").json()  # which is given, too
+    assert none["limits"]["json_body_max"] == 0
     with pytest.raises(ValueError, match="setting:bool"):
         posenc.Local(bool=True).encodings()
     writes = posenc.Local(anonymous_writes=True)
