@@ -4,11 +4,7 @@ import "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ends, picture } from "../../../explorer/src/views/table/picture";
-import {
-    cell,
-    isMany,
-    type Seen,
-} from "../../../explorer/src/views/table/seen";
+import { cell, isMany, type Seen } from "../../../explorer/src/views/table/seen";
 import {
     positionsOf,
     type Entry,
@@ -32,10 +28,7 @@ const request = (cut: boolean) => ({ cut }) as Request;
 const tensor = (...shape: number[]) => ({
     dtype: "f32",
     shape,
-    data: Float32Array.from(
-        { length: shape.reduce((a, b) => a * b) },
-        (_, i) => i,
-    ),
+    data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => i),
 });
 
 test("a picture has the rows and columns that are seen, row by row", () => {
@@ -57,10 +50,7 @@ test("a picture has the rows and columns that are seen, row by row", () => {
             columns,
             0,
         );
-        assert.deepEqual(
-            [all.rows, all.columns],
-            [rows[1] - rows[0], columns[1] - columns[0]],
-        );
+        assert.deepEqual([all.rows, all.columns], [rows[1] - rows[0], columns[1] - columns[0]]);
         assert.deepEqual([all.down, all.across], [rows, columns]);
         for (let row = 0; row < all.rows; row++)
             for (let column = 0; column < all.columns; column++)
@@ -96,10 +86,7 @@ test("bytes stand for numbers", () => {
         tensors: { table: { shape: [1, 3], base64: btoa("\x00\x04\xff") } },
     };
     const all = picture(source("table"), request(false), answer, null, null, 0);
-    assert.deepEqual(
-        [...(all.layers[0].values as Float32Array)],
-        [-2, 0, 125.5],
-    );
+    assert.deepEqual([...(all.layers[0].values as Float32Array)], [-2, 0, 125.5]);
 });
 
 test("ends of colours hold every number, alike on both sides of zero", () => {
@@ -158,11 +145,7 @@ test("rows stand at their positions", () => {
 
 test("a column of an interleaved or concatenated table is the sine or cosine of its pair", () => {
     const of = (layout: string, column: number) =>
-        wave(
-            source("table", { params: { dim: "8", layout } }),
-            "table",
-            column,
-        );
+        wave(source("table", { params: { dim: "8", layout } }), "table", column);
     assert.deepEqual(
         [0, 1, 6, 7].map((one) => of("interleaved", one)),
         [
@@ -188,9 +171,6 @@ test("a posted table has as many positions as its encoding makes of it", () => {
     assert.equal(positionsOf({ name: "hierarchical" } as Entry, {}, 12), 144);
     assert.equal(positionsOf(learned, {}, 12), 12);
     assert.equal(positionsOf(learned, { grid: "3,4", to: "5,6" }, 12), 30);
-    assert.equal(
-        positionsOf(learned, { grid: "3,4", to: "2,2", prefix: "1" }, 13),
-        5,
-    );
+    assert.equal(positionsOf(learned, { grid: "3,4", to: "2,2", prefix: "1" }, 13), 5);
     assert.equal(positionsOf(learned, { grid: "3,4", to: "5," }, 12), 12);
 });
