@@ -490,12 +490,17 @@ def views():
     def no(label, path, parameters, tensors=None):
         return refused(label, "encodings/" + path, parameters, tensors)
 
+    def many(count):
+        """As many mistakes as a problem lists, and one more."""
+        return "/v1/encodings/rope/table?" + "&".join(f"x{i}=1" for i in range(count))
+
     config = {"model_type": "llama", "head_dim": 8, "num_attention_heads": 2}
     wide = {"table": tensor(2, 5, 3)}
     return [
         *gets("rules drawn", DRAWN),
         *gets("refused pictures", NOT_DRAWN),
         *gets("refused views", OTHER_NAMES),
+        *(ask("refused views", many(count), f"{count} mistakes") for count in (32, 33)),
         rule(
             "view with its encoding",
             "encodings/rope/table",
@@ -588,6 +593,7 @@ NESTS = {
 
 def bodies():
     target = "/v1/rotation?encoding=rope&layout=half&axes=sd&dim=4&start=1"
+    apart = '{"tensors":{"a":{"dtype":"f64","data":[[0.1,2,3,4]]},"b":{"data":[[0.1,2,3,4]]}}}'
     escaped = '{"t\\u0065nsors":{"q":{"d\\u0061ta":[[1,2,3,4]],"dtype":"f32"}}}'
 
     def file(header):
@@ -600,6 +606,7 @@ def bodies():
         ask("rules pages", "/problems", headers={"Accept": "text/html"}),
         ask("rules pages", "/problems/malformed", headers={"Accept": "text/html"}),
         post_bytes("rules", "keys with escapes", target, JSON, escaped),
+        post_bytes("rules", "a dtype is of one tensor", target, JSON, apart),
         *(
             post_bytes("refused bodies of rules", label, target, kind, file(header))
             for label, header in STRUCTURE.items()
