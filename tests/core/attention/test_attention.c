@@ -50,6 +50,22 @@ TEST(equals_the_formula_with_options)
     ck_assert_uint_gt(compared, 1000000);
 }
 
+/* Caps whose quotient with the scale is no normal float: logits are scaled first. One leaves the
+ * scores as they are, the other keeps their signs alone. */
+TEST(caps_far_from_the_scale)
+{
+    static const double caps[] = {1e30, 1e-30}, scales[] = {0.3, 3.7};
+
+    for (unsigned i = 0; i < 12; i++) {
+        struct problem p = problem_of(i);
+        p.dtype = i / 2 % 2 ? PE_F64 : PE_F32;
+        p.scale = scales[i % 2];
+        p.output = PE_ATTENTION_SCORES;
+        p.options.softcap = caps[i % 2];
+        ck_assert_uint_gt(attention_compare(&p, NULL), 10);
+    }
+}
+
 /* So many keys that blocks have few rows and products several steps of depth. */
 TEST(many_keys)
 {

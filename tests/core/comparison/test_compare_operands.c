@@ -68,6 +68,39 @@ TEST(test_tables)
     pe_differences_free(differences);
 }
 
+/* Tensors of other dtypes are rounded to that of the comparison, in rows of any length. */
+TEST(test_other_dtypes)
+{
+    enum { WIDTH = 1531 };
+    static double a[2][WIDTH];
+    static float b[2][WIDTH];
+    const struct pe_tensor x = {PE_F64, 2, {2, WIDTH}, a}, y = {PE_F32, 2, {2, WIDTH}, b};
+    const struct pe_operand left = SIZED(pe_operand, .tensors = &x, .tensors_count = 1),
+                            right = SIZED(pe_operand, .tensors = &y, .tensors_count = 1);
+    struct pe_differences_spec spec =
+        SIZED(pe_differences_spec, .a = &left, .b = &right, .dtype = PE_F32, .by_pair = true);
+
+    for (size_t row = 0; row < 2; row++)
+        for (size_t i = 0; i < WIDTH; i++)
+            b[row][i] = (float)(a[row][i] = sin((double)(row * WIDTH + i) + 0.7));
+    for (int is_f64 = 0; is_f64 < 2; is_f64++)
+        for (size_t at = 0; at < WIDTH; at += at == 0 ? 511 : 255) {
+            struct pe_differences *differences;
+            const struct pe_differences_found *found;
+            spec.dtype = is_f64 ? PE_F64 : PE_F32;
+            b[1][at] += 3;
+            differences = compared(&spec, NULL);
+            found = pe_differences_found(differences);
+            ck_assert(is_f64 ? found->sum->unequal > WIDTH : found->sum->unequal == 1);
+            ck_assert(fabs(found->sum->max_abs - 3) < 1e-6);
+            for (size_t i = 0; i < WIDTH; i++)
+                ck_assert(i == at ? fabs(found->by_pair.abs[i] - 3) < 1e-6
+                                  : found->by_pair.abs[i] <= is_f64 * 0x1p-25);
+            pe_differences_free(differences);
+            b[1][at] = (float)a[1][at];
+        }
+}
+
 /* The same numbers with any number of threads. */
 TEST(test_threads)
 {
