@@ -108,6 +108,14 @@ def page_of(server, path="/", **more):
     return answer
 
 
+TYPES = {
+    "": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
 @pytest.mark.parametrize(
     "base,path",
     [("/", "/?view=table&dim=8"), ("/p/q", "/p/q"), ("/p/q", "/p/q/?view=table&unknown=1")],
@@ -130,7 +138,16 @@ def test_the_page_and_its_files(start_server, base, path):
         assert packed.headers["Content-Encoding"] == ("zstd" if url == path else "gzip")
         assert plain.headers["ETag"] != packed.headers["ETag"]
         assert plain.headers["X-Content-Type-Options"] == "nosniff"
-        assert plain.headers["Content-Security-Policy"].startswith("default-src 'self'")
+        for answer in (plain, packed):
+            assert answer.headers["Content-Security-Policy"] == (
+                "default-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+            )
+            assert answer.headers["Cache-Control"] == "no-cache"
+            assert (
+                answer.headers["Content-Type"] == TYPES[url.rsplit(".")[-1] if url != path else ""]
+            )
+            assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+            assert "Content-Disposition" not in answer.headers
         tag = {"If-None-Match": packed.headers["ETag"], "Accept-Encoding": "gzip, zstd"}
         assert running.get(url, headers=BROWSER | tag).status_code == 304
     assert running.post(named[0]).status_code == 405

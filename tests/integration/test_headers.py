@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the heads of 304, 206 and HEAD say, beside that of the 200 that they stand for; and which
-answer an Accept field gets."""
+"""What the heads of 304, 206 and HEAD say, beside that of the 200 that they stand for; which answer
+an Accept field gets; every field of an answer of each kind."""
 
 import gzip
 import http.client
@@ -371,3 +371,198 @@ def test_the_scheme_in_front_of_the_proxies(server, value, secure):
     page = get(server, "/", fields, encoding="rope").good().body.decode()
     links = re.findall(r'content="(https?)://', page)
     assert links and set(links) == {"https" if secure else "http"}
+
+
+# ---- every field of an answer --------------------------------------------------------------------
+
+EXPOSED = (
+    "ETag, Content-Disposition, Content-Range, Content-Location, Accept-Ranges, Retry-After, "
+    "Server-Timing, X-Request-Id, Allow, Accept-Post, Tensor-Dtype, Tensor-Shape, "
+    "Encoding-Parameters, Encoding-Warnings"
+)
+PROBE = {
+    "x-content-type-options": "nosniff",
+    "access-control-allow-origin": "*",
+    "cache-control": "no-store",
+    "content-type": JSON,
+}
+PUBLIC = PROBE | {
+    "vary": "Accept, Accept-Encoding",
+    "timing-allow-origin": "*",
+    "access-control-expose-headers": EXPOSED,
+}
+REFUSED = PUBLIC | {"content-type": "application/problem+json"}
+TAGGED, TIMED = {"etag": "tag"}, {"server-timing": "times"}
+PAGE = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+}
+
+
+def kept(seconds):
+    return {"cache-control": f"public, max-age={seconds}"}
+
+
+FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+HTML, POSTED = {"Accept": "text/html"}, {"Content-Type": JSON}
+READERS = f"{JSON}, {NPY}, application/x-safetensors, {RAW}, application/x-gguf"
+SIDE = {"name": "sinusoidal", "dim": 4}
+COMPARED = json.dumps({"a": SIDE, "b": SIDE, "length": 3})
+SMALL = TABLE + "?dim=4&length=2"
+VECTORS = {"Content-Type": RAW, "Tensor-Dtype": "f32", "Tensor-Shape": "1,1,2,4"}
+ROTATION = "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0"
+COMPUTED = PUBLIC | TAGGED | TIMED | kept(3600)
+ROPE = '{"name":"rope","dim":4,"base":10000,"rope_type":"default","arithmetic":"exact"'
+
+
+def saved(media, name, more=""):
+    """What goes to a file: its name, and the parameters that have no place in it."""
+    return {
+        "content-type": media,
+        "content-disposition": f'attachment; filename="{name}"',
+        "encoding-parameters": ROPE + more + "}",
+    }
+
+
+RANGES = {"accept-ranges": "bytes"}
+PICTURE = {
+    "content-type": "image/svg+xml",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+}
+PREFLIGHT = {
+    "allow": "POST, OPTIONS",
+    "access-control-allow-methods": "POST, OPTIONS",
+    "access-control-allow-headers": "Content-Type, Authorization, Range, If-None-Match, If-Match, "
+    "If-Range, Tensor-Dtype, Tensor-Shape, X-Request-Id, traceparent",
+    "access-control-max-age": "7200",
+    "accept-post": READERS,
+}
+
+
+def without(fields, *names):
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+FIELDS = {
+    "GET /": (200, {}, None, PUBLIC | kept(60)),
+    "GET /livez": (200, {}, None, PROBE),
+    "GET /readyz": (200, {}, None, PROBE),
+    "GET /metrics": (
+        200,
+        {},
+        None,
+        PUBLIC | {"content-type": "text/plain; version=0.0.4; charset=utf-8"},
+    ),
+    "GET /openapi.yaml": (
+        200,
+        {},
+        None,
+        PUBLIC | TAGGED | kept(60) | {"content-type": "application/yaml"},
+    ),
+    "GET /openapi.json": (200, {}, None, PUBLIC | TAGGED | kept(60)),
+    "GET /client.js": (
+        200,
+        {},
+        None,
+        PUBLIC | TAGGED | kept(3600) | {"content-type": "text/javascript"},
+    ),
+    "GET /problems": (200, {}, None, PUBLIC | kept(60)),
+    "GET /problems?": (200, HTML, None, PUBLIC | kept(60) | PAGE),
+    "GET /problems/not-found": (200, {}, None, PUBLIC | kept(60)),
+    "GET /problems/not-found?": (200, HTML, None, PUBLIC | kept(60) | PAGE),
+    "GET /v1": (200, {}, None, PUBLIC | TAGGED | {"cache-control": "no-cache"}),
+    "GET /v1/encodings": (200, {}, None, PUBLIC | TAGGED | kept(60)),
+    "GET /v1/encodings/rope": (200, {}, None, PUBLIC | TAGGED | kept(60)),
+    "GET /v1/engines": (200, {}, None, PUBLIC | TAGGED | kept(60)),
+    f"GET {SMALL}": (200, {}, None, COMPUTED),
+    f"GET {SMALL}&format=npy": (
+        200,
+        {},
+        None,
+        COMPUTED | RANGES | saved(NPY, "rope_d4_n2_f32.npy"),
+    ),
+    f"GET {SMALL}&format=csv&download=true": (
+        200,
+        {},
+        None,
+        COMPUTED | saved(CSV, "rope_d4_n2_f32.csv"),
+    ),
+    f"GET {SMALL}&format=raw&dtype=bf16": (
+        200,
+        {},
+        None,
+        COMPUTED
+        | RANGES
+        | saved(RAW, "rope_d4_n2_bf16.bin")
+        | {"tensor-dtype": "bf16;bf16", "tensor-shape": "2,2;2,2"},
+    ),
+    f"GET {SMALL}&format=svg": (200, {}, None, COMPUTED | PICTURE),
+    f"GET {SMALL}&revision=REVISION": (200, {}, None, COMPUTED | FOREVER),
+    "GET /v1/encodings/rope/analysis/similarity?dim=4&length=2": (200, {}, None, COMPUTED),
+    "GET /v1/layout?head_dim=4&from_layout=half&to_layout=interleaved": (200, {}, None, COMPUTED),
+    "GET /v1/layout?head_dim=4&from_layout=half&to_layout=interleaved&revision=REVISION": (
+        200,
+        {},
+        None,
+        COMPUTED | FOREVER,
+    ),
+    f"POST {TABLE}": (
+        200,
+        POSTED,
+        '{"dim": 4, "length": 2}',
+        PUBLIC | TIMED | {"content-location": f"{SMALL}&format=json"},
+    ),
+    f"POST {ROTATION}": (
+        200,
+        VECTORS,
+        bytes(32),
+        without(PUBLIC, "cache-control")
+        | TIMED
+        | saved(RAW, "rotation.bin", ',"layout":"half"')
+        | {"tensor-dtype": "f32", "tensor-shape": "1,1,2,4"},
+    ),
+    "POST /v1/comparison": (200, POSTED, COMPARED, PUBLIC | TIMED),
+    "POST /v1/config": (200, POSTED, '{"model_type": "llama", "head_dim": 4}', PUBLIC | TIMED),
+    "GET /v1/none": (404, {}, None, REFUSED),
+    "POST /livez": (405, {}, b"", REFUSED | {"allow": "GET, HEAD, OPTIONS"}),
+    f"GET {TABLE}": (422, {}, None, REFUSED),
+    "POST /v1/rotation": (
+        415,
+        {"Content-Type": "text/xml"},
+        b"<a/>",
+        REFUSED | {"accept-post": READERS},
+    ),
+    "OPTIONS /v1/rotation": (
+        204,
+        {},
+        None,
+        without(PUBLIC, "cache-control", "content-type") | PREFLIGHT,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def plain(start_shared):
+    """A server with the usual settings."""
+    return start_shared()
+
+
+@pytest.mark.parametrize("ask", FIELDS)
+def test_every_field_of_an_answer(plain, ask):
+    """By value, one answer of each kind of route; of a tag and of times, that they are there."""
+    status, fields, body, want = FIELDS[ask]
+    method, target = ask.split(" ")
+    if "REVISION" in target:
+        revision = get(plain, "/v1").json["revision"]
+        target = target.replace("REVISION", revision)
+    answer = call(plain, method, target, body, fields)
+    found = told(answer) | {
+        name: word
+        for name, word in (("etag", "tag"), ("server-timing", "times"))
+        if name in answer.headers
+    }
+    if "etag" in found:
+        assert re.fullmatch('"[0-9a-f]{16}([0-9a-f]{16})?"', answer.headers["etag"])
+    assert (answer.status, found) == (status, want)
+    assert int(answer.headers.get("content-length", 0)) == len(answer.body)
