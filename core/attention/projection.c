@@ -125,7 +125,13 @@ enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *wei
     if (!pe_pool_run(pool, &projection.job))
         pe_work_check(work, err);
     pe_attention_free(products);
-    if (atomic_load(&projection.status) == PE_OUT_OF_MEMORY)
+    if (pe_work_check(work, err))
+        return err->status;
+
+    const enum pe_status status = (enum pe_status)atomic_load(&projection.status);
+    if (status == PE_OUT_OF_MEMORY)
         return pe_no_memory(err, "a projection");
-    return pe_work_check(work, err);
+    return status
+               ? pe_fail(err, status, "", "the projection takes more operations than it may take")
+               : PE_OK;
 }

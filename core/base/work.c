@@ -11,7 +11,7 @@
 struct pe_work {
     struct pe_work_limits limits;
     _Atomic uint64_t memory, operations, deadline;
-    atomic_bool cancelled;
+    atomic_bool cancelled, exceeded; /* operations beyond the limit were refused */
 };
 
 enum pe_status pe_work_new(struct pe_work **out, const struct pe_work_limits *limits,
@@ -176,11 +176,20 @@ enum pe_status pe_work_spend(struct pe_work *work, uint64_t operations, struct p
         work->limits.operations_max > 0 ? work->limits.operations_max : UINT64_MAX;
     if (before > most || operations > most - before) {
         atomic_fetch_sub_explicit(&work->operations, operations, memory_order_relaxed);
+        atomic_store_explicit(&work->exceeded, true, memory_order_relaxed);
         return pe_fail(err, PE_TOO_LARGE, "",
                        "the work takes more operations than the %llu it may take",
                        (unsigned long long)most);
     }
     return pe_work_check(work, err);
+}
+
+bool pe_work_failed(const struct pe_work *work, const struct pe_error *err)
+{
+    return err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED ||
+           err->status == PE_INTERNAL ||
+           (err->status == PE_TOO_LARGE && work &&
+            atomic_load_explicit(&work->exceeded, memory_order_relaxed));
 }
 
 uint64_t pe_work_operations(const struct pe_work *work)

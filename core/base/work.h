@@ -41,6 +41,10 @@ static inline enum pe_status pe_spend(struct pe_work *work, double nanoseconds,
     return pe_work_spend(work, nanoseconds < 0x1p63 ? (uint64_t)nanoseconds : UINT64_MAX, err);
 }
 
+/* Is the failure one of the work or of the system, and not of the values that were tried? A search
+ * that passes over invalid values ends with such a failure. */
+bool pe_work_failed(const struct pe_work *work, const struct pe_error *err);
+
 /* Checks the work once a millisecond in a loop over elements of about a nanosecond each. */
 struct pe_pace {
     struct pe_work *work;

@@ -472,7 +472,7 @@ static enum pe_status arithmetics_make(struct check *check, struct pe_diagnosis 
         if (is_own && trial->bug == PE_BUG_NONE)
             check->own = arithmetic;
     }
-    return diagnosis->list_status ? pe_no_memory(err, "a diagnosis") : PE_OK;
+    return pe_candidates_check(diagnosis, err);
 }
 
 static enum pe_status rows_check(struct check *check, const struct pe_fit *fit,

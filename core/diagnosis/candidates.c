@@ -5,6 +5,7 @@
 
 #include "core/base/sanitizer.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/encodings/rope/rope.h"
 #include "core/exact/angle.h"
@@ -134,12 +135,23 @@ static void bugs_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *sch
     }
 }
 
-/* Out-of-memory and cancellation fail the whole list; invalid parameters just skip the candidate.
- */
+/* Failures of the work fail the whole list; invalid parameters just skip the candidate. */
 static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *err)
 {
-    if (err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
+    if (pe_work_failed(diagnosis->work, err))
         diagnosis->list_status = err->status;
+}
+
+enum pe_status pe_candidates_check(const struct pe_diagnosis *diagnosis, struct pe_error *err)
+{
+    if (pe_work_check(diagnosis->work, err))
+        return err->status;
+    if (diagnosis->list_status == PE_OUT_OF_MEMORY)
+        return pe_no_memory(err, "the candidates of a diagnosis");
+    return diagnosis->list_status
+               ? pe_fail(err, diagnosis->list_status, "",
+                         "the candidates of a diagnosis take more operations than they may take")
+               : PE_OK;
 }
 
 /* NULL: the parameters are invalid, or memory or time ran out (diagnosis->list_status). */
@@ -603,9 +615,7 @@ enum pe_status pe_candidates_list_rare(struct pe_diagnosis *diagnosis,
         offsets_add(diagnosis, expected, sample);
         sections_add(diagnosis, expected, sample);
     }
-    if (pe_work_check(diagnosis->work, err))
-        return err->status;
-    return diagnosis->list_status ? pe_no_memory(err, "the candidates of a diagnosis") : PE_OK;
+    return pe_candidates_check(diagnosis, err);
 }
 
 /* ---- usual parameters ------------------------------------------------------------------------ */
@@ -664,7 +674,5 @@ enum pe_status pe_candidates_list(struct pe_diagnosis *diagnosis, const struct p
         if (is_likely(i, sample))
             other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
     measured_add(diagnosis, samples, count, !expected);
-    if (pe_work_check(diagnosis->work, err))
-        return err->status;
-    return diagnosis->list_status ? pe_no_memory(err, "the candidates of a diagnosis") : PE_OK;
+    return pe_candidates_check(diagnosis, err);
 }

@@ -119,6 +119,9 @@ struct pe_diagnosis {
 
 /* ---- candidates.c ---------------------------------------------------------------------------- */
 
+/* Fails where a candidate is missing from the list for want of memory, time or operations. */
+enum pe_status pe_candidates_check(const struct pe_diagnosis *diagnosis, struct pe_error *err);
+
 /* Lists every scheme and bug that could explain any of the samples; diagnosis->schemes are not
  * prepared yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
 enum pe_status pe_candidates_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,

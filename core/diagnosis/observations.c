@@ -839,7 +839,8 @@ enum pe_status pe_observations_new(struct pe_observations **out, const struct pe
     if (!observations)
         return err->status;
     observations->memory = (struct pe_allocations){.work = work, .purpose = "a diagnosis"};
-    if (pe_struct_read(&observations->observed, sizeof(*observed), observed, err) ||
+    if (pe_work_check(work, err) ||
+        pe_struct_read(&observations->observed, sizeof(*observed), observed, err) ||
         observations_read(observations, err)) {
         pe_observations_free(observations);
         return err->status;

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 #include "core/config/reading.h"
 #include "core/engines/change.h"
 #include "core/engines/rotation.h"
@@ -460,18 +461,11 @@ reject(const struct making *making, struct form *form, const char *format, ...)
     return form->reason ? PE_OK : pe_no_memory(making->err, "the reason of an extension");
 }
 
-/* Failures that are not about the patched config. */
-static bool is_failure(const struct pe_error *err)
-{
-    return err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED ||
-           err->status == PE_BUSY || err->status == PE_INTERNAL;
-}
-
 static enum pe_status error_reject(const struct making *making, struct form *form)
 {
     char detail[sizeof(making->err->detail)];
 
-    if (is_failure(making->err))
+    if (pe_work_failed(making->extension->memory.work, making->err))
         return making->err->status;
     snprintf(detail, sizeof(detail), "%s", making->err->detail);
     *making->err = (struct pe_error){0};

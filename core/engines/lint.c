@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/base/sanitizer.h"
 #include "core/base/text.h"
+#include "core/base/work.h"
 #include "core/engines/change.h"
 #include "core/engines/measured.h"
 #include "core/engines/rotation.h"
@@ -390,7 +391,7 @@ static enum pe_status changes_compare(const struct judgement *judgement, size_t 
         return err->status;
     models_compare(judgement, changed, differences);
     pe_config_free(changed);
-    if (err->status == PE_OK || err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
+    if (err->status == PE_OK || pe_work_failed(judgement->lint->memory.work, err))
         return err->status;
     *refused = true;
     *err = (struct pe_error){0};

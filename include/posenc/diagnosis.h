@@ -250,7 +250,7 @@ PE_API enum pe_status pe_observed_axes(const struct pe_observed *observed, struc
 /* Reads at most 256 rows as samples, one for each layout that the tensors may have, and lets a
  * diagnosis check all rows. Errors as above; PE_OUT_OF_RANGE and PE_SHAPE_MISMATCH for positions,
  * PE_INVALID for a sampled element that is not finite, unless all of the sample is uninitialised
- * memory; PE_OUT_OF_MEMORY. */
+ * memory; PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_observations_new(struct pe_observations **observations,
                                           const struct pe_observed *observed, struct pe_work *work,
                                           struct pe_error *err);
