@@ -74,8 +74,8 @@ PE_API const char *pe_extension_reason(const struct pe_extension *extension, int
 PE_API const struct pe_extension_layers *pe_extension_layers(const struct pe_extension *extension,
                                                              size_t index);
 
-/* The complete rope object of form 5, in its place in a config, for programs that override this key
- * of an unpatched config; NULL: there is no patch of form 5. */
+/* The complete rope object of form 5 and the context, in their places in a config, for programs
+ * that override these keys of an unpatched config; NULL: there is no patch of form 5. */
 PE_API const struct pe_config_node *pe_extension_override(const struct pe_extension *extension);
 
 PE_DECLARATIONS_END

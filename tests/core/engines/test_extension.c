@@ -174,7 +174,7 @@ TEST(test_a_context_under_another_key)
     pe_extension_free(extension);
 }
 
-TEST(test_an_override_is_the_rope_object_in_its_place)
+TEST(test_an_override_is_the_rope_object_and_the_context_in_their_place)
 {
     struct pe_config_entry text = {0}, rope = {0};
 
@@ -186,6 +186,9 @@ TEST(test_an_override_is_the_rope_object_in_its_place)
     ck_assert_str_eq(text.key, "text_config");
     ck_assert(pe_config_next(text.node, &rope));
     ck_assert_str_eq(rope.key, "rope_parameters");
+    ck_assert(pe_config_next(text.node, &rope));
+    ck_assert_str_eq(rope.key, "max_position_embeddings");
+    ck_assert_double_eq(rope.number, 10240);
     ck_assert(!pe_config_next(text.node, &rope));
     pe_extension_free(extension);
 }
