@@ -8,6 +8,7 @@
 
 #include "api/formats/json.h"
 #include "api/memory/budget.h"
+#include "api/numbers/text.h"
 #include "tests/api/readers.h"
 #include "tests/check_main.h"
 
@@ -544,3 +545,51 @@ TEST(test_memory_of_elements)
 }
 
 CHECK_WAY(.cases = &cases);
+
+/* ---- texts --------------------------------------------------------------------------------- */
+
+/* A text as it is written in a body, and in a header, which takes printable ASCII alone. */
+static void text_check(const char *text, const char *in_body, const char *in_header)
+{
+    json_t *value = json_string(text);
+
+    for (int ascii = 0; ascii < 2; ascii++) {
+        struct api_text found = {0};
+        api_text_json(&found, value, ascii);
+        ck_assert_str_eq(found.bytes, ascii ? in_header : in_body);
+        api_text_free(&found);
+    }
+    json_decref(value);
+}
+
+/* Every character of ASCII, and both ends of every length of UTF-8. */
+TEST(test_characters)
+{
+    static const struct {
+        const char *text, *in_body, *in_header;
+    } table[] = {
+        {"\xc2\x80", "\"\xc2\x80\"", "\"\\u0080\""},
+        {"\xdf\xbf", "\"\xdf\xbf\"", "\"\\u07ff\""},
+        {"\xe0\xa0\x80", "\"\xe0\xa0\x80\"", "\"\\u0800\""},
+        {"\xef\xbf\xbf", "\"\xef\xbf\xbf\"", "\"\\uffff\""},
+        {"\xf0\x90\x80\x80", "\"\xf0\x90\x80\x80\"", "\"\\ud800\\udc00\""},
+        {"\xf4\x8f\xbf\xbf", "\"\xf4\x8f\xbf\xbf\"", "\"\\udbff\\udfff\""},
+    };
+    static const struct {
+        char character;
+        const char *escape;
+    } short_ones[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}};
+
+    for (int character = 1; character < 128; character++) {
+        const char text[] = {(char)character, '\0'};
+        char wanted[16];
+        snprintf(wanted, sizeof(wanted),
+                 character < 0x20 || character == 0x7f ? "\"\\u%04x\"" : "\"%c\"", character);
+        for (size_t i = 0; i < COUNT_OF(short_ones); i++)
+            if (character == short_ones[i].character)
+                snprintf(wanted, sizeof(wanted), "\"%s\"", short_ones[i].escape);
+        text_check(text, wanted, wanted);
+    }
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        text_check(table[i].text, table[i].in_body, table[i].in_header);
+}

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "api/memory/budget.h"
 #include "api/request/request.h"
@@ -17,7 +18,9 @@
 static const char *failing; /* the end of the path of a folder that cannot be opened */
 static int failing_number;
 static int failing_reads; /* readdir fails after so many entries; 0: never */
-static size_t hashed;     /* SHA-256 calls for more bytes than a token has */
+static bool interrupts;   /* each other read and write is interrupted, the others do a few bytes */
+static size_t interrupted;
+static size_t hashed; /* SHA-256 calls for more bytes than a token has */
 
 DIR *opendir(const char *path)
 {
@@ -39,6 +42,36 @@ struct dirent *readdir(DIR *list)
     return ((__typeof__(&readdir))dlsym(RTLD_NEXT, "readdir"))(list);
 }
 
+/* The size of this call; 0: it is interrupted. */
+static size_t part_of(size_t size)
+{
+    static bool turn;
+
+    if (!interrupts)
+        return size;
+    turn = !turn;
+    interrupted += turn;
+    errno = turn ? EINTR : errno;
+    return turn ? 0 : size < 7 ? size : 7;
+}
+
+ssize_t read(int file, void *bytes, size_t size)
+{
+    const size_t part = part_of(size);
+
+    return size > 0 && part == 0 ? -1
+                                 : ((__typeof__(&read))dlsym(RTLD_NEXT, "read"))(file, bytes, part);
+}
+
+ssize_t write(int file, const void *bytes, size_t size)
+{
+    const size_t part = part_of(size);
+
+    return size > 0 && part == 0
+               ? -1
+               : ((__typeof__(&write))dlsym(RTLD_NEXT, "write"))(file, bytes, part);
+}
+
 int crypto_hash_sha256(unsigned char *out, const unsigned char *in, unsigned long long size)
 {
     hashed += size >= 16;
@@ -48,6 +81,19 @@ int crypto_hash_sha256(unsigned char *out, const unsigned char *in, unsigned lon
 static void pause_wait(void)
 {
     usleep(600000); /* the first pause before a name is read again */
+}
+
+/* Waits for the first half of a second of the clock. */
+static void half_second_wait(void)
+{
+    struct timespec now;
+
+    for (;;) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (now.tv_nsec < 500000000)
+            break;
+        usleep((useconds_t)(1000000 - now.tv_nsec / 1000));
+    }
 }
 
 /* Lets no descriptor be opened; 0: ends that. Returns the limit before. */
@@ -130,6 +176,33 @@ TEST(test_descriptors)
     ck_assert_int_eq(put(writer, "a", 2, 3, NULL), 200);
     ck_assert_uint_eq(api_state_read(writer).tables_waiting, 0);
     api_free(late);
+    api_free(reader);
+    api_free(writer);
+    folder_remove();
+}
+
+/* A call that a signal interrupts is made again, and one that did a part goes on behind it: every
+ * table is stored and read as without signals. */
+TEST(test_interrupted_calls)
+{
+    folder_make();
+    interrupts = true;
+    struct api *writer = stored_make();
+    const int putting = put(writer, "a", 40, 1, NULL), again = put(writer, "a", 30, 2, NULL);
+    const size_t before = interrupted;
+    struct api *reader = reader_make();
+    const int latest = rows_status(reader, "a", 30),
+              older = status_of(reader, "GET", "/v1/encodings/a/table?length=40&version=1", NULL);
+    interrupts = false;
+
+    ck_assert_int_eq(putting, 201);
+    ck_assert_int_eq(again, 200);
+    ck_assert_uint_gt(before, 40);
+    ck_assert_uint_gt(interrupted, before + 40);
+    ck_assert_int_eq(latest, 200);
+    ck_assert_int_eq(older, 200);
+    ck_assert_uint_eq(api_state_read(reader).tables_damaged, 0);
+    ck_assert_uint_eq(api_state_read(reader).tables_waiting, 0);
     api_free(reader);
     api_free(writer);
     folder_remove();
@@ -261,15 +334,20 @@ TEST(test_hashed_once)
     ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=4&version=1", NULL), 200);
     ck_assert_uint_eq(hashed, VERSIONS);
 
-    /* One byte is changed, and the times are restored. */
+    /* One byte is changed, and the times are restored, in the second in which it was found
+     * undamaged: only nanoseconds of the change differ. */
     struct stat before;
     const char *path = file_path("a/1/table.safetensors");
-    ck_assert_int_eq(stat(path, &before), 0);
-    const int file = open(path, O_WRONLY);
+    const int file = open(path, O_RDWR);
+    half_second_wait();
+    fchmod(file, 0644);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=5&version=1", NULL), 200);
+    ck_assert_int_eq(fstat(file, &before), 0);
+    usleep(20000); /* the clock of files has ticks */
     ck_assert_int_eq(pwrite(file, "x", 1, before.st_size - 2), 1);
     futimens(file, (struct timespec[]){before.st_atim, before.st_mtim});
     close(file);
-    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=5&version=1", NULL), 500);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=6&version=1", NULL), 500);
     api_free(api);
     folder_remove();
 }
