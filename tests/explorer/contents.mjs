@@ -13,11 +13,21 @@ export function linesOf(base) {
             one.localName,
             ...[...one.classList].filter((name) => !/^(here|busy|wait)/.test(name)),
         ].join(".");
-    const NAMED = /^(aria-(label|valuetext|valuenow|pressed|current|checked|selected)|title|role)$/;
+    // Those whose values are lines or words of their own, or the page's own names for its parts.
+    const UNNAMED =
+        /^(class|id|style|href|d|value|checked|min|max|width|height|data-.*|aria-busy|xmlns.*)$/;
+    const ACTIVE = "a, button, input, select, textarea, summary, details, form, label, [tabindex]";
     const attributes = (one) => {
+        const isActive = one.matches(ACTIVE);
         const found = [...one.attributes]
-            .filter(({ name, value }) => NAMED.test(name) && value)
-            .map(({ name, value }) => `${name}=${value}`);
+            .filter(({ name }) =>
+                isActive
+                    ? !UNNAMED.test(name)
+                    : /^(aria-(?!busy|hidden).*|title|role|lang)$/.test(name),
+            )
+            .filter(({ name, value }) => value || !/^(aria-|title|role)/.test(name))
+            .filter(({ name, value }) => `${name}=${value}` !== "type=button")
+            .map(({ name, value }) => (value ? `${name}=${value}` : name));
         if (one.localName === "a" && one.href)
             found.push(`to ${below(one.href.baseVal ?? one.href)}`);
         if (one.matches("input, textarea, select")) {

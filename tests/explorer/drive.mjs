@@ -8,6 +8,7 @@ import { chromium } from "playwright-core";
 import { read } from "../../clients/js/client.js";
 import { changedNext, changes, cutTexts, linesOf, requestsOf } from "./contents.mjs";
 import { drawingsKept } from "./recorder.mjs";
+import { facesOf } from "./styles.mjs";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SETTLED_MS = 20000,
@@ -325,10 +326,20 @@ const known = (page) =>
     );
 
 const orders = {
+    /** A page in all its faces: colours, places and what is hidden, by its styles. */
+    async styles({ wait = "main", ...how }) {
+        const { page } = await usedPage(pageKey(how), pageLook(how));
+        await page.goto(how.url);
+        await page.waitForSelector(wait, { timeout: SETTLED_MS });
+        await settle(page);
+        const { width = 900, height = 900 } = how;
+        return facesOf(page, { width, height });
+    },
+
     /** A link's requests and lines, what its buttons copy before and after, and for each control that is changed, one
      * after the other, its requests and the lines that change. `rest`: ms after which a cell that is
      * pointed at is asked for by itself. */
-    async contents({ base, controls = true, rest = 0, ...how }) {
+    async contents({ base, controls = true, rest = 0, styles = false, ...how }) {
         const { page } = await usedPage(pageKey(how), pageLook(how));
         const requests = requestsOf(page, base);
         const { told } = await shown(how);
@@ -382,7 +393,12 @@ const orders = {
             await copy("copied at the end");
         }
         requests.end();
-        return { told: [...told], found };
+        const { width, height } = how;
+        return {
+            told: [...told],
+            found,
+            styles: styles && (await facesOf(page, { width, height })),
+        };
     },
 
     /** Leaves a view while its last request waits for an answer: is that given up? */

@@ -91,8 +91,11 @@ def test_a_view_is_as_recorded(browser, base, name):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_in_chinese_is_as_recorded(browser, base, name):
-    seen = browser("contents", link(base, name, lang="zh"), base=base, controls=False, **SIZE)
+    """Its styles are in NAME.styles.txt: wide and narrow, light and dark, printed, presented."""
+    how = {"controls": False, "styles": True}
+    seen = browser("contents", link(base, name, lang="zh"), base=base, **how, **SIZE)
     assert not seen["told"] and not seen["found"][0]["cut"]
+    check(f"{name}.styles", "\n".join(seen["styles"]) + "\n")
     check(f"{name}.zh", written([{**seen["found"][0], "requests": []}], base))
 
 

@@ -3,6 +3,7 @@
 of `make test`."""
 
 import pytest
+from test_pages import SIZE, check
 
 FORM = "article:not([hidden]) .try form"
 ANSWERED = "document.querySelector('article:not([hidden]) .status')"
@@ -42,6 +43,12 @@ def test_commands_of_the_guides_go_to_this_server(browser, docs):
     text = browser("evaluate", docs, script=script)["value"]
     assert "127.0.0.1:8080" not in text
     assert f"curl -s '{docs.removesuffix('/docs')}/v1/" in text
+
+
+def test_styles_are_as_recorded(browser, docs):
+    """In pages/docs.styles.txt, as those of the views (test_pages.py)."""
+    lines = browser("styles", f"{docs}?lang=en#getTable", wait=FORM, **SIZE)
+    check("docs.styles", "\n".join(lines) + "\n")
 
 
 def test_search(browser, docs):

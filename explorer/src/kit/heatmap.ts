@@ -21,6 +21,8 @@ export interface Heat {
     /** Where a row or column of the picture stands in the whole: names of ticks, and of the cross. */
     rowAt(row: number): number;
     columnAt(column: number): number;
+    /** From one row to the next in the whole, in what rowAt counts; 1 if absent. */
+    rowStep?: number;
     /** Rows that have a tick; round numbers if absent. */
     rowTicks?: number[];
     /** Words for ticks instead: tokens. */
@@ -70,21 +72,39 @@ const STEPS: Record<string, [number, number]> = {
     ArrowRight: [0, 1],
 };
 
-/** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
-function ticks(count: number, size: number, at: (index: number) => number): number[] {
+interface Tick {
+    index: number;
+    text: string;
+}
+
+/** Steps of 1, 2 or 5 that leave room for their numbers. Where a cell stands for many, a round
+ * number is at the cell that it is in. The first cell has its own number, and so has every cell
+ * where the numbers of the whole have steps: a round number may not be one of them. */
+function ticks(count: number, size: number, at: (index: number) => number, wholeStep = 1): Tick[] {
     const most = Math.max(1, size / TICK),
         span = Math.abs(at(count - 1) - at(0)) || 1;
     const power = 10 ** Math.floor(Math.log10(span / most)),
         step = [1, 2, 5, 10].map((one) => one * power).find((one) => span / one <= most)!;
-    const chosen: number[] = [];
+    const chosen: Tick[] = [];
     let last = -1;
     for (let i = 0; i < count; i++) {
-        const here = Math.floor(at(i) / Math.max(step, 1e-9) + 1e-9);
-        if (here !== last || !i) chosen.push(i);
+        const value = at(i),
+            next = at(i + 1),
+            here = Math.floor(value / Math.max(step, 1e-9) + 1e-9),
+            round = Math.ceil(value / step - 1e-9) * step,
+            isMany = wholeStep === 1 && next - value > 1;
+        if (!i || (isMany ? round < next : here !== last))
+            chosen.push({ index: i, text: numeral(i && isMany ? round : value) });
         last = here;
     }
-    return chosen.length > most * 2 + 2 ? [0, count - 1] : chosen;
+    return chosen.length > most * 2 + 2 ? [chosen[0], ownTick(count - 1, at)] : chosen;
 }
+
+const numeral = (value: number) => (Number.isInteger(value) ? whole(value) : short(value, 6));
+const ownTick = (index: number, at: (index: number) => number): Tick => ({
+    index,
+    text: numeral(at(index)),
+});
 
 /** A pixel for each value. */
 export function pixels({
@@ -101,15 +121,6 @@ export function pixels({
     out.set(shades(values, rows * columns, low, high, palette));
     canvas.getContext("2d")!.putImageData(data, 0, 0);
     return canvas;
-}
-
-/** Where a cell stands for many, the round number among them. */
-function tickName(heat: Heat, index: number, at: (index: number) => number): string {
-    const value = at(index),
-        next = at(index + 1) - value;
-    const power = 10 ** Math.floor(Math.log10(Math.abs(next) || 1) + 1);
-    const round = next > 1 && index ? Math.floor(value / power) * power : value;
-    return heat.names ? (heat.names[index] ?? "") : whole(value - round < next ? round : value);
 }
 
 interface Room {
@@ -129,26 +140,23 @@ function turned(context: CanvasRenderingContext2D, words: string, x: number, y: 
 }
 
 function axes(context: CanvasRenderingContext2D, heat: Heat, { left, width, height }: Room): void {
-    const every = heat.names?.map((_, i) => i);
+    const every = heat.names?.map((text, index) => ({ index, text }));
     context.fillStyle = token("soft");
     context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
     context.textAlign = "center";
-    for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
+    for (const { index, text } of every ?? ticks(heat.columns, width, heat.columnAt))
         context.fillText(
-            tickName(heat, column, heat.columnAt),
-            left + ((column + 0.5) / heat.columns) * width,
+            text,
+            left + ((index + 0.5) / heat.columns) * width,
             TOP + height + 16,
             every && width / heat.columns - 4,
         );
     context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
     context.textAlign = "right";
-    for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
-        context.fillText(
-            tickName(heat, row, heat.rowAt),
-            left - 8,
-            TOP + ((row + 0.5) / heat.rows) * height + 4,
-            left - 30,
-        );
+    for (const { index, text } of every ??
+        heat.rowTicks?.map((row) => ownTick(row, heat.rowAt)) ??
+        ticks(heat.rows, height * 1.4, heat.rowAt, heat.rowStep))
+        context.fillText(text, left - 8, TOP + ((index + 0.5) / heat.rows) * height + 4, left - 30);
     turned(context, heat.rowName, 12, TOP + height / 2);
 }
 

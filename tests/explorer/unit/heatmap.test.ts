@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fake, resized, type Call } from "./fakes";
 import { heatmap, type Heat, type Part } from "../../../explorer/src/kit/heatmap";
+import { random } from "./random";
 import { shades } from "../../../explorer/src/kit/palette";
 
 const ROWS = 20,
@@ -118,10 +119,11 @@ test("numbers stand at the middle of their rows and columns", () => {
         beside = all.filter(({ align }) => align === "right");
     assert.ok(below.length >= 3 && beside.length >= 3);
     for (const { text, x, y } of below) {
-        // Where a column stands for several, a round number that is less than one of them away.
+        // Where a column stands for several, a round number among them.
         const column = ((x - left) / wide) * COLUMNS - 0.5;
         assert.ok(Math.abs(column - Math.round(column)) < 1e-6, text);
-        assert.ok(Math.abs(+text - 3 * column) < 3, text);
+        const first = 3 * Math.round(column);
+        assert.ok(+text >= first && +text < first + 3, text);
         assert.equal(y, top + high + 16);
     }
     for (const { text, x, y } of beside) {
@@ -135,6 +137,45 @@ test("numbers stand at the middle of their rows and columns", () => {
     assert.equal(named("the row").y, top + high / 2);
     assert.ok(!named("the column").turned && named("the column").x === left + wide / 2);
     assert.ok(named("the value").turned && named("the value").x > left + wide + 28);
+});
+
+test("where a row stands for many, a round number is at the row that it is in", () => {
+    const next = random(31);
+    for (let tries = 0; tries < 40; tries++) {
+        const rows = 16 + Math.floor(next() * 200),
+            many = rows * (1 + next() * 400),
+            start = Math.floor(next() * 5000) - 1000,
+            rowAt = (row: number) => start + Math.floor((row * many) / rows);
+        const { canvas, top, high } = drawn(
+            heat({ rows, columns: 1, values: new Float64Array(rows), rowAt, columnAt: () => 0 }),
+        );
+        const beside = texts(canvas.drawing.calls).filter(({ align }) => align === "right"),
+            numbers = beside.map(({ text }) => +text.replace("−", "-").replace(/\s/g, ""));
+        assert.ok(beside.length >= 3 && beside.length < 20, `${numbers}`);
+        const at = beside.map(({ y }) => Math.round(((y - 4 - top) / high) * rows - 0.5));
+        assert.ok(at.every((row, i) => rowAt(row) <= numbers[i] && numbers[i] < rowAt(row + 1)));
+        // But for the first, all multiples of one step.
+        const [step] = numbers.slice(2).map((one, i) => one - numbers[i + 1]);
+        assert.ok(
+            [1, 2, 5].some((one) => Number.isInteger(Math.log10(step / one))),
+            `${step}`,
+        );
+        assert.ok(
+            numbers.slice(1).every((one) => one % step === 0),
+            `${numbers}`,
+        );
+    }
+});
+
+test("where rows have steps, each number is of its row", () => {
+    for (const rowStep of [3, 7, 2.5]) {
+        const rowAt = (row: number) => 4 + rowStep * row;
+        const { canvas, top, high } = drawn(heat({ rowAt, rowStep }));
+        const beside = texts(canvas.drawing.calls).filter(({ align }) => align === "right");
+        assert.ok(beside.length >= 3);
+        for (const { text, y } of beside)
+            assert.ok(Math.abs(+text - rowAt(((y - 4 - top) / high) * ROWS - 0.5)) < 0.01, text);
+    }
 });
 
 test("words stand at all rows and columns, in their width", () => {

@@ -353,6 +353,7 @@ export class Stage implements Mounted {
                 rowName: rowName(source),
                 columnName: all.layers.length > 1 ? `${columns} · ${name}` : columns,
                 valueName: barName(source, name),
+                rowStep: Math.abs(place(source, 1) - place(source, 0)),
                 rowAt: (row) => place(source, all.down[0] + Math.floor((row * down) / all.rows)),
                 columnAt: (column) => all.across[0] + Math.floor((column * across) / all.columns),
                 label:
