@@ -16,7 +16,9 @@
  * reads the config as the rule says, and compares that reading with the true one. */
 
 enum { CHANGES_MAX = 16, FINDINGS_MAX = 64, TEXT_SIZE = 1000, LENGTHS_MAX = 2 };
-enum { READINGS = 24 }; /* of a config, at most, for a judgement */
+enum { READINGS = 24 };     /* of a config, at most, for a judgement */
+enum { UNKNOWN_MAX = 2 };   /* keys that were not given, of which each costs readings */
+enum { PART_OF_HEADS = 0 }; /* default full, with which another head_dim was measured */
 
 struct pe_lint {
     struct pe_config_memory memory;
@@ -41,6 +43,7 @@ struct judgement {
     const struct pe_engine_change *changes[CHANGES_MAX]; /* those that alter the config */
     size_t parts[CHANGES_MAX];                           /* where each was measured */
     size_t changes_count;
+    bool is_head_ignored;         /* the engine computes the width of a head in place of head_dim */
     struct pe_engine_model model; /* the true reading */
     struct pe_error *err;
 };
@@ -243,6 +246,9 @@ static void change_add(struct judgement *judgement, size_t part,
     judgement->changes[judgement->changes_count++] = change;
 }
 
+static const struct pe_engine_change without_head_dim = {.path = "head_dim",
+                                                         .kind = PE_CHANGE_DROP};
+
 /* The changes of the nearest part, and those of keys that only others have. */
 static void changes_collect(struct judgement *judgement)
 {
@@ -251,6 +257,8 @@ static void changes_collect(struct judgement *judgement)
 
     for (size_t i = 0; i < judgement->outcome.changes_count; i++)
         change_add(judgement, judgement->part, &judgement->outcome.changes[i]);
+    if (judgement->is_head_ignored)
+        change_add(judgement, PART_OF_HEADS, &without_head_dim);
     for (size_t at = 0; (part = pe_engine_part_at(at)); at++) {
         if (!pe_engine_outcome_get(judgement->rules, at, &outcome) || at == judgement->part ||
             (strcmp(part->rope_type, judgement->rope_type) != 0 &&
@@ -260,6 +268,40 @@ static void changes_collect(struct judgement *judgement)
             if (is_own_key(judgement, at, &outcome.changes[i]))
                 change_add(judgement, at, &outcome.changes[i]);
     }
+}
+
+/* ---- the width of a head --------------------------------------------------------------------- */
+
+static double number_beside(const struct judgement *judgement, const char *key)
+{
+    const struct pe_config_member *member = pe_config_member(judgement->scope.text, key);
+
+    return member ? pe_config_number(&member->value) : 0;
+}
+
+/* Is head_dim not hidden_size / num_attention_heads? An engine may read either. */
+static bool is_head_apart(const struct judgement *judgement)
+{
+    const double head = number_beside(judgement, "head_dim"),
+                 count = number_beside(judgement, "num_attention_heads"),
+                 hidden = number_beside(judgement, "hidden_size");
+
+    return head > 0 && count > 0 && hidden > 0 && head * count != hidden;
+}
+
+/* Is rotary_dim not partial_rotary_factor * head_dim? */
+static bool is_part_apart(const struct judgement *judgement)
+{
+    static const char key[] = "partial_rotary_factor";
+    const struct pe_config_member *in_rope = pe_config_member(judgement->scope.rope, key);
+    const double part = in_rope ? pe_config_number(&in_rope->value) : number_beside(judgement, key),
+                 width = number_beside(judgement, "rotary_dim"),
+                 given = number_beside(judgement, "head_dim"),
+                 count = number_beside(judgement, "num_attention_heads"),
+                 head =
+                     given > 0 ? given : number_beside(judgement, "hidden_size") / fmax(count, 1);
+
+    return part > 0 && width > 0 && head > 0 && fabs(part * head - width) >= 1;
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -337,10 +379,9 @@ static void difference_take(struct pe_lint_finding *finding,
     finding->length = difference->length;
 }
 
-/* The measurement that the first change, or the verdict, is from. */
-static void evidence_put(const struct judgement *judgement, struct pe_lint_finding *finding)
+static void evidence_of(const struct judgement *judgement, struct pe_lint_finding *finding,
+                        size_t at)
 {
-    const size_t at = judgement->changes_count > 0 ? judgement->parts[0] : judgement->part;
     const struct pe_engine_part *part = pe_engine_part_at(at);
     struct pe_engine_outcome outcome;
 
@@ -348,6 +389,13 @@ static void evidence_put(const struct judgement *judgement, struct pe_lint_findi
     finding->row = pe_engine_rules_row(judgement->rules);
     finding->rope = print(judgement->lint, "%s %s", part->rope_type, part->name);
     finding->measured = outcome.difference;
+}
+
+/* The measurement that the first change, or the verdict, is from. */
+static void evidence_put(const struct judgement *judgement, struct pe_lint_finding *finding)
+{
+    evidence_of(judgement, finding,
+                judgement->changes_count > 0 ? judgement->parts[0] : judgement->part);
 }
 
 /* ---- one reading against another ------------------------------------------------------------- */
@@ -525,6 +573,15 @@ static enum pe_status raises_without(struct judgement *judgement, const char *ke
     return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
 }
 
+static enum pe_status refusal_add(struct judgement *judgement, struct pe_lint_finding *finding,
+                                  const char *message)
+{
+    finding->message = print(judgement->lint, "%s%sthe engine refuses the config: %s",
+                             finding->keys, *finding->keys ? ": " : "", message);
+    finding_add(judgement->lint, finding);
+    return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
+}
+
 static enum pe_status raises(struct judgement *judgement)
 {
     struct pe_lint_finding finding = {.code = "raises", .reads = "", .layer_types = ""};
@@ -543,10 +600,19 @@ static enum pe_status raises(struct judgement *judgement)
             print(judgement->lint, "%s", pe_config_path(place.member, path, sizeof(path)));
     }
     evidence_put(judgement, &finding);
-    finding.message = print(judgement->lint, "%s%sthe engine refuses the config: %s", finding.keys,
-                            *finding.keys ? ": " : "", judgement->outcome.message);
-    finding_add(judgement->lint, &finding);
-    return verdict_set(judgement, PE_ENGINE_RAISES, NULL);
+    return refusal_add(judgement, &finding, judgement->outcome.message);
+}
+
+/* For the value of a key beside the rope object. */
+static enum pe_status raises_for(struct judgement *judgement, const char *key, const char *message)
+{
+    struct pe_lint_finding finding = {.code = "raises", .reads = "", .layer_types = ""};
+    const struct pe_config_member *member = pe_config_member(judgement->scope.text, key);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    finding.keys = print(judgement->lint, "%s", pe_config_path(member, path, sizeof(path)));
+    evidence_of(judgement, &finding, PART_OF_HEADS);
+    return refusal_add(judgement, &finding, message);
 }
 
 /* Did the engine rotate a config with this key, of this rope type, as posenc reads it or by a rule?
@@ -556,6 +622,9 @@ static bool is_known(const struct judgement *judgement, const char *key)
     const struct pe_engine_part *part;
     struct pe_engine_outcome outcome;
 
+    for (size_t i = 0; i < judgement->changes_count; i++)
+        if (strcmp(last_of(judgement->changes[i]->path), key) == 0)
+            return true;
     for (size_t i = 0; (part = pe_engine_part_at(i)); i++)
         if (has_part_key(part, key) &&
             (strcmp(part->rope_type, judgement->rope_type) == 0 ||
@@ -588,22 +657,27 @@ static const char *unknown_key(const struct judgement *judgement,
     return NULL;
 }
 
-/* The same of the rope objects of every type of layers; *key NULL: none. */
-static enum pe_status unknown_find(const struct judgement *judgement, const char **key)
+/* The same of the rope objects of every type of layers, of the config or a changed one; *key NULL:
+ * none. The key is of the judgement's memory. */
+static enum pe_status unknown_find(const struct judgement *judgement,
+                                   const struct pe_config *config, const char **key)
 {
-    const char *type = pe_config_layer_type(judgement->config, 0);
+    const char *type = pe_config_layer_type(config, 0);
+    struct pe_config_scope scope = pe_config_scope_of(config);
     struct pe_config_reading *reading = NULL;
     struct pe_params params = {0};
 
     *key = NULL;
-    if (!pe_config_read(&reading, judgement->config, type, false, judgement->err) &&
+    scope.rope = pe_config_rope(&scope);
+    if (!pe_config_read(&reading, config, type, false, judgement->err) &&
         !pe_config_fill(reading, &params, judgement->err)) {
-        *key = unknown_key(judgement, reading, judgement->scope.rope);
-        for (const struct pe_config_member *at =
-                 judgement->scope.rope ? judgement->scope.rope->first : NULL;
-             at && !*key; at = at->next)
+        *key = unknown_key(judgement, reading, scope.rope);
+        for (const struct pe_config_member *at = scope.rope ? scope.rope->first : NULL; at && !*key;
+             at = at->next)
             *key = unknown_key(judgement, reading, pe_config_object(at));
     }
+    if (*key)
+        *key = print(judgement->lint, "%s", *key);
     pe_params_free(&params);
     pe_config_reading_free(reading);
     return judgement->err->status;
@@ -642,17 +716,74 @@ static enum pe_status part_of_head(struct judgement *judgement)
                                  "partial_rotary_factor");
 }
 
+static enum pe_status not_given(struct judgement *judgement, const char *key)
+{
+    return unmeasured(judgement,
+                      print(judgement->lint, "the engine was not given a config with %s", key));
+}
+
 static enum pe_status same(struct judgement *judgement)
 {
     const char *key;
 
     if (has_unknown_part_of_head(judgement))
         return part_of_head(judgement);
-    if (unknown_find(judgement, &key))
+    if (unknown_find(judgement, judgement->config, &key))
         return judgement->err->status;
-    return key ? unmeasured(judgement, print(judgement->lint,
-                                             "the engine was not given a config with %s", key))
-               : verdict_set(judgement, PE_ENGINE_SAME, NULL);
+    return key ? not_given(judgement, key) : verdict_set(judgement, PE_ENGINE_SAME, NULL);
+}
+
+/* Likewise of the config with the changes. */
+static enum pe_status unknown_in_changed(const struct judgement *judgement, const char **key)
+{
+    struct pe_config *changed;
+
+    if (pe_engine_change_apply(&changed, judgement->config, &judgement->scope, judgement->changes,
+                               judgement->changes_count, SIZE_MAX, judgement->lint->memory.work,
+                               judgement->err))
+        return judgement->err->status;
+    unknown_find(judgement, changed, key);
+    pe_config_free(changed);
+    return judgement->err->status;
+}
+
+/* Are the differences the same without the key that is dropped, too? The change stays. */
+static enum pe_status is_idle(struct judgement *judgement, const struct pe_engine_change *drop,
+                              const struct differences *differences, bool *idle)
+{
+    const size_t before = judgement->changes_count;
+    struct differences without;
+    bool refused;
+
+    *idle = false;
+    change_add(judgement, judgement->part, drop);
+    if (judgement->changes_count == before) /* it is in an object for a type of layers */
+        return PE_OK;
+    if (changes_compare(judgement, SIZE_MAX, &without, &refused))
+        return judgement->err->status;
+    *idle = !refused && is_same(differences, &without);
+    return PE_OK;
+}
+
+/* A key that the engine was not given, without which the reading with the changes is another one;
+ * *key NULL: none. */
+static enum pe_status unknown_that_matters(struct judgement *judgement,
+                                           const struct differences *differences, const char **key)
+{
+    struct pe_engine_change drops[UNKNOWN_MAX];
+    const size_t before = judgement->changes_count;
+    bool idle = true;
+
+    for (size_t i = 0; idle; i++) {
+        if (unknown_in_changed(judgement, key) || !*key || i == UNKNOWN_MAX)
+            break;
+        drops[i] = (struct pe_engine_change){.path = print(judgement->lint, "rope.%s", *key),
+                                             .kind = PE_CHANGE_DROP};
+        if (is_idle(judgement, &drops[i], differences, &idle))
+            break;
+    }
+    judgement->changes_count = before;
+    return judgement->err->status;
 }
 
 static enum pe_status findings_make(struct judgement *judgement,
@@ -736,6 +867,10 @@ static enum pe_status differs(struct judgement *judgement)
                                      "taken away that the engine does not read");
     if (differences.differing == 0)
         return same(judgement);
+    if (unknown_that_matters(judgement, &differences, &key))
+        return judgement->err->status;
+    if (key)
+        return not_given(judgement, key);
     return changes_reduce(judgement, &differences) ? judgement->err->status
                                                    : findings_make(judgement, &differences);
 }
@@ -801,6 +936,32 @@ static enum pe_status beyond(struct judgement *judgement, const char *message)
                             message));
 }
 
+/* Of a config that the engine runs but for the width of a head. */
+static enum pe_status width_judge(struct judgement *judgement)
+{
+    const char *refusal, *limit = pe_engine_beyond(judgement->rules, judgement->rope_type);
+
+    if (is_part_apart(judgement))
+        return unmeasured(judgement, "rotary_dim is not partial_rotary_factor * head_dim, and the "
+                                     "engine was not given such a config");
+    if (is_head_apart(judgement))
+        switch (
+            pe_engine_head_dim(judgement->rules, number_beside(judgement, "head_dim"), &refusal)) {
+        case PE_ENGINE_RAISES:
+            return raises_for(judgement, "head_dim", refusal);
+        case PE_ENGINE_DIFFERS:
+            judgement->is_head_ignored = true;
+            break;
+        case PE_ENGINE_SAME:
+            break;
+        default:
+            return unmeasured(judgement, "head_dim is not hidden_size / num_attention_heads, and "
+                                         "the engine was not given such a config");
+        }
+    return limit && reaches_beyond(&judgement->model) ? beyond(judgement, limit)
+                                                      : differs(judgement);
+}
+
 static enum pe_status without_rules(struct judgement *judgement, const char *model_type)
 {
     struct pe_lint *lint = judgement->lint;
@@ -847,9 +1008,7 @@ static enum pe_status judge(struct judgement *judgement)
     case PE_ENGINE_UNMEASURED:
         return verdict_set(judgement, judgement->outcome.verdict, judgement->outcome.message);
     default:
-        message = pe_engine_beyond(judgement->rules, judgement->rope_type);
-        return message && reaches_beyond(&judgement->model) ? beyond(judgement, message)
-                                                            : differs(judgement);
+        return width_judge(judgement);
     }
 }
 

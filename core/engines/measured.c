@@ -119,6 +119,19 @@ static const struct limit {
     {"", "", 0, 0, 0},
 };
 
+static const struct head_dim {
+    const char *model_type;
+    uint8_t engine, form, verdict;
+    uint16_t message;
+    double own;
+} head_dims[] = {
+#define HEAD_DIM(engine, model_type, form, verdict, message, own)                                  \
+    {model_type, engine, form, PE_ENGINE_##verdict, message, own},
+#include "core/engines/measured.def"
+#undef HEAD_DIM
+    {"", 0, 0, 0, 0, 0},
+};
+
 static const struct absent_class {
     const char *name;
     uint8_t engine;
@@ -404,6 +417,18 @@ const char *pe_engine_beyond(const struct pe_engine_rules *of, const char *rope_
             strcmp(limits[i].rope_type, rope_type) == 0)
             return messages[limits[i].message];
     return NULL;
+}
+
+enum pe_engine_verdict pe_engine_head_dim(const struct pe_engine_rules *of, double head_dim,
+                                          const char **message)
+{
+    for (size_t i = 0; i < COUNT(head_dims); i++)
+        if (head_dims[i].engine == of->engine && head_dims[i].form == of->form &&
+            strcmp(head_dims[i].model_type, of->model_type) == 0) {
+            *message = messages[head_dims[i].message];
+            return head_dims[i].own == head_dim ? PE_ENGINE_SAME : head_dims[i].verdict;
+        }
+    return PE_ENGINE_UNMEASURED;
 }
 
 bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architecture)

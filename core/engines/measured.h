@@ -55,6 +55,10 @@ const char *pe_engine_need_at(const struct pe_engine_rules *rules, const char *r
 /* What is otherwise where the context is longer than factor × original_max_position_embeddings;
  * NULL: nothing. */
 const char *pe_engine_beyond(const struct pe_engine_rules *rules, const char *rope_type);
+/* What the engine does with a head_dim that is not hidden_size / num_attention_heads: SAME: reads
+ * it, DIFFERS: computes the width of a head, RAISES: *message; UNMEASURED. */
+enum pe_engine_verdict pe_engine_head_dim(const struct pe_engine_rules *rules, double head_dim,
+                                          const char **message);
 /* Does the engine lack this class of a config's `architectures`? */
 bool pe_engine_lacks_class(const struct pe_engine *engine, const char *architecture);
 /* The index-th key, from 0, of rope objects of this type whose effect the measurement of the engine

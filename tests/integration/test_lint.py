@@ -191,6 +191,64 @@ def test_a_part_of_the_head_that_an_engine_reads_otherwise_without_scaling():
     assert judged["reason"].endswith("with partial_rotary_factor")
 
 
+def longrope(**more):
+    factors = {"long_factor": [2.0] * 64, "short_factor": [1.5] * 64}
+    rope = {"rope_type": "longrope", "type": "longrope", "factor": 16.0}
+    return rope | {"original_max_position_embeddings": 2048} | factors | more
+
+
+def judged_with(model_type, rope, **more):
+    """By mlx-lm, of a config of 32 heads of 128 elements unless `more` has others."""
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 8}
+    config = {"model_type": model_type, "max_position_embeddings": 4096, "rope_theta": 10000.0}
+    return lint(config | sizes | {"rope_scaling": rope} | more, "mlx-lm==0.32.2")["engines"][0]
+
+
+def test_a_key_that_the_engine_was_not_given_beside_keys_that_it_reads_otherwise():
+    assert judged_with("granite", longrope())["verdict"] == "differs"
+    judged = judged_with("granite", longrope(attention_factor=1.25))
+    assert judged["verdict"] == "not-measured"
+    assert judged["reason"].endswith("with attention_factor")
+    # cohere2 applies no scaling, so that its keys do not matter
+    assert judged_with("cohere2", longrope(attention_factor=1.25))["verdict"] == "differs"
+
+
+@pytest.mark.parametrize(
+    "model_type, verdict, code",
+    [
+        ("llama", "same", None),
+        ("helium", "differs", "width"),
+        ("granite", "differs", "width"),
+        ("cohere2", "raises", "raises"),
+    ],
+)
+def test_a_head_dim_that_the_sizes_beside_it_contradict(model_type, verdict, code):
+    judged = judged_with(model_type, None, head_dim=96)
+    assert judged["verdict"] == verdict
+    findings = judged["findings"]
+    assert [found["code"] for found in findings] == [code] * len(findings)
+    assert all(found["keys"] == ["head_dim"] for found in findings)
+    assert all(found["evidence"]["rope"] == "default full" for found in findings)
+    assert judged_with(model_type, None, head_dim=128)["verdict"] == "same"
+
+
+def test_a_head_dim_that_was_measured_for_no_model_of_the_type():
+    config = copy.deepcopy(ROWS["minimax_m3_vl"]["4"])
+    assert lint(config, "mlx-lm")["verdict"] == "differs"  # with its own
+    config["text_config"]["head_dim"] = 64
+    judged = lint(config, "mlx-lm")["engines"][0]
+    assert judged["verdict"] == "not-measured" and judged["reason"].startswith("head_dim")
+
+
+def test_a_rotary_dim_that_the_part_of_the_head_contradicts():
+    config = copy.deepcopy(ROWS["minimax_m3_vl"]["4"])
+    config["text_config"]["partial_rotary_factor"] = 0.5
+    assert lint(config, "mlx-lm")["verdict"] == "same"
+    config["text_config"]["rotary_dim"] = 32
+    judged = lint(config, "mlx-lm")["engines"][0]
+    assert judged["verdict"] == "not-measured" and judged["reason"].startswith("rotary_dim")
+
+
 # ---- the data is what decides -------------------------------------------------------------------
 
 PROGRAM = """

@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 
+import heads
 import matrix
 import page
 import rules
@@ -32,6 +33,9 @@ HEAD = """\
  *   NEED(engine, model_type, form, rope_type, path, message): a key without which the engine raises
  *   BEYOND(engine, model_type, form, rope_type, message): what is otherwise where the context is
  *     longer than factor * original_max_position_embeddings
+ *   HEAD_DIM(engine, model_type, form, verdict, message, own): what the engine does with a head_dim
+ *     that is not hidden_size / num_attention_heads: SAME: reads it, DIFFERS: ignores it, RAISES;
+ *     own: such a head_dim of the config that the rules are from; 0: it has none
  *   ABSENT_CLASS(engine, architecture): a class of `architectures` that the engine lacks
  *   UNSEEN(engine, rope_type, key): a key whose effect the measurement does not show
  */
@@ -177,6 +181,38 @@ class Lists:
         for place, message in self.of_rules("beyond"):
             yield f"BEYOND({place}, {self.messages.of(message)})"
 
+    def heads_in_cells(self, engine):
+        """Model types and forms with a config whose head_dim is apart and was read."""
+        configs, found = matrix.configs(), set()
+        for row, form, cell in page.cells_of(engine):
+            is_read = cell == "same" or cell.get("code", "width") != "width"
+            if is_read and heads.is_apart(configs[row][form]):
+                found.add((self.data["rows"][row]["key"], form))
+        return found
+
+    def heads(self):
+        configs = matrix.configs()
+        for at, engine in enumerate(self.data["engines"].values()):
+            in_cells = self.heads_in_cells(engine)
+            for model_type, forms in engine.get("rules", {}).items():
+                for form, about in forms.items():
+                    config = configs[about["row"]][form]
+                    own = text_of(config)["head_dim"] if heads.is_apart(config) else 0
+                    found = self.head_of(about.get(heads.KEY), (model_type, form) in in_cells)
+                    if own or found[0] != "UNMEASURED":
+                        place = f"{at}, {quoted(model_type)}, {form}"
+                        yield f"HEAD_DIM({place}, {found[0]}, {found[1]}, {own})"
+
+    def head_of(self, read, in_cells):
+        """(verdict, index of a message); unmeasured where a cell contradicts what was read."""
+        if in_cells and read not in (None, "read"):
+            return "UNMEASURED", 0
+        if in_cells or read == "read":
+            return "SAME", 0
+        if read == "ignored":
+            return "DIFFERS", 0
+        return self.found(read) if read else ("UNMEASURED", 0)
+
     def absent_classes(self):
         """Classes that an engine names as absent, and that no config has which it runs."""
         configs = matrix.configs()
@@ -238,7 +274,7 @@ class Lists:
             for (rope_type, part), keys in rules.part_keys().items()
         ]
         cells, found = list(self.cells()), list(self.rules())
-        needed, limits = list(self.needs()), list(self.beyond())
+        needed, limits, of_heads = list(self.needs()), list(self.beyond()), list(self.heads())
         blocks = {
             "ENGINE": engines,
             "ROW": rows,
@@ -251,6 +287,7 @@ class Lists:
             "RULES": found,
             "NEED": needed,
             "BEYOND": limits,
+            "HEAD_DIM": of_heads,
             "ABSENT_CLASS": list(self.absent_classes()),
             "UNSEEN": list(self.unseen()),
         }

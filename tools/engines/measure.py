@@ -2,7 +2,8 @@
 """Measures what engines rotate for a config, beside what posenc reads of it.
 
     make
-    .venv/bin/python tools/engines/measure.py [--check] [--row TEXT | --rules TYPES] [ENGINE ...]
+    .venv/bin/python tools/engines/measure.py \\
+        [--check] [--row TEXT | --rules TYPES | --heads] [ENGINE ...]
 
 Each engine has an environment of its own in build/engines and a driver (drivers/), which runs the
 engine's own reading of a config without weights; ENGINE may be an older release, mlx-lm==0.31.3,
@@ -10,7 +11,8 @@ which has the driver of the newest. Writes tools/engines/engines.json and
 docs/engines.md. --check: writes nothing, exit code 1 where a cell differs from the file. --row:
 only rows whose name has one of these texts ("gpt_neox,glmasr"); the others, and the rules
 (rules.py), keep what they have. --rules: only the rules of these model types ("llama,qwen3";
-"all"; "new": those without rules), written after every few types, by the cells of the file."""
+"all"; "new": those without rules), written after every few types, by the cells of the file.
+--heads: of the rules that the file has, only what a head_dim does that is apart (heads.py)."""
 
 import argparse
 import copy
@@ -25,6 +27,7 @@ import sys
 
 import compare
 import expected
+import heads
 import matrix
 import rules
 from engines import BUILD, BY_NAME, HERE, ROOT, set_up, wheel_hash
@@ -283,9 +286,15 @@ def measure(engine, table, of_rules):
             print(f"{engine.label}: {row['name']}: {json.dumps(cells)}"[:300], flush=True)
         if not of_rules:
             return found, {}
-        return found, by_type({}, rules.measured(driver, table, found))
+        return found, by_type({}, of_types(driver, table, found))
     finally:
         driver.close()
+
+
+def of_types(driver, table, *given):
+    """Of rules.measured, with what a head_dim does that is apart."""
+    for model_type, form, about in rules.measured(driver, table, *given):
+        yield model_type, form, heads.added(driver, table, form, about)
 
 
 def by_type(kept, measured):
@@ -304,7 +313,7 @@ def rules_measure(engine, table, types):
         kept = matrix.load()["engines"][engine.label]
         known = {(of, f) for of, forms in kept["rules"].items() for f in forms if types == "new"}
         wanted = None if types in ("all", "new") else types.split(",")
-        several = rules.measured(driver, table, kept["cells"], wanted, known)
+        several = of_types(driver, table, kept["cells"], wanted, known)
         while batch := list(itertools.islice(several, SAVED_EVERY)):
             before = matrix.load()  # which may be newer
             now = before["engines"][engine.label]
@@ -312,6 +321,22 @@ def rules_measure(engine, table, types):
             matrix.save(before, {engine.label: found}, matrix.table())
     finally:
         driver.close()
+
+
+def heads_measure(engine, table):
+    """Of known rules alone, whether the engine reads another head_dim."""
+    set_up(engine)
+    driver = Driver(engine)
+    try:
+        data = matrix.load()
+        now = data["engines"][engine.label]
+        for model_type, forms in now["rules"].items():
+            for form, about in forms.items():
+                forms[form] = heads.added(driver, table, form, about)
+                print(f"{engine.label}: {model_type} {form}: {forms[form].get(heads.KEY)}"[:300])
+    finally:
+        driver.close()
+    matrix.save(matrix.load(), {engine.label: now}, table)
 
 
 def entry(engine, cells, found):
@@ -335,7 +360,13 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--row", default="")
     parser.add_argument("--rules", default="")
+    parser.add_argument("--heads", action="store_true")
     given = parser.parse_args()
+    if given.heads:
+        for engine in [BY_NAME[name] for name in given.engines]:
+            heads_measure(engine, matrix.table())
+        subprocess.run([sys.executable, HERE / "page.py"], check=True, cwd=ROOT)
+        return 0
     if given.rules:
         for engine in [BY_NAME[name] for name in given.engines]:
             rules_measure(engine, matrix.table(), given.rules)
