@@ -71,15 +71,17 @@ static bool is_wrapper(const struct pe_config_scope *scope)
 }
 
 /* An argument of the file. timm takes a file without pretrained_cfg for an older one, which has no
- * arguments. */
+ * arguments; those of a wrapper that are null are dropped by timm's create_model. */
 static const struct pe_config_member *argument(const struct pe_config_reading *reading,
                                                const char *key)
 {
     const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_member *found;
 
     if (!is_wrapper(scope) && !pe_config_member(scope->top, weights_key))
         return NULL;
-    return pe_config_member(pe_config_object(pe_config_member(scope->top, arguments_key)), key);
+    found = pe_config_member(pe_config_object(pe_config_member(scope->top, arguments_key)), key);
+    return found && is_wrapper(scope) && found->value.kind == PE_CONFIG_NULL ? NULL : found;
 }
 
 /* The same, noted as read. */
@@ -288,44 +290,37 @@ static enum pe_status rope_take(const struct source *in, struct arguments *out)
                : PE_OK;
 }
 
-/* Arguments about positions, and the classes that have them. */
+/* The arguments of each class. */
 static const struct {
     const char *key;
     bool eva, naflex, axial;
 } known[] = {
-    {"use_rot_pos_emb", true, false, false},
-    {"use_abs_pos_emb", true, false, false},
-    {"ref_feat_shape", true, false, false},
-    {"dynamic_img_size", true, false, false},
-    {"rope_type", true, true, false},
-    {"rope_grid_offset", true, true, false},
-    {"rope_grid_indexing", true, true, false},
-    {"rope_rotate_half", true, true, false},
-    {"rope_mrope_section", true, true, false},
-    {"rope_shift_coords", true, true, false},
-    {"rope_jitter_coords", true, true, false},
-    {"rope_rescale_coords", true, true, false},
-    {"pos_drop_rate", true, true, false},
-    {"use_naflex", true, false, false},
-    {"rope_ref_feat_shape", false, true, false},
-    {"pos_embed", false, true, false},
+#define TIMM_ARGUMENT(name, ...) {#name, __VA_ARGS__},
+#include "core/config/timm_arguments.def"
 };
 
-/* A constructor fails with an argument that it does not have. */
+static bool has_argument(enum pe_timm_class of, const char *key)
+{
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(known[i].key, key) == 0)
+            return of == PE_TIMM_EVA      ? known[i].eva
+                   : of == PE_TIMM_NAFLEX ? known[i].naflex
+                                          : known[i].axial;
+    return false;
+}
+
+/* A constructor fails with an argument that it does not have: one of another class, or a typo. */
 static enum pe_status foreign_check(const struct source *in)
 {
     const struct pe_timm_model *row = in->reading->scope.timm;
+    const struct pe_config_node *object =
+        pe_config_object(pe_config_member(in->reading->scope.top, arguments_key));
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        const struct pe_config_member *found = argument(in->reading, known[i].key);
-        const bool has = row->of == PE_TIMM_EVA      ? known[i].eva
-                         : row->of == PE_TIMM_NAFLEX ? known[i].naflex
-                                                     : known[i].axial;
-        if (found && !has)
-            return pe_config_fail(found, PE_UNSUPPORTED, in->err,
-                                  "the class of %s has no argument %s: its code fails", row->name,
-                                  known[i].key);
-    }
+    for (const struct pe_config_member *at = object ? object->first : NULL; at; at = at->next)
+        if (argument(in->reading, at->name.text) && !has_argument(row->of, at->name.text))
+            return pe_config_fail(at, PE_UNSUPPORTED, in->err,
+                                  "the class of %s has no argument %.60s: its code fails",
+                                  row->name, at->name.text);
     return PE_OK;
 }
 

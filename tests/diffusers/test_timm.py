@@ -3,12 +3,14 @@
 float64, or refused; so it is with every argument of model_args changed."""
 
 import collections
+import inspect
 import re
 
 import numpy
 import pytest
 import timm
 import timm_models
+from timm.models import deepseek_vit, eva, naflexvit, qwen3_vit
 
 from service import post_json, post_tensors
 
@@ -210,3 +212,27 @@ def test_other_architectures_are_refused(server):
         refused = post_json(server, "/v1/config", {"config": {"architecture": name}})
         assert refused.status == 422 and refused.json["code"] == "unsupported"
         assert name in refused.json["detail"] and "pos_embed" in refused.json["detail"]
+
+
+# ---- the arguments of the constructors ---------------------------------------------------------
+
+
+def parameters(*classes):
+    names = {name for of in classes for name in inspect.signature(of.__init__).parameters}
+    return names - {"self", "cfg", "kwargs"}
+
+
+@pytest.mark.parametrize("column, names", [
+    (0, parameters(eva.Eva)),
+    (1, parameters(naflexvit.NaFlexVit, naflexvit.NaFlexVitCfg)),
+    (2, parameters(qwen3_vit.Qwen3VitEncoder, qwen3_vit.Qwen3VitClassifier,
+                   deepseek_vit.DeepseekVitEncoder, deepseek_vit.DeepseekVitClassifier)),
+])  # fmt: skip
+def test_arguments_of_constructors(column, names):
+    """What one class has and the list beside are arguments of the functions before it."""
+    rows = re.findall(r"^TIMM_ARGUMENT\((\w+), (\w+), (\w+), (\w+)\)",
+                      (ROOT / "core/config/timm_arguments.def").read_text(), re.M)  # fmt: skip
+    listed = {name for name, *has in rows if has[column] == "true"}
+    functions = {name for name, *has in rows if has == ["true"] * 3} | {"use_naflex"}
+    assert names <= listed
+    assert listed - names <= functions

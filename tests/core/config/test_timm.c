@@ -82,6 +82,11 @@ TEST(arguments)
         {"model_type=timm_wrapper architecture=eva02_tiny_patch14_224 "
          "model_args.rope_temperature=7",
          "base", "key model_args.rope_temperature", 7},
+        /* nulls of a wrapper are dropped */
+        {"model_type=timm_wrapper architecture=eva02_tiny_patch14_224 "
+         "model_args.use_rot_pos_emb=null model_args.num_heads=null model_args.unknown=null",
+         "dim", "key architecture", 64},
+        {EVA " model_args.num_classes=0 model_args.depth=3", "base", "key architecture", 10000},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -108,6 +113,8 @@ TEST(refusals)
         {REFUSED("dynamic_img_size=true"), PE_MISSING, "axes_size is required"},
         {REFUSED("use_naflex=true"), PE_UNSUPPORTED, "use_naflex"},
         {REFUSED("rope_ref_feat_shape=7"), PE_UNSUPPORTED, "no argument"},
+        {REFUSED("num_head=2"), PE_UNSUPPORTED, "no argument num_head"},
+        {REFUSED("img_sise=448"), PE_UNSUPPORTED, "no argument img_sise"},
         {REFUSED("rope_type=axial"), PE_UNSUPPORTED, "fails"},
         {REFUSED("rope_type=mixed"), PE_UNSUPPORTED, "learned"},
         {REFUSED("use_rot_pos_emb=false"), PE_UNSUPPORTED, "nothing rotates"},
