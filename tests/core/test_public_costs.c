@@ -54,6 +54,23 @@ TEST(every_view_tells)
     ck_assert_uint_gt(views, 70);
 }
 
+/* Errors of listed positions cost what those of a range cost, in whatever order they are listed. */
+TEST(listed_positions_cost_as_a_range_does)
+{
+    static const char *const alike[][2] = {
+        {"length=100", "positions=0..99"},
+        {"length=2 start=4503599627370496", "positions=4503599627370496,4503599627370497"},
+        {"length=4", "positions=0,2,1,3"},
+        {"positions=4503599627370496,0,1,2", "positions=0,1,2,4503599627370496"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(alike); i++)
+        ck_assert_double_eq(foretold("rope", "dim=8", "error", alike[i][0]),
+                            foretold("rope", "dim=8", "error", alike[i][1]));
+    ck_assert(foretold("rope", "dim=8", "error", "positions=0,1,2,4503599627370496") >
+              foretold("rope", "dim=8", "error", "positions=0,1,2,3"));
+}
+
 struct cost {
     const char *encoding, *params, *view, *more;
     size_t sizes[3];

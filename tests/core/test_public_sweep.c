@@ -34,11 +34,16 @@ static size_t values_of(const struct pe_param *param, double values[VALUES])
 static void row_fill(const struct pe_view *view, size_t output, size_t row)
 {
     const struct pe_output *info = pe_view_output(view, output);
-    OWNED_MEMORY void *out = malloc(info->row_elements * pe_dtype_info(info->dtype)->size + 1);
+    static const char after[16] = "after the row .";
+    const size_t size = info->row_elements * pe_dtype_info(info->dtype)->size;
+    OWNED_MEMORY char *out = malloc(size + sizeof(after));
 
     ck_assert_ptr_nonnull(out);
+    memcpy(out + size, after, sizeof(after));
     if (row < info->rows)
         ACCEPTED(pe_view_fill(view, output, row, row + 1, out, NULL, &err));
+    ck_assert_msg(memcmp(out + size, after, sizeof(after)) == 0, "%s is written past its row",
+                  info->name);
 }
 
 /* An output may do the work of the others too. */
@@ -114,7 +119,8 @@ static void views_sweep(const struct pe_scheme *scheme, bool thoroughly)
 
 static void table_give(struct pe_scheme *scheme)
 {
-    static float elements[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    /* Some elements of two rows are equal. */
+    static float elements[12] = {1, 2, 3, 4, 5, 6, 7, 4, 9, 10, 11, 12};
     const struct pe_tensor table = {PE_F32, 2, {3, 4}, elements};
     struct pe_error err = {0};
 

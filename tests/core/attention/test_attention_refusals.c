@@ -77,6 +77,10 @@ TEST(refused)
             "between 1");
     REFUSED(none, spec.norm = (enum pe_attention_norm)3, PE_INVALID, "parameter:norm", "before");
     REFUSED(none, spec.cu_seqlens = rel, PE_SHAPE_MISMATCH, "tensor:cu_seqlens", "one list");
+    for (int dtype = 0; dtype < PE_DTYPES; dtype++)
+        if (dtype == PE_F16 || dtype == PE_BF16 || dtype == PE_BOOL)
+            REFUSED(none, spec.cu_seqlens = ((struct pe_tensor){dtype, 1, {2}, spec.q.data}),
+                    PE_INVALID, "tensor:cu_seqlens", "must be i32");
     REFUSED(none, spec.positions.count = 5, PE_CONFLICT, "parameter:positions", "turns nothing");
     REFUSED(none, spec.pos_query = rel, PE_CONFLICT, "tensor:pos_query", "deberta-log");
     REFUSED(none, spec.q.shape[2] = (size_t)1 << 61, PE_TOO_LARGE, "tensor:q", "63 bits");
@@ -87,6 +91,11 @@ TEST(refused)
             spec.mask =
                 ((struct pe_tensor){PE_F32, 2, {(size_t)1 << 40, (size_t)1 << 40}, in.q.data}),
             PE_TOO_LARGE, "tensor:mask", "63 bits");
+    /* Packed keys of one column take a whole panel each. */
+    REFUSED(none, spec.q.shape[1] = spec.k.shape[1] = (size_t)1 << 53;
+            spec.q.shape[2] = spec.k.shape[2] = 1; spec.v = absent;
+            spec.output = PE_ATTENTION_SCORES, PE_TOO_LARGE, "tensor:k",
+            "9007199254740992 heads of 8 x 1 elements");
     pe_scheme_free(shaw);
     pe_scheme_free(alibi);
     pe_scheme_free(rope);

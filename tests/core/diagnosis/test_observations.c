@@ -321,10 +321,13 @@ enum { LAYERS = 3, KINDS = 2 };
 static float before[LAYERS][KINDS][BATCH][HEADS][ROWS][DIM],
     after[LAYERS][KINDS][BATCH][HEADS][ROWS][DIM];
 
+static double batch_shift; /* of the positions of the second batch row */
+
 static void cache_make(void)
 {
     double x[DIM];
 
+    batch_shift = 0;
     angles_make(0);
     for (size_t i = 0; i < sizeof(before) / sizeof(float) / DIM; i++) {
         const size_t row = i % ROWS, kind = i / (ROWS * HEADS * BATCH) % KINDS;
@@ -362,7 +365,7 @@ static enum pe_status kv_diagnose(struct pe_kv_diagnosis **diagnosis,
               .positions = {.values = positions[0], .count = ROWS, .batch = BATCH});
 
     for (size_t i = 0; i < BATCH * ROWS; i++)
-        positions[i / ROWS][i % ROWS] = (double)(i % ROWS);
+        positions[i / ROWS][i % ROWS] = (double)(i % ROWS) + batch_shift * (double)(i / ROWS);
     ck_assert(!pe_kv_axes_parse(&spec.axes, NULL, &q, err));
     ck_assert(!pe_kv_diagnosis_check(&spec, &nanoseconds, err) && nanoseconds > 0);
     cases++;
@@ -420,6 +423,23 @@ TEST(test_kv_cache)
         pe_kv_diagnosis_free(diagnosis);
     }
     pe_pool_free(pools[1]);
+}
+
+/* Each batch row has its own positions. */
+TEST(test_kv_positions_of_batch_rows)
+{
+    OWNED_SCHEME plain = rope();
+    struct pe_kv_diagnosis *diagnosis;
+
+    cache_make();
+    batch_shift = 11;
+    for (size_t i = 0; i < LAYERS * HEADS; i++)
+        head_shift(i / HEADS, 1, i % HEADS, batch_shift);
+    ck_assert(!kv_diagnose(&diagnosis, plain, NULL, NULL, &(struct pe_error){0}));
+    ck_assert_uint_eq(pe_kv_diagnosis_first_bad(diagnosis), SIZE_MAX);
+    ck_assert_uint_eq(pe_kv_diagnosis_explanation(diagnosis, 0)->cells, LAYERS * BATCH * HEADS);
+    ck_assert_ptr_null(pe_kv_diagnosis_explanation(diagnosis, 1));
+    pe_kv_diagnosis_free(diagnosis);
 }
 
 /* Cells that no explanation fits are left undecided once there are explanations enough. */
