@@ -215,10 +215,9 @@ static const json_t *candidate_of(const json_t *answer)
     return json_array_get(json_object_get(answer, "candidates"), 0);
 }
 
-static enum verdict diagnosed(const json_t *answer)
+/* Of everything, or of one head. */
+static enum verdict diagnosed(const char *verdict)
 {
-    const char *verdict = cmd_member(answer, "verdict");
-
     return strcmp(verdict, "match") == 0                                          ? RIGHT
            : strcmp(verdict, "known-bug") == 0 || strcmp(verdict, "refused") == 0 ? WRONG
                                                                                   : UNDECIDED;
@@ -235,6 +234,10 @@ static void heads_print(const json_t *answer, int labels)
     const json_t *verdicts = json_object_get(heads, "verdict");
     const size_t row = axes ? (size_t)json_integer_value(json_array_get(shape, axes - 1))
                             : json_array_size(verdicts);
+    static const struct {
+        const char *sign;
+        enum colour colour;
+    } shown[] = {[RIGHT] = {"·", GREEN}, [WRONG] = {"✗", RED}, [UNDECIDED] = {"?", AMBER}};
     size_t index;
 
     if (!json_is_array(verdicts) || row == 0)
@@ -242,11 +245,11 @@ static void heads_print(const json_t *answer, int labels)
     json_array_foreach(verdicts, index, verdict)
     {
         const char *text = json_string_value(verdict);
-        const bool right = text && strcmp(text, "match") == 0;
+        const enum verdict is = diagnosed(text ? text : "");
         if (index % row == 0)
             printf("%s%*s", index > 0 ? "\n" : "", INDENT + labels + 2,
                    index > 0 ? "" : "heads    ");
-        coloured(right ? GREEN : RED, right ? "·" : "✗");
+        coloured(shown[is].colour, shown[is].sign);
     }
     putchar('\n');
 }
@@ -283,7 +286,7 @@ static void finding_print(const json_t *answer, int labels)
     cmd_text_put(&text, ": ");
     cmd_text_put(&text, found ? cmd_member(found, "explanation") : "no scheme explains it");
     cmd_text_add(&text, "", 1);
-    verdict_print(diagnosed(answer), text.bytes);
+    verdict_print(diagnosed(cmd_member(answer, "verdict")), text.bytes);
     cmd_text_free(&text);
     if (*cmd_member(found, "fix")) {
         cmd_text_put(&text, cmd_member(found, "fix"));

@@ -107,21 +107,29 @@ def test_tolerance(posenc, shown):
 
 
 def test_heads(posenc, shown):
-    """Each head has its sign: right, or wrong."""
+    """Each head has the sign of its verdict: right, wrong, or undecided."""
     draw = np.random.default_rng(2)
     q = draw.standard_normal((3, 4, 12, 8)).astype(np.float32)
     angles = np.arange(12)[:, None] * 10000.0 ** (-np.arange(4) / 4)
     first, second = np.split(q, 2, axis=3)
     cos, sin = np.cos(angles), np.sin(angles)
     turned = np.concatenate([first * cos - second * sin, second * cos + first * sin], 3)
-    turned[1, 2] = turned[2, 0] = q[0, 0]
+    turned[1, 2], turned[2, 0] = q[0, 0], q[2, 0]
+    even, odd = q[0, 3, :, 0::2], q[0, 3, :, 1::2]
+    turned[0, 3] = np.stack([even * cos - odd * sin, odd * cos + even * sin], -1).reshape(12, 8)
     files = {"q": q, "q_rotated": turned.astype(np.float32)}
     save_file(files, posenc.folder / "heads.safetensors")
-    expected = ["encoding=rope", "layout=half", "axes=lhsd", "per_head=true"]
-    code, text, told = shown("diagnose", "heads.safetensors", *expected)
-    heads = re.search(r"[·✗\s]*[·✗]", text[text.index("  heads") + 7 :])[0].split()
-    assert code == 1, told
-    assert heads == ["····", "··✗·", "✗···"], text
+    for expected, right, sign, swapped in (
+        (["encoding=rope", "layout=half"], "match", "·", ("known-bug", "✗")),
+        ([], "consistent", "?", ("consistent", "?")),  # each layout is one of rope
+    ):
+        flags = [*expected, "axes=lhsd", "per_head=true"]
+        code, text, told = shown("diagnose", "heads.safetensors", *flags)
+        verdicts = [right] * 12
+        verdicts[3], verdicts[6], verdicts[8] = swapped[0], "unknown", "known-bug"
+        assert code == 1 and told["per_head"]["verdict"] == verdicts
+        heads = re.search(r"[·✗?\s]*[·✗?]", text[text.index("  heads") + 7 :])[0].split()
+        assert heads == [sign * 3 + swapped[1], f"{sign * 2}?{sign}", f"✗{sign * 3}"], text
 
 
 @pytest.mark.parametrize(

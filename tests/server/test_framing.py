@@ -442,6 +442,32 @@ def test_too_large_is_told_in_the_middle_of_chunks(start_server):
         assert json.loads(answer.body)["status"] == 413
 
 
+def is_open(client):
+    """Is what is sent still read? A byte to a closed socket is answered with a reset."""
+    for _ in range(2):
+        try:
+            client.send(b"x")
+        except OSError:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_silence_behind_a_refusal_is_two_seconds(start_server):
+    """The rest of a refused upload is read while it arrives, and no longer than two seconds behind
+    its last byte."""
+    server = start_server("--body-max", "1MiB")
+    head = b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n"
+    with wire.connect(server.port) as writes, wire.connect(server.port) as silent:
+        for client in (writes, silent):
+            client.sendall(head)
+            assert wire.read_answer(client.makefile("rb")).status == 413
+        for _ in range(12):
+            writes.send(b"x")
+            time.sleep(0.2)
+        assert is_open(writes) and not is_open(silent)
+
+
 def test_pipelined(server):
     """A hundred requests at once are answered in order."""
     with wire.connect(server.port) as client:

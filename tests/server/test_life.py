@@ -424,8 +424,16 @@ def test_healthcheck_where_only_some_names_are_answered():
     assert answer.status == 403 and code == 0
 
 
+def listening(port):
+    """The sockets of this machine that listen on a port of 127.0.0.1."""
+    found = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()]
+    return [line for line in found if line[1] == f"0100007F:{port:04X}" and line[3] == "0A"]
+
+
 def test_several_loops(start_server):
+    """Each listens on the port that the system chose for the first."""
     server = start_server("--loops", "3", "--threads", "2")
+    assert len(listening(server.port)) == 3
     assert all(wire.is_alive(server.port) for _ in range(50))
     with urllib.request.urlopen(server.url + "/metrics") as page:
         text = page.read().decode()
