@@ -264,6 +264,7 @@ static const struct {
     {"layout", "duplicate",
      "; cos and sin are alike in every layout, one column a pair (duplicate=true: each row twice, "
      "as half has it); layout belongs to rotation and attention"},
+    {"length", "shape", "; shape has the number of points of each axis (one axis: shape=16)"},
     {"axes", "outputs",
      "; q, k and v of attention are [batch, heads, positions, head_dim] (bhsd): transpose others"},
     {"name", "encoding",

@@ -95,6 +95,8 @@ static const struct row rows[] = {
     {"GET", TABLE "?length=4", NULL, NULL, 422, "missing-parameter", "parameter:dim", NULL},
     {"GET", TABLE "?dim=4&lenght=4", NULL, NULL, 422, "unknown-parameter", "parameter:lenght",
      "did you mean 'length'?"},
+    {"GET", "/v1/encodings/fourier/table?bands=2&length=4", NULL, NULL, 422, "unknown-parameter",
+     "parameter:length", "shape=16"},
     {"GET", TABLE "?dim=4&length=4&zzzzzz=1", NULL, NULL, 422, "unknown-parameter",
      "parameter:zzzzzz", "spacing"},
     {"GET", TABLE "?dim=4&length=4&base=1", NULL, NULL, 422, "out-of-range", "parameter:base",
