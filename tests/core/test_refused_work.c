@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Public functions with a piece of work that refuses one reservation after the other, that is
- * cancelled, or that lacks one operation. Each call has the status of it, and its memory is given
- * back. tests/core/diagnosis and tests/core/golden do the same for their functions. */
+ * cancelled before or within the call, or that lacks one operation. Each call has the status of it,
+ * and its memory is given back. tests/core/diagnosis and tests/core/golden do the same for their
+ * functions. */
 
 #include <math.h>
 #include <string.h>
@@ -30,6 +31,13 @@ static float *numbers(void)
     return values;
 }
 
+/* A call returns the status of its error. */
+static bool is_done(enum pe_status status, const struct pe_error *error)
+{
+    ck_assert_int_eq(status, error->status);
+    return !status;
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 /* The parameters' work is the scheme's own, so they are made without one. */
@@ -38,10 +46,12 @@ static void scheme_run(const struct pe_scheme *like, struct pe_work *work, struc
     const struct pe_tensor table = {PE_F32, 2, {ROWS, DIM}, numbers()};
     struct pe_scheme *scheme = NULL;
 
-    if (!pe_scheme_open(&scheme, pe_scheme_encoding(like), pe_scheme_params(like), work, error) &&
+    if (is_done(
+            pe_scheme_open(&scheme, pe_scheme_encoding(like), pe_scheme_params(like), work, error),
+            error) &&
         (!pe_encoding_has(pe_scheme_encoding(like), PE_KIND_LEARNED) ||
-         !pe_scheme_give(scheme, "table", &table, work, error)))
-        pe_scheme_prepare(scheme, work, error);
+         is_done(pe_scheme_give(scheme, "table", &table, work, error), error)))
+        is_done(pe_scheme_prepare(scheme, work, error), error);
     pe_scheme_free(scheme);
 }
 
@@ -58,11 +68,11 @@ static void views_run(const struct pe_scheme *scheme, struct pe_work *work, stru
         pe_params_init(&params, info->params, info->params_count);
         ACCEPTED(pe_params_set_pairs(&params, info->example ? info->example : "", &err));
         ACCEPTED(pe_params_finish(&params, &err));
-        pe_view_new(&view, scheme, type, &params, PE_F64, work, error);
+        is_done(pe_view_new(&view, scheme, type, &params, PE_F64, work, error), error);
         for (size_t at = 0; !error->status && (output = pe_view_output(view, at)); at++) {
             OWNED_MEMORY void *out = malloc(output->row_elements * sizeof(double) + 1);
             if (output->rows > 0)
-                pe_view_fill(view, at, 0, 1, out, work, error);
+                is_done(pe_view_fill(view, at, 0, 1, out, work, error), error);
         }
         pe_view_free(view);
         pe_params_free(&params);
@@ -79,8 +89,8 @@ static void rotation_run(const struct pe_scheme *scheme, struct pe_work *work,
     struct pe_axes axes;
 
     ACCEPTED(pe_axes_parse(&axes, "sd", &x, DIM, &err));
-    if (!pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, error))
-        pe_rotate(rotation, x.data, &axes, 0, ROWS, work, error);
+    if (is_done(pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, error), error))
+        is_done(pe_rotate(rotation, x.data, &axes, 0, ROWS, work, error), error);
     pe_rotation_free(rotation);
 }
 
@@ -102,8 +112,8 @@ static void attention_run(const struct pe_scheme *scheme, struct pe_work *work,
               .cu_seqlens = {PE_I32, 1, {3}, (void *)ends}, .sinks = {PE_F32, 1, {2}, sinks});
     struct pe_attention *attention = NULL;
 
-    if (!pe_attention_new(&attention, &spec, NULL, work, error))
-        pe_attention_fill(attention, 0, 2 * ROWS, out, work, error);
+    if (is_done(pe_attention_new(&attention, &spec, NULL, work, error), error))
+        is_done(pe_attention_fill(attention, 0, 2 * ROWS, out, work, error), error);
     pe_attention_free(attention);
 }
 
@@ -116,7 +126,7 @@ static void project_run(const struct pe_scheme *scheme, struct pe_work *work,
     const struct pe_tensor to = {PE_F32, 4, {1, 2, ROWS, DIM}, out};
 
     (void)scheme;
-    pe_project(&x, &weight, NULL, &to, work, error);
+    is_done(pe_project(&x, &weight, NULL, &to, work, error), error);
 }
 
 static void tolerance_run(const struct pe_scheme *scheme, struct pe_work *work,
@@ -124,7 +134,7 @@ static void tolerance_run(const struct pe_scheme *scheme, struct pe_work *work,
 {
     struct pe_tolerance *tolerance = NULL;
 
-    pe_tolerance_new(&tolerance, scheme, PE_PATH_F32_ANGLE, work, error);
+    is_done(pe_tolerance_new(&tolerance, scheme, PE_PATH_F32_ANGLE, work, error), error);
     pe_tolerance_free(tolerance);
 }
 
@@ -138,8 +148,8 @@ static void operands_compare(const struct pe_operand *made, const struct pe_tens
         .by_pair = true, .has_path = true, .path = PE_PATH_F32_ANGLE, .keeps_intervals = true);
     struct pe_differences *differences = NULL;
 
-    if (!pe_differences_new(&differences, &spec, work, error))
-        pe_differences_find(differences, NULL, error);
+    if (is_done(pe_differences_new(&differences, &spec, work, error), error))
+        is_done(pe_differences_find(differences, NULL, error), error);
     pe_differences_free(differences);
 }
 
@@ -195,10 +205,10 @@ static void reading_run(const struct pe_scheme *like, struct pe_work *work, stru
     struct pe_scheme *scheme = NULL;
 
     (void)like;
-    if (!pe_config_new(&config, work, error))
+    if (is_done(pe_config_new(&config, work, error), error))
         config_fill(config, 500000, error);
-    if (!error->status && !pe_config_read(&reading, config, NULL, false, error))
-        pe_config_scheme(&scheme, reading, &params, error);
+    if (!error->status && is_done(pe_config_read(&reading, config, NULL, false, error), error))
+        is_done(pe_config_scheme(&scheme, reading, &params, error), error);
     pe_params_free(&params);
     pe_scheme_free(scheme);
     pe_config_reading_free(reading);
@@ -223,7 +233,7 @@ static void lint_engine_run(const struct pe_scheme *scheme, struct pe_work *work
 
     (void)scheme;
     ACCEPTED(pe_engine_find(&engine, "mlx-lm==0.32.2", "", &err));
-    if (!pe_lint_engine(&lint, config, engine, work, error))
+    if (is_done(pe_lint_engine(&lint, config, engine, work, error), error))
         ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_DIFFERS);
     pe_lint_free(lint);
     pe_config_free(config);
@@ -236,7 +246,7 @@ static void lint_against_run(const struct pe_scheme *scheme, struct pe_work *wor
     struct pe_lint *lint = NULL;
 
     (void)scheme;
-    if (!pe_lint_against(&lint, config, other, work, error))
+    if (is_done(pe_lint_against(&lint, config, other, work, error), error))
         ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_DIFFERS);
     pe_lint_free(lint);
     pe_config_free(other);
@@ -250,7 +260,7 @@ static void extension_run(const struct pe_scheme *scheme, struct pe_work *work,
     struct pe_extension *extension = NULL;
 
     (void)scheme;
-    if (!pe_extension_new(&extension, config, 16384, NULL, work, error))
+    if (is_done(pe_extension_new(&extension, config, 16384, NULL, work, error), error))
         ck_assert_str_eq(pe_extension_type(extension), "yarn");
     pe_extension_free(extension);
     pe_config_free(config);
@@ -275,22 +285,39 @@ static void diagnose_run(const struct pe_scheme *scheme, struct pe_work *work,
             cos_rows[row * DIM / 2 + pair] = cos(angle);
             sin_rows[row * DIM / 2 + pair] = sin(angle);
         }
-    if (!pe_diagnose(&diagnosis, scheme, &sample, 1, NULL, work, error) &&
-        !pe_diagnosis_hold(diagnosis, &sample, NULL, work, &held, error))
+    if (is_done(pe_diagnose(&diagnosis, scheme, &sample, 1, NULL, work, error), error) &&
+        is_done(pe_diagnosis_hold(diagnosis, &sample, NULL, work, &held, error), error))
         ck_assert(held.fits);
     pe_diagnosis_free(diagnosis);
 }
 
+/* Cosines and sines with all of their rows, rounded to float32. */
 static void observations_run(const struct pe_scheme *scheme, struct pe_work *work,
                              struct pe_error *error)
 {
-    const struct pe_tensor rows = {PE_F32, 2, {ROWS, DIM}, numbers()};
+    static float cos_rows[ROWS * DIM / 2], sin_rows[ROWS * DIM / 2];
+    const struct pe_tensor cos_tensor = {PE_F32, 2, {ROWS, DIM / 2}, cos_rows};
+    const struct pe_tensor sin_tensor = {PE_F32, 2, {ROWS, DIM / 2}, sin_rows};
     const struct pe_observed observed =
-        SIZED(pe_observed, .q = &rows, .q_rotated = &rows, .axes = "sd", .expected = scheme,
+        SIZED(pe_observed, .cos = &cos_tensor, .sin = &sin_tensor, .expected = scheme,
               .positions = {.step = 1, .count = ROWS});
     struct pe_observations *observations = NULL;
+    struct pe_diagnosis *diagnosis = NULL;
 
-    pe_observations_new(&observations, &observed, work, error);
+    for (size_t i = 0; i < ROWS * DIM / 2; i++) {
+        const double pair = (double)(i % (DIM / 2));
+        const double angle = (double)(i / (DIM / 2)) * pow(10000, -pair / (DIM / 2));
+        cos_rows[i] = (float)cos(angle);
+        sin_rows[i] = (float)sin(angle);
+    }
+    if (is_done(pe_observations_new(&observations, &observed, work, error), error)) {
+        const struct pe_sample *samples = pe_observations_samples(observations);
+        if (is_done(pe_diagnose(&diagnosis, scheme, samples, pe_observations_count(observations),
+                                NULL, work, error),
+                    error))
+            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
+    }
+    pe_diagnosis_free(diagnosis);
     pe_observations_free(observations);
 }
 
@@ -332,7 +359,7 @@ static const struct call calls[] = {
     {"extension", ROPE, extension_run, 10},
     {"diagnosis", ROPE, diagnose_run, 20},
     {"diagnosis", YARN, diagnose_run, 20},
-    {"observations", ROPE, observations_run, 2},
+    {"observations", ROPE, observations_run, 20},
 };
 
 TEST_LOOP(COUNT_OF(calls), a_refused_reservation_fails_the_call)
@@ -342,7 +369,7 @@ TEST_LOOP(COUNT_OF(calls), a_refused_reservation_fails_the_call)
     enum pe_status status = PE_OUT_OF_MEMORY;
     long most = 0;
 
-    for (; status; most += 1 + most / 16) {
+    for (; status; most++) {
         struct refusing refusing;
         struct pe_work *work = refusing_work(&refusing, most);
         struct pe_error err = {0};
@@ -374,6 +401,49 @@ TEST_LOOP(COUNT_OF(calls), a_cancelled_call_fails)
                   pe_status_code(err.status));
     pe_work_free(work);
     ck_assert_uint_eq(refusing.held, 0);
+}
+
+/* A work that is cancelled by its own reservation number `left`. */
+struct cancelling {
+    struct refusing counted;
+    struct pe_work *work;
+    long left;
+};
+
+static bool cancelling_reserve(void *context, size_t bytes)
+{
+    struct cancelling *cancelling = context;
+
+    if (cancelling->left-- == 0)
+        pe_work_cancel(cancelling->work);
+    return refusing_reserve(&cancelling->counted, bytes);
+}
+
+static void cancelling_release(void *context, size_t bytes)
+{
+    refusing_release(&((struct cancelling *)context)->counted, bytes);
+}
+
+/* A call that is cancelled while it runs fails so, unless it was about to end. */
+TEST_LOOP(COUNT_OF(calls), a_call_cancelled_within_fails)
+{
+    const struct call *call = &calls[_i];
+    OWNED_SCHEME scheme = public_scheme(call->encoding, call->params, true);
+    struct cancelling cancelling = {.left = -1};
+
+    for (long most = 0; most == 0 || cancelling.left < 0; most++) {
+        const struct pe_work_limits limits =
+            SIZED(pe_work_limits, .reserve = cancelling_reserve, .release = cancelling_release,
+                  .context = &cancelling);
+        struct pe_error error = {0};
+        cancelling = (struct cancelling){.counted = {.left = -1}, .left = most};
+        ck_assert(!pe_work_new(&cancelling.work, &limits, &error));
+        call->run(scheme, cancelling.work, &error);
+        ck_assert_msg(error.status == PE_OK || error.status == PE_CANCELLED, "%s of %s: %s",
+                      call->name, call->encoding, pe_status_code(error.status));
+        pe_work_free(cancelling.work);
+        ck_assert_uint_eq(cancelling.counted.held, 0);
+    }
 }
 
 static enum pe_status limited_status(const struct call *call, const struct pe_scheme *scheme,

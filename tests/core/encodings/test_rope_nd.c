@@ -458,6 +458,19 @@ TEST(refusals)
                    "parameter:positions");
 }
 
+TEST(unequal_alternating_axes_are_named)
+{
+    struct pe_error err = {0};
+    struct pe_params params;
+    struct pe_scheme *scheme;
+
+    ck_assert(!pe_params_parse(&params, "rope-nd", "axes_dim=4,4,6,4 order=alternating", &err));
+    ck_assert_int_eq(pe_scheme_open(&scheme, pe_encoding_find("rope-nd"), &params, NULL, &err),
+                     PE_SHAPE_MISMATCH);
+    ck_assert_msg(strstr(err.detail, "one width, got 4 and 6") != NULL, "%s", err.detail);
+    pe_params_free(&params);
+}
+
 TEST(refusals_of_periods)
 {
     static const char view[] = "shape=2", both[] = "axes_dim=4 min_period=1 max_period=2 ";
