@@ -75,6 +75,46 @@ TEST(test_bodies)
     printf("%zu bodies\n", COUNT_OF(table));
 }
 
+/* A warning of any step, from the reading to the scheme, is in the answer of each kind of route
+ * that takes a config, once. */
+TEST(test_warnings_of_every_route)
+{
+    static const struct {
+        const char *config, *text;
+    } table[] = {
+        {"{'model_type':'x','rope_theta':1e4,'head_dim':8}", "the layout is unknown"},
+        {"{" LLAMA ",'rope_theta':3,'text_config':{" LLAMA ",'rope_theta':5}}",
+         "text_config.rope_theta and rope_theta differ; the first is read"},
+        {"{" LLAMA ",'rope_scaling':{'a.b':1}}",
+         "rope_scaling.a.b is no parameter of rope and is not read"},
+    };
+#define ROW "{'shape':[1,1,1,8],'data':[1,2,3,4,5,6,7,8]}"
+    static const struct {
+        const char *target, *rest;
+    } routes[] = {
+        {"/v1/config", ""},
+        {"/v1/encodings/rope/table", ",'length':1"},
+        {"/v1/encodings/rope/frequencies", ""},
+        {"/v1/rotation", ",'start':0,'layout':'half','axes':'bhsd','tensors':{'q':" ROW "}"},
+        {"/v1/attention", ",'layout':'half','tensors':{'q':" ROW ",'k':" ROW ",'v':" ROW "}"},
+    };
+#undef ROW
+    OWNED_API api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        for (size_t j = 0; j < COUNT_OF(routes); j++) {
+            char body[1000];
+            snprintf(body, sizeof(body), "{'config':%s%s}", table[i].config, routes[j].rest);
+            OWNED_ANSWER answer =
+                call(api, "POST", routes[j].target, "Content-Type: application/json", body);
+            ck_assert_msg(answer.status == 200, "%s %s: %s", routes[j].target, body,
+                          (char *)answer.body);
+            const char *found = strstr((char *)answer.body, table[i].text);
+            ck_assert_msg(found && !strstr(found + 1, table[i].text), "%s %s: %s", routes[j].target,
+                          body, (char *)answer.body);
+        }
+}
+
 /* A validator stands for the warnings too. */
 TEST(test_etag)
 {
