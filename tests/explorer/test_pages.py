@@ -24,6 +24,7 @@ LINKS = {
     "extension-longrope": {"model": "phi-4-mini", "show": "freq_factors"},
     "table": {"dim": 12, "length": 30, "start": 7, "plot_columns": "3", "position": 4, "delta": 3},
     "table-alibi": {"encoding": "alibi", "heads": 4, "query_length": 9, "key_length": 12},
+    "table-sides": {"a": "dim=8&length=6", "b": "dim=8&length=6&base=100"},
     "precision": {"dim": 48, "base": 20000, "reach": 1e5},
     "models": {"sort": "base"},
     "compare": {"a": "model=llama-3.1", "b": "model=deepseek-v3"},
@@ -42,6 +43,7 @@ LINKS = {
     "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
     "diagnosis": {"sample": "shifted"},
 }
+STYLED = ("table-sides",)  # whose styles are not those of their view in Chinese
 STILL = ("grid",)  # whose controls are changed by test_grid.py
 VIEWS = sorted({name.split("-")[0] for name in LINKS})
 
@@ -80,6 +82,7 @@ def check(name, text):
 @pytest.mark.parametrize("name", LINKS)
 def test_a_view_is_as_recorded(browser, base, name):
     how = {"rest": 600 if name == "table" else 0, "controls": name in VIEWS and name not in STILL}
+    how["styles"] = name in STYLED
     seen = browser("contents", link(base, name, lang="en"), base=base, **how, **SIZE)
     # A number that was changed may be refused, which the page then says.
     wrong = [one for one in seen["told"] if "status of 422" not in one]
@@ -87,6 +90,8 @@ def test_a_view_is_as_recorded(browser, base, name):
     for one in seen["found"]:
         assert not one["cut"], f"texts that their drawing cuts off: {one['act']}: {one['cut']}"
     check(name, written(seen["found"], base))
+    if name in STYLED:
+        check(f"{name}.styles", "\n".join(seen["styles"]) + "\n")
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -72,6 +72,7 @@ function opened(search: string) {
         view("extension", { passes: true }),
         view("story", { door: "understand", single: true }),
         view("diagnosis", { door: "debug" }),
+        view("compare", { door: "debug" }),
     ];
     const api = { origin: "http://h/p", below: (one: string) => one } as unknown as Api;
     const page = new Page(api, views);
@@ -188,6 +189,7 @@ test("files go to the view that takes them", () => {
         ["table", "config.json", "extension"],
         ["story", "m.GGUF", "extension"],
         ["extension", "config.json", "extension"],
+        ["compare", "config.json", "compare"],
         ["table", "t.npy", "table"],
         ["home", "t.npy", "diagnosis"],
         ["diagnosis", "t.safetensors", "diagnosis"],

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What a config has beside its main kind: other kinds, towers, warnings, keys without a use.
+import { fake } from "./fakes";
+import assert from "node:assert/strict";
+import test from "node:test";
+import { notes } from "../../../explorer/src/views/extension/notes";
+import type { Config } from "../../../explorer/src/kit/model";
+
+const words = (more: Partial<Config>) => {
+    const all = fake(notes({ warnings: [], unused: [], ...more } as unknown as Config)).all();
+    return all.filter(({ name }) => name === "li").map(({ textContent }) => textContent);
+};
+
+test("parts of a model have their place, their kind, and an encoding or a reason", () => {
+    const rope = { name: "rope", dim: 64, base: 10000 } as unknown as Config["encoding"];
+    assert.deepEqual(
+        words({
+            others: [{ where: "layers 3", layer_type: "sliding", encoding: rope! }],
+            towers: [
+                { part: "vision_config", model_type: "siglip", encoding: null, reason: "learned" },
+                { part: "audio_config", encoding: rope! },
+            ],
+        }),
+        [
+            "layers 3 sliding: rope, dim 64, base 10000",
+            "vision_config siglip: learned",
+            "audio_config : rope, dim 64, base 10000",
+        ],
+    );
+});
+
+test("warnings are a list, and nothing is there without any", () => {
+    assert.deepEqual(words({ warnings: ["one", "two"] }), ["one", "two"]);
+    assert.deepEqual(words({}), []);
+});
