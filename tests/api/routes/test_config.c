@@ -87,6 +87,8 @@ TEST(test_warnings_of_every_route)
          "text_config.rope_theta and rope_theta differ; the first is read"},
         {"{" LLAMA ",'rope_scaling':{'a.b':1}}",
          "rope_scaling.a.b is no parameter of rope and is not read"},
+        {"{'model_type':'granite','head_dim':8,'attention_multiplier':'a'}",
+         "attention_multiplier is neither a number nor a boolean, and is not read"},
     };
 #define ROW "{'shape':[1,1,1,8],'data':[1,2,3,4,5,6,7,8]}"
     static const struct {
@@ -104,6 +106,8 @@ TEST(test_warnings_of_every_route)
     for (size_t i = 0; i < COUNT_OF(table); i++)
         for (size_t j = 0; j < COUNT_OF(routes); j++) {
             char body[1000];
+            if (strstr(table[i].config, "attention_") && j > 0 && j + 1 < COUNT_OF(routes))
+                continue; /* of attention alone */
             snprintf(body, sizeof(body), "{'config':%s%s}", table[i].config, routes[j].rest);
             OWNED_ANSWER answer =
                 call(api, "POST", routes[j].target, "Content-Type: application/json", body);
