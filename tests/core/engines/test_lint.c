@@ -108,6 +108,27 @@ TEST(test_only_keys_that_matter_are_named)
     pe_lint_free(lint);
 }
 
+/* A key without which the engine raises is named; with it the config is read. */
+TEST(test_a_key_that_an_engine_needs)
+{
+#define ARCEE                                                                                      \
+    "model_type=arcee hidden_size=256 num_attention_heads=4 num_hidden_layers=2 "                  \
+    "max_position_embeddings=4096 rope_theta=500000 rope_scaling.rope_type=yarn "                  \
+    "rope_scaling.original_max_position_embeddings=1024"
+    const struct pe_lint_finding *finding = judge(ARCEE, "transformers==5.23.0");
+
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_RAISES);
+    ck_assert_str_eq(finding->code, "raises");
+    ck_assert_str_eq(finding->row, "arcee");
+    ck_assert_str_eq(finding->keys, "");
+    ck_assert_msg(strncmp(finding->message, "no factor: ", 11) == 0, "%s", finding->message);
+    ck_assert_ptr_null(pe_lint_finding(lint, 1));
+    pe_lint_free(lint);
+    ck_assert_ptr_null(judge(ARCEE " rope_scaling.factor=4", "transformers==5.23.0"));
+    ck_assert_int_eq(pe_lint_verdict(lint), PE_ENGINE_SAME);
+    pe_lint_free(lint);
+}
+
 TEST(test_unmeasured_and_absent_models_have_a_reason)
 {
     static const struct {
