@@ -566,3 +566,21 @@ def test_every_field_of_an_answer(plain, ask):
         assert re.fullmatch('"[0-9a-f]{16}([0-9a-f]{16})?"', answer.headers["etag"])
     assert (answer.status, found) == (status, want)
     assert int(answer.headers.get("content-length", 0)) == len(answer.body)
+
+
+@pytest.mark.parametrize(
+    "target, value",
+    [
+        ("/v1/encodings", "no-cache"),
+        ("/v1/encodings/sample", "no-cache"),
+        ("/v1/encodings/rope", "public, max-age=60"),
+        ("/v1/encodings/sample/table?length=4", "no-cache"),
+        ("/v1/encodings/sample/table?length=4&version=1", FOREVER["cache-control"]),
+        (SMALL, "public, max-age=3600"),
+    ],
+)
+def test_how_long_a_stored_table_is_kept(server, target, value):
+    """A version never changes; what has a name alone may, at any time."""
+    for method in ("GET", "HEAD"):
+        answer = call(server, method, target)
+        assert (answer.status, answer.headers["cache-control"]) == (200, value)
