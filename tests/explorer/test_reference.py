@@ -61,6 +61,13 @@ def test_search(browser, docs):
     assert "#encoding-rope--parameters" in found["value"][:4] and found["told"] == []
 
 
+def test_a_slash_begins_a_search_but_where_one_writes(browser, docs):
+    script = "[document.activeElement.type, document.activeElement.value]"
+    steps = [("body", "press", "/"), ("input[type=search]", "press", "/")]
+    found = [browser("evaluate", docs, steps=steps[:n], script=script)["value"] for n in (1, 2)]
+    assert found == [["search", ""], ["search", "/"]]
+
+
 SEARCH = """(() => {
     const results = document.querySelector(".results");
     return { status: results.querySelector("[role=status]")?.textContent, hidden: results.hidden,
