@@ -79,6 +79,8 @@ def stack(images, tmp_path_factory):
     """The port of the balancer."""
     folder, port = tmp_path_factory.mktemp("stack"), free_port()
     (folder / "tokens").write_text("a-secret\n")
+    # A run that was killed did not leave its swarm.
+    subprocess.run(["docker", "swarm", "leave", "--force"], capture_output=True, timeout=120)
     run("docker", "swarm", "init", "--advertise-addr", "127.0.0.1", *POOL)
     environment = {
         "IMAGE": "posenc-test:one",

@@ -2,6 +2,7 @@
 """A container engine for tests: the one that runs here, or one that is started for them with all
 its files in build-container."""
 
+import ctypes
 import os
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ import base
 from base import WORK, run
 
 START_SECONDS_MAX, BUILD_SECONDS_MAX = 40, 900
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 # Containers have addresses of the range that is set aside for tests between devices.
 ADDRESSES = ["--bip", "198.18.0.1/24", "--default-address-pool", "base=198.18.64.0/18,size=24"]
 
@@ -29,6 +31,11 @@ def answers(host):
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
+
+
+def end_with_parent():
+    """For the child: it gets SIGTERM when the thread that started it ends, even by SIGKILL."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def daemon_start(*network):
@@ -56,6 +63,7 @@ def daemon_start(*network):
         stderr=log,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=end_with_parent,
     )
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
