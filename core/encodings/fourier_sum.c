@@ -326,8 +326,10 @@ static bool tiny_write(const struct wide_angle *angle, bool is_sin, enum pe_dtyp
     return true;
 }
 
-static bool wide_try(const struct pe_fourier_point *point, size_t pair, unsigned bits, bool is_sin,
-                     enum pe_dtype dtype, void *out)
+/* Its wide numbers are not in the frame of its caller. */
+__attribute__((noinline)) static bool wide_try(const struct pe_fourier_point *point, size_t pair,
+                                               unsigned bits, bool is_sin, enum pe_dtype dtype,
+                                               void *out)
 {
     const struct wide_angle angle = wide_angle_of(point, pair, bits);
 

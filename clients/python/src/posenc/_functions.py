@@ -679,7 +679,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]
         ...           "rope_theta": 500000.0}
         >>> report = posenc.extend(config, 16384, engines="llama.cpp")
         >>> report.forms["4"]["patch"]["rope_scaling"]["factor"], report.layers[0]["cache"]
-        (4, 'void')
+        (4.0, 'void')
         >>> report.engines[0]["command"]
         '--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096 --ctx-size 16384'
         """
