@@ -11,7 +11,7 @@ TEST(equals_the_formula)
     size_t compared = 0;
 
     ck_assert(!pe_pool_new(&pool, 2, true, &err));
-    for (unsigned i = 0; i < 216; i++) {
+    for (unsigned i = 0; i < 216; i += NUMBERS_STEP) {
         struct problem p = problem_of(i);
         compared += attention_compare(&p, i % 2 ? pool : NULL);
     }
@@ -27,7 +27,7 @@ TEST(equals_the_formula_with_a_bias)
 
     for (size_t k = 0; k < COUNT_OF(biases); k++) {
         size_t compared = 0;
-        for (unsigned i = 0; i < (biases[k] == T5 ? 120 : 60); i++) {
+        for (unsigned i = 0; i < (biases[k] == T5 ? 120 : 60); i += NUMBERS_STEP) {
             struct problem p = problem_of(i);
             p.position = biases[k];
             compared += attention_compare(&p, NULL);
@@ -42,12 +42,12 @@ TEST(equals_the_formula_with_options)
 {
     size_t compared = 0;
 
-    for (unsigned i = 0; i < 420; i++) {
+    for (unsigned i = 0; i < 420; i += NUMBERS_STEP) {
         const struct problem p = options_of(i);
         compared += attention_compare(&p, NULL);
     }
     printf("options: %zu elements equal to the formula\n", compared);
-    ck_assert_uint_gt(compared, 1000000);
+    ck_assert_uint_gt(compared, 1000000 / NUMBERS_STEP);
 }
 
 /* Caps whose quotient with the scale is no normal float: logits are scaled first. One leaves the
@@ -201,7 +201,7 @@ TEST(transformer_xl_equals_the_formula)
 {
     size_t compared = 0;
 
-    for (unsigned i = 0; i < 90; i++) {
+    for (unsigned i = 0; i < 90; i += NUMBERS_STEP) {
         const struct problem p = problem_xl(i);
         compared += attention_compare(&p, NULL);
     }
