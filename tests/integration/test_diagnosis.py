@@ -142,7 +142,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.numbers(3)
+@pytest.mark.numbers(7)
 @pytest.mark.parametrize(
     "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
 )
@@ -220,7 +220,7 @@ def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
 # ---- what is no mistake -------------------------------------------------------------------------
 
 
-@pytest.mark.numbers(4)
+@pytest.mark.numbers(9)
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
 @pytest.mark.parametrize(
     "scheme",
@@ -269,6 +269,7 @@ def test_float32_at_the_length_of_a_model(server):
         assert (report["rows"], report["rows_compared"], report["bad_rows"]) == (4096, 4096, 0)
 
 
+@pytest.mark.numbers(6)
 @pytest.mark.parametrize("base", [10000, 500000, 1e6, 12345, 250, 3.5e7])
 def test_a_base_is_found(server, base):
     base = float("%.2e" % base)
