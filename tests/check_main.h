@@ -58,8 +58,8 @@ struct check_test {
     int (*times)(void);
 };
 
-/* The step of loops over numbers: a sanitizer gets a fifth of them, because the plain build compares
- * the values of all. A prime, so that options that alternate all occur. */
+/* The step of loops over numbers: a sanitizer gets a fifth of them, because the plain build
+ * compares the values of all. A prime, so that options that alternate all occur. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { NUMBERS_STEP = 5 };
 #else
