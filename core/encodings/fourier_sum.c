@@ -250,9 +250,10 @@ static struct pe_wide logarithm_wide(const struct pe_fourier_point *point, size_
                               sum->scale);
 }
 
-/* The sum of a pair, times `denominator`, and of the absolute values of its products. */
-static struct pe_wide sum_wide(const struct pe_fourier_point *point, size_t pair, unsigned bits,
-                               struct pe_wide *sizes)
+/* The sum of a pair, times `denominator`, and of the absolute values of its products. Its wide
+ * numbers are not in the frame of its caller. */
+__attribute__((noinline)) static struct pe_wide
+sum_wide(const struct pe_fourier_point *point, size_t pair, unsigned bits, struct pe_wide *sizes)
 {
     const struct pe_fourier_sum *sum = point->sum;
     const size_t band = band_of(sum, pair);
@@ -278,9 +279,10 @@ static unsigned modulo_four(struct pe_wide whole)
     return (unsigned)pe_wide_double(pe_wide_sub(whole, fours));
 }
 
-/* The angle of a pair. In radians it is not reduced. */
-static struct wide_angle wide_angle_of(const struct pe_fourier_point *point, size_t pair,
-                                       unsigned bits)
+/* The angle of a pair. In radians it is not reduced. Its wide numbers are not in the frame of its
+ * caller. */
+__attribute__((noinline)) static struct wide_angle
+wide_angle_of(const struct pe_fourier_point *point, size_t pair, unsigned bits)
 {
     const struct pe_fourier_sum *sum = point->sum;
     const struct pe_wide denominator =
