@@ -313,11 +313,10 @@ static enum pe_status width_check(const struct pe_fourier_sum *sum, struct pe_er
                                       : "parameter:bands",
                        "%zu pairs of sine and cosine are more than %d", sum->pairs, WIDTH_MAX / 2);
     if (!sum->list && !sum->is_linear && sum->bands > 62)
-        return pe_fail(
-            err, PE_OUT_OF_RANGE, "parameter:bands",
-            "the last of the frequencies 2^(bands - 1) is at most 2^61, of 62 bands: got "
-            "%zu",
-            sum->bands);
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:bands",
+                       "the last frequency, 2^(bands - 1), is at most 2^61, that of 62 bands: "
+                       "got %zu bands",
+                       sum->bands);
     return PE_OK;
 }
 
