@@ -91,9 +91,10 @@ static struct pe_wide cubic(struct pe_wide n, struct pe_wide q, bool antialias)
     return pe_wide_mul_double(pe_wide_sub(pe_wide_mul(sum, n), q3), factor);
 }
 
-/* f of the distance of cell j, times q or 4 q^3: exact. False: it is 0. */
-static bool numerator(const struct axis *axis, struct pe_wide centre, int64_t j,
-                      struct pe_wide *out)
+/* f of the distance of cell j, times q or 4 q^3: exact. False: it is 0. Its wide numbers are not in
+ * the frame of its caller. */
+__attribute__((noinline)) static bool numerator(const struct axis *axis, struct pe_wide centre,
+                                                int64_t j, struct pe_wide *out)
 {
     const struct pe_wide at = pe_wide_mul_double(axis->t, (double)(2 * j + 1));
     const struct pe_wide n = pe_wide_abs(pe_wide_sub(at, centre));
