@@ -398,7 +398,7 @@ static enum pe_status member_fail(struct pe_error *err, const char *key, const c
     return pe_fail(err, PE_INVALID, where, "%s", detail);
 }
 
-enum pe_status api_config_open_at(struct api_request *request, const char *key,
+static enum pe_status member_open(struct api_request *request, const char *key, bool is_full,
                                   struct api_config **config, struct pe_error *err)
 {
     json_t *member = json_object_get(request->json, key),
@@ -406,7 +406,8 @@ enum pe_status api_config_open_at(struct api_request *request, const char *key,
     const json_t *layer = json_object_get(member, "layer_type");
     const json_t *strict = json_object_get(member, "strict");
     const bool is_itself = is_config(member) && !json_object_get(member, "name");
-    const char *pointer;
+    const char *pointer, *layer_type;
+    bool is_strict;
 
     *config = NULL;
     if (!inner && !is_itself)
@@ -418,11 +419,24 @@ enum pe_status api_config_open_at(struct api_request *request, const char *key,
     if (!is_itself && strict && !json_is_boolean(strict))
         return member_fail(err, key, "strict", "strict must be true or false");
     pointer = api_arena_print(request->arena, is_itself ? "/%s" : "/%s/config", key);
-    return config_make(request, is_itself ? member : inner, pointer, config, err) ||
-                   config_read(request, *config, is_itself ? NULL : json_string_value(layer),
-                               !is_itself && json_is_true(strict), err)
-               ? err->status
-               : PE_OK;
+    if (config_make(request, is_itself ? member : inner, pointer, config, err))
+        return err->status;
+    layer_type = is_itself ? NULL : json_string_value(layer);
+    is_strict = !is_itself && json_is_true(strict);
+    return is_full && !layer_type ? full_read(request, *config, is_strict, err)
+                                  : config_read(request, *config, layer_type, is_strict, err);
+}
+
+enum pe_status api_config_open_at(struct api_request *request, const char *key,
+                                  struct api_config **config, struct pe_error *err)
+{
+    return member_open(request, key, false, config, err);
+}
+
+enum pe_status api_config_open_full_at(struct api_request *request, const char *key,
+                                       struct api_config **config, struct pe_error *err)
+{
+    return member_open(request, key, true, config, err);
 }
 
 /* ---- the encoding ---------------------------------------------------------------------------- */

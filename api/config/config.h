@@ -47,6 +47,9 @@ enum pe_status api_config_of_part(struct api_request *request, json_t *part,
  * "config", beside layer_type, strict and parameters. *config stays NULL where it is neither. */
 enum pe_status api_config_open_at(struct api_request *request, const char *key,
                                   struct api_config **config, struct pe_error *err);
+/* Likewise, with all kinds of layers where no layer_type is given. */
+enum pe_status api_config_open_full_at(struct api_request *request, const char *key,
+                                       struct api_config **config, struct pe_error *err);
 
 /* Sets config->kinds. */
 enum pe_status api_config_kinds_find(struct api_request *request, struct api_config *config,

@@ -109,7 +109,7 @@ static enum pe_status against_read(struct api_request *request, struct state *st
 {
     if (!json_object_get(request->json, "against"))
         return PE_OK;
-    if (api_config_open_at(request, "against", &state->against, err))
+    if (api_config_open_full_at(request, "against", &state->against, err))
         return err->status;
     return state->against
                ? PE_OK

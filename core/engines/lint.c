@@ -1045,7 +1045,12 @@ enum pe_status pe_lint_engine(struct pe_lint **lint, const struct pe_config *con
 
 /* ---- two configs ----------------------------------------------------------------------------- */
 
-static void against_add(struct pe_lint *lint, const struct pe_engine_layers *other,
+/* The layers of one config that are compared with those of another, and named in findings. */
+struct compared {
+    const struct pe_engine_layers *own, *other, *named;
+};
+
+static void against_add(struct pe_lint *lint, const struct pe_engine_layers *named,
                         const char *code, const char *message, bool is_note)
 {
     const struct pe_lint_finding finding = {
@@ -1053,8 +1058,8 @@ static void against_add(struct pe_lint *lint, const struct pe_engine_layers *oth
         .message = message,
         .keys = "",
         .reads = "",
-        .layer_types = other->layer_type ? print(lint, "%s", other->layer_type) : "",
-        .layers = other->count,
+        .layer_types = named->layer_type ? print(lint, "%s", named->layer_type) : "",
+        .layers = named->count,
         .is_note = is_note,
     };
 
@@ -1062,36 +1067,63 @@ static void against_add(struct pe_lint *lint, const struct pe_engine_layers *oth
     lint->verdict = is_note ? lint->verdict : PE_ENGINE_DIFFERS;
 }
 
-static void limits_compare(struct pe_lint *lint, const struct pe_engine_layers *layers,
-                           const struct pe_engine_layers *other)
+static void limits_compare(struct pe_lint *lint, const struct compared *layers)
 {
-    if (layers->window != other->window)
-        against_add(lint, other, "window",
+    const struct pe_engine_layers *own = layers->own, *other = layers->other;
+
+    if (own->window != other->window)
+        against_add(lint, layers->named, "window",
                     print(lint, "%s: %lld here, %lld there (0: all keys are visible)",
-                          doc_of("window"), (long long)layers->window, (long long)other->window),
+                          doc_of("window"), (long long)own->window, (long long)other->window),
                     false);
-    if (layers->context > 0 && other->context > 0 && layers->context != other->context)
-        against_add(lint, other, "context",
-                    print(lint, "%s: %.0f here, %.0f there", doc_of("context"), layers->context,
+    if (own->context > 0 && other->context > 0 && own->context != other->context)
+        against_add(lint, layers->named, "context",
+                    print(lint, "%s: %.0f here, %.0f there", doc_of("context"), own->context,
                           other->context),
                     true);
 }
 
 static void layers_compare(struct pe_lint *lint, const struct pe_engine_model *ours,
-                           const struct pe_engine_layers *layers,
-                           const struct pe_engine_layers *other)
+                           const struct compared *layers)
 {
     struct pe_lint_finding finding = {.keys = "", .reads = ""};
     struct pe_engine_difference difference;
 
-    if (pe_engine_layers_differ(ours, layers, other, &difference)) {
+    if (pe_engine_layers_differ(ours, layers->own, layers->other, &difference)) {
         difference_take(&finding, &difference);
-        finding.layers = other->count;
-        finding.layer_types = other->layer_type ? print(lint, "%s", other->layer_type) : "";
+        finding.layers = layers->named->count;
+        finding.layer_types =
+            layers->named->layer_type ? print(lint, "%s", layers->named->layer_type) : "";
         finding_add(lint, &finding);
         lint->verdict = PE_ENGINE_DIFFERS;
     }
-    limits_compare(lint, layers, other);
+    limits_compare(lint, layers);
+}
+
+/* Layers of two kinds, of which the fewer are named. */
+static struct compared compared_of(const struct pe_engine_layers *own,
+                                   const struct pe_engine_layers *other)
+{
+    return (struct compared){own, other, own->count > 0 && own->count < other->count ? own : other};
+}
+
+/* Each kind of layers of either config is compared with one of the other; both have layers. */
+static void models_against(struct pe_lint *lint, const struct pe_engine_model *ours,
+                           const struct pe_engine_model *theirs)
+{
+    for (size_t i = 0; i < theirs->count; i++) {
+        const struct pe_engine_layers *other = &theirs->layers[i],
+                                      *own = pe_engine_layers_match(other, ours);
+        const struct compared layers = compared_of(own, other);
+        layers_compare(lint, ours, &layers);
+    }
+    for (size_t i = 0; i < ours->count; i++) {
+        const struct pe_engine_layers *own = &ours->layers[i],
+                                      *other = pe_engine_layers_match(own, theirs);
+        const struct compared layers = compared_of(own, other);
+        if (pe_engine_layers_match(other, ours) != own)
+            layers_compare(lint, ours, &layers);
+    }
 }
 
 enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *config,
@@ -1104,11 +1136,7 @@ enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *co
         return err->status;
     if (!pe_engine_model_read(&ours, config, NULL, &(*lint)->memory, err) &&
         !pe_engine_model_read(&theirs, other, &ours, &(*lint)->memory, err))
-        for (size_t i = 0; i < theirs.count; i++) {
-            const struct pe_engine_layers *own = pe_engine_layers_match(&theirs.layers[i], &ours);
-            if (own)
-                layers_compare(*lint, &ours, own, &theirs.layers[i]);
-        }
+        models_against(*lint, &ours, &theirs);
     messages_print(*lint);
     pe_engine_model_release(&theirs);
     pe_engine_model_release(&ours);

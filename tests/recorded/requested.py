@@ -3,6 +3,7 @@
 
 import requested_attention
 import requested_functions
+import requested_models
 import requested_protocol
 import requested_refusals
 import requested_rotation
@@ -14,6 +15,7 @@ PARTS = (
     requested_rotation,
     requested_attention,
     requested_functions,
+    requested_models,
     requested_protocol,
     requested_refusals,
     requested_rules,

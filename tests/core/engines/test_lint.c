@@ -226,3 +226,74 @@ TEST(test_each_difference_of_two_configs_is_named)
         pe_lint_free(lint);
     }
 }
+
+#define SIZED_AS(model) "model_type=" model " hidden_size=256 num_attention_heads=4 head_dim=64 "
+
+static const char *const population[] = {
+    SIZED_AS("llama") "num_hidden_layers=4",
+    SIZED_AS("llama") "num_hidden_layers=4 rope_theta=10000",
+    SIZED_AS("llama") "num_hidden_layers=4 rope_scaling.rope_type=linear rope_scaling.factor=2",
+    SIZED_AS("llama") "num_hidden_layers=4 rope_scaling.rope_type=yarn rope_scaling.factor=2 "
+                      "rope_scaling.attention_factor=3 max_position_embeddings=4096",
+    SIZED_AS("llama") "num_hidden_layers=6",
+    SIZED_AS("llama") "num_hidden_layers=4 max_position_embeddings=512",
+    SIZED_AS("cohere") "num_hidden_layers=4",
+    SIZED_AS("glm") "num_hidden_layers=4 partial_rotary_factor=0.5",
+    SIZED_AS("mistral") "num_hidden_layers=4 sliding_window=128",
+    SIZED_AS("smollm3") "num_hidden_layers=4 no_rope_layer_interval=2 rope_theta=10000",
+    SIZED_AS("smollm3") "num_hidden_layers=6 no_rope_layer_interval=3",
+    SIZED_AS("cohere2") "num_hidden_layers=4 sliding_window=128 sliding_window_pattern=2",
+    SIZED_AS("gemma3_text") "num_hidden_layers=4 sliding_window=128 sliding_window_pattern=2",
+    SIZED_AS("gemma3_text") "num_hidden_layers=4 sliding_window=128 sliding_window_pattern=4 "
+                            "rope_local_base_freq=500",
+};
+
+/* Of any two configs neither has layers that the other lacks without a finding. */
+TEST(test_two_configs_differ_both_ways)
+{
+    enum { COUNT = COUNT_OF(population) };
+    enum pe_engine_verdict verdicts[COUNT][COUNT];
+    const struct pe_lint_finding *finding;
+
+    for (size_t i = 0; i < COUNT * COUNT; i++) {
+        against(population[i / COUNT], population[i % COUNT]);
+        verdicts[i / COUNT][i % COUNT] = pe_lint_verdict(lint);
+        for (size_t at = 0; (finding = pe_lint_finding(lint, at)); at++) {
+            ck_assert_uint_ge(finding->layers, 1);
+            ck_assert_msg(finding->layers <= 6, "%s: %zu layers", finding->message,
+                          finding->layers);
+        }
+        pe_lint_free(lint);
+    }
+    for (size_t i = 0; i < COUNT * COUNT; i++) {
+        ck_assert_msg(verdicts[i / COUNT][i % COUNT] == verdicts[i % COUNT][i / COUNT],
+                      "%s against %s", population[i / COUNT], population[i % COUNT]);
+        ck_assert(i / COUNT != i % COUNT || verdicts[i / COUNT][i % COUNT] == PE_ENGINE_SAME);
+    }
+}
+
+/* Layers of a type that the other config lacks are named with their number. */
+TEST(test_layers_that_only_one_config_has)
+{
+    const char *plain = population[0], *gemma = population[12], *without = population[9];
+
+    against(without, plain);
+    ck_assert_str_eq(pe_lint_finding(lint, 0)->code, "rotated");
+    ck_assert_uint_eq(pe_lint_finding(lint, 0)->layers, 2);
+    pe_lint_free(lint);
+    against(plain, without);
+    ck_assert_str_eq(pe_lint_finding(lint, 0)->code, "not-rotated");
+    ck_assert_uint_eq(pe_lint_finding(lint, 0)->layers, 2);
+    pe_lint_free(lint);
+    for (size_t way = 0; way < 2; way++) {
+        const struct pe_lint_finding *finding;
+        size_t at = 0;
+        against(way ? plain : gemma, way ? gemma : plain);
+        while ((finding = pe_lint_finding(lint, at)) && strcmp(finding->code, "window") != 0)
+            at++;
+        ck_assert_ptr_nonnull(finding);
+        ck_assert_str_eq(finding->layer_types, "sliding_attention");
+        ck_assert_uint_eq(finding->layers, 2);
+        pe_lint_free(lint);
+    }
+}
