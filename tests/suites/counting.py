@@ -143,6 +143,8 @@ def one(command, env=None):
 
 
 def pytest(*paths, env=None, python=".venv/bin/python", slot=a_slot):
+    """Loading the plugins of installed packages takes longer than most files; who uses one names it
+    with -p."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         process = shell(
             [
@@ -153,6 +155,7 @@ def pytest(*paths, env=None, python=".venv/bin/python", slot=a_slot):
                 "-rs",
                 "-p",
                 "no:cacheprovider",
+                "--disable-plugin-autoload",
                 f"--junitxml={report.name}",
                 *paths,
             ],

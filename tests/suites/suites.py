@@ -109,8 +109,13 @@ def run_server(env=None):
 
 def run_service():
     """Requests to the running service; the contract; recorded answers."""
+    drawing = ("-p", "_hypothesis_pytestplugin", "-p", "schemathesis.pytest.plugin")
     return together(
-        [*integration(), lambda: pytest("tests/contract"), lambda: pytest("tests/recorded")]
+        [
+            *integration(),
+            lambda: pytest(*drawing, "tests/contract"),
+            lambda: pytest("tests/recorded"),
+        ]
     )
 
 
