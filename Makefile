@@ -269,6 +269,7 @@ $(BUILD)/tests/core/base/test_memory: $(BUILD)/tests/failing.o
 
 # Functions of the core whose calls go through this program.
 $(BUILD)/tests/core/exact/test_granted_errors: private WRAPPED := pe_exact_round pe_wide_round pe_wide_write
+$(BUILD)/tests/core/base/test_checks: private WRAPPED := pe_clock
 
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/kernels/check_kernels.c core/base/isa.c core/base/dtype.c \

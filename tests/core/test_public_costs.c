@@ -130,6 +130,99 @@ TEST(nothing_small_costs_much)
     ck_assert(foretold("alibi", "heads=32", "bias", "query_length=8192") < MINUTE); /* 8 GiB */
 }
 
+/* Each number that is so small that elements take wide numbers does so alone. */
+TEST(tiny_numbers_cost_more)
+{
+    static const char *const tiny[][4] = {
+        {"kerple-log", "heads=2 p=1 a=0.25", "heads=2 p=1e-300 a=0.25", "heads=2 p=1 a=1e-300"},
+        {"kerple-log", "heads=2 p=1 a=0.25", "heads=2 p=1,1e-300 a=0.25", "heads=2 p=1 a=1,1e-300"},
+        {"kerple-power", "heads=2 a=1 p=1.5", "heads=2 a=1e-300 p=1.5", "heads=2 a=1,1e-300 p=1.5"},
+        {"sandwich", "heads=2 dim=8", "heads=2 dim=8 scales=1e-200",
+         "heads=2 dim=8 scales=1,1e-200"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(tiny); i++)
+        for (size_t k = 2; k < 4; k++)
+            ck_assert_msg(foretold(tiny[i][0], tiny[i][k], "bias", "query_length=9") >
+                              1.5 * foretold(tiny[i][0], tiny[i][1], "bias", "query_length=9"),
+                          "%s %s", tiny[i][0], tiny[i][k]);
+}
+
+enum { TOKENS = 1024, WIDTH = 8 };
+
+static double attention_work(const struct pe_attention_spec *spec)
+{
+    struct pe_output output;
+
+    ACCEPTED(pe_attention_shape(spec, &output, sizeof(output), &err));
+    return output.once_work + pe_output_work(&output, output.rows);
+}
+
+/* Two heads of attention with a scheme, of which nothing but shapes is read. */
+static struct pe_attention_spec attention_of(const struct pe_scheme *scheme,
+                                             enum pe_attention_output output, enum pe_dtype dtype)
+{
+    static double numbers[1]; /* are not read */
+    const struct pe_tensor x = {dtype, 4, {1, 2, TOKENS, WIDTH}, numbers};
+
+    return SIZED(pe_attention_spec, .scheme = scheme, .q = x, .k = x, .v = x, .scale = NAN,
+                 .query_start = NAN, .output = output);
+}
+
+/* Whatever is added to an attention makes it cost more: wider values of its output alone, a window
+ * less. */
+TEST(more_of_attention_costs_more)
+{
+    struct pe_scheme *const schemes[] = {NULL, public_scheme("rope", "dim=8", false),
+                                         public_scheme("alibi", "heads=2", false)};
+    static double positions[2 * TOKENS];
+
+    for (size_t i = 0; i < COUNT_OF(schemes) * 3 * 2; i++) {
+        const enum pe_attention_output output = (enum pe_attention_output)(i / 2 % 3);
+        const enum pe_dtype dtype = i % 2 ? PE_F64 : PE_F32;
+        const struct pe_attention_spec plain = attention_of(schemes[i / 6], output, dtype);
+        const struct pe_tensor square = {dtype, 2, {TOKENS, TOKENS}, plain.q.data};
+        const double work = attention_work(&plain);
+        struct pe_attention_spec more[6];
+        for (size_t k = 0; k < COUNT_OF(more); k++)
+            more[k] = plain;
+        more[0].mask = square;
+        more[1].bias = square;
+        more[2].softcap = 3;
+        more[3].norm = PE_NORM_BEFORE;
+        more[4].temperature = (struct pe_temperature){.strength = 0.1, .length = 8};
+        more[5].q.shape[1] = 4;
+        for (size_t k = 0; k < COUNT_OF(more); k++)
+            if (k < 5 || i / 6 != 2) /* alibi has two heads */
+                ck_assert_msg(attention_work(&more[k]) > work, "%zu, change %zu", i, k);
+        struct pe_attention_spec wide = plain, wider = plain, limited = plain;
+        wide.v.shape[3] = 2 * WIDTH;
+        wider.v.shape[3] = 3 * WIDTH;
+        limited.has_window = true;
+        limited.window_left = limited.window_right = 1;
+        if (output == PE_ATTENTION_OUTPUT) {
+            const double first = attention_work(&wide) - work;
+            struct pe_attention_spec one = plain, one_wide = wide;
+            one.q.shape[2] = one_wide.q.shape[2] = 1;
+            ck_assert_msg(first > 0 && attention_work(&limited) < work, "%zu", i);
+            /* Packing wider values does not depend on queries, and multiplying them does. */
+            ck_assert_double_gt(first, 10 * (attention_work(&one_wide) - attention_work(&one)));
+            ck_assert_double_eq_tol(attention_work(&wider) - attention_work(&wide), first,
+                                    first * 1e-9);
+        }
+        if (i / 6 == 1) {
+            struct pe_attention_spec rows = plain;
+            rows.q.shape[0] = rows.k.shape[0] = rows.v.shape[0] = 2;
+            const double batch = attention_work(&rows);
+            rows.positions =
+                (struct pe_positions){.values = positions, .count = TOKENS, .batch = 2};
+            ck_assert_double_gt(attention_work(&rows), batch);
+        }
+    }
+    for (size_t i = 1; i < COUNT_OF(schemes); i++)
+        pe_scheme_free(schemes[i]);
+}
+
 static struct pe_work *limited(uint64_t operations)
 {
     const struct pe_work_limits limits = {.size = sizeof(limits), .operations_max = operations};

@@ -367,6 +367,29 @@ TEST(brief_jobs_do_not_wait_for_long_blocks)
     free(brief);
 }
 
+/* The same where a long block begins while the brief job waits already: a first brief job holds the
+ * only worker until both are queued. */
+TEST(long_blocks_begin_while_a_brief_job_waits)
+{
+    struct pe_pool *pool = pool_new(1);
+    struct counted *brief = counted_new(1);
+    atomic_uint queued = 0;
+    struct waiting gate = {{.run = waiting_run, .blocks = 1, .brief = true}, &queued};
+    struct waiting waiting = {{.run = waiting_run, .blocks = 1}, &brief->done};
+
+    brief->job.brief = true;
+    pe_pool_submit(pool, &gate.job);
+    usleep(1000);
+    pe_pool_submit(pool, &waiting.job);
+    pe_pool_submit(pool, &brief->job);
+    atomic_store(&queued, 1);
+    for (int i = 0; i < 2000 && !atomic_load(&brief->done); i++)
+        usleep(1000);
+    ck_assert_uint_eq(brief->total, 1);
+    pe_pool_free(pool);
+    free(brief);
+}
+
 TEST(too_many)
 {
     struct pe_error err = {0};

@@ -165,6 +165,37 @@ TEST(parameters_are_charged)
     pe_work_free(work);
 }
 
+/* Whatever parameters of a cancelled work were charged for is released with them. */
+TEST(cancelled_parameters_are_released)
+{
+    static const struct pe_param list[] = {{.name = "numbers", .type = PE_RANGES}};
+    static const char *const texts[] = {"0..9", "0,1..9", "0..9,20..29", "1,2,3"};
+    const double more[] = {1, 2, 3};
+
+    for (size_t i = 0; i < COUNT_OF(texts) * 4; i++) {
+        struct pe_params params;
+        struct pe_work *work;
+        ACCEPTED(pe_work_new(&work, NULL, &err));
+        pe_params_init(&params, list, 1);
+        params.work = work;
+        ACCEPTED(pe_params_set_text(&params, 0, texts[i / 4], &err));
+        pe_work_cancel(work);
+        struct pe_error err = {0};
+        if (i % 4 == 0)
+            pe_params_set_list(&params, 0, more, 3, &err);
+        else if (i % 4 == 1)
+            pe_params_set_text(&params, 0, "40..49", &err);
+        else if (i % 4 == 2)
+            pe_params_set_text(&params, 0, "7,8", &err);
+        else
+            pe_params_set_number(&params, 0, 5, &err);
+        pe_params_free(&params);
+        ck_assert_msg(pe_work_memory(work) == 0, "%s, %zu: %llu bytes", texts[i / 4], i % 4,
+                      (unsigned long long)pe_work_memory(work));
+        pe_work_free(work);
+    }
+}
+
 /* Calls that take cancelled or late work end. */
 TEST(ended_work_ends_calls)
 {

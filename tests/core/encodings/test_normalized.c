@@ -72,16 +72,30 @@ TEST(ranges_of_positions)
     expect_table("normalized", "length=9", "positions=6..7,1..2", two, 4, 1, 0);
 }
 
+/* The refusal names the first position past the end. */
 TEST(ranges_past_the_end)
 {
-    static const char *const past[] = {"3..9",   "8..9",   "9..9",         "12..14",
-                                       "1,6..9", "6..9,1", "1..2,7..9",    "7..9,1..2",
-                                       "1..2,9", "9,1..2", "1,2..3,9..12", "1..3,2.5"};
+    static const struct {
+        const char *positions;
+        double first;
+    } past[] = {{"3..9", 9},       {"8..9", 9},        {"9..9", 9},      {"12..14", 12},
+                {"1,6..9", 9},     {"6..9,1", 9},      {"1..2,7..9", 9}, {"7..12,1..2", 9},
+                {"1..2,9", 9},     {"9,1..2", 9},      {"3..12", 9},     {"1,2..3,9..12", 9},
+                {"1..3,2.5", 2.5}, {"1..2,11..12", 11}};
 
-    for (size_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
-        char view[40];
-        snprintf(view, sizeof(view), "positions=%s", past[i]);
-        expect_refused("normalized", "length=9", view, PE_OUT_OF_RANGE, "positions");
+    for (size_t i = 0; i < COUNT_OF(past); i++) {
+        const char *at = past[i].positions;
+        struct request request = {"normalized", "length=9", "table", NULL, PE_F32, NULL};
+        struct pe_error err = {0};
+        struct opened opened;
+        char view[40], got[40];
+        snprintf(view, sizeof(view), "positions=%s", at);
+        snprintf(got, sizeof(got), "got %.17g", past[i].first);
+        request.view_text = view;
+        request_refused(&request, PE_OUT_OF_RANGE, "positions");
+        ck_assert_int_eq(request_try(&request, &opened, &err), PE_OUT_OF_RANGE);
+        opened_free(&opened);
+        ck_assert_msg(strstr(err.detail, got) != NULL, "%s: %s", at, err.detail);
     }
 }
 

@@ -228,6 +228,63 @@ TEST(refused)
     refusals_check("rope", cases, COUNT_OF(cases));
 }
 
+/* A stretched base may be as large as 1e30: base factor^(D / (D - 2)), for every type and name of
+ * the stretch. The refusal has both numbers. */
+TEST(stretched_bases_end_at_1e30)
+{
+    static const char *const stretches[] = {
+        "rope_type=ntk factor", "rope_type=ntk alpha",
+        "rope_type=dynamic max_position_embeddings=10 seq_len=10 factor"};
+    static const double factors[] = {1.5, 40, 9000};
+    static const size_t dims[] = {4, 6, 16, 128};
+
+    for (size_t i = 0; i < 3 * 4 * COUNT_OF(stretches); i++) {
+        const size_t dim = dims[i / 3 % 4];
+        const double factor = factors[i % 3];
+        /* dynamic: the length is the trained one, so that nothing is stretched. */
+        const double stretch = i / 12 == 2 ? 1 : factor;
+        const double most = 1e30 / pow(stretch, (double)dim / (double)(dim - 2));
+        for (int beyond = 0; beyond < 2; beyond++) {
+            char text[160];
+            struct pe_error err = {0};
+            struct opened opened;
+            snprintf(text, sizeof(text), "dim=%zu %s=%.17g base=%.17g", dim, stretches[i / 12],
+                     factor, fmin(most * (beyond ? 1.001 : 0.999), 1e30));
+            const bool refused = beyond && stretch > 1;
+            const struct request request = {.encoding = "rope", .text = text};
+            const enum pe_status status = request_try(&request, &opened, &err);
+            opened_free(&opened);
+            ck_assert_msg(status == (refused ? PE_OUT_OF_RANGE : PE_OK), "%s: %s %s", text,
+                          pe_status_code(status), err.detail);
+            ck_assert(!refused || strstr(err.detail, "1e30"));
+        }
+    }
+}
+
+/* An original length of 1 has no logarithm, and attention_factor replaces what needs one. */
+TEST(longrope_of_length_one)
+{
+    static const char *const originals[] = {"1", "1.5", "2", "5"};
+
+    for (size_t i = 0; i < 2 * COUNT_OF(originals); i++) {
+        char text[200];
+        struct pe_error err = {0};
+        struct opened opened;
+        snprintf(text, sizeof(text),
+                 "dim=4 rope_type=longrope short_factor=1,2 long_factor=1,2 factor=3 "
+                 "original_max_position_embeddings=%s%s",
+                 originals[i / 2], i % 2 ? " attention_factor=1.25" : "");
+        const struct request request = {.encoding = "rope", .text = text};
+        const enum pe_status status = request_try(&request, &opened, &err);
+        opened_free(&opened);
+        if (strchr(originals[i / 2], '.'))
+            ck_assert_msg(status != PE_OK, "%s", text);
+        else
+            ck_assert_msg(status == (i == 0 ? PE_OUT_OF_RANGE : PE_OK), "%s: %s %s", text,
+                          pe_status_code(status), err.detail);
+    }
+}
+
 TEST(longrope_warns)
 {
     OWNED_SCHEME scheme =

@@ -420,6 +420,24 @@ TEST(rotation)
     ck_assert(fabs(x[DIM + 1] - (was[DIM] * sin(3) + was[DIM + 1] * cos(3))) < 1e-15);
 }
 
+/* The first pair of an axis rotates by one unit for each position, in every series and for an axis
+ * of a single pair too. */
+TEST(first_pairs)
+{
+    static const char *const all[] = {"falling", "rising", "linear"};
+    static const size_t widths[] = {2, 4, 10};
+
+    for (size_t i = 0; i < 3 * 3 * 3; i++) {
+        const size_t first = widths[i / 3 % 3], second = widths[i % 3];
+        char text[80];
+        snprintf(text, sizeof(text), "axes_dim=%zu,%zu base=7 series=%s", first, second,
+                 all[i / 9]);
+        OWNED_VIEWED frequencies = viewed_new("rope-nd", text, "frequencies", "", NULL, PE_F64);
+        const double *w = frequencies.data;
+        ck_assert_msg(w[0] == 1 && w[first / 2] == 1, "%s: %g and %g", text, w[0], w[first / 2]);
+    }
+}
+
 TEST(refusals)
 {
     static const char shape[] = "parameter:shape";
