@@ -321,6 +321,60 @@ static void observations_run(const struct pe_scheme *scheme, struct pe_work *wor
     pe_observations_free(observations);
 }
 
+/* ---- position ids ---------------------------------------------------------------------------- */
+
+enum { TOKENS = 100 };
+
+/* Text around an image, as a model of whole ids or of fractions has them. */
+static struct pe_ids_spec ids_of(const char *model)
+{
+    static const int64_t grid[] = {1, 8, 8};
+    static unsigned char kinds[TOKENS];
+    struct pe_ids_spec spec = {.size = sizeof(spec), .rows = 1, .images = grid, .images_count = 1};
+    const struct pe_ids_model *found = pe_ids_model_find(model);
+    size_t tokens = 0;
+
+    ck_assert_ptr_nonnull(found);
+    spec.model = *found;
+    ACCEPTED(pe_ids_grid_tokens(&spec, &tokens, &err));
+    memset(kinds, PE_IDS_TEXT, sizeof(kinds));
+    memset(kinds + 10, PE_IDS_IMAGE, tokens);
+    spec.kinds = kinds;
+    spec.tokens = spec.count = 20 + tokens;
+    return spec;
+}
+
+static void ids_run(const struct pe_scheme *scheme, struct pe_work *work, struct pe_error *error)
+{
+    static int64_t ids[3 * TOKENS];
+    const struct pe_ids_spec spec = ids_of("qwen2_vl");
+
+    (void)scheme;
+    is_done(pe_ids_fill(&spec, ids, NULL, work, error), error);
+}
+
+static void coordinates_run(const struct pe_scheme *scheme, struct pe_work *work,
+                            struct pe_error *error)
+{
+    static double coordinates[3 * TOKENS];
+    const struct pe_ids_spec spec = ids_of("mochi");
+
+    (void)scheme;
+    is_done(pe_ids_fill_f64(&spec, coordinates, NULL, work, error), error);
+}
+
+static void ids_diagnose_run(const struct pe_scheme *scheme, struct pe_work *work,
+                             struct pe_error *error)
+{
+    static const int64_t ids[3 * TOKENS];
+    const struct pe_ids_spec spec = ids_of("qwen2_vl");
+    struct pe_ids_finding finding;
+
+    (void)scheme;
+    if (is_done(pe_ids_diagnose(&finding, &spec, ids, 3, work, error), error))
+        ck_assert_uint_gt(finding.unequal, 0);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 #define ROPE "rope", "dim=8"
@@ -360,6 +414,9 @@ static const struct call calls[] = {
     {"diagnosis", ROPE, diagnose_run, 20},
     {"diagnosis", YARN, diagnose_run, 20},
     {"observations", ROPE, observations_run, 20},
+    {"position ids", ROPE, ids_run, 0},
+    {"coordinates", ROPE, coordinates_run, 0},
+    {"diagnosis of ids", ROPE, ids_diagnose_run, 0},
 };
 
 TEST_LOOP(COUNT_OF(calls), a_refused_reservation_fails_the_call)
@@ -468,6 +525,7 @@ TEST_LOOP(COUNT_OF(calls), a_call_over_its_operations_fails)
     uint64_t operations, counted;
 
     ck_assert_int_eq(limited_status(call, scheme, UINT64_MAX, &operations), PE_OK);
+    ck_assert_msg(operations > 0, "%s of %s", call->name, call->encoding);
     ck_assert_int_eq(limited_status(call, scheme, operations, &counted), PE_OK);
     ck_assert_uint_eq(counted, operations);
     for (uint64_t limit = operations > 0 ? operations - 1 : 0; limit > 0; limit -= (limit + 3) / 4)

@@ -107,7 +107,7 @@ TEST(test_damaged_tables_are_written)
 {
     OWNED_SCHEME scheme = prepared("rope", "dim=32");
 
-    for (int damage = 0; damage < 6; damage++, cases++) {
+    for (int damage = 0; damage < 7; damage++, cases++) {
         struct pe_sample sample = rows_of(scheme, ROWS, 7, PE_F32);
         for (size_t i = 0; i < ROWS * sample.pairs; i++) {
             if (damage == 0) /* a table times a number */
@@ -123,6 +123,8 @@ TEST(test_damaged_tables_are_written)
             if (damage == 5) /* falls with the position */
                 cosines[i] *= pow(0.9, (double)(i / sample.pairs)),
                     sines[i] *= pow(0.9, (double)(i / sample.pairs));
+            if (damage == 6) /* radii between 1 / 40 and 1 / 10 */
+                cosines[i] /= i % 3 == 0 ? 10 : 40, sines[i] /= i % 3 == 0 ? 10 : 40;
         }
         ck_assert_msg(!pe_sample_is_uninitialized(&sample), "damage %d", damage);
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "posenc/engines.h"
+#include "core/engines/measured.h"
 #include "tests/check_main.h"
 
 TEST(test_each_engine_is_found_by_its_name_and_its_version)
@@ -182,4 +182,55 @@ TEST(test_names_have_an_end)
     ck_assert_str_eq(pe_engine_verdict_name(PE_ENGINE_VERDICTS), "");
     ck_assert_ptr_null(pe_engine_code_at(1000, &doc));
     ck_assert_ptr_null(pe_engine_at(1000));
+}
+
+/* The engines and releases in the order of the file, by which its rows have their number. */
+static const struct {
+    const char *name, *version;
+} rows[] = {
+#define ENGINE(name, package, version, sha256, beside, how) {name, version},
+#include "core/engines/measured.def"
+#undef ENGINE
+};
+
+enum { ENGINES = COUNT_OF(rows) };
+
+static const struct pe_engine *engine_of_row(size_t row)
+{
+    const struct pe_engine *engine;
+    char text[80];
+
+    snprintf(text, sizeof(text), "%s==%s", rows[row].name, rows[row].version);
+    ck_assert_int_eq(pe_engine_find(&engine, text, "", &(struct pe_error){0}), PE_OK);
+    return engine;
+}
+
+/* Each such key is found by its engine and rope type, and by no other engine. */
+TEST(test_keys_without_a_measured_effect)
+{
+    static const struct {
+        size_t engine;
+        const char *rope_type, *key;
+    } unseen[] = {
+#define UNSEEN(engine, rope_type, key) {engine, rope_type, key},
+#include "core/engines/measured.def"
+#undef UNSEEN
+    };
+
+    for (size_t i = 0; i < COUNT_OF(unseen); i++) {
+        const struct pe_engine_part *part;
+        bool is_type = false;
+        for (size_t j = 0; (part = pe_engine_part_at(j)); j++)
+            is_type |= strcmp(part->rope_type, unseen[i].rope_type) == 0;
+        ck_assert_msg(is_type, "%s", unseen[i].rope_type);
+    }
+    for (size_t e = 0; e < ENGINES; e++)
+        for (size_t i = 0; i < COUNT_OF(unseen); i++) {
+            const char *key;
+            bool is_named = false;
+            for (size_t at = 0;
+                 (key = pe_engine_unseen_at(engine_of_row(e), unseen[i].rope_type, at)); at++)
+                is_named |= strcmp(key, unseen[i].key) == 0;
+            ck_assert(is_named == (e == unseen[i].engine));
+        }
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "posenc/engines.h"
+#include "core/engines/measured.h"
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
@@ -165,6 +165,98 @@ TEST(test_configs_without_a_rotation_are_refused)
     pe_lint_free(NULL);
 }
 
+/* ---- evidence -------------------------------------------------------------------------------- */
+
+/* The last key of a path. */
+static const char *last_key(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot ? dot + 1 : path;
+}
+
+/* Has a measured outcome a change of this key? */
+static bool changes_key(const struct pe_engine_outcome *outcome, const char *key)
+{
+    for (size_t i = 0; i < outcome->changes_count; i++)
+        if (strcmp(last_key(outcome->changes[i].path), key) == 0 ||
+            strcmp(outcome->changes[i].path, "rope") == 0)
+            return true;
+    return false;
+}
+
+/* A finding's row and rope object are those of a measurement in which its first key was changed. */
+static void evidence_check(const struct pe_engine *engine, const char *model_type,
+                           const struct pe_lint_finding *finding)
+{
+    const struct pe_engine_rules *rules =
+        pe_engine_rules_find(engine, model_type, pe_lint_form(lint));
+    const struct pe_engine_part *part;
+    struct pe_engine_outcome outcome;
+    char key[80], rope[80];
+
+    ck_assert_ptr_nonnull(rules);
+    ck_assert_str_eq(finding->row, pe_engine_rules_row(rules));
+    snprintf(key, sizeof(key), "%.*s", (int)strcspn(finding->keys, ","), finding->keys);
+    for (size_t i = 0; (part = pe_engine_part_at(i)); i++) {
+        snprintf(rope, sizeof(rope), "%s %s", part->rope_type, part->name);
+        if (strcmp(rope, finding->rope) != 0)
+            continue;
+        ck_assert(pe_engine_outcome_get(rules, i, &outcome));
+        ck_assert_ptr_eq(outcome.difference, finding->measured);
+        ck_assert_msg(changes_key(&outcome, last_key(key)), "%s %s: %s, %s", engine->name,
+                      model_type, finding->keys, finding->rope);
+        return;
+    }
+    ck_abort_msg("%s: no rope object %s", finding->message, finding->rope);
+}
+
+TEST(test_evidence_is_of_the_first_key)
+{
+    static const char *const types[] = {"llama", "qwen2", "qwen3", "phi3", "mistral", "granite"};
+    static const char *const ropes[] = {
+        "%s.rope_type=linear %s.factor=2",
+        "%s.rope_type=dynamic %s.factor=2",
+        "%s.rope_type=yarn %s.factor=4 %s.original_max_position_embeddings=1024",
+        "%s.rope_type=yarn %s.factor=4 %s.beta_fast=16 %s.attention_factor=1.5 %s.truncate=false",
+        "%s.rope_type=yarn %s.factor=4 %s.mscale=0.7 %s.mscale_all_dim=0.5 %s.beta_slow=2",
+        "%s.rope_type=llama3 %s.factor=8 %s.low_freq_factor=1 %s.high_freq_factor=4 "
+        "%s.original_max_position_embeddings=512",
+    };
+    const struct pe_engine *engine;
+    size_t checked = 0;
+
+    for (size_t i = 0; i < 2 * COUNT_OF(types) * COUNT_OF(ropes); i++) {
+        const char *type = types[i / 2 % COUNT_OF(types)];
+        const char *object = i % 2 ? "rope_parameters" : "rope_scaling";
+        char pairs[600], rope[400];
+        const char *const pattern = ropes[i / 2 / COUNT_OF(types)];
+        rope[0] = 0;
+        for (const char *at = pattern; *at; at++) {
+            const size_t used = strlen(rope);
+            if (at[0] == '%' && at[1] == 's')
+                snprintf(rope + used, sizeof(rope) - used, "%s", object), at++;
+            else
+                snprintf(rope + used, sizeof(rope) - used, "%c", *at);
+        }
+        snprintf(pairs, sizeof(pairs),
+                 "model_type=%s hidden_size=256 num_attention_heads=4 num_hidden_layers=2 "
+                 "max_position_embeddings=4096 %srope_theta=500000 %s",
+                 type, i % 2 ? "rope_parameters." : "", rope);
+        for (size_t e = 0; (engine = pe_engine_at(e)); e++) {
+            const struct pe_lint_finding *finding = judge(pairs, engine->name);
+            for (size_t at = 0; (finding = pe_lint_finding(lint, at)); at++) {
+                if (!*finding->keys || strcmp(finding->code, "raises") == 0)
+                    continue;
+                evidence_check(engine, type, finding);
+                checked++;
+            }
+            pe_lint_free(lint);
+        }
+    }
+    ck_assert_uint_gt(checked, 50);
+}
+
 /* ---- two configs ----------------------------------------------------------------------------- */
 
 static void against(const char *pairs, const char *other_pairs)
@@ -248,16 +340,31 @@ static const char *const population[] = {
                             "rope_local_base_freq=500",
 };
 
+/* A bit for each code that is the same from either side. */
+static unsigned codes_of(const struct pe_lint *found)
+{
+    static const char *const codes[] = {"width", "layout", "window", "context", "softmax-scale"};
+    const struct pe_lint_finding *finding;
+    unsigned bits = 0;
+
+    for (size_t at = 0; (finding = pe_lint_finding(found, at)); at++)
+        for (size_t i = 0; i < COUNT_OF(codes); i++)
+            bits |= (unsigned)(strcmp(finding->code, codes[i]) == 0) << i;
+    return bits;
+}
+
 /* Of any two configs neither has layers that the other lacks without a finding. */
 TEST(test_two_configs_differ_both_ways)
 {
     enum { COUNT = COUNT_OF(population) };
     enum pe_engine_verdict verdicts[COUNT][COUNT];
+    unsigned codes[COUNT][COUNT];
     const struct pe_lint_finding *finding;
 
     for (size_t i = 0; i < COUNT * COUNT; i++) {
         against(population[i / COUNT], population[i % COUNT]);
         verdicts[i / COUNT][i % COUNT] = pe_lint_verdict(lint);
+        codes[i / COUNT][i % COUNT] = codes_of(lint);
         for (size_t at = 0; (finding = pe_lint_finding(lint, at)); at++) {
             ck_assert_uint_ge(finding->layers, 1);
             ck_assert_msg(finding->layers <= 6, "%s: %zu layers", finding->message,
@@ -268,6 +375,8 @@ TEST(test_two_configs_differ_both_ways)
     for (size_t i = 0; i < COUNT * COUNT; i++) {
         ck_assert_msg(verdicts[i / COUNT][i % COUNT] == verdicts[i % COUNT][i / COUNT],
                       "%s against %s", population[i / COUNT], population[i % COUNT]);
+        ck_assert_msg(codes[i / COUNT][i % COUNT] == codes[i % COUNT][i / COUNT], "%s against %s",
+                      population[i / COUNT], population[i % COUNT]);
         ck_assert(i / COUNT != i % COUNT || verdicts[i / COUNT][i % COUNT] == PE_ENGINE_SAME);
     }
 }

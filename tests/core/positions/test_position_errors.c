@@ -119,3 +119,58 @@ TEST(right_ids)
         ck_assert_msg(finding.unequal == 0 && finding.compared > 0, "%s", model->name);
     }
 }
+
+/* Of an error the ids are what its sentence says: of text that is counted from 0 the first token
+ * has the ids 0, and of images from 0 the least id along the first axis is 0. */
+TEST(ids_from_zero)
+{
+    const struct pe_ids_model *model;
+    size_t texts = 0, images = 0;
+
+    for (size_t m = 0; (model = pe_ids_model_at(m)); m++) {
+        struct pe_ids_spec spec = spec_of(model);
+        const struct pe_ids_sink sink = {ids_take, &spec, NULL};
+        const struct pe_position_error text = {.text_from_zero = true}, image = {.from_zero = true};
+        struct pe_error err = {0};
+        if (model->generator == PE_IDS_NO_GENERATOR || model->no_text)
+            continue;
+        ck_assert(!pe_ids_iterate(&spec, &text, &sink, NULL, &err));
+        for (size_t axis = 0; axis < model->axes; axis++, texts++)
+            ck_assert_msg(ids[axis * spec.count + 1] == 0, "%s", model->name);
+        ck_assert(!pe_ids_iterate(&spec, &image, &sink, NULL, &err));
+        for (size_t at = TEXT; at < spec.count - TEXT; at++, images++)
+            ck_assert_msg(model->generator == PE_IDS_GRID || ids[at] == 0, "%s", model->name);
+    }
+    ck_assert_uint_gt(texts, 0);
+    ck_assert_uint_gt(images, 0);
+}
+
+/* Coordinates are right within 2^-15 of their size or of 1, and whole ids are equal. */
+TEST(nearness_of_coordinates)
+{
+    static const struct pe_position_error none = {0};
+    const struct pe_ids_model *model;
+
+    for (size_t m = 0; (model = pe_ids_model_at(m)); m++) {
+        struct pe_ids_spec spec = spec_of(model);
+        const struct pe_ids_sink sink = {ids_take, &spec, NULL};
+        const bool is_fractional = pe_ids_is_fractional(model);
+        struct pe_error err = {0};
+        ck_assert(!pe_ids_iterate(&spec, &none, &sink, NULL, &err));
+        for (size_t i = spec.mask != NULL; i < model->axes * spec.count; i += 5) {
+            const double right = ids[i], size = fmax(1, fabs(right));
+            struct pe_ids_finding finding;
+            if (spec.mask && i % spec.count == 0)
+                continue; /* of padding */
+            for (int sign = -1; sign <= 1; sign += 2) {
+                ids[i] = right + sign * 0.99 * 0x1p-15 * size;
+                ck_assert(!pe_ids_diagnose_f64(&finding, &spec, ids, model->axes, NULL, &err));
+                ck_assert_msg(finding.unequal == !is_fractional, "%s, %g", model->name, right);
+                ids[i] = right + sign * 1.01 * 0x1p-15 * size;
+                ck_assert(!pe_ids_diagnose_f64(&finding, &spec, ids, model->axes, NULL, &err));
+                ck_assert_msg(finding.unequal == 1, "%s, %g", model->name, right);
+            }
+            ids[i] = right;
+        }
+    }
+}

@@ -36,6 +36,38 @@ TEST(needs_one_table)
     ck_assert_uint_ge(learning, 2);
 }
 
+/* Tables of other shapes and dtypes are refused with the reason, and the tensor is named. */
+TEST(tables_that_are_none)
+{
+    static float values[6];
+    static const struct {
+        struct pe_tensor table;
+        enum pe_status status;
+        const char *detail;
+    } cases[] = {
+        {{PE_F32, 1, {6}, values}, PE_SHAPE_MISMATCH, "1 dimensions"},
+        {{PE_F32, 3, {1, 2, 3}, values}, PE_SHAPE_MISMATCH, "3 dimensions"},
+        {{PE_F32, 2, {0, 3}, values}, PE_SHAPE_MISMATCH, "no elements"},
+        {{PE_F32, 2, {3, 0}, values}, PE_SHAPE_MISMATCH, "no elements"},
+        {{PE_I32, 2, {2, 3}, values}, PE_UNSUPPORTED, "i32"},
+        {{PE_F32, 2, {(size_t)1 << 40, (size_t)1 << 40}, values}, PE_TOO_LARGE, "63 bits"},
+        {{PE_F32, 2, {2, 3}, NULL}, PE_INVALID, "no data"},
+    };
+
+    for (size_t i = 0; pe_encoding_at(i); i++) {
+        if (!pe_encoding_at(i)->learned)
+            continue;
+        OWNED_SCHEME scheme = opened(pe_encoding_at(i));
+        for (size_t c = 0; c < COUNT_OF(cases); c++) {
+            struct pe_error err = {0};
+            ck_assert_int_eq(pe_scheme_give(scheme, "table", &cases[c].table, NULL, &err),
+                             cases[c].status);
+            ck_assert_msg(strstr(err.detail, cases[c].detail) != NULL, "%s", err.detail);
+            ck_assert_str_eq(err.where, "tensor:table");
+        }
+    }
+}
+
 /* The first rows are those of the table, bit for bit in its dtype and rounded once in others. */
 TEST(rows_of_the_table)
 {
