@@ -404,6 +404,9 @@ def positions():
         "image_grid_thw": [[1, 2, 4]],
         "video_grid_thw": [[1, 2, 2]],
     }
+    video = {"model_type": "hunyuan_video", "mm_token_type_ids": [[0, 1, 1, 1, 1, 0]]}
+    large = {"model_type": "cogvideox1_5", "mm_token_type_ids": [[1] * 151]}
+    tower = {"model_type": "qwen2_vl_vision", "mm_token_type_ids": [[1] * 6]}
     flux = {"model_type": "flux2", "mm_token_type_ids": [[0, 1]], "image_grid_thw": [[1, 1, 1]]}
     return [
         ask_for(
@@ -429,6 +432,22 @@ def positions():
         no("seconds of no video", **seen, second_per_grid_ts=[1, 2]),
         no("ends that fall", cu_seqlens=[0, 3, 2]),
         ask_for("ids behind the prompt", attention_mask=[[1, 1]], position_ids=[[0, 1, 2]]),
+        no("two rows of ends", cu_seqlens=[0, 2], mm_token_type_ids=[[0, 0], [0, 0]]),
+        no("ends before the last token", cu_seqlens=[0, 2], length=3),
+        no("ends from 1", cu_seqlens=[1, 3], length=3),
+        no("videos of images", **flux, video_grid_thw=[[1, 1, 1]]),
+        no("two images of one", **video, image_grid_thw=[[1, 2, 2], [1, 1, 1]]),
+        no("an image and a video", **video, image_grid_thw=[[1, 2, 2]], video_grid_thw=[[1, 1, 1]]),
+        no("text of wan", **video | {"model_type": "wan"}, image_grid_thw=[[1, 2, 2]]),
+        no("too large for its base", **large, image_grid_thw=[[1, 151, 1]]),
+        no("odd blocks", **tower, image_grid_thw=[[1, 3, 2]]),
+        no("text among a grid", **seen | {"mm_token_type_ids": [[0, 1, 0, 1, 2]]}),
+        no("an end among a grid", **seen | {"mm_token_type_ids": [[0, 1]]}),
+        no("a grid of none", **seen | {"image_grid_thw": [[0, 2, 4]]}),
+        no("no grid", model_type="qwen2_vl", mm_token_type_ids=[[0, 1]]),
+        no("a known model that is not counted", model_type="hunyuan_vl", length=3),
+        ask_for("behind a start", **seen, chunk_start=3, chunk_length=2),
+        ask_for("of text behind a start", length=9, chunk_start=4, chunk_length=2),
         no("a kind of 3", **seen | {"mm_token_type_ids": [[0, 3]]}),
         no("no kinds", model_type="qwen2_vl", image_grid_thw=[[1, 2, 2]], length=3),
         no("scale_factors of qwen", **seen, scale_factors=[1, 2, 3]),
@@ -474,6 +493,33 @@ rope/frequencies?dim=8&format=svg&plot=circle
 deberta-log/bias?query_length=8&key_length=8&format=svg&dtype=u8
 alibi/bias?heads=2&query_length=5&key_length=7&format=svg&plot=curves&pool=mean
 """
+VIEWS_OF_PARTS = """
+mrope/table?dim=8&mrope_section=1,2,1&cache=ggml
+t5/bias?num_buckets=8&max_distance=16&query_length=3&key_length=3&pool=mean
+alibi/bias?heads=2&query_length=5&key_length=7&pool=minmax&rows=9
+rope/table?dim=8&length=9&pool=minmax&rows=3&part=complex
+rope/analysis/similarity?dim=8&length=4&anchor=9
+"""
+VIEWS_REFUSED = """
+rope/table?dim=8&length=3&cache=hf&part=cos
+rope/table?dim=8&length=3&cache=vllm&duplicate=true
+rope/table?dim=8&length=3&part=complex&duplicate=true
+rope/table?dim=8&length=3&cache=ggml
+rope/table?dim=8&cache=ggml&positions=1,2
+rope/table?dim=8&positions=0..5&length=6
+rope/table?dim=8&positions=0..5&start=2
+rope/table?dim=8&positions=0..5000000,7&step=2
+rope/table?dim=8&length=4503599627370496&start=9007199254740992
+t5/bias?num_buckets=8&max_distance=16&query_length=3&key_length=3&causal=true
+alibi/bias?heads=2&query_length=5&key_length=7&rows=3
+rope/analysis/shift?dim=8
+rope/analysis/decay?dim=8&length=0
+rope/analysis/error?dim=8&length=3&path=no
+fourier/table?ndim=2&frequencies=3&shape=2,3,4
+fourier/table?ndim=2&frequencies=3&shape=2,1.5
+fourier/table?ndim=2&frequencies=3&coordinates=0,1,2
+fourier/table?ndim=2&frequencies=3&coordinates=0,1&shape=2,2
+"""
 OTHER_NAMES = """
 rope/tables?dim=8&length=3
 xpos/frequency?dim=8
@@ -500,6 +546,8 @@ def views():
         *gets("rules drawn", DRAWN),
         *gets("refused pictures", NOT_DRAWN),
         *gets("refused views", OTHER_NAMES),
+        *gets("refused views", VIEWS_REFUSED),
+        *gets("rules views", VIEWS_OF_PARTS),
         *(ask("refused views", many(count), f"{count} mistakes") for count in (32, 33)),
         rule(
             "view with its encoding",

@@ -374,6 +374,80 @@ TEST(test_pairs)
     }
 }
 
+/* Another scheme is named by the numbers that are not the expected ones. */
+TEST(test_other_schemes)
+{
+    static const struct {
+        const char *text, *says;
+        double base;
+    } others[] = {
+        {"dim=16", "other-scheme (base 500000)", 500000},
+        {"dim=16", "(base 1e+06)", 1e6},
+        {"dim=16 base=500000", "base-ignored", 10000},
+        {"dim=16 base=500000 rope_type=linear factor=2", "base", 1e6},
+    };
+    const struct function function = {"", halves};
+
+    x_make();
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        OWNED_SCHEME expected = scheme_new("rope", others[i].text);
+        const struct pe_probe_result *result;
+        struct pe_probe *probe;
+        ck_assert(!pe_scheme_prepare(expected, NULL, &(struct pe_error){0}));
+        base = others[i].base;
+        probe = probe_of(&function, expected, "half");
+        base = 10000;
+        result = pe_probe_result(probe);
+        ck_assert(!result->right);
+        ck_assert_msg(strstr(result->summary, others[i].says) != NULL, "%s", result->summary);
+        for (size_t k = 1; k < result->pairs_count; k++)
+            ck_assert(result->pairs[k].differs);
+        pe_probe_free(probe);
+    }
+}
+
+/* Pairs by one of two coordinates each: with nothing expected the one is found that explains their
+ * angles, and with a scheme it is the scheme's. */
+TEST(test_coordinates)
+{
+    OWNED_SCHEME expected = scheme_new("rope-2d", "dim=16");
+    static double both[2 * TOKENS];
+    struct pe_error err = {0};
+
+    x_make();
+    ck_assert(!pe_scheme_prepare(expected, NULL, &err));
+    for (size_t t = 0; t < TOKENS; t++) {
+        both[t] = (double)(t % 4);
+        both[TOKENS + t] = (double)(t / 4);
+    }
+    for (size_t i = 0; i < CALLS * BATCH * HEADS; i++) {
+        double(*from)[DIM] = x[i / HEADS / BATCH][i / HEADS % BATCH][i % HEADS];
+        double(*to)[DIM] = y[i / HEADS / BATCH][i / HEADS % BATCH][i % HEADS];
+        for (size_t t = 0; t < TOKENS; t++)
+            for (size_t k = 0; k < DIM / 2; k++) {
+                const double w = pow(100, -(double)(k % (DIM / 4)) / (DIM / 4));
+                const double angle = both[k / (DIM / 4) * TOKENS + t] * w;
+                to[t][k] = from[t][k] * cos(angle) - from[t][k + DIM / 2] * sin(angle);
+                to[t][k + DIM / 2] = from[t][k + DIM / 2] * cos(angle) + from[t][k] * sin(angle);
+            }
+    }
+    for (size_t with = 0; with < 2; with++) {
+        struct pe_probed spec = probed(with ? expected : NULL, with ? "half" : NULL);
+        struct pe_probe *probe;
+        spec.positions = (struct pe_positions){.values = both, .count = TOKENS, .axes = 2};
+        ck_assert_msg(!pe_probe_new(&probe, &spec, NULL, NULL, &err), "%s", err.detail);
+        const struct pe_probe_result *result = pe_probe_result(probe);
+        ck_assert_uint_eq(result->pairs_count, DIM / 2);
+        ck_assert_msg(result->right == with, "%s", result->summary);
+        for (size_t k = 0; k < DIM / 2; k++)
+            ck_assert_msg(fabs(result->pairs[k].frequency -
+                               pow(100, -(double)(k % (DIM / 4)) / (DIM / 4))) < 1e-12,
+                          "pair %zu: %g", k, result->pairs[k].frequency);
+        pe_probe_free(probe);
+        cases++;
+    }
+}
+
 /* What xpos multiplies queries by, and keys by the inverse of, is no difference. */
 TEST(test_scales)
 {

@@ -130,6 +130,96 @@ TEST(test_damaged_tables_are_written)
     }
 }
 
+/* Memory is uninitialized where rows or columns repeat whose radii no table has, where everything
+ * is one value, and where most values are far too small or large. */
+TEST(test_patterns_were_never_written)
+{
+    OWNED_SCHEME scheme = prepared("rope", "dim=32");
+
+    for (size_t pattern = 0; pattern < 7; pattern++, cases++) {
+        struct pe_sample sample = rows_of(scheme, ROWS, 7, PE_F32);
+        for (size_t i = 0; i < ROWS * sample.pairs; i++) {
+            const size_t row = i / sample.pairs, column = i % sample.pairs;
+            const size_t at = pattern < 3   ? row % (pattern + 1) * sample.pairs + column
+                              : pattern < 5 ? row * sample.pairs + column % (pattern + 2)
+                                            : i;
+            cosines[i] = 3 * number_at(at * at * 7 + at);
+            sines[i] = 3 * number_at(at * at * 11 + 5 * at + 333);
+            if (pattern < 5 && column % (pattern + 2) == 0)
+                cosines[i] /= 30, sines[i] /= 30;
+            if (pattern == 5)
+                cosines[i] = sines[i] = 0.25;
+            if (pattern == 6)
+                cosines[i] = number_at(i) * 1e-30, sines[i] = number_at(i + 333) * 1e30;
+        }
+        ck_assert_msg(pe_sample_is_uninitialized(&sample), "pattern %zu", pattern);
+        for (size_t i = 0; i < ROWS * sample.pairs && pattern < 5; i++)
+            cosines[i] += 1e-3 * number_at(i * 7 + 5);
+        ck_assert_msg(pattern >= 5 || !pe_sample_is_uninitialized(&sample), "noise on %zu",
+                      pattern);
+    }
+}
+
+/* Frequencies are uninitialized where they repeat or most are none. */
+TEST(test_frequencies_that_were_never_written)
+{
+    double w[16];
+    const struct pe_sample sample = SIZED(pe_sample, .pairs = 16, .frequencies = w);
+
+    for (size_t period = 1; period <= 9; period++, cases++) {
+        for (size_t i = 0; i < 16; i++)
+            w[i] = pow(10, -(double)(i % period) / 8);
+        ck_assert_msg(pe_sample_is_uninitialized(&sample) == (period < 8), "%zu", period);
+    }
+    for (size_t bad = 0; bad <= 16; bad++, cases++) {
+        for (size_t i = 0; i < 16; i++)
+            w[i] = i < bad ? 1e-40 : pow(10, -(double)i / 8);
+        ck_assert_msg(pe_sample_is_uninitialized(&sample) == (8 * bad >= 5 * 16), "%zu", bad);
+    }
+}
+
+/* ---- yarn's attention factor ----------------------------------------------------------------- */
+
+/* Each way to have the factor, or mscale, in the wrong place is named. */
+TEST(test_attention_factors)
+{
+#define MSCALES                                                                                    \
+    "dim=64 rope_type=yarn factor=40 original_max_position_embeddings=4096 mscale=0.7 "            \
+    "mscale_all_dim=0.4"
+#define GIVEN                                                                                      \
+    "dim=64 rope_type=yarn factor=40 original_max_position_embeddings=4096 attention_factor=1.25"
+    const double tenth = log(40) / 10;
+    const struct {
+        const char *text, *code;
+        double factor;
+    } wrong[] = {
+        {GIVEN, "attention-factor-missing", 1},
+        {GIVEN, "attention-factor-twice", 1.25 * (tenth + 1)},
+        {GIVEN, "attention-factor-in-logarithm", 1.25 * tenth + 1},
+        {GIVEN, "attention-factor-in-logarithm", tenth + log(1.25) / 10 + 1},
+        {MSCALES, "attention-factor-in-logarithm", tenth + log(0.7) / 10 + 1},
+        {MSCALES, "attention-factor-in-logarithm",
+         (tenth + log(0.7) / 10 + 1) / (tenth + log(0.4) / 10 + 1)},
+        {MSCALES, "attention-factor-wrong", 0.7 * tenth + 1},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++, cases++) {
+        OWNED_SCHEME scheme = prepared("rope", wrong[i].text);
+        const struct pe_candidate plain = {.scheme = scheme};
+        const double right = pe_candidate_factor(&plain);
+        struct pe_sample sample = rows_of(scheme, ROWS, 3, PE_F64);
+        struct pe_diagnosis *diagnosis;
+        struct pe_error err = {0};
+        for (size_t at = 0; at < ROWS * sample.pairs; at++)
+            cosines[at] *= wrong[i].factor / right, sines[at] *= wrong[i].factor / right;
+        ck_assert_msg(!pe_diagnose(&diagnosis, scheme, &sample, 1, NULL, NULL, &err), "%s",
+                      err.detail);
+        ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_KNOWN_BUG);
+        ck_assert_str_eq(pe_diagnosis_finding(diagnosis, 0)->bug->code, wrong[i].code);
+        pe_diagnosis_free(diagnosis);
+    }
+}
+
 /* ---- queries, keys and their pairs ----------------------------------------------------------- */
 
 enum { HEADS = 3, TOKENS = 30, DIM = 24 };
