@@ -103,6 +103,65 @@ TEST(refused)
     pe_attention_free(NULL);
 }
 
+/* Positions and packed sequences that do not fit the tokens, and ones that would be ignored. */
+TEST(tokens_refused)
+{
+    static double positions[16];
+    static int32_t ends[] = {0, 2, 5, 5, 9};
+    const struct pe_tensor list = {PE_I32, 1, {3}, ends};
+    const struct problem p =
+        PROBLEM(.dtype = PE_F32, .batch = 2, .heads = 2, .kv_heads = 2, .queries = 5, .keys = 4,
+                .head_dim = 8, .value_dim = 8, .query_start = NAN, .scale = NAN,
+                .output = PE_ATTENTION_SCORES);
+    struct pe_scheme *none = NULL, *shaw = NULL, *rope = scheme_new("rope", "dim=8"),
+                     *alibi = scheme_new("alibi", "heads=2");
+    OWNED_INPUTS in = inputs_new(&p);
+
+#define POSITIONS(rows, tokens)                                                                    \
+    ((struct pe_positions){.values = positions, .batch = (rows), .count = (tokens)})
+    REFUSED(rope, spec.positions = POSITIONS(1, 4), PE_SHAPE_MISMATCH, "parameter:positions",
+            "positions are 4, and q has 5 tokens");
+    REFUSED(rope, spec.positions = POSITIONS(3, 5), PE_SHAPE_MISMATCH, "parameter:positions",
+            "positions has 3 rows, and the batch is 2");
+    REFUSED(rope, spec.positions = POSITIONS(1, 5); spec.key_positions = POSITIONS(2, 5),
+                                                    PE_SHAPE_MISMATCH, "parameter:key_positions",
+                                                    "key_positions are 5, and k has 4 tokens");
+    REFUSED(rope, spec.positions = POSITIONS(1, 5); spec.key_positions = POSITIONS(3, 4),
+                                                    PE_SHAPE_MISMATCH, "parameter:key_positions",
+                                                    "key_positions has 3 rows");
+    REFUSED(rope, spec.key_positions = POSITIONS(1, 4), PE_MISSING, "parameter:positions",
+            "q needs positions too");
+    REFUSED(rope, spec.positions = POSITIONS(1, 5), PE_MISSING, "parameter:key_positions",
+            "positions are those of 5 queries; 4 keys need key_positions");
+    REFUSED(alibi, spec.positions = POSITIONS(1, 5), PE_CONFLICT, "parameter:positions",
+            "alibi turns nothing");
+    REFUSED(none, spec.temperature = ((struct pe_temperature){0.1, 4, 1});
+            spec.key_positions = POSITIONS(1, 4), PE_CONFLICT, "parameter:key_positions",
+            "turns nothing");
+    REFUSED(none, spec.cu_seqlens_k = list, PE_MISSING, "tensor:cu_seqlens",
+            "the queries need cu_seqlens");
+    REFUSED(none, spec.cu_seqlens = list, PE_SHAPE_MISMATCH, "tensor:cu_seqlens", "q has batch 2");
+    /* The batch of 1. */
+#define ONE spec.q.shape[0] = spec.k.shape[0] = spec.v.shape[0] = 1
+    REFUSED(none, ONE; spec.cu_seqlens = list;
+            spec.query_start = 0, PE_CONFLICT, "parameter:query_start", "leave out query_start");
+    REFUSED(none, ONE; spec.cu_seqlens = list, PE_MISSING, "tensor:cu_seqlens_k",
+                       "there are 5 queries and 4 keys");
+    REFUSED(none, ONE; spec.cu_seqlens = spec.cu_seqlens_k = list;
+            spec.cu_seqlens_k.shape[0] = 2, PE_SHAPE_MISMATCH, "tensor:cu_seqlens_k",
+            "has 2 entries, cu_seqlens 3");
+    REFUSED(none, ONE; spec.cu_seqlens = spec.cu_seqlens_k = list;
+            spec.cu_seqlens.data = NULL, PE_INVALID, "tensor:cu_seqlens", "cu_seqlens has no data");
+    REFUSED(none, spec.bias = ((struct pe_tensor){PE_F32, 1, {4}, NULL}), PE_INVALID, "tensor:bias",
+            "bias has no data");
+    REFUSED(none, spec.mask = ((struct pe_tensor){PE_BOOL, 1, {4}, NULL}), PE_INVALID,
+            "tensor:mask", "mask has no data");
+#undef ONE
+#undef POSITIONS
+    pe_scheme_free(rope);
+    pe_scheme_free(alibi);
+}
+
 /* Everything behind `output` is off in a spec of a program that was built before it was there. */
 TEST(shorter_specs_are_taken)
 {

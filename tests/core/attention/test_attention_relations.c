@@ -196,16 +196,17 @@ TEST(values_of_hidden_keys)
  * by half, and fully. A float32 has neither their quotient nor the product of every pair. */
 TEST(caps_of_every_size)
 {
-    static const double sizes[] = {1e-30, 1e-25, 1e-8, 1, 1e5, 1e22, 1e30}, parts[] = {0.01, 1, 30};
+    static const double sizes[] = {1e-30, 1e-25, 1e-8, 1, 1e5, 1e22, 1e30},
+                        parts[] = {0, 0.01, 1, 30};
     size_t compared = 0;
 
-    for (unsigned i = 0; i < COUNT_OF(sizes) * COUNT_OF(sizes) * 3 * 2; i++) {
+    for (unsigned i = 0; i < COUNT_OF(sizes) * COUNT_OF(sizes) * 4 * 2; i++) {
         const enum pe_dtype dtype = i % 2 ? PE_F64 : PE_F32;
-        const double scale = sizes[i / 6 % COUNT_OF(sizes)], most = sizes[i / 6 / COUNT_OF(sizes)];
-        const double product = most / scale * parts[i / 2 % 3];
+        const double scale = sizes[i / 8 % COUNT_OF(sizes)], most = sizes[i / 8 / COUNT_OF(sizes)];
+        const double product = most / scale * parts[i / 2 % 4];
         double q[4] = {1, 0, 0, 0}, k[4] = {product, 0, 0, 0}, got;
         char q_data[sizeof(q)], k_data[sizeof(k)], out[sizeof(got)];
-        if (dtype == PE_F32 && (product > 1e37 || product < 1e-37))
+        if (dtype == PE_F32 && product != 0 && (product > 1e37 || product < 1e-37))
             continue;
         pe_from_f64(q_data, dtype, q, 4);
         pe_from_f64(k_data, dtype, k, 4);
@@ -219,7 +220,7 @@ TEST(caps_of_every_size)
         ck_assert(!pe_attention_fill(attention, 0, 1, out, NULL, &err));
         pe_attention_free(attention);
         pe_to_f64(&got, out, dtype, 1);
-        const double want = most * tanh(parts[i / 2 % 3]);
+        const double want = most * tanh(parts[i / 2 % 4]);
         ck_assert_msg(fabs(got - want) <= (dtype == PE_F64 ? 1e-12 : 1e-5) * want,
                       "scale %g, cap %g, %s: %g, %g", scale, most, pe_dtype_name(dtype), got, want);
         compared++;
@@ -259,4 +260,71 @@ TEST(dtypes_of_tensors)
         taken += fits;
     }
     ck_assert_uint_eq(taken, (4 + 2) * COUNT_OF(names) + 4);
+}
+
+/* ---- many keys ------------------------------------------------------------------------------- */
+
+/* Keys are transformed in pieces: those at the end of many score as they do alone, rotated and
+ * normalized, in each arithmetic. */
+TEST(keys_score_as_they_do_alone)
+{
+    enum { COUNT = 1100, COLUMNS = 512, LAST = 3 };
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=512");
+    OWNED_MEMORY double *numbers = malloc(COUNT * COLUMNS * sizeof(*numbers));
+    OWNED_MEMORY char *keys = malloc(COUNT * COLUMNS * sizeof(*numbers));
+    double positions[COUNT];
+
+    for (size_t i = 0; i < COUNT * COLUMNS; i++)
+        numbers[i] = (double)(i * 37 % 101) / 64;
+    for (size_t i = 0; i < COUNT; i++)
+        positions[i] = (double)(i * 5);
+    for (unsigned i = 0; i < 6; i++) {
+        const enum pe_dtype dtype = i % 2 ? PE_BF16 : PE_F64;
+        const size_t size = pe_dtype_info(dtype)->size;
+        char out[COUNT * sizeof(double)], alone[LAST * sizeof(double)];
+        struct pe_attention_spec spec =
+            SIZED(pe_attention_spec, .scheme = scheme, .q = {dtype, 4, {1, 1, 1, COLUMNS}, keys},
+                  .k = {dtype, 4, {1, 1, COUNT, COLUMNS}, keys}, .scale = 1, .query_start = NAN,
+                  .positions = {.values = positions, .count = 1},
+                  .key_positions = {.values = positions, .count = COUNT},
+                  .norm = (enum pe_attention_norm)(i / 2), .output = PE_ATTENTION_SCORES);
+        struct pe_error err = {0};
+        struct pe_attention *attention;
+        pe_from_f64(keys, dtype, numbers, COUNT * COLUMNS);
+        for (int run = 0; run < 2; run++) {
+            ck_assert_msg(!pe_attention_new(&attention, &spec, NULL, NULL, &err), "%s", err.detail);
+            ck_assert(!pe_attention_fill(attention, 0, 1, run ? alone : out, NULL, &err));
+            pe_attention_free(attention);
+            spec.k.shape[2] = spec.key_positions.count = LAST;
+            spec.k.data = keys + (COUNT - LAST) * COLUMNS * size;
+            spec.key_positions.values = positions + COUNT - LAST;
+        }
+        ck_assert_msg(!memcmp(out + (COUNT - LAST) * size, alone, LAST * size), "%s, norm %u",
+                      pe_dtype_name(dtype), i / 2);
+    }
+}
+
+/* ---- traits ---------------------------------------------------------------------------------- */
+
+/* A norm of a model is applied unless both of the weights that it has are absent. */
+TEST(weights_of_either_norm)
+{
+    for (unsigned i = 0; i < 4 * 3; i++) {
+        const unsigned weight = i / 4;
+        struct pe_attention_traits traits =
+            SIZED(pe_attention_traits, .scale = NAN, .scale_multiplier = 1,
+                  .qk_norm = {.kind = PE_QK_NORM_RMS, .eps = 1e-5});
+        struct pe_attention_spec spec =
+            SIZED(pe_attention_spec, .q = {PE_F32, 4, {1, 2, 3, 16}},
+                  .q_norm = {PE_F32, i & 1 ? 1 : 0, {16}}, .k_norm = {PE_F32, i & 2 ? 1 : 0, {16}});
+        const bool skips = weight != PE_QK_WEIGHT_NONE && i % 4 == 0;
+        struct pe_error err = {0};
+        unsigned skipped;
+
+        traits.qk_norm.weight = weight;
+        ck_assert_msg(!pe_attention_traits_apply(&traits, &spec, &skipped, &err), "%s", err.detail);
+        ck_assert_uint_eq(skipped, skips ? PE_TRAITS_NORM_WEIGHTS : 0);
+        ck_assert_int_eq(spec.norm, skips ? PE_NORM_NONE : PE_NORM_BEFORE);
+        ck_assert_double_eq(spec.norm_offset, !skips && weight == PE_QK_WEIGHT_FROM_1 ? 1 : 0);
+    }
 }

@@ -91,6 +91,42 @@ TEST(matrix_equals_mpfr)
                       0);
 }
 
+/* Radians: the product of a coordinate and a listed frequency or the factor of bands, near 0 and so
+ * far that doubles do not reduce it. */
+static double radians[2];
+
+static void radian(mpfr_ptr out, size_t row, size_t column)
+{
+    mpfr_set_d(out, p.x[row][0], MPFR_RNDN);
+    mpfr_mul_d(out, out, radians[column % 2], MPFR_RNDN);
+    (column < 2 ? mpfr_sin : mpfr_cos)(out, out, MPFR_RNDN);
+    if (mpfr_zero_p(out))
+        mpfr_set_zero(out, 1);
+}
+
+TEST(radians_equal_mpfr)
+{
+    static const double points[] = {0, 1, -0.5, 0.785398163397448, 3.3e-9, 12345.6789, 1e12, 7e15};
+    static const struct {
+        const char *text;
+        double frequencies[2];
+    } cases[] = {{"frequencies=0.7,3.3 unit=radian", {0.7, 3.3}},
+                 {"frequencies=1e-20,1e9 unit=radian", {1e-20, 1e9}},
+                 {"frequencies=1.5707963267948966,4e18 unit=radian", {1.5707963267948966, 4e18}},
+                 {"bands=2 scale=1.7 unit=radian", {1.7, 3.4}}};
+
+    for (size_t i = 0; i < COUNT_OF(points); i++)
+        p.x[i][0] = points[i];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        memcpy(radians, cases[i].frequencies, sizeof(radians));
+        ck_assert_uint_gt(expect_rounded("fourier", cases[i].text,
+                                         "coordinates=0,1,-0.5,0.785398163397448,3.3e-9,12345.6789,"
+                                         "1e12,7e15",
+                                         radian),
+                          0);
+    }
+}
+
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* The columns of two coordinates and two bands: s0x is the sine of band 0 of x. */
