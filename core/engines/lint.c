@@ -1089,15 +1089,14 @@ static void layers_compare(struct pe_lint *lint, const struct pe_engine_model *o
     struct pe_lint_finding finding = {.keys = "", .reads = ""};
     struct pe_engine_difference difference;
 
-    if (pe_engine_layers_differ(ours, layers->own, layers->other, &difference)) {
-        difference_take(&finding, &difference);
-        finding.layers = layers->named->count;
-        finding.layer_types =
-            layers->named->layer_type ? print(lint, "%s", layers->named->layer_type) : "";
-        finding_add(lint, &finding);
-        lint->verdict = PE_ENGINE_DIFFERS;
-    }
-    limits_compare(lint, layers);
+    if (!pe_engine_layers_differ(ours, layers->own, layers->other, &difference))
+        return;
+    difference_take(&finding, &difference);
+    finding.layers = layers->named->count;
+    finding.layer_types =
+        layers->named->layer_type ? print(lint, "%s", layers->named->layer_type) : "";
+    finding_add(lint, &finding);
+    lint->verdict = PE_ENGINE_DIFFERS;
 }
 
 /* Layers of two kinds, of which the fewer are named. */
@@ -1109,21 +1108,37 @@ static struct compared compared_of(const struct pe_engine_layers *own,
 
 /* Each kind of layers of either config is compared with one of the other; both have layers. */
 static void models_against(struct pe_lint *lint, const struct pe_engine_model *ours,
-                           const struct pe_engine_model *theirs)
+                           const struct pe_engine_model *theirs, bool with_limits)
 {
-    for (size_t i = 0; i < theirs->count; i++) {
-        const struct pe_engine_layers *other = &theirs->layers[i],
-                                      *own = pe_engine_layers_match(other, ours);
-        const struct compared layers = compared_of(own, other);
+    for (size_t i = 0; i < theirs->count + ours->count; i++) {
+        const bool is_theirs = i < theirs->count;
+        const struct pe_engine_layers *one =
+            is_theirs ? &theirs->layers[i] : &ours->layers[i - theirs->count];
+        const struct pe_engine_layers *match =
+            pe_engine_layers_match(one, is_theirs ? ours : theirs);
+        const struct compared layers =
+            is_theirs ? compared_of(match, one) : compared_of(one, match);
+        if (!is_theirs && pe_engine_layers_match(match, ours) == one)
+            continue; /* compared already */
         layers_compare(lint, ours, &layers);
+        if (with_limits)
+            limits_compare(lint, &layers);
     }
-    for (size_t i = 0; i < ours->count; i++) {
-        const struct pe_engine_layers *own = &ours->layers[i],
-                                      *other = pe_engine_layers_match(own, theirs);
-        const struct compared layers = compared_of(own, other);
-        if (pe_engine_layers_match(other, ours) != own)
-            layers_compare(lint, ours, &layers);
-    }
+}
+
+/* Reads both configs at the lengths of a model, and compares what they rotate. */
+static enum pe_status against_at(struct pe_lint *lint, const struct pe_config *config,
+                                 const struct pe_config *other,
+                                 const struct pe_engine_model *lengths, struct pe_error *err)
+{
+    struct pe_engine_model ours = {0}, theirs = {0};
+
+    if (!pe_engine_model_read(&ours, config, lengths, &lint->memory, err) &&
+        !pe_engine_model_read(&theirs, other, lengths, &lint->memory, err))
+        models_against(lint, &ours, &theirs, false);
+    pe_engine_model_release(&theirs);
+    pe_engine_model_release(&ours);
+    return err->status;
 }
 
 enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *config,
@@ -1136,7 +1151,13 @@ enum pe_status pe_lint_against(struct pe_lint **lint, const struct pe_config *co
         return err->status;
     if (!pe_engine_model_read(&ours, config, NULL, &(*lint)->memory, err) &&
         !pe_engine_model_read(&theirs, other, &ours, &(*lint)->memory, err))
-        models_against(*lint, &ours, &theirs);
+        models_against(*lint, &ours, &theirs, true);
+    /* The other config may change its frequencies at another length. */
+    if (!err->status && (*lint)->verdict == PE_ENGINE_SAME &&
+        pe_engine_lengths_differ(&theirs, &ours)) {
+        pe_engine_lengths_set(&theirs);
+        against_at(*lint, config, other, &theirs, err);
+    }
     messages_print(*lint);
     pe_engine_model_release(&theirs);
     pe_engine_model_release(&ours);

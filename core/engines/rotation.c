@@ -210,8 +210,7 @@ static enum pe_status layers_begin(const struct reader *reader, struct pe_engine
                        : PE_OK;
 }
 
-/* The longest context, and the length at which frequencies change below it. */
-static void lengths_set(struct pe_engine_model *model)
+void pe_engine_lengths_set(struct pe_engine_model *model)
 {
     double longest = 0, changes = 0;
 
@@ -227,6 +226,16 @@ static void lengths_set(struct pe_engine_model *model)
         model->lengths[1] = model->lengths[0];
         model->lengths[0] = (int64_t)changes;
     }
+}
+
+bool pe_engine_lengths_differ(const struct pe_engine_model *model,
+                              const struct pe_engine_model *other)
+{
+    struct pe_engine_model own = *model;
+
+    pe_engine_lengths_set(&own);
+    return own.lengths_count > 1 &&
+           (other->lengths_count == 1 || own.lengths[1] != other->lengths[1]);
 }
 
 static enum pe_status kind_measure(const struct reader *reader, struct pe_engine_model *model,
@@ -263,7 +272,7 @@ enum pe_status pe_engine_model_read(struct pe_engine_model *model, const struct 
     for (size_t i = 0; (kind = pe_config_kind(model->kinds, i)); i++)
         if (kind->attends && layers_begin(&reader, model, kind))
             return err->status;
-    lengths_set(model);
+    pe_engine_lengths_set(model);
     if (lengths) {
         memcpy(model->lengths, lengths->lengths, sizeof(model->lengths));
         model->lengths_count = lengths->lengths_count;

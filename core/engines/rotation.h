@@ -46,6 +46,12 @@ struct pe_engine_model {
 enum pe_status pe_engine_model_read(struct pe_engine_model *model, const struct pe_config *config,
                                     const struct pe_engine_model *lengths,
                                     struct pe_config_memory *memory, struct pe_error *err);
+/* Sets the lengths of the model to its own: the longest context, and the length at which
+ * frequencies change below it. */
+void pe_engine_lengths_set(struct pe_engine_model *model);
+/* Do frequencies of a model change at a length of its own at which the other is not read? */
+bool pe_engine_lengths_differ(const struct pe_engine_model *model,
+                              const struct pe_engine_model *other);
 void pe_engine_model_release(struct pe_engine_model *model);
 
 /* The layers of another model that have to agree with these; NULL: there are none. */

@@ -106,6 +106,7 @@ def models():
         ("qwen2 of a window", four("qwen2", use_sliding_window=True, sliding_window=256)),
         ("falcon", four("falcon", alibi=False, multi_query=True)),
         ("no model", four("no_such_model")),
+        ("a class of null", four("llama", _class_name=None)),
     ]
 
 
@@ -116,6 +117,7 @@ def other_models():
     return [
         ("falcon with alibi", SIZES | {"model_type": "falcon", "alibi": True}),
         ("mpt", mpt | {"model_type": "mpt", "max_seq_len": 128}),
+        ("mpt of six heads", mpt | {"model_type": "mpt", "n_heads": 6, "d_model": 48}),
         ("bert", SIZES | {"model_type": "bert"}),
         ("roberta", SIZES | {"model_type": "roberta", "pad_token_id": 1}),
         ("opt", SIZES | {"model_type": "opt", "word_embed_proj_dim": 32}),
@@ -167,6 +169,8 @@ def lints():
         ("sections", four("qwen2_vl", rope=SECTIONS)),
         ("a bias", {"model_type": "bloom", "hidden_size": 64, "n_head": 4}),
     ]
+    two = {"short_factor": 8 * [1], "long_factor": 8 * [4], "attention_factor": 1}
+    by_length = four("llama", "longrope", two)
     needy = four("arcee", "yarn")
     del needy["rope_scaling"]["factor"]
     more = [
@@ -188,6 +192,13 @@ def lints():
             )
             for label, other in others
             for way, first, second in (("there", llama, other), ("here", other, llama))
+        ),
+        *(
+            post("models", f"lint of lengths {way}", "/v1/lint", {"config": a, "against": b})
+            for way, a, b in (
+                ("here", by_length, four("llama", "linear")),
+                ("there", four("llama", "linear"), by_length),
+            )
         ),
     ]
 
@@ -339,8 +350,15 @@ def positions():
         (model, prompt(model, 0 if model in WITHOUT_TEXT else 2, more))
         for model, more in IDS.items()
     ]
+    video = {"mm_token_type_ids": [[0] + 8 * [2] + [0]], "video_grid_thw": [[2, 2, 2]]}
+    made += [("hunyuan_video", video), ("mochi", video)]
     return [
-        post("models", f"ids of {model}", "/v1/positions", {"model_type": model} | parameters)
+        post(
+            "models",
+            f"ids of {model}, {'a video' if 'video_grid_thw' in parameters else 'an image'}",
+            "/v1/positions",
+            {"model_type": model} | parameters,
+        )
         for model, parameters in made
     ]
 

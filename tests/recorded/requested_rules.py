@@ -508,6 +508,7 @@ rope/table?dim=8&length=3&cache=ggml
 rope/table?dim=8&cache=ggml&positions=1,2
 rope/table?dim=8&positions=0..5&length=6
 rope/table?dim=8&positions=0..5&start=2
+rope/table?dim=8&positions=9007199254740988..9007199254740993
 rope/table?dim=8&positions=0..5000000,7&step=2
 rope/table?dim=8&length=4503599627370496&start=9007199254740992
 t5/bias?num_buckets=8&max_distance=16&query_length=3&key_length=3&causal=true

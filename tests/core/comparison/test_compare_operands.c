@@ -66,6 +66,23 @@ TEST(test_tables)
     ck_assert(pe_differences_position(differences, 31) == 38);
     ck_assert(isnan(pe_differences_position(differences, ROWS)));
     pe_differences_free(differences);
+
+    /* The first of all tables, by row and then by column, whichever table has it. */
+    for (size_t first = 0; first < 2; first++)
+        for (size_t by_row = 0; by_row < 2; by_row++) {
+            const size_t rows[] = {12, 12 + by_row}, columns[] = {3, by_row ? 1 : 5};
+            float *at[] = {&values[first][rows[0]][columns[0]],
+                           &values[!first][rows[1]][columns[1]]};
+            const float right[] = {*at[0], *at[1]};
+            *at[0] += 0.5F;
+            *at[1] += 0.5F;
+            differences = compared(&spec, NULL);
+            found = pe_differences_found(differences);
+            ck_assert(found->table == first && found->sum->row == 12 && found->sum->column == 3);
+            pe_differences_free(differences);
+            *at[0] = right[0];
+            *at[1] = right[1];
+        }
 }
 
 /* Tensors of other dtypes are rounded to that of the comparison, in rows of any length. */

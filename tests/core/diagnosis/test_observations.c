@@ -442,6 +442,27 @@ TEST(test_kv_positions_of_batch_rows)
     pe_kv_diagnosis_free(diagnosis);
 }
 
+/* A value that changed is reported at its position, listed or by a step. */
+TEST(test_kv_positions_by_a_step)
+{
+    const struct pe_tensor q = {PE_F32, 6, {LAYERS, KINDS, BATCH, HEADS, ROWS, DIM}, before};
+    const struct pe_tensor q_rotated = {PE_F32, 6, {LAYERS, KINDS, BATCH, HEADS, ROWS, DIM}, after};
+    struct pe_kv_spec spec = SIZED(pe_kv_spec, .q = &q, .q_rotated = &q_rotated,
+                                   .positions = {.start = 7, .step = 3, .count = ROWS});
+    struct pe_kv_diagnosis *diagnosis;
+    struct pe_error err = {0};
+
+    cache_make();
+    after[2][1][1][2][9][4] += 0.25F;
+    ck_assert(!pe_kv_axes_parse(&spec.axes, NULL, &q, &err));
+    ck_assert(!pe_diagnose_kv(&diagnosis, &spec, NULL, NULL, &err));
+    const struct pe_kv_cell *cell = pe_kv_diagnosis_head(diagnosis, (2 * KINDS + 1) * HEADS + 2);
+    ck_assert(cell->verdict == PE_VERDICT_UNKNOWN && cell->bad.row == 9);
+    ck_assert_double_eq(cell->bad.position, 7 + 3 * 9);
+    pe_kv_diagnosis_free(diagnosis);
+    cases++;
+}
+
 /* Cells that no explanation fits are left undecided once there are explanations enough. */
 TEST(test_undecided_cells)
 {

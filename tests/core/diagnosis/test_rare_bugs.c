@@ -293,6 +293,27 @@ static const char *verdict(const struct pe_observed *observed, size_t *bad_row)
     return word;
 }
 
+/* A value that is no number is refused, among queries as among keys. */
+TEST(test_values_that_are_no_numbers)
+{
+    float *const places[] = {&q_rotated[1][3][2], &k_rotated[1][20][5]};
+
+    for (unsigned which = 1; which < 4; which++, cases++) {
+        const struct pe_observed observed = observed_of(NULL, true);
+        struct pe_observations *observations;
+        struct pe_error err = {0};
+        heads_make();
+        head_rotate(q_rotated[0], HEADS, true, 5);
+        head_rotate(k_rotated[0], 2, true, 5);
+        for (size_t i = 0; i < 2; i++)
+            if (which >> i & 1)
+                *places[i] = NAN;
+        ck_assert_int_eq(pe_observations_new(&observations, &observed, NULL, &err), PE_INVALID);
+        ck_assert_msg(strstr(err.detail, which & 1 ? "q_rotated has" : "k_rotated has") != NULL,
+                      "%s", err.detail);
+    }
+}
+
 /* Queries and keys in every combination of layouts, with either expected or none; a row of keys
  * that is damaged; both rotated twice, both not at all. */
 TEST(test_queries_and_keys)

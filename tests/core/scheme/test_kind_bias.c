@@ -143,6 +143,36 @@ TEST(buckets)
     ck_assert_uint_ge(encodings, 3);
 }
 
+/* Weights that are no number are refused by bucket and head. */
+TEST(weights_that_are_not_finite)
+{
+    enum { BUCKETS_MAX = 700, HEADS = 3 };
+    static float weights[BUCKETS_MAX * HEADS];
+    size_t learning = 0;
+
+    for (size_t i = 0; pe_encoding_at(i); i++) {
+        const struct pe_encoding *encoding = pe_encoding_at(i);
+        if (!encoding->bias || !encoding->bias->buckets_count)
+            continue;
+        learning++;
+        OWNED_SCHEME scheme = scheme_new(encoding->info.name, "");
+        const size_t buckets = encoding->bias->buckets_count(scheme);
+        const struct pe_tensor tensor = {PE_F32, 2, {buckets, HEADS}, weights};
+        ck_assert_uint_le(buckets, BUCKETS_MAX);
+        for (size_t at = 0; at < buckets * HEADS; at += 4) {
+            struct pe_error err = {0};
+            char text[60];
+            weights[at] = at % 8 ? NAN : INFINITY;
+            snprintf(text, sizeof(text), "bucket %zu and head %zu is", at / HEADS, at % HEADS);
+            ck_assert_msg(pe_scheme_give(scheme, "weights", &tensor, NULL, &err) == PE_OUT_OF_RANGE,
+                          "%s", err.detail);
+            ck_assert_msg(strstr(err.detail, text) != NULL, "%s: %s", text, err.detail);
+            weights[at] = 0;
+        }
+    }
+    ck_assert_uint_gt(learning, 0);
+}
+
 TEST(number_of_heads)
 {
     const struct pe_attention_spec spec = {

@@ -196,18 +196,24 @@ TEST(biases)
  * around it. */
 TEST(samples_are_some_of_the_elements)
 {
-    static const char *const encodings[][2] = {{"rope", "dim=16"}, {"timestep", "dim=8"},
-                                               {"index", ""},      {"alibi", "heads=2"},
-                                               {"t5", ""},         {"sandwich", "heads=2 dim=8"}};
+    static const char *const encodings[][3] = {{"rope", "dim=16", ""},
+                                               {"timestep", "dim=8", ""},
+                                               {"index", "", ""},
+                                               {"index", "", "anchor=50"},
+                                               {"all-sin", "dim=9", "anchor=77"},
+                                               {"sinusoidal", "dim=7", "anchor=41"},
+                                               {"alibi", "heads=2", ""},
+                                               {"t5", "", ""},
+                                               {"sandwich", "heads=2 dim=8", ""}};
 
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < COUNT_OF(encodings); i++)
         for (int dense = 0; dense < 2; dense++) {
             const char *name = encodings[i][0], *text = encodings[i][1];
-            char view[120];
-            snprintf(view, sizeof(view), "min_offset=-40 max_offset=300 samples=12 %s",
-                     dense ? "sample_spacing=log" : "");
-            struct analysed all =
-                analysed_new(name, text, "decay", "min_offset=-40 max_offset=300", PE_F32);
+            char view[120], full[80];
+            snprintf(view, sizeof(view), "min_offset=-40 max_offset=300 samples=12 %s %s",
+                     encodings[i][2], dense ? "sample_spacing=log" : "");
+            snprintf(full, sizeof(full), "min_offset=-40 max_offset=300 %s", encodings[i][2]);
+            struct analysed all = analysed_new(name, text, "decay", full, PE_F32);
             struct analysed some = analysed_new(name, text, "decay", view, PE_F32);
             const size_t last = pe_view_output(some.opened.view, 2) ? 2 : 1,
                          count = some.counts[last];
