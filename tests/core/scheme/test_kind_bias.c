@@ -155,7 +155,11 @@ TEST(weights_that_are_not_finite)
         if (!encoding->bias || !encoding->bias->buckets_count)
             continue;
         learning++;
-        OWNED_SCHEME scheme = scheme_new(encoding->info.name, "");
+        struct pe_scheme *scheme;
+        struct pe_params params;
+        ck_assert(!pe_params_parse(&params, encoding->info.name, "", &(struct pe_error){0}));
+        ck_assert(!pe_scheme_open(&scheme, encoding, &params, NULL, &(struct pe_error){0}));
+        pe_params_free(&params);
         const size_t buckets = encoding->bias->buckets_count(scheme);
         const struct pe_tensor tensor = {PE_F32, 2, {buckets, HEADS}, weights};
         ck_assert_uint_le(buckets, BUCKETS_MAX);
@@ -169,6 +173,7 @@ TEST(weights_that_are_not_finite)
             ck_assert_msg(strstr(err.detail, text) != NULL, "%s: %s", text, err.detail);
             weights[at] = 0;
         }
+        pe_scheme_free(scheme);
     }
     ck_assert_uint_gt(learning, 0);
 }
