@@ -28,23 +28,27 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
-        "numbers(every): whose parameters differ in numbers, which the plain build shows; a "
-        "sanitizer sees the same lines in each, and gets one of so many",
+        "numbers(every, quick=1): whose parameters differ in numbers; a sanitizer sees the same "
+        "lines in each, and gets one of `every`, `make test` one of `quick`, POSENC_WHOLE all",
     )
 
 
 def is_left_out(item, counts):
-    """Under a sanitizer. `counts` has how many tests of each function were seen."""
+    """`counts` has how many tests of each function were seen."""
+    is_sanitized = "POSENC_SANITIZED" in os.environ
     numbers = item.get_closest_marker("numbers")
     count = counts[item.function] = counts.get(item.function, -1) + 1
-    return item.get_closest_marker("plain") or (numbers and count % numbers.args[0] != 0)
+    if is_sanitized and item.get_closest_marker("plain"):
+        return True
+    if not numbers or os.environ.get("POSENC_WHOLE"):
+        return False
+    return count % (numbers.args[0] if is_sanitized else numbers.kwargs.get("quick", 1)) != 0
 
 
 def pytest_collection_modifyitems(config, items):
-    """What a sanitizer adds nothing to is not among its tests."""
-    if "POSENC_SANITIZED" in os.environ:
-        counts = {}
-        left_out = [item for item in items if is_left_out(item, counts)]
+    counts = {}
+    left_out = [item for item in items if is_left_out(item, counts)]
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 

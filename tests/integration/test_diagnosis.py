@@ -142,7 +142,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.numbers(7)
+@pytest.mark.numbers(7, quick=2)
 @pytest.mark.parametrize(
     "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
 )
@@ -220,7 +220,7 @@ def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
 # ---- what is no mistake -------------------------------------------------------------------------
 
 
-@pytest.mark.numbers(9)
+@pytest.mark.numbers(9, quick=3)
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
 @pytest.mark.parametrize(
     "scheme",
@@ -394,7 +394,7 @@ def test_time_steps(server):
 # ---- before and after ---------------------------------------------------------------------------
 
 
-@pytest.mark.numbers(5)
+@pytest.mark.numbers(5, quick=5)
 @pytest.mark.parametrize("dtype", [numpy.float64, F32, numpy.float16])
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize("heads", [1, 3])

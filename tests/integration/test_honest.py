@@ -9,7 +9,7 @@ import pytest
 from samples import ask
 
 SANITIZED = "POSENC_SANITIZED" in os.environ
-COUNT = 4000 if os.environ.get("POSENC_WHOLE") else 12 if SANITIZED else 60
+COUNT = 4000 if os.environ.get("POSENC_WHOLE") else 12 if SANITIZED else 32
 
 # Seeds of narrow and long tables that the look at all rows once called unknown.
 ONCE_UNKNOWN = [316, 1060, 1095, 1156, 1187, 1398, 1651, 1794, 1830, 2621]

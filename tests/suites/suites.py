@@ -341,6 +341,14 @@ def run_confusion():
     return pytest("tests/integration/test_confusion.py", env={"POSENC_WHOLE": "1"})
 
 
+def run_populations():
+    """Tests of which `make test` takes a part of the configs or numbers."""
+    files = (
+        f"tests/integration/test_{name}.py" for name in ("diagnosis", "extend", "golden", "honest")
+    )
+    return pytest(*files, env={"POSENC_WHOLE": "1"})
+
+
 def run_costs():
     """Estimated cost beside measured time."""
     count = one(["build/tests/core/check_costs"])
@@ -593,6 +601,7 @@ SUITES = [
     Suite("images", run_images, 60),
     Suite("cluster-files", run_cluster_files, 20),
     Suite("confusion", run_confusion, 15),
+    Suite("populations", run_populations, 40),
     Suite("generators", run_generators, 20),
     Suite("parity", run_parity, 30),
     Suite("diffusers", run_diffusers, 20),
