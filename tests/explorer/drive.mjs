@@ -617,16 +617,10 @@ const orders = {
     /** Any page: what is told on its console, and what an expression, or a promise, has there. Steps
      * before that: a selector and what is typed, chosen or clicked there. */
     async evaluate({ url, steps = [], script, wait, width = 1280, theme = "light" }) {
-        const page = await browser.newPage({
+        const { page, told } = await usedPage(`evaluated ${[width, theme]}`, {
             viewport: { width, height: 900 },
             colorScheme: theme,
         });
-        const told = [];
-        page.on(
-            "console",
-            (message) => ["error", "warning"].includes(message.type()) && told.push(message.text()),
-        );
-        page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
         await page.goto(url);
         for (const [selector, how, value] of steps)
             await page.locator(selector).first()[how](value);
@@ -636,7 +630,10 @@ const orders = {
             if (Date.now() > end) throw new Error(`not within ${SETTLED_MS} ms: ${wait}`);
             await page.waitForTimeout(20);
         }
-        return { told, value: await page.evaluate(script) };
+        const value = await page.evaluate(script);
+        await page.evaluate(() => [localStorage, sessionStorage].forEach((one) => one.clear()));
+        await page.goto("about:blank"); // nothing is drawn between two orders
+        return { told: [...told], value };
     },
 
     /** Frames while a slider moves, one step each. */
