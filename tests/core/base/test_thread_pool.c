@@ -390,6 +390,31 @@ TEST(long_blocks_begin_while_a_brief_job_waits)
     free(brief);
 }
 
+/* One worker runs jobs of one block in the order in which they were submitted. */
+TEST(jobs_run_in_their_order)
+{
+    enum { JOBS = 6 };
+    struct pe_pool *pool = pool_new(1);
+    struct counted *jobs[JOBS];
+    atomic_uint queued = 0, clock = 0;
+    struct waiting gate = {{.run = waiting_run, .blocks = 1}, &queued};
+
+    pe_pool_submit(pool, &gate.job);
+    for (unsigned i = 0; i < JOBS; i++) {
+        jobs[i] = counted_new(1);
+        jobs[i]->clock = &clock;
+        pe_pool_submit(pool, &jobs[i]->job);
+    }
+    atomic_store(&queued, 1);
+    pe_pool_free(pool); /* runs what is queued */
+    for (unsigned i = 0; i < JOBS; i++) {
+        ck_assert_uint_eq(jobs[i]->done, 1);
+        ck_assert_msg(jobs[i]->done_at == i + 1, "job %u was run as number %u", i,
+                      jobs[i]->done_at);
+        free(jobs[i]);
+    }
+}
+
 TEST(too_many)
 {
     struct pe_error err = {0};

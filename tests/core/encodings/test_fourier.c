@@ -237,6 +237,10 @@ TEST(refusals)
     expect_refused("fourier", "ndim=2 matrix=1,2", points, PE_SHAPE_MISMATCH, "matrix");
     expect_refused("fourier", "ndim=2 matrix=1,2;3,4;5,6", points, PE_SHAPE_MISMATCH, "matrix");
     expect_refused("fourier", "matrix=1;2;3;4;5;6;7;8;9", points, PE_SHAPE_MISMATCH, "matrix");
+    expect_refused("fourier", "bands=2 max_resolution=2,2,2,2,2,2,2,2,2", points, PE_SHAPE_MISMATCH,
+                   "max_resolution");
+    expect_refused("fourier", "bands=2 axes_coordinates=ends axes_size=2,2,2,2,2,2,2,2,2", points,
+                   PE_SHAPE_MISMATCH, "axes_size");
     expect_refused("fourier", "matrix=1,2 order=alternating", points, PE_CONFLICT, "order");
     expect_refused("fourier", "matrix=1,2 layout=grouped", points, PE_CONFLICT, "layout");
     expect_refused("fourier", "bands=2 axes_size=4", points, PE_CONFLICT, "axes_size");

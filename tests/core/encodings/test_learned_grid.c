@@ -315,6 +315,39 @@ TEST(with_an_offset)
     all_compared(2000, 0.999);
 }
 
+/* What a prepared grid is charged for: nothing but weights, in proportion to its cells. */
+TEST(memory_of_weights)
+{
+    static float elements[4 * 4 * WIDTH];
+    const struct pe_tensor table = {PE_F32, 2, {4 * 4, WIDTH}, elements};
+
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t held[2];
+        for (unsigned twice = 0; twice < 2; twice++) {
+            char text[120];
+            struct pe_error err = {0};
+            struct pe_params params;
+            struct pe_scheme *scheme;
+            struct pe_work *work;
+            snprintf(text, sizeof(text),
+                     "table=x grid=4,4 to=%d,%d mode=%s align_corners=%s antialias=false",
+                     twice ? 16 : 8, twice ? 24 : 12, i % 2 ? "bicubic" : "bilinear",
+                     i / 2 ? "true" : "false");
+            ck_assert(!pe_work_new(&work, NULL, &err));
+            ck_assert(!pe_params_parse(&params, "learned", text, &err));
+            ck_assert(!pe_scheme_open(&scheme, pe_encoding_find("learned"), &params, NULL, &err));
+            pe_params_free(&params);
+            ck_assert(!pe_scheme_give(scheme, "table", &table, NULL, &err));
+            ck_assert(!pe_scheme_prepare(scheme, work, &err));
+            held[twice] = pe_work_memory(work);
+            pe_scheme_free(scheme);
+            pe_work_free(work);
+        }
+        ck_assert_msg(held[0] > 0 && held[1] == 2 * held[0], "%u: %llu and %llu bytes", i,
+                      (unsigned long long)held[0], (unsigned long long)held[1]);
+    }
+}
+
 /* Twice as many cells by bilinear weights of 1/4 and 3/4: 1 and 3, 4 apart, give 1.5 and 2.5. */
 TEST(a_known_row)
 {

@@ -53,6 +53,32 @@ TEST(equals_mpfr)
     printf("sinusoidal-nd: %zu elements\n", checked);
 }
 
+/* A scheme warns where its last axis has no column, and only there. */
+TEST(axes_without_columns_are_warned_of)
+{
+    size_t warned = 0;
+
+    for (size_t ndim = 1; ndim <= 3; ndim++)
+        for (size_t dim = 1; dim <= 26; dim++) {
+            char text[80];
+            bool same = true;
+            snprintf(text, sizeof(text), "dim=%zu ndim=%zu", dim, ndim);
+            OWNED_VIEWED two = viewed_new("sinusoidal-nd", text, "table",
+                                          ndim == 1   ? "shape=2"
+                                          : ndim == 2 ? "shape=1,2"
+                                                      : "shape=1,1,2",
+                                          NULL, PE_F64);
+            const double *first = two.data;
+            ck_assert_uint_eq(two.count, 2 * dim);
+            for (size_t i = 0; i < dim; i++)
+                same = same && first[i] == first[dim + i];
+            ck_assert_msg(two.opened.scheme->warnings_count == same, "%s: %zu warnings", text,
+                          two.opened.scheme->warnings_count);
+            warned += same;
+        }
+    ck_assert_uint_gt(warned, 5);
+}
+
 /* A width that leaves out columns beyond the pairs that are computed at once. */
 TEST(wide_rows_cut_short)
 {
