@@ -158,3 +158,26 @@ TEST(cancelled)
     }
     pe_work_free(work);
 }
+
+/* Tables whose bytes have no size_t are refused before anything is allocated. */
+TEST(tables_that_no_memory_holds)
+{
+    static const char *const lengths[] = {"length=4503599627370496", "length=9007199254740991"};
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=1024");
+    const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "table");
+    const struct pe_view_info *info = pe_view_info(type);
+
+    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
+        for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+            struct pe_view *view = NULL;
+            struct pe_params params;
+            struct pe_error err = {0};
+            pe_params_init(&params, info->params, info->params_count);
+            ck_assert(!pe_params_set_pairs(&params, lengths[i], &err));
+            ck_assert(!pe_params_finish(&params, &err));
+            ck_assert_int_eq(pe_view_new(&view, scheme, type, &params, dtype, NULL, &err),
+                             PE_TOO_LARGE);
+            ck_assert_ptr_null(view);
+            pe_params_free(&params);
+        }
+}
