@@ -78,7 +78,6 @@ export function mount(stage: HTMLElement, app: App): Mounted {
     stage.append(top, words, knobs, picture, flaw, bottom);
 
     function show(chapter: Chapter, step: number): void {
-        standing?.leave?.();
         standing = chapter;
         top.replaceChildren(steps(app, all, step));
         words.replaceChildren(h("h2", {}, chapter.title), h("p", {}, chapter.idea));
@@ -128,7 +127,7 @@ export function mount(stage: HTMLElement, app: App): Mounted {
         update,
         leave() {
             work.stop();
-            standing?.leave?.();
+            for (const one of all) one.leave?.();
         },
     };
 }

@@ -2,9 +2,12 @@
 // Whether two models agree about position, and in what they do not.
 import "./fakes";
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { agreement, drift, rows, subjects } from "../../../explorer/src/views/compare/difference";
 import type { Read } from "../../../explorer/src/views/home/read";
+
+declare const ROOT: string;
 
 const rope = { name: "rope", dim: 4, base: 10000, layout: "half", max_position_embeddings: 2048 };
 
@@ -53,6 +56,28 @@ test("parameters are named by what a person calls them, each once", () => {
     assert.deepEqual(subjects(plain, other).sort(), ["base", "layout", "other", "scaling"]);
     const alibi = model({ name: "alibi", heads: 8 }, []);
     assert.deepEqual(subjects(plain, alibi), ["encoding"]);
+});
+
+test("every parameter of rope is named: those of frequencies alone as their scaling", () => {
+    const { components } = JSON.parse(readFileSync(`${ROOT}/openapi.json`, "utf8"));
+    const own = {
+        base: "base",
+        dim: "pairs",
+        rotary_dim: "pairs",
+        partial_rotary_factor: "pairs",
+        layout: "layout",
+        max_position_embeddings: "context",
+    } as Record<string, string>;
+    // Of requests, and of how angles are computed: no config has them.
+    const absent = ["name", "arithmetic", "seq_len"];
+    const names = Object.keys(components.schemas.rope.properties).filter(
+        (name) => !absent.includes(name),
+    );
+    assert.ok(names.length > 15);
+    for (const name of names) {
+        const other = model({ ...rope, [name]: "another" }, [1, 0.02]);
+        assert.deepEqual(subjects(plain, other), [own[name] ?? "scaling"], name);
+    }
 });
 
 test("the first token at which a pair is half a turn off", () => {

@@ -6,6 +6,7 @@ import { fake, FakeElement } from "./fakes";
 import { Lane, type Api } from "../../../explorer/src/api";
 import { Page } from "../../../explorer/src/app";
 import { both, only } from "../../../explorer/src/compare";
+import { token, tokensForget } from "../../../explorer/src/dom";
 import { read } from "../../../explorer/src/state";
 import type { App, Shown, View } from "../../../explorer/src/view";
 
@@ -212,6 +213,58 @@ test("files go to the view that takes them", () => {
     const { page, fire } = opened("?view=story");
     fire("drop", { dataTransfer: { files: [new File([], "a.json"), new File([], "b.npy")] } });
     assert.equal(page.state.view, "diagnosis", "not all are configs");
+});
+
+test("buttons of the page are steps back, and the theme, which every view has, is none", () => {
+    const { page, body, entries } = opened("?view=table&dim=8&lang=en");
+    page.shows([{ title: "x", ask: { method: "GET", target: "/v1/x" }, formats: [] }]);
+    const press = (words: string) => {
+        const [button] = body.find("button").filter((one) => one.textContent === words);
+        entries.length = 0;
+        button.fire("click");
+        return entries.map((one) => one.split(" ")[0]);
+    };
+    assert.deepEqual(press("present"), ["push"]);
+    assert.deepEqual(press("end (Esc)"), ["push"]);
+    page.shows([{ title: "y", ask: { method: "GET", target: "/v1/x" }, formats: [] }]);
+    assert.deepEqual(press("compare"), ["push"]);
+    assert.deepEqual(press("only A"), ["push"]);
+    assert.deepEqual(press("◐"), [], "which is written at rest");
+});
+
+test("what is drawn has the colours of the theme at that moment", (context) => {
+    let theme = "light";
+    const own = globalThis as unknown as Record<string, unknown>,
+        before = own.getComputedStyle;
+    own.getComputedStyle = () => ({ getPropertyValue: (name: string) => ` ${theme} ${name} ` });
+    context.after(() => (own.getComputedStyle = before));
+    tokensForget();
+    const { body, page, media, stands, fire, go } = opened("?view=table&dim=8&lang=en");
+    const drawn = () => [token("ink"), token("turn")],
+        expected = () => [`${theme} --ink`, `${theme} --turn`];
+    assert.deepEqual(drawn(), expected());
+    const changes: [string, () => void][] = [
+        ["by its button", () => body.find("button.quiet").at(-1)!.fire("click")],
+        ["by the browser", () => media.forEach((one) => one({}))],
+        ["by a link", () => page.go({ theme: "light" }, "push")],
+        [
+            "by a step back",
+            () => {
+                go("http://h/p/?view=table&dim=8&lang=en&theme=dark");
+                fire("popstate");
+            },
+        ],
+    ];
+    for (const [how, change] of changes) {
+        const count = stands.length;
+        theme = theme === "light" ? "dark" : "light";
+        change();
+        assert.deepEqual([stands.length, drawn()], [count + 1, expected()], how);
+    }
+    theme = "other";
+    page.go({ dim: 10 });
+    assert.notDeepEqual(drawn(), expected(), "tokens are read once for a theme");
+    tokensForget();
 });
 
 test("Escape ends the presentation, and nothing else", () => {

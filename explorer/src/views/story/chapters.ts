@@ -23,6 +23,7 @@ export interface Chapter {
     /** Draws the answers, and says what is wrong with the idea. */
     draw(answers: Tensors[], length: number): Node;
     controls?(): HTMLElement[];
+    /** The story is left; a chapter that is turned from may come back. */
     leave?(): void;
 }
 
