@@ -34,7 +34,8 @@ PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 # warnings are errors only where tests build: WERROR=-Werror.
 WARN    := -Wall -Wextra -Wmissing-prototypes -Wvla -Wshadow -Wswitch $(WERROR)
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math $(PLATFORM) -fvisibility=hidden \
-           $(UNPLACED) -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+           $(UNPLACED) -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE) \
+           $(if $(filter tests/%,$<),$(TEST_CFLAGS)) $(if $(filter test_%,$(<F)),$(TEST_PROGRAM_CFLAGS))
 
 # Two builds in two folders give the same bytes: no object has the path of its folder, under any name
 # that the shell has for it. The order of objects is sorted below, and archives have no times.
@@ -49,6 +50,10 @@ STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual \
 
 # Tests leave out fields that are zero, and break long strings inside lists: clang warns of it.
 TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string-concatenation)
+
+# What tests are compiled with besides, and those of them that are programs: fixtures compute more.
+TEST_CFLAGS         ?=
+TEST_PROGRAM_CFLAGS ?=
 
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.

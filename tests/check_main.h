@@ -59,12 +59,16 @@ struct check_test {
 };
 
 /* The step of loops over numbers: a sanitizer gets a fifth of them, because the plain build
- * compares the values of all. A prime, so that options that alternate all occur. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+ * compares the values of all; with NUMBERS_WHOLE it gets all. A prime, so that options that
+ * alternate all occur. */
+#if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(NUMBERS_WHOLE)
 enum { NUMBERS_STEP = 5 };
 #else
 enum { NUMBERS_STEP = 1 };
 #endif
+
+/* The same with a step of its own, for a loop with options that alternate by NUMBERS_STEP. */
+#define NUMBERS_STEP_OF(step) (NUMBERS_STEP > 1 ? (step) : 1)
 
 /* The linker puts the pointers of a program into one array. */
 #define TEST_LOOP(count, name)                                                                     \

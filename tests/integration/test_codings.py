@@ -154,14 +154,18 @@ def resident_peak(server):
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
 
 
+# Under a sanitizer, which sees the same lines for each, fewer.
+MEBIBYTES = 128 if "POSENC_SANITIZED" in os.environ else 1024
+
+
 def gzip_bomb():
     coder, zeros = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(1 << 20)
-    return b"".join(coder.compress(zeros) for _ in range(1024)) + coder.flush()
+    return b"".join(coder.compress(zeros) for _ in range(MEBIBYTES)) + coder.flush()
 
 
 def zstd_bomb():
     coder, zeros = zstandard.ZstdCompressor(level=3).compressobj(), bytes(1 << 20)
-    return b"".join(coder.compress(zeros) for _ in range(1024)) + coder.flush()
+    return b"".join(coder.compress(zeros) for _ in range(MEBIBYTES)) + coder.flush()
 
 
 @pytest.mark.parametrize("coding, make", [("gzip", gzip_bomb), ("zstd", zstd_bomb)])

@@ -439,6 +439,7 @@ def test_part_of_a_head(server):
 # ---- every row ----------------------------------------------------------------------------------
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("kind", [F32, numpy.float16, "bf16"])
 @pytest.mark.parametrize("sizes", [(1, 1), (30, 1), (1, 1000, 1, 1), (1, 1e-3)])
 def test_each_head_is_judged_by_itself(server, sizes, kind):
@@ -480,6 +481,7 @@ def in_kind(values, kind):
     return noisy({"y": values}, "noise")["y"] if kind == "noise" else values.astype(kind)
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("kind", [F32, numpy.float16, "noise", "bf16"])
 @pytest.mark.parametrize("per_head", [False, True])
 def test_elements_that_do_not_turn_stay_in_every_row_and_head(server, per_head, kind):
@@ -540,6 +542,7 @@ def test_a_copy_in_a_doubled_table_is_looked_at(server):
     assert (verdict(off), off["bad_rows"]) == (known("off-by-one-position"), 1)
 
 
+@pytest.mark.numbers(3)
 @pytest.mark.parametrize("kind", [F32, numpy.float16, "noise", "bf16"])
 def test_one_element_of_one_head(server, kind):
     q = bf16(numpy.random.default_rng(2).standard_normal((1, 8, 400, 32)))
@@ -554,6 +557,7 @@ def test_one_element_of_one_head(server, kind):
         assert (report["first_bad"] or {}).get("row") == row
 
 
+@pytest.mark.numbers(2)
 @pytest.mark.parametrize("start", [0, 100000])
 def test_identical_tables(server, start):
     """Bit for bit, in the precision of what was posted."""
@@ -597,6 +601,7 @@ def test_identical_tables(server, start):
 # ---- nothing is expected ------------------------------------------------------------------------
 
 
+@pytest.mark.numbers(3)
 @pytest.mark.parametrize(
     "base,words",
     [

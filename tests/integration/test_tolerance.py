@@ -40,6 +40,7 @@ def stacked(tensors):
     return numpy.stack([tensors["cos"], tensors["sin"]])
 
 
+@pytest.mark.numbers(2)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_honest_tables_and_others(server, name):
     scheme = SCHEMES[name]

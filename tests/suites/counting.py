@@ -89,13 +89,13 @@ def shell(command, env=None, quiet=False, timeout=3600, slot=a_slot):
     return process
 
 
-def make(*targets, build="build", cflags=None, compiler=None):
+def make(*targets, build="build", cflags=None, compiler=None, more=()):
     command = ["make", "--no-print-directory", JOBS, f"BUILD={build}"]
     if compiler:
         command.append(f"CC={compiler}")
     if cflags:
         command.append(f"CFLAGS={cflags}")
-    return shell(command + list(targets), quiet=True).returncode == 0
+    return shell([*command, *more, *targets], quiet=True).returncode == 0
 
 
 def unit_programs(build):

@@ -26,7 +26,13 @@ from .counting import (
 )
 
 SANITIZE = "-O1 -g1 -fno-omit-frame-pointer -fsanitize="
-ASAN = SANITIZE + "address,undefined -fno-sanitize-recover=all"
+ASAN_WHOLE = SANITIZE + "address,undefined -fno-sanitize-recover=all"
+# Without checks of pointers that AddressSanitizer reports as well, when memory is touched, and of
+# alignment, which `sanitized-whole` has.
+ASAN = ASAN_WHOLE + " -fno-sanitize=null,alignment,object-size"
+# Undefined behaviour of the tests themselves is left to `undefined` and `sanitized-whole`. Their
+# programs run each line seldom: to optimize them costs more than it saves.
+ASAN_TESTS = ("TEST_CFLAGS=-fno-sanitize=undefined", "TEST_PROGRAM_CFLAGS=-O0")
 TSAN = SANITIZE + "thread"
 # A bit that an unsigned number shifts out is gone on purpose everywhere.
 UNDEFINED = (
@@ -137,9 +143,14 @@ NOT_SANITIZED = (
 )
 
 
+ASAN_OPTIONS = "allocator_may_return_null=1"
+# A function whose frame has an array, called for each number of a table, takes three times as long.
+ASAN_OPTIONS_RETURN = ASAN_OPTIONS + ":detect_stack_use_after_return=1"
+
+
 def sanitized_env(build, name):
     return {
-        "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1",
+        "ASAN_OPTIONS": ASAN_OPTIONS_RETURN,
         "TSAN_OPTIONS": "exitcode=66:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "POSENC_SANITIZED": name,
@@ -148,8 +159,8 @@ def sanitized_env(build, name):
     }
 
 
-def run_sanitized(build="build-asan", cflags=ASAN, name="ASan and UBSan"):
-    """Unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+def sanitized(build, cflags, name, more=(), unit_env=None, integration_env=None):
+    """Unit and integration tests under a sanitizer."""
     lighter = [
         p
         for p in unit_programs(build)
@@ -163,30 +174,55 @@ def run_sanitized(build="build-asan", cflags=ASAN, name="ASan and UBSan"):
         *lighter,
         build=build,
         cflags=cflags,
+        more=more,
     ):
         return Count(0, 1)
     env = sanitized_env(build, name)
+    unit_env = env | (unit_env or {})
     return together(
         [
-            *integration(env),
-            lambda: one([f"{build}/tests/core/kernels/check_kernels"], env),
-            lambda: replay(build, env),
-            *programs_to_run(lighter, env),
+            *integration(env | (integration_env or {})),
+            lambda: one([f"{build}/tests/core/kernels/check_kernels"], unit_env),
+            lambda: replay(build, unit_env),
+            *programs_to_run(lighter, unit_env),
         ]
+    )
+
+
+def run_sanitized():
+    """Unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer. The tests
+    of a program run in one process, where leaks are looked for once."""
+    return sanitized(
+        "build-asan",
+        ASAN,
+        "ASan and UBSan",
+        more=ASAN_TESTS,
+        unit_env={"CK_FORK": "no"},
+        integration_env={"ASAN_OPTIONS": ASAN_OPTIONS},
     )
 
 
 def run_sanitized_server():
     """The suite `server` under the same sanitizers."""
-    if not make("build-asan/posencd", build="build-asan", cflags=ASAN):
+    if not make("build-asan/posencd", build="build-asan", cflags=ASAN, more=ASAN_TESTS):
         return Count(0, 1)
     return run_server(sanitized_env("build-asan", "ASan and UBSan"))
+
+
+def run_sanitized_whole():
+    """Unit, integration and server tests with all that both sanitizers see, and with the tests that
+    differ in numbers alone."""
+    name, build = "ASan and UBSan", "build-asan-whole"
+    whole = {"POSENC_NUMBERS": "all"}
+    count = sanitized(build, ASAN_WHOLE + " -DNUMBERS_WHOLE", name, integration_env=whole)
+    count.add(run_server(sanitized_env(build, name) | whole))
+    return count
 
 
 def run_threads():
     """Unit, integration and server tests under ThreadSanitizer."""
     name, build = "TSan", "build-tsan"
-    count = run_sanitized(build, TSAN, name)
+    count = sanitized(build, TSAN, name)
     count.add(run_server(sanitized_env(build, name)))
     return count
 
@@ -281,9 +317,8 @@ def same_values(name, expected, command, env=None):
 def port(name, how, runner, expected, drawn):
     build = f"build-{name}"
     kernels = () if name in FOREIGN else (f"{build}/tests/core/kernels/check_kernels",)
-    how = dict(how)
     pictures = () if name == "wasm" else (f"{build}/{PICTURES}",)
-    if not make(f"{build}/{VALUES}", *kernels, *pictures, *how.pop("more", ()), build=build, **how):
+    if not make(f"{build}/{VALUES}", *kernels, *pictures, build=build, **how):
         print(f"{name}: cannot be built", flush=True)
         return Count(0, 1)
     command, count = (*runner, f"{build}/{VALUES}"), Count()
@@ -612,6 +647,7 @@ SUITES = [
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
     Suite("threads", run_threads, 45, alone=True),
+    Suite("sanitized-whole", run_sanitized_whole, 45, alone=True),
     Suite("parameters", run_parameters, 15, alone=True),
     Suite("leaving", run_leaving, 15, alone=True),
     Suite("balancer", run_balancer, 10, alone=True),

@@ -133,7 +133,7 @@ TEST_LOOP(TEXTS, test_every_size)
     z_stream stream = {.next_in = NULL};
 
     ck_assert_int_eq(inflateInit2(&stream, -15), Z_OK);
-    for (size_t size = 0; size < 600; size++)
+    for (size_t size = 0; size < 600; size += NUMBERS_STEP)
         both_check(&stream, text + size, size);
     for (size_t i = 0; i < COUNT_OF(around); i++)
         both_check(&stream, text + 1, around[i]);

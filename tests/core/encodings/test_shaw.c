@@ -19,7 +19,7 @@ TEST(equals_the_naive_formula)
     unsigned state = 5;
 
     compared = 0;
-    for (unsigned i = 0; i < 240; i++) {
+    for (unsigned i = 0; i < 240; i += NUMBERS_STEP_OF(13)) {
         const size_t keys = (size_t)((draw(&state) + 1) * 75), queries = 1 + i % 120;
         const struct problem p =
             PROBLEM(.position = i % 2 ? SHAW : SHAW_BACKWARDS, .dtype = i % 5 ? PE_F32 : PE_F64,
@@ -33,7 +33,7 @@ TEST(equals_the_naive_formula)
         compare(p);
     }
     printf("shaw: %zu elements equal to the naive formula\n", compared);
-    ck_assert_uint_gt(compared, 100000);
+    ck_assert_uint_gt(compared, 100000 / NUMBERS_STEP);
 }
 
 TEST(halves)
