@@ -213,8 +213,8 @@ def test_the_writer_is_lost_and_back(load, stack):
 
 
 def test_all_down_and_back(stack):
-    """The addresses of killed containers do not answer: until checks have failed, HAProxy tries four
-    times for 1.5 s (`retries`, `timeout connect`). After that it answers at once."""
+    """The addresses of killed containers do not answer: until checks have failed, HAProxy tries
+    four times for 1.5 s (`retries`, `timeout connect`). After that it answers at once."""
     wait_for(lambda: healthy("reader", 3), 60, "three replicas")
     for pid in pids("reader").values():
         os.kill(pid, signal.SIGKILL)
