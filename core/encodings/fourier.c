@@ -422,42 +422,34 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return PE_OK;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-struct sizes {
-    size_t of[PE_FOURIER_AXES_MAX]; /* coordinates of each axis of a grid */
-};
-
-static const struct pe_param view_params[] = {PE_PARAMS_POINTS, PE_PARAMS_POOL};
-
-/* Sets the bounds of the numbers of a table; those that are 0 do not count. */
-static void reach_find(const struct pe_view *view, struct pe_fourier_reach *reach)
+/* The bounds of numbers of listed points; those that are 0 do not count. */
+static struct pe_fourier_reach points_reach(const struct pe_scheme *scheme,
+                                            const struct pe_positions *positions)
 {
-    const struct sizes *sizes = view->state;
-    const struct pe_positions *positions = &view->positions;
-    const size_t axes = fourier_of(view->scheme)->sum.axes;
+    struct pe_fourier_reach reach = {.least = INFINITY};
 
-    *reach = (struct pe_fourier_reach){.least = INFINITY};
-    for (size_t i = 0; positions->values && i < axes * positions->count; i++) {
+    for (size_t i = 0; i < fourier_of(scheme)->sum.axes * positions->count; i++) {
         const double size = fabs(positions->values[i]);
-        reach->most = fmax(reach->most, size);
-        reach->least = size > 0 ? fmin(reach->least, size) : reach->least;
+        reach.most = fmax(reach.most, size);
+        reach.least = size > 0 ? fmin(reach.least, size) : reach.least;
     }
-    for (size_t axis = 0; !positions->values && axis < axes; axis++) {
-        reach->most = fmax(reach->most, (double)sizes->of[axis] - 1);
-        reach->least = 1;
-    }
+    return reach;
 }
 
-static enum pe_status logarithms_check(const struct pe_view *view, struct pe_error *err)
+static double cost(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype)
 {
-    const struct pe_positions *positions = &view->positions;
+    const struct pe_fourier_reach reach = points_reach(scheme, positions);
 
-    if (!positions->values && positions->count > 0)
-        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:shape",
-                       "a grid begins at 0, which has no logarithm: list the coordinates");
-    for (size_t i = 0;
-         positions->values && i < fourier_of(view->scheme)->sum.axes * positions->count; i++)
+    return pe_fourier_cost(&fourier_of(scheme)->sum, &reach, dtype);
+}
+
+static enum pe_status points_check(const struct pe_scheme *scheme,
+                                   const struct pe_positions *positions, struct pe_error *err)
+{
+    const struct pe_fourier_sum *sum = &fourier_of(scheme)->sum;
+
+    for (size_t i = 0; sum->is_log && i < sum->axes * positions->count; i++)
         if (positions->values[i] <= 0)
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:coordinates",
                            "axes_coordinates=logarithm is for numbers above 0, got %.17g",
@@ -465,65 +457,72 @@ static enum pe_status logarithms_check(const struct pe_view *view, struct pe_err
     return PE_OK;
 }
 
-static enum pe_status open(struct pe_view *view, const struct pe_params *values,
-                           struct pe_error *err)
-{
-    const struct pe_fourier_sum *sum = &fourier_of(view->scheme)->sum;
-    struct pe_fourier_reach reach;
+/* ---- rows of a grid -------------------------------------------------------------------------- */
 
-    if (pe_view_points_read(view, values, sum->axes, ((struct sizes *)view->state)->of, err) ||
-        (sum->is_log && logarithms_check(view, err)) ||
-        pe_view_add(view, "table", view->dtype, 2,
-                    (size_t[]){view->positions.count, width(view->scheme)}, err))
-        return err->status;
-    reach_find(view, &reach);
-    view->outputs[0].element_work = pe_fourier_cost(sum, &reach, view->dtype);
-    return PE_OK;
+static size_t axes(const struct pe_scheme *scheme)
+{
+    return fourier_of(scheme)->sum.axes;
+}
+
+static enum pe_status grid_check(const struct pe_scheme *scheme, const size_t *sizes,
+                                 struct pe_error *err)
+{
+    bool has_points = true;
+
+    for (size_t axis = 0; axis < axes(scheme); axis++)
+        has_points = has_points && sizes[axis] > 0;
+    return fourier_of(scheme)->sum.is_log && has_points
+               ? pe_fail(err, PE_OUT_OF_RANGE, "parameter:shape",
+                         "a grid begins at 0, which has no logarithm: list the coordinates")
+               : PE_OK;
+}
+
+static double grid_cost(const struct pe_scheme *scheme, const size_t *sizes, enum pe_dtype dtype)
+{
+    struct pe_fourier_reach reach = {.least = 1};
+
+    for (size_t axis = 0; axis < axes(scheme); axis++)
+        reach.most = fmax(reach.most, (double)sizes[axis] - 1);
+    return pe_fourier_cost(&fourier_of(scheme)->sum, &reach, dtype);
 }
 
 PE_WRAPS("counts down past 0")
-static enum pe_status grid_fill(const struct pe_view *view, size_t begin, size_t end, char *out,
-                                struct pe_work *work, struct pe_error *err)
+static enum pe_status grid_fill(const struct pe_scheme *scheme, const size_t *sizes, size_t begin,
+                                size_t end, enum pe_dtype dtype, void *out, struct pe_work *work,
+                                struct pe_error *err)
 {
-    const struct sizes *sizes = view->state;
-    const size_t row_size = width(view->scheme) * pe_dtype_info(view->dtype)->size;
+    const size_t row_size = width(scheme) * pe_dtype_info(dtype)->size;
     double u[PE_FOURIER_AXES_MAX];
 
     for (size_t row = begin; row < end; row++) {
         size_t rest = row;
-        for (size_t axis = fourier_of(view->scheme)->sum.axes; axis-- > 0;) {
-            u[axis] = (double)(rest % sizes->of[axis]);
-            rest /= sizes->of[axis];
+        for (size_t axis = axes(scheme); axis-- > 0;) {
+            u[axis] = (double)(rest % sizes[axis]);
+            rest /= sizes[axis];
         }
-        if (row_write(view->scheme, u, view->dtype, out + (row - begin) * row_size, work, err))
+        if (row_write(scheme, u, dtype, (char *)out + (row - begin) * row_size, work, err))
             return err->status;
     }
     return PE_OK;
 }
 
-static enum pe_status view_fill(const struct pe_view *view, size_t output, size_t row_begin,
-                                size_t row_end, void *out, struct pe_work *work,
-                                struct pe_error *err)
-{
-    if (view->positions.values)
-        return pe_view_table_fill(view, output, row_begin, row_end, out, work, err);
-    return grid_fill(view, row_begin, row_end, out, work, err);
-}
+static const struct pe_grid_rows grid_rows = {
+    .axes = axes, .check = grid_check, .cost = grid_cost, .fill = grid_fill};
 
-static const struct pe_view_type table = {
-    .info.name = "table",
-    .info.title = "Table of a grid or of listed points",
-    .info.doc = "`table` [points, width]: one row for each listed point, or for each point of the "
-                "grid, whose numbers are 0, 1, 2, ..., the last axis running fastest.",
-    .info.example = "coordinates=0.25,0.5",
-    PE_INFO_PARAMS(view_params),
-    .of = pe_view_table_of,
-    .state_size = sizeof(struct sizes),
-    .open = open,
-    .fill = view_fill,
-};
+/* ---- the encoding ---------------------------------------------------------------------------- */
 
-static const struct pe_rows_kind rows = {.width = width, .fill = fill, .table = &table};
+static const struct pe_param view_params[] = {PE_PARAMS_POINTS, PE_PARAMS_POOL};
+static const struct pe_view_type table = {PE_VIEW_POINTS_TABLE(view_params),
+                                          .info.example = "coordinates=0.25,0.5"};
+
+static const struct pe_rows_kind rows = {.width = width,
+                                         .fill = fill,
+                                         .cost = cost,
+                                         .positions_check = points_check,
+                                         .grid = &grid_rows,
+                                         .table = &table};
+
+_Static_assert(PE_FOURIER_AXES_MAX <= PE_GRID_ROWS_AXES_MAX, "axes of a grid");
 
 extern const struct pe_encoding pe_encoding_fourier;
 const struct pe_encoding pe_encoding_fourier = {

@@ -72,62 +72,43 @@ static enum pe_status points_fill(const struct pe_scheme *scheme, const struct p
 
 /* ---- the table: a full grid, or listed points ------------------------------------------------ */
 
-struct sizes {
-    size_t of[PE_GRID_AXES_MAX]; /* coordinates of each axis of a grid */
-};
-
-static const struct pe_param view_params[] = {PE_PARAMS_POINTS, PE_PARAMS_POOL};
-
-static struct pe_grid sized_grid(const struct pe_view *view)
+static size_t axes(const struct pe_scheme *scheme)
 {
-    const struct sizes *sizes = view->state;
-    struct pe_grid grid = grid_of(view->scheme);
+    return ndim_of(scheme);
+}
+
+static struct pe_grid sized_grid(const struct pe_scheme *scheme, const size_t *sizes)
+{
+    struct pe_grid grid = grid_of(scheme);
 
     for (unsigned i = 0; i < grid.axes_count; i++)
-        grid.axes[i].size = sizes->of[i];
+        grid.axes[i].size = sizes[i];
     return grid;
 }
 
-static enum pe_status open(struct pe_view *view, const struct pe_params *values,
-                           struct pe_error *err)
+static double grid_cost(const struct pe_scheme *scheme, const size_t *sizes, enum pe_dtype dtype)
 {
-    struct sizes *sizes = view->state;
+    const struct pe_grid grid = sized_grid(scheme, sizes);
 
-    if (pe_view_points_read(view, values, ndim_of(view->scheme), sizes->of, err) ||
-        pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err))
-        return err->status;
-    if (view->positions.values)
-        return PE_OK;
-    const struct pe_grid grid = sized_grid(view);
-    view->outputs[0].element_work = pe_grid_cost(&grid, view->dtype);
-    return PE_OK;
+    return pe_grid_cost(&grid, dtype);
 }
 
-static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
-                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+static enum pe_status grid_fill(const struct pe_scheme *scheme, const size_t *sizes, size_t begin,
+                                size_t end, enum pe_dtype dtype, void *out, struct pe_work *work,
+                                struct pe_error *err)
 {
-    const struct pe_grid grid = sized_grid(view);
+    const struct pe_grid grid = sized_grid(scheme, sizes);
 
-    if (view->positions.values)
-        return pe_view_table_fill(view, output, row_begin, row_end, out, work, err);
-    return pe_grid_fill(&grid, row_begin, row_end, view->dtype, out, work, err);
+    return pe_grid_fill(&grid, begin, end, dtype, out, work, err);
 }
 
-static const struct pe_view_type table = {
-    .info.name = "table",
-    .info.title = "Table of a grid or of listed points",
-    .info.doc = "`table` [points, dim]: one row for each listed point, or for each point of the "
-                "grid, whose coordinates are 0, 1, 2, ..., the last axis running fastest.",
-    .info.example = "shape=1,2,2",
-    PE_INFO_PARAMS(view_params),
-    .of = pe_view_table_of,
-    .state_size = sizeof(struct sizes),
-    .open = open,
-    .fill = fill,
-};
+static const struct pe_param view_params[] = {PE_PARAMS_POINTS, PE_PARAMS_POOL};
+static const struct pe_view_type table = {PE_VIEW_POINTS_TABLE(view_params),
+                                          .info.example = "shape=1,2,2"};
+static const struct pe_grid_rows grid_rows = {.axes = axes, .cost = grid_cost, .fill = grid_fill};
 
 static const struct pe_rows_kind rows = {
-    .width = pe_sinusoids_dim, .fill = points_fill, .table = &table};
+    .width = pe_sinusoids_dim, .fill = points_fill, .grid = &grid_rows, .table = &table};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_nd;
 const struct pe_encoding pe_encoding_sinusoidal_nd = {

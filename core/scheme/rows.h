@@ -27,6 +27,28 @@ struct pe_rows_part {
     enum pe_dtype dtype; /* a floating one */
 };
 
+enum { PE_GRID_ROWS_AXES_MAX = 8 };
+
+/* Rows at points of several coordinates: `fill` of the kind writes those of listed points, whose
+ * positions are stored axis by axis, and this those of a grid. `sizes` are the numbers of
+ * coordinates of its axes: 0, 1, 2, ..., the last axis running fastest. */
+struct pe_grid_rows {
+    /* The number of axes, which the encoding has as a parameter ndim. Required. */
+    size_t (*axes)(const struct pe_scheme *scheme);
+
+    /* Refuses a grid with a point that has no row. NULL: every point has one. */
+    enum pe_status (*check)(const struct pe_scheme *scheme, const size_t *sizes,
+                            struct pe_error *err);
+
+    /* Estimated nanoseconds of an element. Required. */
+    double (*cost)(const struct pe_scheme *scheme, const size_t *sizes, enum pe_dtype dtype);
+
+    /* Writes rows [begin, end) as `fill` of the kind does. Required. */
+    enum pe_status (*fill)(const struct pe_scheme *scheme, const size_t *sizes, size_t begin,
+                           size_t end, enum pe_dtype dtype, void *out, struct pe_work *work,
+                           struct pe_error *err);
+};
+
 struct pe_rows_kind {
     /* Elements of a row. Required. */
     size_t (*width)(const struct pe_scheme *scheme);
@@ -42,12 +64,16 @@ struct pe_rows_kind {
                    enum pe_dtype dtype);
 
     /* Refuses positions without a row. Errors name "parameter:positions", "parameter:start",
-     * "parameter:step" or "parameter:length". NULL: every position has a row. */
+     * "parameter:step" or "parameter:length", those of points "parameter:coordinates". NULL: every
+     * position has a row. */
     enum pe_status (*positions_check)(const struct pe_scheme *scheme,
                                       const struct pe_positions *positions, struct pe_error *err);
 
     /* NULL: columns are not sines and cosines of one coordinate. */
     const struct pe_sines *sines;
+
+    /* NULL: a position is one number. Otherwise `table` is a PE_VIEW_POINTS_TABLE. */
+    const struct pe_grid_rows *grid;
 
     /* The view `table` of rows with positions of their own: points of a grid, distances. Its `of`
      * is pe_view_table_of, and it calls `fill` only for rows that exist. NULL: the caller chooses

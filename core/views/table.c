@@ -8,7 +8,6 @@
 #include "core/base/sizes.h"
 #include "core/base/work.h"
 #include "core/scheme/rotary.h"
-#include "core/scheme/rows.h"
 
 /* ---- kind rows ------------------------------------------------------------------------------- */
 
@@ -114,9 +113,11 @@ static enum pe_status coordinates_read(struct pe_view *view, const struct pe_val
     return PE_OK;
 }
 
-enum pe_status pe_view_points_read(struct pe_view *view, const struct pe_params *values,
-                                   size_t axes, size_t *sizes, struct pe_error *err)
+static enum pe_status points_read(struct pe_view *view, const struct pe_params *values,
+                                  struct pe_error *err)
 {
+    struct pe_points_view *points = view->state;
+    const size_t axes = view->scheme->encoding->rows->grid->axes(view->scheme);
     const struct pe_value *shape = pe_param_value(values, "shape");
     const struct pe_value *coordinates = pe_param_value(values, "coordinates");
 
@@ -126,9 +127,42 @@ enum pe_status pe_view_points_read(struct pe_view *view, const struct pe_params 
     if (coordinates->present)
         return coordinates_read(view, coordinates, axes, err);
     if (shape->present)
-        return shape_read(view, shape, axes, sizes, err);
+        return shape_read(view, shape, axes, points->sizes, err);
     return pe_fail(err, PE_MISSING, "parameter:shape",
                    "shape is required, the sizes of the axes (or coordinates)");
+}
+
+enum pe_status pe_view_points_open(struct pe_view *view, const struct pe_params *params,
+                                   struct pe_error *err)
+{
+    const struct pe_points_view *points = view->state;
+    const struct pe_scheme *scheme = view->scheme;
+    const struct pe_rows_kind *kind = scheme->encoding->rows;
+
+    if (points_read(view, params, err))
+        return err->status;
+    const bool is_grid = !view->positions.values;
+    if ((is_grid && kind->grid->check && kind->grid->check(scheme, points->sizes, err)) ||
+        (!is_grid && kind->positions_check &&
+         kind->positions_check(scheme, &view->positions, err)) ||
+        pe_view_add(view, "table", view->dtype, 2,
+                    (size_t[]){view->positions.count, kind->width(scheme)}, err))
+        return err->status;
+    view->outputs[0].element_work = is_grid ? kind->grid->cost(scheme, points->sizes, view->dtype)
+                                            : pe_rows_cost(scheme, &view->positions, view->dtype);
+    return PE_OK;
+}
+
+enum pe_status pe_view_points_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                   size_t row_end, void *out, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    const struct pe_points_view *points = view->state;
+
+    if (view->positions.values)
+        return pe_view_table_fill(view, output, row_begin, row_end, out, work, err);
+    return view->scheme->encoding->rows->grid->fill(view->scheme, points->sizes, row_begin, row_end,
+                                                    view->dtype, out, work, err);
 }
 
 /* ---- kind rotary ----------------------------------------------------------------------------- */

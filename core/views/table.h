@@ -2,6 +2,7 @@
 #ifndef CORE_VIEWS_TABLE_H
 #define CORE_VIEWS_TABLE_H
 
+#include "core/scheme/rows.h"
 #include "core/views/view.h"
 
 /* Pieces of the view `table`, for encodings that have a table of their own. */
@@ -36,10 +37,28 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
                "list per point or all in one list."                                                \
     }
 
-/* Reads them into view->positions, for an encoding with a parameter ndim: listed points, axis by
- * axis in `values`; or the number of points of a grid, the sizes of whose axes are written. */
-enum pe_status pe_view_points_read(struct pe_view *view, const struct pe_params *params,
-                                   size_t axes, size_t *sizes, struct pe_error *err);
+/* Listed points are in view->positions, axis by axis in `values`; of a grid its number of points
+ * is. */
+struct pe_points_view {
+    size_t sizes[PE_GRID_ROWS_AXES_MAX]; /* of the axes of a grid */
+};
+
+/* Reads PE_PARAMS_POINTS and adds the output. */
+enum pe_status pe_view_points_open(struct pe_view *view, const struct pe_params *params,
+                                   struct pe_error *err);
+enum pe_status pe_view_points_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                   size_t row_end, void *out, struct pe_work *work,
+                                   struct pe_error *err);
+
+/* Members of the type of an encoding whose rows have a grid, but for the example. `list` has
+ * PE_PARAMS_POINTS. */
+#define PE_VIEW_POINTS_TABLE(list)                                                                 \
+    .info.name = "table", .info.title = "Table of a grid or of listed points",                     \
+    .info.doc = "`table` [points, width]: one row for each listed point, or for each point of "    \
+                "the grid, whose numbers on each axis are 0, 1, 2, ..., the last axis running "    \
+                "fastest.",                                                                        \
+    PE_INFO_PARAMS(list), .of = pe_view_table_of, .state_size = sizeof(struct pe_points_view),     \
+    .open = pe_view_points_open, .fill = pe_view_points_fill
 
 /* ---- tables of kind rotary: cos and sin ------------------------------------------------------ */
 
