@@ -226,6 +226,17 @@ def test_rotation_in_place_is_the_rotation():
     assert named.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize(
+    "options", [{"strict": True}, {"strict": False}, {"layer_type": "full_attention"}]
+)
+def test_options_of_a_config_are_those_of_a_rotation_in_place(options):
+    gemma = {"model_type": "gemma3_text", "num_hidden_layers": 6, "head_dim": 8}
+    given = {"config": gemma, "axes": "bhsd", "start": 3, "layer_type": "sliding_attention"}
+    q = Q.copy()
+    posenc.rotate_in_place(None, q, **given | options)
+    assert q.tobytes() == posenc.rotate(q=Q, **given | options).q.tobytes()
+
+
 def unaligned():
     return numpy.frombuffer(bytearray(Q.nbytes + 1), numpy.uint8)[1:].view("f4").reshape(Q.shape)
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The numbers of a picture, and what a cell of it stands for.
-import "./fakes";
+import { fake, FakeElement } from "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { App } from "../../../explorer/src/view";
+import { lines } from "../../../explorer/src/views/table/lines";
 import { ends, picture } from "../../../explorer/src/views/table/picture";
 import { cell, isMany, type Seen } from "../../../explorer/src/views/table/seen";
 import {
@@ -173,4 +175,60 @@ test("a posted table has as many positions as its encoding makes of it", () => {
     assert.equal(positionsOf(learned, { grid: "3,4", to: "5,6" }, 12), 30);
     assert.equal(positionsOf(learned, { grid: "3,4", to: "2,2", prefix: "1" }, 13), 5);
     assert.equal(positionsOf(learned, { grid: "3,4", to: "5," }, 12), 12);
+});
+
+/** Of a chart: the value of each curve at each of its points, by the x of the point. */
+function curvesOf(box: FakeElement): Map<string, string> {
+    const [plot] = box.find("div.curves"),
+        found = new Map<string, string>();
+    plot.fire("keydown", { key: "ArrowLeft" }); // to the first point
+    for (let before = ""; plot.dataset.index !== before;) {
+        before = plot.dataset.index;
+        found.set(box.find("p.cell")[0].textContent.split(" ").at(-1)!, plot.dataset.values);
+        plot.fire("keydown", { key: "ArrowRight" });
+    }
+    return found;
+}
+
+test("curves of rows and columns have the numbers of the whole, whichever part is seen", () => {
+    const next = random(5),
+        height = 24,
+        width = 16;
+    for (let i = 0; i < 30; i++) {
+        const part = (count: number): Span => {
+            const from = Math.floor(next() * (count - 4));
+            return [from, from + 4 + Math.floor(next() * (count - from - 4))];
+        };
+        const down = part(height),
+            across = part(width),
+            row = down[0] + Math.floor(next() * (down[1] - down[0])),
+            column = across[0] + Math.floor(next() * (across[1] - across[0]));
+        const whole = source("table", { rows: height, columns: width });
+        const params = { plot_rows: `${row},${height}`, plot_columns: `${column},${width}` };
+        const charts = lines({ state: { params } } as unknown as App),
+            boxes = charts.elements.map(fake);
+        for (const box of boxes)
+            Object.assign(box.find("div.curves")[0], { clientWidth: 500, clientHeight: 300 });
+        const seen = picture(
+            whole,
+            request(true),
+            { table: tensor(height, width) as never },
+            down,
+            across,
+            0,
+        );
+        charts.draw(whole, seen, "");
+        const [ofColumns, ofRows] = boxes.map(curvesOf);
+        const from = ([begin, end]: Span) =>
+            Array.from({ length: end - begin }, (_, k) => begin + k);
+        assert.deepEqual(
+            [...ofRows],
+            from(across).map((at) => [`${at}`, `${row * width + at}`]),
+        );
+        assert.deepEqual(
+            [...ofColumns],
+            from(down).map((at) => [`${at}`, `${at * width + column}`]),
+        );
+        charts.leave();
+    }
 });
