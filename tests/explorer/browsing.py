@@ -9,6 +9,9 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHOTS = ROOT / os.environ.get("BUILD", "build") / "explorer-shots"
+SETTLED = (
+    "!('busy' in document.documentElement.dataset) && performance.getEntriesByName('drawn').length"
+)
 
 
 class Browser:
@@ -34,3 +37,7 @@ class Browser:
 class Files(http.server.SimpleHTTPRequestHandler):
     def log_request(self, *_):
         pass
+
+
+def texts(selector):
+    return f"[...document.querySelectorAll('main {selector}')].map((one) => one.textContent)"

@@ -5,9 +5,10 @@ import functools
 import http.server
 import shutil
 import threading
+import urllib.parse
 
 import pytest
-from browsing import ROOT, SHOTS, Browser, Files
+from browsing import ROOT, SETTLED, SHOTS, Browser, Files
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +45,22 @@ def views(browser, doors):
     found = {door: browser("views", url) for door, url in doors.items()}
     assert found["http"] == found["site"] and len(found["http"]) > 3
     return found["http"]
+
+
+@pytest.fixture(scope="module")
+def evaluated(browser, page):
+    """The value of a script on a settled page, without an error on the console. The browser reports
+    a refused request there, too."""
+
+    def evaluate(search, script, refused=False, **more):
+        found = browser(
+            "evaluate",
+            f"{page}/?{urllib.parse.urlencode(search)}",
+            script=script,
+            **{"wait": SETTLED, **more},
+        )
+        told = [one for one in found["told"] if not (refused and "status of 422" in one)]
+        assert not told, told
+        return found["value"]
+
+    return evaluate

@@ -8,9 +8,9 @@ import urllib.parse
 
 import numpy
 import pytest
+from browsing import texts
 from drawn import Canvas, number, palette
 from test_drawings import check_small, small
-from test_words import SETTLED, texts
 
 SIZE = {"width": 900, "height": 900}
 FAILURES = "[...document.querySelectorAll('.failures .failure')].map((one) => one.innerText)"
@@ -28,18 +28,9 @@ def page(start_shared):
 
 
 @pytest.fixture(scope="module")
-def evaluated(browser, page):
-    """The value of a script on a settled page, without an error on the console."""
-
+def on_grid(evaluated):
     def evaluate(search, script, **more):
-        found = browser(
-            "evaluate",
-            f"{page}/?{urllib.parse.urlencode({'view': 'grid', **search})}",
-            script=script,
-            **{"wait": SETTLED, **more},
-        )
-        assert not [one for one in found["told"] if "status of 422" not in one], found["told"]
-        return found["value"]
+        return evaluated({"view": "grid", **search}, script, **more)
 
     return evaluate
 
@@ -74,7 +65,7 @@ def test_a_frame_of_a_video(browser, page):
         check_small(canvas, ids[axis].reshape(1, -1), colours["viridis"], 0, ids[axis].max())
 
 
-def test_how_far_a_pair_turns(evaluated):
+def test_how_far_a_pair_turns(on_grid):
     """The axis of a pair, the ids of one turn, and its turns over the image."""
     for pair, axis, base, k in (
         (12, "height", 10000, 4),
@@ -83,7 +74,7 @@ def test_how_far_a_pair_turns(evaluated):
     ):
         count = 8 if axis == "time" else 28
         wave = 2 * numpy.pi * float(base) ** (k / count)
-        name, *said = evaluated(
+        name, *said = on_grid(
             {"pair": pair, "base": base, "height": 20, "width": 50},
             texts(".verdict b, main .verdict em"),
         )
@@ -97,14 +88,14 @@ def test_how_far_a_pair_turns(evaluated):
 
 
 @pytest.mark.parametrize("lang", ("en", "zh-CN"))
-def test_ids_of_ones_own(evaluated, lang):
+def test_ids_of_ones_own(on_grid, lang):
     """Ids of a link, of which some differ: the numbers of the report, and of each axis."""
     ids = numpy.indices((1, 3, 4)).reshape(3, 12)
     posted = ids.copy()
     posted[1, 5] = 7
     posted[2, 6:9] = 1
     counts = (posted != ids).sum(1)
-    result, captions, cells = evaluated(
+    result, captions, cells = on_grid(
         {
             "lang": lang,
             "height": 3,
@@ -129,10 +120,10 @@ def test_ids_of_ones_own(evaluated, lang):
     assert cells == ["0", "0 … 2", "0 … 3"]
 
 
-def test_ids_too_long_for_a_link(evaluated):
+def test_ids_too_long_for_a_link(on_grid):
     """They are checked all the same, and the page says that no link has them."""
     ids = numpy.indices((1, 40, 60)).reshape(3, 2400).tolist()
-    result, note, own = evaluated(
+    result, note, own = on_grid(
         {"model_type": "wan", "frames": 1, "height": 40, "width": 60},
         "[...['.result', '.ids .note'].map((one) => document.querySelector(one)?.textContent), "
         "new URL(location).searchParams.has('position_ids')]",
@@ -142,26 +133,27 @@ def test_ids_too_long_for_a_link(evaluated):
 
 
 @pytest.mark.parametrize("search,words", REFUSED)
-def test_refused_values_are_named_and_the_controls_stay(evaluated, search, words):
-    failures, labels = evaluated(
+def test_refused_values_are_named_and_the_controls_stay(on_grid, search, words):
+    failures, labels = on_grid(
         search,
         f"[{FAILURES}, [...document.querySelectorAll('main :is(input, select)')]"
         ".map((one) => one.ariaLabel)]",
+        refused=True,
         wait="document.querySelector('.failures .failure')",
     )
     assert len(failures) == 1 and words in failures[0], failures
     assert {"model", "rows", "columns", "tokens of text", "pair"} <= set(labels)
 
 
-def test_a_mistake_is_named_in_chinese(evaluated):
+def test_a_mistake_is_named_in_chinese(on_grid):
     search = {"lang": "zh-CN", "sample": "transposed", "height": 3, "width": 4}
-    assert evaluated(search, texts(".result p"))[:2] == [
+    assert on_grid(search, texts(".result p"))[:2] == [
         "高与宽互换。",
         "→ 第二行 id 是高，第三行是宽。",
     ]
 
 
-def test_controls_and_pictures_are_followed(evaluated):
+def test_controls_and_pictures_are_followed(on_grid):
     """A token of the large picture, and one of the small pictures, are chosen by a click; another
     model drops what was chosen of the one before, and has its frames."""
     search = {"height": 6, "width": 8, "pair": 9, "base": 500}
@@ -172,18 +164,18 @@ def test_controls_and_pictures_are_followed(evaluated):
     params = "Object.fromEntries(new URL(location).searchParams)"
     wait = "new Promise((done) => setTimeout(done, 600))"
     verdict = "document.querySelector('.verdict').textContent"
-    chosen, words = evaluated(search, f"{wait}.then(() => [{params}, {verdict}])", steps=clicks)
+    chosen, words = on_grid(search, f"{wait}.then(() => [{params}, {verdict}])", steps=clicks)
     assert chosen["pair"] == "40" and chosen["base"] == "500" and chosen["row"] == "0"
     assert 0 <= int(chosen["column"]) < 8 and words.startswith("Pair 40 turns with width")
     steps = [("main select", "selectOption", "wan")]
-    other, frames = evaluated(
+    other, frames = on_grid(
         search, f"{wait}.then(() => [{params}, {texts('output')}])", steps=steps
     )
     assert other == {"view": "grid", "model_type": "wan"}
     assert frames == ["24", "32", "4", "0", "12 · time"]
 
 
-def test_two_models_beside_each_other(evaluated):
+def test_two_models_beside_each_other(on_grid):
     """Each side has the axis of its pair."""
     sides = {"a": "pair=40", "b": "model_type=wan&pair=40"}
-    assert evaluated(sides, texts(".verdict b")) == ["width", "height"]
+    assert on_grid(sides, texts(".verdict b")) == ["width", "height"]

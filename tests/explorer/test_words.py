@@ -4,18 +4,14 @@ legends, lists. Part of `make test`, in posencd's own page alone."""
 
 import json
 import re
-import urllib.parse
 
 import numpy
 import pytest
-from browsing import ROOT
+from browsing import ROOT, SETTLED, texts
 from drawn import array, number, report
 from test_faults import VIEWS
 
 MODELS = json.loads((ROOT / "explorer/src/models.json").read_text())
-SETTLED = (
-    "!('busy' in document.documentElement.dataset) && performance.getEntriesByName('drawn').length"
-)
 
 
 @pytest.fixture(scope="module")
@@ -23,30 +19,8 @@ def page(start_shared):
     return start_shared().url
 
 
-@pytest.fixture(scope="module")
-def evaluated(browser, page):
-    """The value of a script on a settled page, without an error on the console."""
-
-    def evaluate(search, script, **more):
-        found = browser(
-            "evaluate",
-            f"{page}/?{urllib.parse.urlencode(search)}",
-            script=script,
-            wait=SETTLED,
-            **more,
-        )
-        assert not found["told"], found["told"]
-        return found["value"]
-
-    return evaluate
-
-
 def numbers(texts):
     return [number(text) for text in texts]
-
-
-def texts(selector):
-    return f"[...document.querySelectorAll('main {selector}')].map((one) => one.textContent)"
 
 
 # ---- the story ----------------------------------------------------------------------------------
