@@ -133,6 +133,8 @@ static void subject_run(const struct subject *subject, const char *name)
         pe_view_fill(subject->view, at, 0, output->rows, out, work, &error);
     ck_assert_msg(error.status == PE_CANCELLED, "%s: %s after %llu checks", name,
                   pe_status_code(error.status), (unsigned long long)checks);
+    ck_assert_msg(prepares || pe_work_memory(work) == 0, "%s: %llu bytes stay charged", name,
+                  (unsigned long long)pe_work_memory(work));
     pe_work_free(work);
 }
 

@@ -9,6 +9,8 @@
 
 #include "core/views/view.h"
 #include "tests/check_main.h"
+#include "tests/core/refusing_work.h"
+#include "tests/core/scheme_fixture.h"
 
 /* One output of a view in f64; the caller frees it. */
 static double *output_new(const char *encoding, const char *text, const char *view_name,
@@ -193,4 +195,53 @@ TEST(alibi_published)
                      &count);
     ck_assert_uint_eq(count, 9);
     expect_values(got, count, three, 5e-8);
+}
+
+/* Rows of a table are the same bytes where their work refuses memory, and nothing stays charged for
+ * them: whole positions in any order, ranges and fractions, in every dtype and layout of columns.
+ */
+TEST(memory_of_rows)
+{
+    enum { ROWS = 400 };
+    static const struct {
+        const char *encoding, *text, *more;
+    } tables[] = {{"rope", "dim=64", "duplicate=true"},
+                  {"rope", "dim=64", ""},
+                  {"sinusoidal", "dim=62", ""},
+                  {"sinusoidal", "dim=62 layout=concatenated", ""},
+                  {"all-sin", "dim=40", ""}};
+    size_t reserved = 0;
+
+    for (size_t i = 0; i < COUNT_OF(tables) * 3 * 4; i++) {
+        const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
+        const unsigned way = (unsigned)(i / 4 % 3);
+        char view[12 * ROWS + 40];
+        int at = snprintf(view, sizeof(view), "%s positions=", tables[i / 12].more);
+        for (size_t row = 0; row < ROWS; row++)
+            at += snprintf(view + at, sizeof(view) - (size_t)at, row ? ",%g" : "%g",
+                           way == 0   ? (double)(row * 37 % 409)
+                           : way == 1 ? (double)row * 0.5
+                                      : (double)(row / 2 * 1000 + row % 2));
+        const struct request request = {
+            tables[i / 12].encoding, tables[i / 12].text, "table", view, dtype, NULL};
+        OWNED_OPENED opened = request_open(&request);
+        const struct pe_output *output = pe_view_output(opened.view, 0);
+        const size_t size = output->rows * output->row_elements * pe_dtype_info(dtype)->size;
+        OWNED_MEMORY char *plain = malloc(size), *counted = malloc(size), *refused = malloc(size);
+        struct refusing all, none;
+        struct pe_work *counting = refusing_work(&all, -1), *refusing = refusing_work(&none, 0);
+        struct pe_error err = {0};
+        ck_assert_uint_eq(output->rows, ROWS);
+        ck_assert(!pe_view_fill(opened.view, 0, 0, ROWS, plain, NULL, &err));
+        ck_assert(!pe_view_fill(opened.view, 0, 0, ROWS, counted, counting, &err));
+        ck_assert_msg(!pe_view_fill(opened.view, 0, 0, ROWS, refused, refusing, &err), "%s",
+                      err.detail);
+        ck_assert_msg(all.held == 0 && none.held == 0, "%s, way %u, %s: %zu and %zu bytes",
+                      request.encoding, way, pe_dtype_name(dtype), all.held, none.held);
+        ck_assert(!memcmp(plain, counted, size) && !memcmp(plain, refused, size));
+        reserved += all.left < -1;
+        pe_work_free(counting);
+        pe_work_free(refusing);
+    }
+    ck_assert_uint_gt(reserved, 10);
 }
