@@ -198,8 +198,8 @@ const tokens = (page, names) =>
 
 /** What is done in a scene: `see` adds to what is returned. */
 const acts = {
-    block: (page) => page.route("**/v1/**", (route) => route.abort()),
-    unblock: (page) => page.unroute("**/v1/**"),
+    block: (page, what) => page.route(what ?? "**/v1/**", (route) => route.abort()),
+    unblock: (page, what) => page.unroute(what ?? "**/v1/**"),
     settle: (page) => settle(page),
     wait: (page, ms) => page.waitForTimeout(ms),
     click: (page, selector) => page.locator(selector).first().click(),

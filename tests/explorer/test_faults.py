@@ -247,6 +247,28 @@ def test_a_server_that_is_gone(scene, view):
     assert not after["failures"] and sorted(after["pictures"]) == sorted(before["pictures"])
 
 
+def test_a_script_that_did_not_come_is_fetched_again(scene):
+    """That of the other views, which the first screen does not have."""
+    script = "**/second.js*"
+    played = scene(
+        [
+            ("block", script),
+            ("click", 'nav a[href*="view=story"]'),
+            "settle",
+            "see",
+            ("unblock", script),
+            ("click", ".failures button.chip"),
+            "settle",
+            "see",
+        ],
+        {},
+        width=1200,
+    )
+    gone, after = played["views"]
+    assert len(gone["failures"]) == 1 and not gone["pictures"]
+    assert not after["failures"] and after["pictures"]
+
+
 def test_after_a_refused_config_nothing_of_another_model_is_left(scene):
     played = scene(
         [

@@ -198,6 +198,50 @@ test("each request has its buttons, which copy what is shown when they are press
     assert.deepEqual(saved.pop(), { href: "blob:1", name: "request.npy" });
 });
 
+test("every button acts on the request of the moment, and none on the one that it was made with", async () => {
+    const { app, files } = page(),
+        copied: string[] = [],
+        blobs: Blob[] = [];
+    Object.defineProperty(navigator, "clipboard", {
+        configurable: true,
+        value: { writeText: async (text: string) => void copied.push(text) },
+    });
+    const make = URL.createObjectURL;
+    URL.createObjectURL = (blob) => (blobs.push(blob as Blob), "blob:2");
+    const request = (which: string): Shown => ({
+        title: "table",
+        ask: {
+            method: "POST",
+            target: `/v1/${which}?dim=8`,
+            bytes: new Blob([which]),
+            type: "application/x-npy",
+        },
+        formats: ["png", "svg", "npy"],
+    });
+    const shown = [request("before")],
+        buttons = fake(actions(app, shown, (i) => shown[i])).find("button");
+    for (const which of ["one", "two"]) {
+        shown[0] = request(which);
+        for (const button of buttons) button.fire("click");
+        await settled();
+        const asked = files.splice(0),
+            sent = await Promise.all(blobs.splice(0).map((blob) => blob.text()));
+        assert.deepEqual(sent, [which], "the bytes that are saved");
+        assert.equal(asked.length, 3);
+        for (const { ask } of asked) {
+            assert.equal(await ask.bytes!.text(), which);
+            assert.ok(ask.target.startsWith(`/v1/${which}?`));
+        }
+        const texts = copied.splice(0);
+        assert.equal(texts.length, 2);
+        for (const text of texts) assert.ok(text.includes(which) && !text.includes("before"), text);
+        asked.forEach(({ done }) => done({ bytes: new Blob([]) }));
+        await settled();
+        blobs.length = 0;
+    }
+    URL.createObjectURL = make;
+});
+
 test("without a clipboard a text is copied by a selection, or that is a failure", async () => {
     Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined });
     let allowed = true;
