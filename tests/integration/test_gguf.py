@@ -152,6 +152,23 @@ def test_keys(server, pairs, expected):
 
 
 @pytest.mark.parametrize(
+    "architecture,sections,kind",
+    [
+        ("qwen2vl", [2, 1, 1], "chunked"),
+        ("qwen3vl", [2, 1, 1, 0], "imrope"),
+        ("qwen3vlmoe", [2, 1, 1, 0], "imrope"),
+    ],
+)
+def test_sections(server, architecture, sections, kind):
+    """Of three axes; those of Qwen3-VL take turns among the pairs."""
+    four = struct.pack("<IQ4i", 5, 4, 2, 1, 1, 0)
+    pairs = [("rope.dimension_sections", ARRAY, four)]
+    encoding = rope_of(server, *pairs, architecture=architecture)["encoding"]
+    assert (encoding["name"], encoding["mrope_section"]) == ("mrope", sections)
+    assert encoding["mrope_type"] == kind
+
+
+@pytest.mark.parametrize(
     "pairs,word",
     [
         ([("rope.scaling.attn_factor", F32, 2)], "not scaled"),

@@ -118,6 +118,10 @@ def other_models():
         ("falcon with alibi", SIZES | {"model_type": "falcon", "alibi": True}),
         ("mpt", mpt | {"model_type": "mpt", "max_seq_len": 128}),
         ("mpt of six heads", mpt | {"model_type": "mpt", "n_heads": 6, "d_model": 48}),
+        (
+            "hf_olmo of six heads",
+            {"model_type": "hf_olmo", "d_model": 48, "n_heads": 6, "n_layers": 2, "alibi": True},
+        ),
         ("bert", SIZES | {"model_type": "bert"}),
         ("roberta", SIZES | {"model_type": "roberta", "pad_token_id": 1}),
         ("opt", SIZES | {"model_type": "opt", "word_embed_proj_dim": 32}),
