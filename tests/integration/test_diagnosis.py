@@ -142,7 +142,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.numbers(7, quick=2)
+@pytest.mark.numbers(11, quick=2)
 @pytest.mark.parametrize(
     "dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100), (48, 25000.0, 1500)]
 )
@@ -186,6 +186,7 @@ def test_every_mistake_of_the_contract_is_made():
     }
 
 
+@pytest.mark.numbers(2)
 @pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
 def test_frequencies(server, kind):
     w = inv_freq(128)
@@ -645,6 +646,7 @@ def test_a_table_with_one_bad_row_is_near(server):
 # ---- files that the service wrote ---------------------------------------------------------------
 
 
+@pytest.mark.numbers(5)
 @pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
 @pytest.mark.parametrize(
     "name,scheme,places",
