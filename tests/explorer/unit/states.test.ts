@@ -105,3 +105,15 @@ test("what is disabled is paler, and no pointer says otherwise", () => {
     for (const { set } of disabled)
         assert.ok(+set.opacity > 0.2 && +set.opacity < 0.7 && set.cursor === "default");
 });
+
+test("what an engine reads otherwise, or refuses, is bad, and what it reads alike is good", () => {
+    const colour = (verdict: string) => {
+        const own = rules.filter(
+            ({ selector }) => selector === `.engines li[data-verdict="${verdict}"] b`,
+        );
+        return own.map(({ set }) => set.color);
+    };
+    for (const verdict of ["differs", "raises"])
+        assert.deepEqual(colour(verdict), ["var(--bad)"], verdict);
+    assert.deepEqual(colour("same"), ["var(--good)"]);
+});
