@@ -249,6 +249,22 @@ static void man_encodings(const json_t *list)
     }
 }
 
+static void man_signs(void)
+{
+    static const struct {
+        const char *sign, *head_sign, *doc;
+    } signs[] = {
+#define SIGN(name, sign, head_sign, colour, doc) {sign, head_sign, doc},
+#include "command/signs.def"
+#undef SIGN
+    };
+
+    printf(".SH SIGNS\nA report on a terminal begins with a sign; that of a head, where heads are "
+           "reported, is in parentheses.\n");
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+        printf(".TP\n.B %s (%s)\n%s\n", signs[i].sign, signs[i].head_sign, signs[i].doc);
+}
+
 static void man_exits(void)
 {
     static const struct {
@@ -278,6 +294,7 @@ static void man_print(const json_t *list)
            pe_version());
     man_words();
     man_options();
+    man_signs();
     man_exits();
     man_encodings(list);
     printf(

@@ -197,17 +197,28 @@ static void encoding_print(const json_t *answer)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-enum verdict { RIGHT, WRONG, UNDECIDED, WARNED };
+enum verdict {
+#define SIGN(name, sign, head_sign, colour, doc) name,
+#include "command/signs.def"
+#undef SIGN
+};
+
+static const struct {
+    const char *sign, *head_sign;
+    enum colour colour;
+} signs[] = {
+#define SIGN(name, sign, head_sign, colour, doc) {sign, head_sign, colour},
+#include "command/signs.def"
+#undef SIGN
+};
 
 static void verdict_print(enum verdict verdict, const char *text)
 {
-    static const struct {
-        const char *sign;
-        enum colour colour;
-    } shown[] = {{"✓ ", GREEN}, {"✗ ", RED}, {"? ", AMBER}, {"! ", AMBER}};
+    char sign[8];
 
-    coloured(shown[verdict].colour, shown[verdict].sign);
-    wrapped(INDENT, INDENT, shown[verdict].colour, text);
+    snprintf(sign, sizeof(sign), "%s ", signs[verdict].sign);
+    coloured(signs[verdict].colour, sign);
+    wrapped(INDENT, INDENT, signs[verdict].colour, text);
 }
 
 static const json_t *candidate_of(const json_t *answer)
@@ -234,10 +245,6 @@ static void heads_print(const json_t *answer, int labels)
     const json_t *verdicts = json_object_get(heads, "verdict");
     const size_t row = axes ? (size_t)json_integer_value(json_array_get(shape, axes - 1))
                             : json_array_size(verdicts);
-    static const struct {
-        const char *sign;
-        enum colour colour;
-    } shown[] = {[RIGHT] = {"·", GREEN}, [WRONG] = {"✗", RED}, [UNDECIDED] = {"?", AMBER}};
     size_t index;
 
     if (!json_is_array(verdicts) || row == 0)
@@ -249,7 +256,7 @@ static void heads_print(const json_t *answer, int labels)
         if (index % row == 0)
             printf("%s%*s", index > 0 ? "\n" : "", INDENT + labels + 2,
                    index > 0 ? "" : "heads    ");
-        coloured(shown[is].colour, shown[is].sign);
+        coloured(signs[is].colour, signs[is].head_sign);
     }
     putchar('\n');
 }

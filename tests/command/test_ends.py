@@ -139,6 +139,18 @@ def test_exit_codes_are_told(posenc):
     ] == []
 
 
+def test_signs_are_documented(posenc):
+    """Alike in the manual page and docs/command.md: every one that a report prints."""
+    listed = (ROOT / "command/signs.def").read_text()
+    signs = re.findall(r'^SIGN\(\w+, +"(.)", "(.)", \w+, +"(.*)"\)$', listed, re.M)
+    assert len(signs) == listed.count("\nSIGN(") == 4
+    page = (ROOT / "docs/command.md").read_text()
+    manual = posenc("generate", "man").decode()
+    for sign, head, doc in signs:
+        assert f"| {sign} | {head} | {doc} |\n" in page
+        assert f".B {sign} ({head})\n{doc}\n" in manual
+
+
 def test_a_refusal_leaves_a_file_alone(posenc):
     kept = posenc.folder / "t.npy"
     kept.write_bytes(b"before")
