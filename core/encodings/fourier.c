@@ -14,6 +14,8 @@
 /* Frequencies times scale are 0 or lie between these bounds, so that sums of their products with
  * coordinates are exact in PE_WIDE_BITS. */
 #define FREQUENCY_MAX 0x1p62
+/* Of powers of two, the last of which is then 2^61. */
+#define POWERS_MAX    62
 #define FREQUENCY_MIN 1e-30
 
 enum { COORDINATES_INDEX, COORDINATES_CENTRES, COORDINATES_ENDS, COORDINATES_LOGARITHM };
@@ -33,8 +35,10 @@ static const struct pe_param params[] = {
      .type = PE_INTEGER,
      .min = 1,
      .max = WIDTH_MAX / 2,
-     .doc = "The number n of frequencies of each coordinate: 2^k for k = 0 .. n - 1 (NeRF), or "
-            "those of max_resolution."},
+     .doc =
+         "The number n of frequencies of each coordinate: 2^k for k = 0 .. n - 1 (NeRF), of which "
+         "there are at most 62, or those of max_resolution. Of all coordinates there are at most "
+         "524288."},
     {.name = "max_resolution",
      .aliases = "max_res",
      .type = PE_NUMBERS,
@@ -312,11 +316,11 @@ static enum pe_status width_check(const struct pe_fourier_sum *sum, struct pe_er
                        : sum->list    ? "parameter:frequencies"
                                       : "parameter:bands",
                        "%zu pairs of sine and cosine are more than %d", sum->pairs, WIDTH_MAX / 2);
-    if (!sum->list && !sum->is_linear && sum->bands > 62)
+    if (!sum->list && !sum->is_linear && sum->bands > POWERS_MAX)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:bands",
-                       "the last frequency, 2^(bands - 1), is at most 2^61, that of 62 bands: "
-                       "got %zu bands",
-                       sum->bands);
+                       "without max_resolution bands are powers of two, at most %d of them, up to "
+                       "2^61: got %zu bands",
+                       POWERS_MAX, sum->bands);
     return PE_OK;
 }
 
