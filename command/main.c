@@ -393,7 +393,8 @@ int main(int argc, char **argv)
         code = CMD_USAGE;
     }
     cmd_line_free(&line);
-    if (fflush(stdout) != 0 && !code) {
+    /* A verdict says that the answer is written. */
+    if (fflush(stdout) != 0 && (code == CMD_DONE || code == CMD_WRONG)) {
         cmd_say("standard output: %s", strerror(errno));
         code = CMD_FILES;
     }

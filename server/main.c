@@ -214,6 +214,15 @@ static int serve(struct srv *srv)
     return started ? 0 : 1;
 }
 
+/* 1: the text on the standard output is incomplete. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0)
+        return 0;
+    srv_log("posencd: standard output: %s", strerror(errno));
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     static struct srv srv;
@@ -225,20 +234,20 @@ int main(int argc, char **argv)
         return serve(&srv);
     case SRV_HELP:
         srv_options_help(stdout);
-        return 0;
+        return printed();
     case SRV_VERSION:
         printf("posencd %s\n", pe_version());
-        return 0;
+        return printed();
     case SRV_CHECK_CONFIG:
         srv_options_warn(&srv.options, true, warning_log);
         printf("the settings are sound\n");
-        return 0;
+        return printed();
     case SRV_PRINT_CONFIG:
         srv_options_print(&srv.options, stdout);
-        return 0;
+        return printed();
     case SRV_MANUAL:
         srv_manual_print(stdout);
-        return 0;
+        return printed();
     case SRV_HEALTHCHECK:
         return srv_healthcheck(&srv.options);
     case SRV_BAD_USAGE:

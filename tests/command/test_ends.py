@@ -14,6 +14,11 @@ import record
 import requested
 from typed import BINARY, ROOT
 
+# Some engines read its base, others do not.
+CONFIG = """{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
+ "num_hidden_layers": 2, "max_position_embeddings": 4096,
+ "rope_parameters": {"rope_type": "default", "rope_theta": 500000}}
+"""
 EXITS = {404: 4, 413: 5, 414: 5, 503: 5, 507: 5}
 
 
@@ -126,6 +131,13 @@ def test_a_given_format_goes_to_any_file(posenc, suffix):
     assert (posenc.folder / f"t.{suffix}").stat().st_size == 2 * 4 * 4
 
 
+@pytest.mark.parametrize("suffix", ["npz", "pt", "bin", "txt"])
+def test_a_given_media_type_goes_to_any_file(posenc, suffix):
+    table = "table", "rope", "dim=8", "length=1"
+    posenc(*table, "-H", "Accept: application/x-npy", "-o", f"t.{suffix}")
+    assert (posenc.folder / f"t.{suffix}").read_bytes() == posenc(*table, "format=npy")
+
+
 def test_exit_codes_are_told(posenc):
     """Alike by the command, its manual page and docs/command.md."""
     told = re.findall(r"^ +(\d+)  (.*)$", posenc("help").decode().split("exit codes:")[1], re.M)
@@ -149,6 +161,123 @@ def test_signs_are_documented(posenc):
     for sign, head, doc in signs:
         assert f"| {sign} | {head} | {doc} |\n" in page
         assert f".B {sign} ({head})\n{doc}\n" in manual
+
+
+# Answers of each kind that is written by other code: texts, reports, documents, bytes.
+ANSWERS = [
+    "help",
+    "help rope",
+    "help base",
+    "help rotate",
+    "encodings",
+    "--version",
+    "generate man",
+    "generate bash",
+    "table rope dim=4 length=2",
+    "table rope dim=4 length=2 format=npy",
+    "table rope dim=64 length=9000 format=raw",
+    "get /v1",
+    "config config.json",
+    "lint config.json --for transformers",
+    "lint config.json --for mlx-lm==0.32.2",
+    "lint config.json --for mlx-lm==0.32.2 --format json",
+    "extend config.json --to 262144",
+    "extend config.json --to 262144 --format json",
+]
+
+
+@pytest.mark.parametrize("typed", ANSWERS)
+def test_an_answer_on_a_full_disk_ends_with_6(posenc, typed):
+    """Also where the answer has a verdict, whose code says that the answer is written."""
+    (posenc.folder / "config.json").write_text(CONFIG)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [BINARY, *typed.split()], cwd=posenc.folder, stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 6
+    assert done.stderr == b"posenc: standard output: No space left on device\n"
+
+
+def flags_of_help(posenc):
+    """(letter or "", name, whether it takes a value) of the flags of the command itself."""
+    usage = posenc("help").decode().split("settings of the service")[0]
+    found = re.findall(r"^ +(?:(-\w), +)?(--[a-z]+)( [A-Z:]+)?  ", usage, re.M)
+    return [(letter, name, bool(value)) for letter, name, value in found]
+
+
+def test_a_flag_takes_a_value_or_none(posenc):
+    """A value behind a flag without one is refused, and so is a flag that lacks its value."""
+    flags = flags_of_help(posenc)
+    assert len(flags) > 10
+    for letter, name, takes in flags:
+        if takes:
+            wrong = [[one] for one in (letter, name) if one]
+        else:
+            wrong = [[name + "=1"], [name + "x"], *([[letter + "x"]] if letter else [])]
+        for arguments in wrong:
+            code, said = posenc.refused("encodings", *arguments)
+            assert code == 2 and said.count("\n") == 1, arguments
+            wanted = "needs a value" if takes else f"there is no flag '{arguments[0]}'"
+            assert wanted in said, arguments
+
+
+def test_files_cut_anywhere(posenc):
+    """A safetensors file that is cut off within its length, its header or its data is refused as
+    such, with the file's name."""
+    header = b'{"t":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}'
+    content = len(header).to_bytes(8, "little") + header + bytes(8)
+    cut = posenc.folder / "cut.safetensors"
+    ends = [
+        (7, "is no npy and no safetensors file", "is no safetensors file, or is cut off"),
+        (8, "is no npy and no safetensors file", "is no safetensors file, or is cut off"),
+        (9, "is cut off", "is no safetensors file, or is cut off"),
+        (len(header), "is cut off", "is no safetensors file, or is cut off"),
+        (len(header) + 7, "is cut off", "is no safetensors file, or is cut off"),
+        (len(header) + 8, "has several tensors, or none", "is no golden file"),
+        (len(header) + 15, "has several tensors, or none", "is no golden file"),
+    ]
+    for size, of_compare, of_check in ends:
+        cut.write_bytes(content[:size])
+        for typed, wanted in (
+            (["compare", cut.name, "sinusoidal"], of_compare),
+            (["check", cut.name, cut.name], of_check),
+        ):
+            code, said = posenc.refused(*typed)
+            assert code == 6 and f"posenc: {cut.name}: {wanted}" in said, (size, typed, said)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["{}", "1", '{"data_offsets": 1}', '{"data_offsets": [0]}', '{"data_offsets": [0, "8"]}'],
+)
+def test_golden_files_with_a_tensor_without_place(posenc, entry):
+    header = '{"__metadata__": {"golden": "{}"}, "t": %s}' % entry
+    (posenc.folder / "g.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header.encode() + bytes(8)
+    )
+    code, said = posenc.refused("check", "g.safetensors", "g.safetensors")
+    assert (code, said) == (6, "posenc: g.safetensors: has a tensor without data_offsets\n")
+
+
+def test_fields_of_the_command_line(posenc):
+    """A name, a colon, a text behind blanks or none; 32 fields."""
+    for wrong in ("", "x", ":", ":x"):
+        code, said = posenc.refused("get", "/v1", "-H", wrong)
+        assert code == 2 and f"got '{wrong}'" in said
+    fields = [f"-HX-{i}: 1" for i in range(33)]
+    assert posenc("get", "/v1", *fields[:32]) == posenc("get", "/v1")
+    assert posenc.refused("get", "/v1", *fields)[0] == 2
+    for blank in ("", " ", "\t", " \t "):
+        accept = f"-HAccept:{blank}text/csv"
+        assert posenc("table", "rope", "dim=4", "length=1", accept).count(b"\n") == 2
+
+
+def test_help_of_a_word_without_an_operation(posenc):
+    """Words for any resource have no parameters of their own."""
+    words = re.findall(r"^  (\w+) +TARGET ", posenc("help").decode(), re.M)
+    assert set(words) >= {"get", "post", "put", "delete"}
+    for word in words:
+        assert posenc("help", word).count(b"\n") == 2
 
 
 def test_a_refusal_leaves_a_file_alone(posenc):

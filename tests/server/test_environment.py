@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The environment of the server, the limits of its control group, its settings and log."""
 
+import calendar
 import ctypes
 import json
 import os
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 import wire
@@ -252,6 +254,26 @@ def test_h_is_help():
     assert run("-h").stdout == run("--help").stdout != ""
 
 
+@pytest.mark.parametrize(
+    "action", ["--help", "-h", "--version", "--check-config", "--print-config", "--man"]
+)
+def test_texts_on_a_full_disk_end_with_1(action):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([BINARY, action], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "posencd: standard output: No space left on device\n"
+
+
+def test_defaults_of_the_manual_are_those_of_help():
+    page = run("--man").stdout.replace("\\-", "-").replace("\\&", "")
+    told = re.findall(r"^  --([a-z-]+) +.*\(([^()]*)\)$", run("--help").stdout, re.M)
+    assert len(told) > 30
+    for name, fallback in told:
+        lines = page.split(f"\n.B --{name}\n")[1].split("\n.TP\n")[0].splitlines()
+        wanted = "there is no default" if fallback == "none" else f"default: {fallback}"
+        assert any(line.endswith(f"; {wanted}.") for line in lines), (name, lines)
+
+
 def test_a_failed_healthcheck_says_why(start_server):
     server = start_server("--base-path", "/x")
     done = run("--healthcheck", "--port", str(server.port))
@@ -299,6 +321,70 @@ def test_log_lines(start_server, form):
     )
     assert '"},{"status":200}\\x1b[31m\x80\xff' in second["query"] and second["query"][-3:] == "..."
     assert (third["method"], third["problem"]) == ('G\x1b"T', "method-not-allowed")
+
+
+def test_every_field_of_the_log(start_server):
+    """By its value, in JSON and in text, for answers with a body, without one, and refusals."""
+    route = "/v1/encodings/{name}/{view}"
+    table = "/v1/encodings/rope/table"
+    asked = [
+        ("GET", table, "dim=4&length=2&format=raw", route, 200, "", 32),
+        ("HEAD", table, "dim=4&length=2&format=raw", route, 200, "", 0),
+        ("GET", table, "dim=5", route, 422, "out-of-range", None),
+        ("OPTIONS", table, "", route, 204, "", 0),
+        ("DELETE", "/v1", "", "/v1", 405, "method-not-allowed", None),
+        ("GET", "/nowhere", "", "", 404, "not-found", None),
+        ("GET", "/livez", "", "/livez", 200, "", None),
+    ]
+    for form in ("json", "text"):
+        server = start_server("--log-format", form)
+        wanted, began = [], time.time()
+        for i, (method, path, query, name, status, problem, size) in enumerate(asked):
+            fields = {"X-Request-Id": f"mine-{i}"}
+            answer = server.request(method, path + "?" * bool(query) + query, headers=fields)
+            assert answer.status_code == status
+            assert size in (None, len(answer.content))
+            wanted.append(
+                ("127.0.0.1", method, path, query, name, status, problem)
+                + (len(answer.content), f"mine-{i}", "")
+            )
+
+        def logged(server=server, form=form):
+            lines = server.log_text().splitlines()
+            if form == "json":
+                return [json.loads(line) for line in lines if line.startswith("{")]
+            found = map(LOG_LINE.fullmatch, lines)
+            return [one.groupdict() for one in found if one]
+
+        assert wire.eventually(lambda: len(logged()) == len(asked)), server.log_text()
+        for line, one in zip(logged(), wanted):
+            got = [line[key] for key in LOG_KEYS]
+            if form == "text":
+                one = [str(value) for value in one]
+                got = ["" if value == "-" else value for value in got]
+            assert got == list(one)
+            at = calendar.timegm(time.strptime(line["time"], "%Y-%m-%dT%H:%M:%SZ"))
+            assert began - 1 <= at <= time.time()
+            assert 0 < float(line["ms"]) < 1000 * (time.time() - began)
+
+
+LOG_KEYS = (
+    "client",
+    "method",
+    "path",
+    "query",
+    "route",
+    "status",
+    "problem",
+    "bytes",
+    "request_id",
+    "trace_id",
+)
+LOG_LINE = re.compile(
+    r"(?P<time>\S+Z) (?P<client>\S+) (?P<method>\S+) (?P<path>[^ ?]+)\??(?P<query>\S*) "
+    r"(?P<route>\S+) (?P<status>\d+) (?P<problem>\S+) (?P<bytes>\d+)B (?P<ms>[\d.]+)ms "
+    r"(?P<request_id>\S+) (?P<trace_id>\S+)"
+)
 
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
