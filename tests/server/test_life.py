@@ -186,6 +186,28 @@ def test_sigterm_answers_what_was_accepted(start_server):
     assert server.process.wait(20) == 0
 
 
+def test_answers_after_sigterm_close_their_connection(start_server):
+    """Also those from the cache, on connections that were kept; new ones are accepted as long as
+    --drain-delay lasts, and a second signal ends it."""
+    server = start_server("--drain-delay", "60s")
+    table = b"GET /v1/encodings/rope/table?dim=4&length=1 HTTP/1.1\r\n" + HOST + b"\r\n"
+    requests = [GET_LIVEZ, table, b"GET /nowhere HTTP/1.1\r\n" + HOST + b"\r\n"]
+    clients = [wire.connect(server.port) for _ in requests]
+    streams = [client.makefile("rb") for client in clients]
+    for client, stream, request in zip(clients, streams, requests):
+        client.sendall(request)
+        assert "connection" not in wire.read_answer(stream).headers
+    server.process.send_signal(signal.SIGTERM)
+    ready = b"GET /readyz HTTP/1.1\r\n" + HOST + b"\r\n"
+    assert wire.eventually(lambda: wire.answer(server.port, ready).status == 503)
+    for client, stream, request in zip(clients, streams, requests):
+        client.sendall(request)
+        assert wire.read_answer(stream).headers["connection"] == "close"
+        assert stream.read() == b""
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(20) == 0
+
+
 UPLOAD = (
     b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n"
     + HOST
@@ -399,6 +421,14 @@ def test_bad_environment_ends_with_2():
 def test_port_taken(server):
     done = run("--port", str(server.port))
     assert done.returncode == 1 and "listen" in done.stderr
+
+
+@pytest.mark.parametrize("port", ["0", "8123"])
+def test_an_address_of_another_machine(port):
+    """192.0.2.0/24 is for documents."""
+    done = run("--bind", "192.0.2.1", "--port", port)
+    assert done.returncode == 1 and "cannot listen on 192.0.2.1 port " + port in done.stderr
+    assert done.stderr.endswith("; this machine has no such address\n")
 
 
 def test_healthcheck(server, start_server):

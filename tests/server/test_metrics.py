@@ -361,6 +361,22 @@ def test_memory_of_requests(start_server):
     assert len(answer.body) <= grown <= 1.5 * len(answer.body) + 65536
 
 
+def test_answers_give_their_memory_back(start_server):
+    """Those of each kind: bytes, streams, parts, no body, refusals; and none is kept."""
+    meter = Meter(start_server("--log-format", "off", "--cache-max", "0"))
+
+    def held():
+        meter.page()
+        return meter.values["posenc_memory_held_bytes"]
+
+    for request, status, _ in CASES.values():
+        meter.ask(*request)
+        before = held()
+        for _ in range(3):
+            assert meter.ask(*request).status == status
+        assert held() == before, request
+
+
 @pytest.mark.plain
 def test_other_loops_go_on_while_proc_is_read(start_server, tmp_path):
     library = tmp_path / "slow.so"
