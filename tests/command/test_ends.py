@@ -59,6 +59,37 @@ def test_refusals_are_those_of_the_service(posenc):
         assert (code, said) == (EXITS.get(problem["status"], 3), lines_of(problem)), request.name
 
 
+PLACES = {
+    "parameter": ("get", "/v1/encodings/rope/table?dim=7&length=1", ()),
+    "header": (
+        "post",
+        "/v1/layout?from_layout=half&to_layout=half&axes=sd",
+        ("Content-Type: application/octet-stream", "Tensor-Dtype: f33", "Tensor-Shape: 4,4"),
+    ),
+    "tensor": ("post", "/v1/comparison", ("Content-Type: application/json",)),
+    "pointer": ("post", "/v1/config", ("Content-Type: application/json",)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_refusal_has_its_place(posenc, server, place):
+    """Of each kind, and word for word as the service has it."""
+    method, target, fields = PLACES[place]
+    body = {
+        "header": bytes(64),
+        "tensor": b'{"a": {"name": "rope"}, "b": "tensor:b", "tensors": {"b": {"dtype": "f3"}}}',
+        "pointer": b'{"model_type": "llama", "head_dim": 64, "rope_scaling": {"rope_type": "no"}}',
+    }.get(place)
+    headers = dict(field.split(": ") for field in fields)
+    if body:
+        (posenc.folder / "body").write_bytes(body)
+    answer = server.request(method, target, data=body, headers=headers)
+    assert any(place in item for item in answer.json()["errors"]), answer.text
+    arguments = [*(["body"] if body else []), *(f"-H{field}" for field in fields)]
+    code, said = posenc.refused(method, target, *arguments)
+    assert (code, said) == (EXITS.get(answer.status_code, 3), lines_of(answer.json()))
+
+
 @pytest.mark.parametrize(
     "typed,code,says",
     [
@@ -104,6 +135,9 @@ def test_refusals_are_those_of_the_service(posenc):
         ("compare nowhere.npy rope", 6, "nowhere.npy: No such file"),
         ("compare nowhere.safetensors:cos rope", 6, "nowhere.safetensors: No such file"),
         ("rotate .", 6, ".: Is a directory"),
+        ("compare . rope", 6, ".: cannot be read whole"),
+        ("compare .:cos rope", 6, ".: cannot be read whole"),
+        ("check . .", 6, ".: cannot be read whole"),
         ("lint nowhere", 6, "nowhere: No such file"),
         ("lint .", 6, ".: Is a directory"),
         ("lint config.json --against nowhere", 6, "nowhere: No such file"),
@@ -466,6 +500,8 @@ def test_progress(posenc):
     code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=True)
     reader.join()
     assert code == 0 and re.search(r"\r1 s: +\d+ % of 5.1 MB", shown)
+    parts = [int(part) for part in re.findall(r" (\d+) % of", shown)]
+    assert parts == sorted(parts) and parts[0] < 100 >= parts[-1]
     assert shown.endswith("\r\033[K")
     assert posenc.on_terminal(*table, "-o", "x.npy") == (0, "")
 
@@ -535,6 +571,10 @@ def test_manual_page(posenc, server):
         assert f"\n.SS {encoding['name']}\n" in page and encoding["title"] in page
     for flag in re.findall(r"^ +(?:-., )?(--[a-z-]+)", posenc("help").decode(), re.M):
         assert flag in page
+    # A word's arguments and its description have a line each.
+    for word in re.findall(r"^  ([a-z]+) +[A-Z\[]", posenc("help").decode(), re.M):
+        entry = page.split(f"\n.TP\n.B {word}\n")[1].split("\n.TP\n")[0].splitlines()
+        assert entry[0].startswith(".I ") and entry[1] == ".br" and len(entry) == 3, entry
     # A request of roff begins its line: elsewhere it would be printed.
     requests = r"\.(?:[BI][RI]?|R[BI]|S[HS]|T[HPQ]|PP|br)\b"
     assert not re.findall(rf"^[^.\n].*(?<!\w){requests}.*$", page, re.M)

@@ -150,6 +150,17 @@ def test_any_length_is_refused_by_a_problem_document(server, place, size):
     assert wire.is_alive(server.port)
 
 
+@pytest.mark.parametrize("sizes", [(9000, 10), (10, 9000), (5000, 4000)])
+def test_the_longest_field_is_named(server, sizes):
+    """By name and value together, whichever is long and wherever it stands."""
+    longest = b"X" * sizes[0] + b": " + b"a" * sizes[1] + b"\r\n"
+    other = b"Y" * 10 + b": " + b"b" * (sum(sizes) - 11) + b"\r\n"
+    for fields in (longest + other, other + longest):
+        answer = wire.answer(server.port, b"GET /livez HTTP/1.1\r\n" + HOST + fields + b"\r\n")
+        problem = is_refused(answer, "field")
+        assert "is " + "X" * min(sizes[0], 40) in problem["detail"]
+
+
 def test_refusals_are_logged_and_counted(server):
     def refused():
         return metric(server, 'posenc_problems_total{code="uri-too-long"}')

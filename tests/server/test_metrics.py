@@ -154,6 +154,7 @@ CASES = {
     "a wrong name": (("GET", "/v1/encodings/rop/table"), 404, {MISSES: 1}),
     "a wrong value": (("GET", table(dim=7)), 422, {MISSES: 1}),
     "a wrong method": (("DELETE", "/v1"), 405, {}),
+    "a body behind a refusal": (("POST", "/v1", bytes(100000)), 405, {}),
     "what a page may ask": (("OPTIONS", table(base=15)), 204, {}),
     "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416, {MISSES: 2}),
 }
