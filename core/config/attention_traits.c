@@ -199,6 +199,7 @@ static const struct step {
     const char *key; /* NULL: of the class */
     void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
     bool takes_text; /* beside numbers and booleans */
+    bool is_whole;   /* numbers are whole */
     bool (*class_take)(struct pe_attention_traits *traits, const struct pe_config_layers *model);
 } steps[] = {
     {.trait = "scale", .class_take = class_scale_take},
@@ -215,10 +216,10 @@ static const struct step {
     {.trait = "softcap", .key = "attn_logit_softcapping", .take = softcap_take},
     {.trait = "softcap", .key = "attn_logit_soft_cap", .take = softcap_take},
     {.trait = "softcap", .key = "attention_logit_cap", .take = softcap_take},
-    {.trait = "window", .key = "sliding_window", .take = window_take},
-    {.trait = "window", .key = "local_attention", .take = half_window_take},
+    {.trait = "window", .key = "sliding_window", .take = window_take, .is_whole = true},
+    {.trait = "window", .key = "local_attention", .take = half_window_take, .is_whole = true},
     {.trait = "window", .key = "use_sliding_window", .take = window_switch},
-    {.trait = "chunk", .key = "attention_chunk_size", .take = chunk_take},
+    {.trait = "chunk", .key = "attention_chunk_size", .take = chunk_take, .is_whole = true},
     {.trait = "sinks", .class_take = class_sinks_take},
     {.trait = "causal", .class_take = class_both_ways_take},
     {.trait = "causal",
@@ -427,6 +428,9 @@ static void key_take(struct pe_config_reading *reading, const struct step *step,
     if (found.member && (found.value.kind >= PE_CONFIG_OBJECT ||
                          (found.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
         pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
+    else if (step->is_whole &&
+             floor(pe_config_number(&found.value)) != pe_config_number(&found.value))
+        pe_config_warn(reading, "%s is not a whole number, and is not read", step->key);
     else if (found.member || found.value.kind != PE_CONFIG_NULL)
         step->take(traits, &found.value);
     if (isinf(traits->scale)) {

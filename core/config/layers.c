@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ static const char rotating_list_key[] = "no_rope_layers";
 static const char rotating_interval_key[] = "no_rope_layer_interval";
 static const char rotating_switch_key[] = "use_mem_rope";
 static const char bases_key[] = "layer_rope_theta";
+
+/* Keys of lists of the types of layers. */
+static const char *const types_keys[] = {"layer_types", "layers_block_type"};
 
 /* Types of layers without attention. */
 static const char *const without_attention[] = {
@@ -56,13 +60,27 @@ static bool is_true(const struct pe_config_value *value)
                                            : value->kind != PE_CONFIG_NULL;
 }
 
+static bool is_whole(const struct pe_config_value *value)
+{
+    const double number = pe_config_number(value);
+
+    return pe_config_is_number(value) && number >= 0 && floor(number) == number;
+}
+
 /* ---- the number of layers, and their types as the config lists them -------------------------- */
+
+static bool is_count(const struct pe_config_value *value)
+{
+    const double number = pe_config_number(value);
+
+    return is_whole(value) && number >= 1 && number <= LAYERS_MAX;
+}
 
 static size_t count_in(const struct pe_config_scope *scope, const char *key)
 {
-    const double count = pe_config_effective_number(scope, key);
+    const struct pe_config_effective found = pe_config_effective(scope, key);
 
-    return count >= 1 && count <= LAYERS_MAX ? (size_t)count : 0;
+    return is_count(&found.value) ? (size_t)pe_config_number(&found.value) : 0;
 }
 
 static size_t count_of(const struct pe_config_scope *scope)
@@ -87,15 +105,20 @@ static const struct pe_config_node *list_of(const struct pe_config_scope *scope,
     return list && list->count > 0 && list->count <= LAYERS_MAX ? list : NULL;
 }
 
+static bool are_names(const struct pe_config_node *list)
+{
+    for (const struct pe_config_item *at = list->first_item; at; at = at->next)
+        if (at->value.kind != PE_CONFIG_TEXT)
+            return false;
+    return true;
+}
+
 static const struct pe_config_node *types_of(const struct pe_config_scope *scope)
 {
-    const struct pe_config_node *types = list_of(scope, "layer_types");
+    const struct pe_config_node *types = list_of(scope, types_keys[0]);
 
-    types = types ? types : list_of(scope, "layers_block_type");
-    for (const struct pe_config_item *at = types ? types->first_item : NULL; at; at = at->next)
-        if (at->value.kind != PE_CONFIG_TEXT)
-            return NULL;
-    return types;
+    types = types ? types : list_of(scope, types_keys[1]);
+    return types && are_names(types) ? types : NULL;
 }
 
 /* ---- the layers that rotate ------------------------------------------------------------------ */
@@ -121,7 +144,7 @@ static void rotating_by_keys(const struct pe_config_scope *scope, struct layer_l
     const struct pe_config_effective list = pe_config_effective(scope, rotating_list_key),
                                      whether = pe_config_effective(scope, rotating_switch_key),
                                      bases = pe_config_effective(scope, bases_key);
-    const double interval = pe_config_effective_number(scope, rotating_interval_key);
+    const struct pe_config_effective interval = pe_config_effective(scope, rotating_interval_key);
 
     for (size_t i = 0; i < out->count && whether.value.kind == PE_CONFIG_BOOL; i++)
         out->layers[i].rotates = whether.value.as.truth;
@@ -129,8 +152,8 @@ static void rotating_by_keys(const struct pe_config_scope *scope, struct layer_l
         rotating_by_list(bases.value.as.node, out);
     if (list.value.kind == PE_CONFIG_LIST && list.value.as.node->count > 0)
         rotating_by_list(list.value.as.node, out);
-    else if (interval >= 1)
-        rotating_by_interval((size_t)interval, out);
+    else if (is_count(&interval.value))
+        rotating_by_interval((size_t)pe_config_number(&interval.value), out);
 }
 
 /* A type whose member of the rope object is null has no positions. */
@@ -179,11 +202,20 @@ struct rule {
     bool off;
 };
 
+/* A whole number, or a text that has a letter for each layer of a period. */
+static bool is_period(const struct pe_config_value *value)
+{
+    return is_whole(value) || (value->kind == PE_CONFIG_TEXT && *value->as.text &&
+                               strspn(value->as.text, "LG") == strlen(value->as.text));
+}
+
 /* No period above LAYERS_MAX repeats within the layers. */
 static void period_set(const struct pe_config_value *value, struct rule *rule)
 {
     const double period = pe_config_number(value);
 
+    if (!is_period(value))
+        return;
     if (value->kind == PE_CONFIG_TEXT) {
         rule->pattern = value->as.text;
         rule->pattern_size = strlen(value->as.text);
@@ -838,6 +870,84 @@ void pe_config_layer_keys_note(struct pe_config_reading *reading)
         text_key_note(reading, row->count_key);
     for (const struct pe_class_key *at = row ? row->keys : NULL; at && at->key; at++)
         text_key_note(reading, at->key);
+}
+
+/* ---- values of another kind than their keys have --------------------------------------------- */
+
+static bool is_list(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_LIST;
+}
+
+static bool is_list_of_names(const struct pe_config_value *value)
+{
+    return is_list(value) && are_names(value->as.node);
+}
+
+static bool is_truth(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_BOOL;
+}
+
+/* Warns of a value that is given and has another kind. Does the config give one? */
+static bool kind_check(struct pe_config_reading *reading, const struct pe_config_member *member,
+                       bool (*is_kind)(const struct pe_config_value *value), const char *kind)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (!member || member->value.kind == PE_CONFIG_NULL)
+        return false;
+    if (!is_kind(&member->value))
+        pe_config_warn(reading, "%s is not %s, and is not read",
+                       pe_config_path(member, path, sizeof(path)), kind);
+    return true;
+}
+
+static void count_check(struct pe_config_reading *reading)
+{
+    static const char kind[] = "a whole number of layers from 1 to 65536";
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_config_layers *row = pe_config_layers_of(scope);
+
+    _Static_assert(LAYERS_MAX == 65536, "the text has the bound");
+    if (row)
+        kind_check(reading, pe_config_effective(scope, row->count_key).member, is_count, kind);
+    for (const char *const *at = count_keys; !row && *at; at++)
+        if (kind_check(reading, pe_config_effective(scope, *at).member, is_count, kind) &&
+            count_in(scope, *at))
+            return;
+}
+
+void pe_config_layer_kinds_warn(struct pe_config_reading *reading)
+{
+    static const struct {
+        const char *key;
+        bool (*is_kind)(const struct pe_config_value *value);
+        const char *kind;
+    } rows[] = {
+        {rotating_list_key, is_list, "a list"},
+        {bases_key, is_list, "a list"},
+        {rotating_interval_key, is_whole, "a whole number"},
+        {rotating_switch_key, is_truth, "a boolean"},
+    };
+    const struct pe_config_scope *scope = &reading->scope;
+    const struct pe_layer_rule *rule = &pe_config_class_of(scope)->types;
+    const char *const bounds[] = {rule->from_key, rule->until_key};
+
+    count_check(reading);
+    for (size_t i = 0; i < sizeof(types_keys) / sizeof(types_keys[0]); i++)
+        kind_check(reading, pe_config_member(scope->text, types_keys[i]), is_list_of_names,
+                   "a list of names");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        kind_check(reading, pe_config_effective(scope, rows[i].key).member, rows[i].is_kind,
+                   rows[i].kind);
+    if (rule->period_key)
+        kind_check(reading, pe_config_effective(scope, rule->period_key).member, is_period,
+                   "a period of layers");
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+        if (bounds[i])
+            kind_check(reading, pe_config_effective(scope, bounds[i]).member, pe_config_is_number,
+                       "a number");
 }
 
 /* ---- kinds of layers ------------------------------------------------------------------------- */

@@ -766,6 +766,7 @@ enum pe_status pe_config_size(struct pe_config_reading *reading, const char *nam
                               name);
     sizes_note(reading);
     pe_config_unread_warn(reading);
+    pe_config_layer_kinds_warn(reading);
     found = pe_config_find(reading, row->places, row->keys);
     if (!found)
         return size_missing(row->keys, err);

@@ -256,6 +256,7 @@ enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_read
     defaults_note(reading, pe_scheme_params(*scheme));
     pe_config_defaults_warn(reading);
     pe_config_unread_warn(reading);
+    pe_config_layer_kinds_warn(reading);
     layer_lists_warn(reading, pe_scheme_params(*scheme));
     if (pe_config_memory_check(reading, err)) {
         pe_scheme_free(*scheme);

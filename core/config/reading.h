@@ -375,6 +375,9 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
 /* Notes every key about layers and attention as read, so that the unused keys do not depend on
  * which calls were made. */
 void pe_config_layer_keys_note(struct pe_config_reading *reading);
+/* Warns of values of keys about layers that are of another kind than the keys have: a fraction of
+ * layers, a text instead of a list. They are not read. */
+void pe_config_layer_kinds_warn(struct pe_config_reading *reading);
 /* The keys of attention_traits.c; ends with NULL. */
 const char *pe_config_trait_key(size_t index);
 

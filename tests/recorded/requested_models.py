@@ -132,6 +132,18 @@ def other_models():
     ]
 
 
+def mistyped():
+    """Keys about layers whose values are of another kind."""
+    return [
+        ("a fraction of layers", four("llama") | {"num_hidden_layers": 1.5}),
+        ("a fraction of a window", four("mistral", sliding_window=6.5)),
+        ("a fraction of a period", four("gemma3_text", sliding_window_pattern=1.5)),
+        ("a fraction of a window both ways", four("modernbert", local_attention=6.5)),
+        ("a fraction of a global period", four("modernbert", global_attn_every_n_layers=1.5)),
+        ("types of layers in one text", four("gemma3_text", layer_types="full_attention")),
+    ]
+
+
 def configs():
     refused = [
         ("a factor of null", four("llama", "linear", {"factor": None})),
@@ -143,6 +155,7 @@ def configs():
         *(post("refused models", label, "/v1/config", config) for label, config in refused),
         *(post("models", label, "/v1/config", config) for label, config in models()),
         *(post("models", label, "/v1/config", config) for label, config in other_models()),
+        *(post("models", label, "/v1/config", config) for label, config in mistyped()),
         *(
             post("models", f"{label} of {name}", "/v1/config", config, query_of=of)
             for label, config in models()

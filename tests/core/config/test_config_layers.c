@@ -125,6 +125,8 @@ TEST(test_kinds)
     static const char *const cases[][2] = {
         {"model_type=llama num_hidden_layers=2", "*- 0 1"},
         {"model_type=somebody rope_theta=5", "*-"},
+        {"model_type=llama num_hidden_layers=1.5", "*-"},
+        {"model_type=llama num_hidden_layers=0.5", "*-"},
         {"model_type=cohere2 num_hidden_layers=5",
          "*sliding_attention 0 1 2 4, full_attention 3 (still)"},
         {"model_type=beam num_hidden_layers=5",
@@ -135,6 +137,10 @@ TEST(test_kinds)
          "*full_attention 0 2, full_attention 1 (still)"},
         {"model_type=gemma3_text num_hidden_layers=3 sliding_window_pattern=2",
          "sliding_attention 0 2, *full_attention 1"},
+        {"model_type=gemma3_text num_hidden_layers=3 sliding_window_pattern=1.5",
+         "*sliding_attention 0 1 2"},
+        {"model_type=smollm3 num_hidden_layers=3 no_rope_layer_interval=2.5",
+         "*full_attention 0 1 2"},
         {"model_type=gemma3_text num_hidden_layers=2 sliding_window_pattern=0",
          "*sliding_attention 0 1"},
         {"model_type=gemma3_text num_hidden_layers=2 sliding_window_pattern=1e300",
@@ -177,6 +183,29 @@ TEST(test_a_value_of_a_wrong_type)
     ck_assert_int_eq(traits_of(NULL).window, 0);
     ck_assert_str_eq(pe_config_warning(reading, 0),
                      "sliding_window is neither a number nor a boolean, and is not read");
+}
+
+/* A size of a window or chunk that is a fraction is not read. */
+TEST(test_a_fraction_of_a_window)
+{
+    static const char *const rows[][2] = {{"mistral", "sliding_window"},
+                                          {"llama4_text", "attention_chunk_size"}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char warning[100];
+        size_t at = 0;
+        const char *text;
+        begin();
+        model(rows[i][0]);
+        number(top, rows[i][1], 6.5);
+        const struct pe_attention_traits traits = traits_of(NULL);
+        ck_assert_int_eq(traits.window, 0);
+        ck_assert_int_eq(traits.chunk, 0);
+        snprintf(warning, sizeof(warning), "%s is not a whole number, and is not read", rows[i][1]);
+        while ((text = pe_config_warning(reading, at)) && strcmp(text, warning) != 0)
+            at++;
+        ck_assert_msg(text != NULL, "%s", warning);
+    }
 }
 
 /* Norms that nobody has measured are warned of, with attention and with the whole. */

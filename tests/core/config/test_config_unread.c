@@ -74,6 +74,57 @@ TEST(test_unread_in_lists)
 }
 
 static const struct {
+    const char *model, *key, *kind;
+    const char *right; /* a value of the kind */
+    const char *wrong[5];
+} kinds[] = {
+    {"llama",
+     "num_hidden_layers",
+     "a whole number of layers from 1 to 65536",
+     "4",
+     {"1.5", "0", "65537", "true", "four"}},
+    {"somebody",
+     "n_layer",
+     "a whole number of layers from 1 to 65536",
+     "65536",
+     {"1.5", "-2", "x"}},
+    {"somebody", "n_layers", "a whole number of layers from 1 to 65536", "1", {"0.5", "x"}},
+    {"smollm3", "no_rope_layer_interval", "a whole number", "4", {"1.5", "-1.5", "x", "true"}},
+    {"smollm3", "no_rope_layers", "a list", "null", {"4", "x"}},
+    {"newer", "layer_rope_theta", "a list", "null", {"5", "x"}},
+    {"newer", "use_mem_rope", "a boolean", "true", {"1", "x"}},
+    {"smollm3", "layer_types", "a list of names", "null", {"full_attention", "3", "true"}},
+    {"somebody", "layers_block_type", "a list of names", "null", {"attention", "3"}},
+    {"cohere2", "sliding_window_pattern", "a period of layers", "2", {"1.5", "six", "true"}},
+    {"qwen3_next", "full_attention_interval", "a period of layers", "2", {"2.5", "x"}},
+    {"qwen2", "max_window_layers", "a number", "2", {"x", "true"}},
+};
+
+static bool has_warning(const char *model, const char *key, const char *value, const char *kind)
+{
+    char pairs[200], warning[200];
+
+    snprintf(pairs, sizeof(pairs), "model_type=%s head_dim=8 rope_theta=5 %s=%s", model, key,
+             value);
+    snprintf(warning, sizeof(warning), "%s is not %s, and is not read|", key, kind);
+    return strstr(warnings_of(pairs), warning) != NULL;
+}
+
+/* Values of keys about layers that are of another kind, each key with its kind. */
+TEST(test_values_of_another_kind)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        ck_assert_msg(!has_warning(kinds[i].model, kinds[i].key, kinds[i].right, kinds[i].kind),
+                      "%s=%s", kinds[i].key, kinds[i].right);
+        ck_assert(!has_warning(kinds[i].model, kinds[i].key, "null", kinds[i].kind));
+        for (size_t at = 0; at < COUNT_OF(kinds[i].wrong) && kinds[i].wrong[at]; at++)
+            ck_assert_msg(
+                has_warning(kinds[i].model, kinds[i].key, kinds[i].wrong[at], kinds[i].kind),
+                "%s=%s", kinds[i].key, kinds[i].wrong[at]);
+    }
+}
+
+static const struct {
     const char *pairs, *where, *word;
 } denied[] = {
     {"model_type=chatglm position_encoding_2d=true hidden_size=64 num_attention_heads=4",
