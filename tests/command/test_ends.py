@@ -306,6 +306,14 @@ def test_fields_of_the_command_line(posenc):
         assert posenc("table", "rope", "dim=4", "length=1", accept).count(b"\n") == 2
 
 
+def test_any_character_reaches_the_service(posenc):
+    """Those with a meaning in a query too."""
+    value = "x" + "".join(map(chr, range(33, 127)))
+    for text in (value[:48], value[48:], "x y", "é"):
+        code, said = posenc.refused("table", "rope", f"dim={text}", "length=1")
+        assert code == 3 and f"got '{text}'" in said
+
+
 def test_help_of_a_word_without_an_operation(posenc):
     """Words for any resource have no parameters of their own."""
     words = re.findall(r"^  (\w+) +TARGET ", posenc("help").decode(), re.M)
@@ -497,8 +505,10 @@ def test_progress(posenc):
     )
     reader.start()
     table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
+    piped = subprocess.Popen([BINARY, *table], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=True)
     reader.join()
+    assert piped.communicate(timeout=30)[1] == b""  # no terminal
     assert code == 0 and re.search(r"\r1 s: +\d+ % of 5.1 MB", shown)
     parts = [int(part) for part in re.findall(r" (\d+) % of", shown)]
     assert parts == sorted(parts) and parts[0] < 100 >= parts[-1]
