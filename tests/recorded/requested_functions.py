@@ -285,6 +285,9 @@ def diagnoses():
     beside = {"k": tensor(4, 1, 12, 8), "k_rotated": tensor(5, 1, 12, 8)}
     layers = {"q": tensor(1, 2, 2, 1, 12, 8), "q_rotated": tensor(2, 2, 2, 1, 12, 8)}
     stayed = {"q": tensor(3, 1, 2, 2, 6, 8), "q_rotated": tensor(3, 1, 2, 2, 6, 8)}
+    before = [float(i % 7) for i in range(96)]
+    after = [*before[:62], 40.5, *before[63:]]
+    one = {"q": numbers(before, 1, 2, 1, 6, 8), "q_rotated": numbers(after, 1, 2, 1, 6, 8)}
     return [
         diagnose("as expected", rope, plain),
         diagnose("nothing expected", {}, plain),
@@ -297,6 +300,7 @@ def diagnoses():
         diagnose("heads of layers", rope, layers),
         diagnose("queries and keys", rope | {"axes": "hsd"}, heads | beside),
         diagnose("keys and values that stayed", rope | {"axes": "lkhsd", "layout": "half"}, stayed),
+        diagnose("a value that changed", rope | {"axes": "lkhsd", "layout": "half"}, one),
         diagnose("a function", rope | {"layout": "half"}, called(0, 1)),
         diagnose("a function that is none", rope, called(0, 0)),
         post_file("diagnosis", "a file", path, {"encoding": "rope"}, plain),

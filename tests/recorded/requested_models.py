@@ -132,6 +132,22 @@ def other_models():
     ]
 
 
+def single_rules():
+    """Configs by which one rule decides: a type of layers that is null, lists of all layers and of
+    some, scores over the number of the layer."""
+    scaled = four("molmo2_text", "yarn")
+    types = {"full_attention": None, "sliding_attention": default(1e4)}
+    return [
+        (
+            "a type of layers that is null",
+            SIZES | {"model_type": "somebody", "rope_parameters": types} | ALTERNATE,
+        ),
+        ("layers by number", four("somebody", scale_attn_by_inverse_layer_idx=True)),
+        ("scaling of all layers", scaled | {"rope_scaling_layers": [0, 1, 2, 3]}),
+        ("scaling of some layers", scaled | {"rope_scaling_layers": [0, 1, 2]}),
+    ]
+
+
 def mistyped():
     """Keys about layers whose values are of another kind."""
     return [
@@ -156,6 +172,17 @@ def configs():
         *(post("models", label, "/v1/config", config) for label, config in models()),
         *(post("models", label, "/v1/config", config) for label, config in other_models()),
         *(post("models", label, "/v1/config", config) for label, config in mistyped()),
+        *(post("models", label, "/v1/config", config) for label, config in single_rules()),
+        *(
+            post(
+                "models" if height == 128 else "refused models",
+                f"a grid of {height} rows of CogView3Plus",
+                "/v1/config",
+                {"_class_name": "CogView3PlusTransformer2DModel", "pos_embed_max_size": 128},
+                query_of={"height": height, "width": 128},
+            )
+            for height in (128, 129)
+        ),
         *(
             post("models", f"{label} of {name}", "/v1/config", config, query_of=of)
             for label, config in models()
@@ -193,6 +220,18 @@ def lints():
     more = [
         ("arcee without a factor", needy),
         ("heads of no width", four("mixtral", head_dim=24)),
+        (
+            "types whose first is default",
+            SIZES
+            | {
+                "model_type": "gemma3_text",
+                "rope_parameters": {
+                    "sliding_attention": default(1e4),
+                    "full_attention": default(1e6) | {"rope_type": "linear", "factor": 8},
+                },
+            }
+            | ALTERNATE,
+        ),
         ("beyond the context", four("gpt_oss", "yarn", max_position_embeddings=65536)),
     ]
     both = [(label, config) for label, config in models() + more if label != "no model"]
@@ -238,6 +277,7 @@ def extensions():
         extend("of layers without", four("smollm3", no_rope_layer_interval=2), **engines),
         extend("of a part", four("phi", partial_rotary_factor=0.5), to=6000),
         extend("of a text inside", inside, to=8192),
+        extend("of two contexts", inside | {"max_position_embeddings": 4096}, to=8192),
         extend("of sections", four("qwen2_vl", rope=SECTIONS), to=8192),
         extend(
             "of another key",
