@@ -81,6 +81,34 @@ static struct outcome outcome_of(const struct pe_observed *observed)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Twice the rows, along any axis of them, cost more; the estimate reads no values. */
+TEST(work_grows_with_each_axis)
+{
+    static double values[1];
+    const struct pe_tensor of_axes = {PE_F32, 4, {2, 3, 4, DIM}, values};
+    const struct pe_tensor of_pairs = {PE_F32, 4, {2, 4, PAIRS, 2}, values};
+
+    for (size_t form = 0; form < 6; form++) {
+        const struct pe_tensor usual = form == 3 ? of_pairs : of_axes;
+        for (unsigned axis = 0; axis + (form == 3 ? 2 : 1) < usual.rank; axis++) {
+            struct pe_tensor one = usual, two = usual;
+            struct pe_observed less = {.size = sizeof(less)}, more;
+            less.axes = "bhsd";
+            if (form >= 4)
+                less.q = less.q_rotated = &of_axes;
+            more = less;
+            *(const struct pe_tensor **[]){&less.cos,       &less.sin, &less.table,
+                                           &less.freqs_cis, &less.q,   &less.k}[form] = &one;
+            *(const struct pe_tensor **[]){&more.cos,       &more.sin, &more.table,
+                                           &more.freqs_cis, &more.q,   &more.k}[form] = &two;
+            two.shape[axis] *= 2;
+            ck_assert_msg(pe_observed_work(&less) > 0, "form %zu", form);
+            ck_assert_msg(pe_observed_work(&more) > pe_observed_work(&less), "form %zu, axis %u",
+                          form, axis);
+        }
+    }
+}
+
 /* Every form of the same table is a match, in its layout: pairs once; twice in either layout; with
  * an axis of 1; as complex numbers; as frequencies. */
 TEST(test_forms_of_rotary_tables)
