@@ -526,7 +526,7 @@ static const struct pe_rows_kind rows = {.width = width,
                                          .grid = &grid_rows,
                                          .table = &table};
 
-_Static_assert(PE_FOURIER_AXES_MAX <= PE_GRID_ROWS_AXES_MAX, "axes of a grid");
+_Static_assert((int)PE_FOURIER_AXES_MAX <= (int)PE_GRID_ROWS_AXES_MAX, "axes of a grid");
 
 extern const struct pe_encoding pe_encoding_fourier;
 const struct pe_encoding pe_encoding_fourier = {
