@@ -81,7 +81,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.numbers(2)
+@pytest.mark.numbers(3)
 @pytest.mark.parametrize("kind,dim", PARTS)
 def test_population(server, kind, dim):
     """No mistake is named for another; what is not named is undecided or changes no value."""

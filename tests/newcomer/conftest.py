@@ -19,7 +19,7 @@ COMPILERS = re.compile(r"(cc|c89|c99|c\+\+|g\+\+|cpp|.*gcc.*|.*g\+\+.*|.*clang.*
 
 def environment(**more):
     """That of a shell in which nobody calls us: no settings of ours or of an outer make."""
-    ours = ("POSENC", "MAKE", "MFLAGS", "PORT", "BUILD", "CFLAGS", "CC")
+    ours = ("POSENC", "MAKE", "MFLAGS", "PORT", "BUILD", "CFLAGS", "CC", "WERROR")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
 
 
@@ -77,7 +77,7 @@ class MakeRun:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            env=environment(CFLAGS="-O1", **more),
+            env=environment(CFLAGS="-O0", **more),
         )
         self.lines = []
         stop = threading.Timer(START_SECONDS_MAX, self.kill)

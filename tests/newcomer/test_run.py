@@ -159,7 +159,7 @@ def make(clone, *arguments):
         cwd=clone,
         capture_output=True,
         text=True,
-        env=environment(CFLAGS="-O1"),
+        env=environment(CFLAGS="-O0"),
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
 

@@ -18,6 +18,11 @@ BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
 CLOSE = b"Host: localhost\r\nConnection: close\r\n\r\n"
 
 
+def without_settings():
+    """The environment without what the server takes for settings, those of the suites as well."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("POSENC_")}
+
+
 def run(*arguments, env=None):
     return subprocess.run(
         [BINARY, *arguments],
@@ -194,9 +199,11 @@ def test_settings_are_shown_as_they_are(start_server, tmp_path):
     ],
 )
 def test_check_config_warns(arguments, env, warnings):
-    others = {k: v for k, v in os.environ.items() if not k.startswith("POSENC_")}
     done = subprocess.run(
-        [BINARY, "--check-config", *arguments], capture_output=True, text=True, env=others | env
+        [BINARY, "--check-config", *arguments],
+        capture_output=True,
+        text=True,
+        env=without_settings() | env,
     )
     lines = done.stderr.splitlines()
     assert done.returncode == 0 and len(lines) == len(warnings), lines
@@ -259,7 +266,9 @@ def test_h_is_help():
 )
 def test_texts_on_a_full_disk_end_with_1(action):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([BINARY, action], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [BINARY, action], stdout=full, stderr=subprocess.PIPE, text=True, env=without_settings()
+        )
     assert done.returncode == 1
     assert done.stderr == "posencd: standard output: No space left on device\n"
 
