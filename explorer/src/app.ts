@@ -16,6 +16,7 @@ import {
     type Params,
     type State,
 } from "./state";
+import { DARK, isDark } from "./theme";
 import type { App, Door, Mounted, Shown, View } from "./view";
 import { LANGUAGES, languageSet, t, type Language } from "./words";
 
@@ -26,7 +27,6 @@ const doors = (): Record<Door, string> => ({
     debug: t("Debug", "排错"),
 });
 
-const DARK = "(prefers-color-scheme: dark)";
 const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
 
 const named = (asks: Shown[]) =>
@@ -287,9 +287,7 @@ export class Page implements App {
     }
 
     private top(view: View): void {
-        const dark =
-            this.state.theme === "dark" ||
-            (this.state.theme === "auto" && matchMedia(DARK).matches);
+        const dark = isDark(this.state.theme);
         const other = (Object.keys(LANGUAGES) as Language[]).find(
             (one) => one !== this.state.lang,
         )!;

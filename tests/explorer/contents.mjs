@@ -232,6 +232,8 @@ export const changedNext = (page) =>
                     const keys = one.matches(".hands")
                         ? ["End"]
                         : ["ArrowRight", "ArrowRight", "ArrowDown"];
+                    // The first key of a picture shows its cross.
+                    if (one.matches(".heat, .curves")) keys.unshift("ArrowRight");
                     keys.forEach(press);
                 } else if (/^[0-9.]+$/.test(value)) one.value = `${+value + 2}`;
                 else continue;

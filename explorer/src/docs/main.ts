@@ -2,6 +2,8 @@
 // /docs: one article at a time of the page that explorer/docs made, a search, and forms that try
 // the operations. Without this script the page is all of them, one below the other.
 import { h } from "../dom";
+import type { Theme } from "../state";
+import { isDark } from "../theme";
 import { LANGUAGES, languageSet, languageWanted, t, type Language } from "../words";
 import { Search } from "./search";
 import { told, trial } from "./trial";
@@ -107,9 +109,7 @@ function hosts(): void {
 function theme(): HTMLElement {
     const root = document.documentElement,
         wanted = given.get("theme");
-    const isDark = () =>
-        (root.dataset.theme ??
-            (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    const dark = () => isDark((root.dataset.theme ?? "auto") as Theme);
     if (wanted === "dark" || wanted === "light") root.dataset.theme = wanted;
     const button = h(
         "button.quiet",
@@ -117,7 +117,7 @@ function theme(): HTMLElement {
             type: "button",
             onclick: () => {
                 const url = new URL(location.href);
-                root.dataset.theme = isDark() ? "light" : "dark";
+                root.dataset.theme = dark() ? "light" : "dark";
                 url.searchParams.set("theme", root.dataset.theme);
                 history.replaceState(null, "", url);
                 ways();
@@ -127,7 +127,7 @@ function theme(): HTMLElement {
         "◐",
     );
     const tell = () =>
-        button.setAttribute("aria-label", isDark() ? t("light", "浅色") : t("dark", "深色"));
+        button.setAttribute("aria-label", dark() ? t("light", "浅色") : t("dark", "深色"));
     tell();
     return button;
 }

@@ -2,6 +2,7 @@
 // Under every picture: its request as curl and Python, and files of it.
 import { body, PosencError, type Ask } from "../api";
 import { h } from "../dom";
+import { isDark } from "../theme";
 import type { App, Shown } from "../view";
 import { t } from "../words";
 import { failure } from "./failure";
@@ -123,7 +124,7 @@ function askOf(app: App, ask: Ask, format: string): Ask {
     url.searchParams.set("format", format);
     if (PICTURES.includes(format)) {
         if (app.state.lang !== "en") url.searchParams.set("lang", app.state.lang);
-        if (app.state.theme === "dark") url.searchParams.set("theme", "dark");
+        if (isDark(app.state.theme)) url.searchParams.set("theme", "dark");
     }
     return { ...ask, target: url.pathname + url.search.replace(/%2C/g, ",") };
 }

@@ -45,6 +45,11 @@ const TOP = 8,
     BOTTOM = 46,
     NAME = 22;
 
+/** Points that a key moves the cross by. */
+const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, PageDown: -20, PageUp: 20 };
+/** Points that a key takes the cross to. */
+const ENDS: Record<string, number> = { Home: 0, End: Infinity };
+
 /** A curve that wants it has a line of steps, each as long as a distance on the axis. */
 function trace(
     context: CanvasRenderingContext2D,
@@ -239,10 +244,10 @@ class Drawing implements Curves {
         });
         canvas.addEventListener("pointerleave", () => this.moved(-1));
         this.element.addEventListener("keydown", (event) => {
-            const step = { ArrowLeft: -1, ArrowRight: 1, PageDown: -20, PageUp: 20 }[event.key];
-            if (!step) return;
+            const to = this.keyed(event.key);
+            if (to === undefined) return;
             event.preventDefault();
-            this.point(Math.max(0, this.drawn?.at ?? 0) + step);
+            this.point(to);
         });
         this.watch.observe(this.element);
     }
@@ -254,6 +259,14 @@ class Drawing implements Curves {
         this.paint();
         // What is written of the point under the cross is of these curves.
         if (this.drawn && this.drawn.at >= 0) this.point(this.drawn.at);
+    }
+
+    /** The point that a key leads to, which may be beyond an end. Without a cross, a step shows the
+     * first point. */
+    private keyed(key: string): number | undefined {
+        const at = this.drawn?.at ?? -1,
+            step = STEPS[key];
+        return step ? (at < 0 ? 0 : at + step) : ENDS[key];
     }
 
     point(index: number): void {
@@ -329,6 +342,15 @@ class Drawing implements Curves {
 /** `over`: the cross is at a point, or has left (−1). */
 export const curves = (over: (index: number) => void = () => {}): Curves => new Drawing(over);
 
+/** The lengths of a broken line as a background. */
+function stripes(dash: number[]): string {
+    const ends = dash.map((_, i) => dash.slice(0, i + 1).reduce((sum, one) => sum + one));
+    const parts = ends.map(
+        (end, i) => `${i % 2 ? "transparent" : "currentcolor"} ${ends[i - 1] ?? 0}px ${end}px`,
+    );
+    return `repeating-linear-gradient(90deg, ${parts.join(", ")})`;
+}
+
 /** Names of curves with their line and, where the cross is, their value. */
 export function legend(): { element: HTMLElement; draw(curves: Curve[], index: number): void } {
     const element = h("ul.legend");
@@ -341,6 +363,7 @@ export function legend(): { element: HTMLElement; draw(curves: Curve[], index: n
                         class: one.dash ? "dashed" : one.dots ? "dotted" : undefined,
                     });
                     line.style.color = `var(--${one.colour})`;
+                    if (one.dash) line.style.backgroundImage = stripes(one.dash);
                     return h(
                         "li",
                         {},

@@ -72,6 +72,9 @@ const STEPS: Record<string, [number, number]> = {
     ArrowRight: [0, 1],
 };
 
+/** Columns that a key takes the cross to. */
+const ENDS: Record<string, number> = { Home: 0, End: Infinity };
+
 interface Tick {
     index: number;
     text: string;
@@ -372,10 +375,13 @@ class Canvas implements Heatmap {
         }
         const { row, column } = this.at,
             [down, right] = STEPS[event.key] ?? [0, 0];
-        const step = event.shiftKey ? 10 : 1;
         if (event.key === "Enter") this.chosen(row, column, event.shiftKey);
-        if (!down && !right) return;
+        const isEnd = event.key in ENDS;
+        if (!down && !right && !isEnd) return;
         event.preventDefault();
+        if (isEnd) return this.point(row, ENDS[event.key], true);
+        // Without a cross, a step shows the first cell.
+        const step = this.element.dataset.row === undefined ? 0 : event.shiftKey ? 10 : 1;
         this.point(row + down * step, column + right * step, true);
     }
 }

@@ -38,7 +38,8 @@ export function extent(lists: ArrayLike<number>[], log: boolean): [number, numbe
 function padded([low, high]: [number, number], log: boolean): [number, number] {
     if (log) return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high * 1.0001))];
     const step = stepOf((high - low || Math.abs(high) || 1) / 8);
-    return [Math.floor(low / step) * step, Math.ceil(high / step) * step || step];
+    const [first, last] = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
+    return [first, last > first ? last : first + step];
 }
 
 export function scaleOf(

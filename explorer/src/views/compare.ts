@@ -20,6 +20,11 @@ import { other, verdict } from "./home/verdict";
 
 /** What stands where the link names no model: a target, and a drafter for it. */
 const USUAL: Record<Side, string> = { a: "llama-3.1", b: "llama-3.2-1b" };
+/** Lines of the contexts, which differ by nothing else. */
+const CONTEXTS = [
+    [2, 4],
+    [8, 4, 2, 4],
+];
 const LINES: Record<Side, { colour: string; dash?: number[] }> = {
     a: { colour: "query" },
     b: { colour: "key", dash: [6, 4] },
@@ -355,11 +360,11 @@ class Comparison implements Mounted {
                     values: filled(both[side === "a" ? 0 : 1]),
                     ...LINES[side],
                 })),
-            ...contexts.map((context) => ({
+            ...contexts.map((context, i) => ({
                 name: this.contextName(context, a, b),
                 values: filled(Array<number>(count).fill(context)),
                 colour: "ink",
-                dash: [2, 4],
+                dash: CONTEXTS[i],
                 width: 1.2,
             })),
         ];

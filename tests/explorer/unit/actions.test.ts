@@ -110,13 +110,20 @@ test("a page without a server copies for one that a person starts", () => {
     assert.match(text, /^# .*\ncurl 'http:\/\/127\.0\.0\.1:8080\/v1\/x'$/);
 });
 
-test("pictures are saved in the page's language and colours, numbers as they are", async () => {
-    for (const [lang, theme, format, expected] of [
-        ["en", "light", "png", "format=png"],
-        ["zh-CN", "dark", "svg", "format=svg&lang=zh-CN&theme=dark"],
-        ["zh-CN", "dark", "npy", "format=npy"],
-        ["en", "dark", "png", "format=png&theme=dark"],
+test("pictures are saved in the language and colours that are seen, numbers as they are", async () => {
+    for (const [lang, theme, system, format, expected] of [
+        ["en", "light", "dark", "png", "format=png"],
+        ["zh-CN", "dark", "light", "svg", "format=svg&lang=zh-CN&theme=dark"],
+        ["zh-CN", "dark", "dark", "npy", "format=npy"],
+        ["en", "dark", "light", "png", "format=png&theme=dark"],
+        ["en", "auto", "dark", "png", "format=png&theme=dark"],
+        ["en", "auto", "dark", "svg", "format=svg&theme=dark"],
+        ["en", "auto", "dark", "npy", "format=npy"],
+        ["en", "auto", "light", "png", "format=png"],
     ]) {
+        globalThis.matchMedia = ((query: string) => ({
+            matches: query === `(prefers-color-scheme: ${system})`,
+        })) as typeof matchMedia;
         const { app, files, said } = page(lang, theme),
             wrong = fake(document.createElement("div"));
         const ask = () => ({ method: "GET", target: "/v1/x?a=1,2&format=json" }) as Ask;

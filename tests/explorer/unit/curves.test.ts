@@ -191,20 +191,37 @@ test("the cross is at the point that is nearest to the pointer", () => {
 test("keys move the cross, by twenty with Page, and no further than the curves", () => {
     const { element, over } = drawn(plot());
     const press = (key: string) => element.fire("keydown", { key });
-    assert.ok(press("ArrowRight"));
-    press("ArrowRight");
-    assert.equal(over.at(-1), 2);
-    press("ArrowLeft");
-    assert.equal(over.at(-1), 1);
-    press("PageUp");
-    assert.equal(over.at(-1), 21);
-    press("PageUp");
-    assert.equal(over.at(-1), 40);
-    press("PageDown");
-    press("PageDown");
-    press("PageDown");
-    assert.equal(over.at(-1), 0);
+    for (const [key, at] of [
+        ["ArrowRight", 0],
+        ["ArrowRight", 1],
+        ["ArrowRight", 2],
+        ["ArrowLeft", 1],
+        ["PageUp", 21],
+        ["PageUp", 40],
+        ["PageDown", 20],
+        ["Home", 0],
+        ["ArrowLeft", 0],
+        ["End", 40],
+        ["ArrowRight", 40],
+    ] as const) {
+        assert.ok(press(key), key);
+        assert.equal(over.at(-1), at, key);
+    }
     assert.equal(press("Enter"), false);
+});
+
+test("the first key shows an end of the curves, and none is passed over", () => {
+    const first = { ArrowRight: 0, ArrowLeft: 0, PageUp: 0, PageDown: 0, Home: 0, End: 40 };
+    for (const [key, at] of Object.entries(first))
+        for (const isLeft of [false, true]) {
+            const { element, canvas, over } = drawn(plot());
+            if (isLeft) {
+                canvas.fire("pointermove", { offsetX: 300, offsetY: 9 });
+                canvas.fire("pointerleave");
+            }
+            element.fire("keydown", { key });
+            assert.equal(over.at(-1), at, key);
+        }
 });
 
 test("a part that is dragged over is shown alone, until a double click or another axis", () => {
@@ -287,6 +304,15 @@ test("a legend has each curve's line, and its value where the cross is", () => {
             ["dashed", "var(--slow)"],
             ["dotted", "var(--key)"],
         ],
+    );
+    assert.deepEqual(
+        rows().map((one) => one.find("i")[0].style.backgroundImage),
+        [
+            undefined,
+            "repeating-linear-gradient(90deg, currentcolor 0px 6px, transparent 6px 10px)",
+            undefined,
+        ],
+        "as the line is broken",
     );
     list.draw(all, 0);
     assert.deepEqual(

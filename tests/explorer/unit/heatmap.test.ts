@@ -226,12 +226,18 @@ test("the cross is at the cell under the pointer", () => {
 test("keys move the cross, by ten with Shift, and no further than the picture", () => {
     const { canvas, over, chosen } = drawn(heat());
     const press = (key: string, shiftKey = false) => canvas.fire("keydown", { key, shiftKey });
+    assert.ok(press("ArrowRight"));
+    assert.deepEqual(over.at(-1), [0, 0, true], "the first cell is not passed over");
     assert.ok(press("ArrowDown"));
     assert.deepEqual(over.at(-1), [1, 0, true]);
     press("ArrowRight");
     press("ArrowRight");
     assert.deepEqual(over.at(-1), [1, 2, true]);
-    press("ArrowLeft");
+    assert.ok(press("End"));
+    assert.deepEqual(over.at(-1), [1, 9, true]);
+    assert.ok(press("Home"));
+    assert.deepEqual(over.at(-1), [1, 0, true]);
+    press("ArrowRight");
     press("ArrowUp");
     press("ArrowUp");
     assert.deepEqual(over.at(-1), [0, 1, true]);
@@ -250,7 +256,8 @@ test("without a brush Shift moves by ten", () => {
         canvas = fake(map.element);
     canvas.clientWidth = canvas.clientHeight = 600;
     map.draw(heat());
-    for (const key of ["ArrowDown", "ArrowRight"]) canvas.fire("keydown", { key, shiftKey: true });
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"])
+        canvas.fire("keydown", { key, shiftKey: true });
     assert.deepEqual(over.at(-1), [10, 9, true]);
     canvas.fire("pointerdown", { offsetX: 100, offsetY: 100 });
     assert.deepEqual(canvas.captured, []);
@@ -324,7 +331,7 @@ test("keys zoom beside the cross, out, and to all sides", () => {
     };
     assert.ok(press("+"));
     assert.deepEqual(last(), [0, 0.5, 0, 0.5]);
-    for (let i = 0; i < 12; i++) press("ArrowDown");
+    for (let i = 0; i < 13; i++) press("ArrowDown"); // the first one shows the first cell
     for (let i = 0; i < 5; i++) press("ArrowRight");
     press("=");
     assert.deepEqual(last(), [0.375, 0.875, 0.3, 0.8]);

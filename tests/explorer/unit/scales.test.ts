@@ -54,6 +54,21 @@ test("what has no place on a logarithmic axis is drawn nowhere, and moves nothin
     assert.ok(Number.isFinite(scaleOf([[0, 0]], true, [0, 100]).at(1)));
 });
 
+test("a roomy axis has less than a step of room at each end, and ends at zero where values do", () => {
+    for (let seed = 1; seed < 60; seed++)
+        for (const sign of [1, -1]) {
+            const values = lists(seed, false)[0].map((one) => sign * Math.abs(one)),
+                most = Math.max(...values.map(Math.abs)),
+                { low, high } = scaleOf([[0, ...values]], false, [0, 1], undefined, true);
+            assert.ok(Math.abs(sign > 0 ? low : high) === 0, `${[low, high]}`);
+            assert.ok(high - low >= most && high - low < 1.4 * most, `${[low, high, most]}`);
+        }
+    for (const value of [0, 3, -3]) {
+        const { low, high } = scaleOf([[value]], false, [0, 1], undefined, true);
+        assert.ok(low <= value && high >= value && low < high);
+    }
+});
+
 test("a range that is given is the range", () => {
     const scale = scaleOf([[0, 1000]], false, [0, 10], [-0.5, 1.5], true);
     assert.deepEqual([scale.low, scale.high, scale.at(0.5)], [-0.5, 1.5, 5]);

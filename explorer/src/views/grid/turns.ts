@@ -116,7 +116,7 @@ function sheet(app: App, own: Prompt, turns: Turns): HTMLElement[] {
 
 export function turnsDrawn(app: App): TurnsDrawn {
     const words = h("div"),
-        all = h("div.all"),
+        all = h("div.pairwise"),
         toldPair = h("p.cell"),
         toldAlike = h("p.cell"),
         titlePair = h("h2"),
