@@ -18,8 +18,9 @@ COMPILERS = re.compile(r"(cc|c89|c99|c\+\+|g\+\+|cpp|.*gcc.*|.*g\+\+.*|.*clang.*
 
 
 def environment(**more):
-    """That of a shell in which nobody calls us: no settings of ours or of an outer make."""
-    ours = ("POSENC", "MAKE", "MFLAGS", "PORT", "BUILD", "CFLAGS", "CC", "WERROR")
+    """That of a shell in which nobody calls us: no settings of ours or of an outer make. Flags are
+    those of build_all, WERROR among them, so that the cache has what it compiled."""
+    ours = ("POSENC", "MAKE", "MFLAGS", "PORT", "BUILD", "CFLAGS")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
 
 
@@ -68,7 +69,6 @@ class MakeRun:
     """`make run` and its output, until the server listens or the command ends."""
 
     def __init__(self, clone, *arguments, **more):
-        # A quick build: what is tested is the way to it.
         self.process = subprocess.Popen(
             ["make", "run", *arguments],
             cwd=clone,
@@ -77,7 +77,7 @@ class MakeRun:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            env=environment(CFLAGS="-O0", **more),
+            env=environment(**more),
         )
         self.lines = []
         stop = threading.Timer(START_SECONDS_MAX, self.kill)

@@ -27,6 +27,13 @@ SLOT_FILES = [tempfile.NamedTemporaryFile(prefix="posenc-slot-") for _ in range(
 SLOT_WAIT_SECONDS = 0.05
 NO_TESTS = 5  # the exit code of pytest where none ran
 PROGRAM_SECONDS_MAX = 900  # the slowest takes 60 s, and eight times that under a sanitizer
+# Compilers that answer a compilation done before, in whatever folder, from the cache of this one.
+COMPILER_CACHE = {
+    "PATH": f"/usr/lib/ccache{os.pathsep}{os.environ['PATH']}",
+    "CCACHE_DIR": str(ROOT / "build/compiled"),
+    "CCACHE_NOHASHDIR": "1",  # debug information has the folder of the first
+    "CCACHE_DEPEND": "1",  # -MMD names what a result depends on: nothing is preprocessed twice
+}
 CHECK_LINE = re.compile(r"\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)")
 
 
@@ -89,13 +96,13 @@ def shell(command, env=None, quiet=False, timeout=3600, slot=a_slot):
     return process
 
 
-def make(*targets, build="build", cflags=None, compiler=None, more=()):
+def make(*targets, build="build", cflags=None, compiler=None, more=(), env=None):
     command = ["make", "--no-print-directory", JOBS, f"BUILD={build}"]
     if compiler:
         command.append(f"CC={compiler}")
     if cflags:
         command.append(f"CFLAGS={cflags}")
-    return shell([*command, *more, *targets], quiet=True).returncode == 0
+    return shell([*command, *more, *targets], env, quiet=True).returncode == 0
 
 
 def unit_programs(build):

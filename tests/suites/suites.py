@@ -12,6 +12,7 @@ import sys
 import typing
 
 from .counting import (
+    COMPILER_CACHE,
     JOBS,
     ROOT,
     Count,
@@ -601,8 +602,9 @@ def run_install():
 
 
 def run_newcomer():
-    """A clone of the tree: `make run`, what it prints, and the targets of `make help`."""
-    return pytest("tests/newcomer", slot=contextlib.nullcontext)
+    """A clone of the tree: `make run`, what it prints, and the targets of `make help`. What
+    build_all compiled is not compiled again."""
+    return pytest("tests/newcomer", env=COMPILER_CACHE, slot=contextlib.nullcontext)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -678,4 +680,5 @@ def build_all():
         "build/tests/api/check_allocations",
         "build/tests/fuzz/replay",
         *unit_programs("build"),
+        env=COMPILER_CACHE,
     )
