@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import enum
 import glob
 import os
 import re
@@ -104,13 +105,22 @@ def integration(env=None):
     return [lambda part=part: pytest(*files[part::3], env=env) for part in range(3)]
 
 
+FAIRNESS = "tests/server/test_fairness.py"
+
+
 def run_server(env=None):
     """The server over sockets. These tests wait most of the time, so that two files at once take
-    half as long. Fairness is measured while nothing else computes."""
-    measured = "tests/server/test_fairness.py"
-    files = sorted(set(glob.glob("tests/server/test_*.py", root_dir=ROOT)) - {measured})
-    count = together([lambda file=file: pytest(file, env=env) for file in files])
-    count.add(pytest(measured, env=env))
+    half as long."""
+    files = sorted(set(glob.glob("tests/server/test_*.py", root_dir=ROOT)) - {FAIRNESS})
+    return together([lambda file=file: pytest(file, env=env) for file in files])
+
+
+def run_fairness():
+    """How long small requests wait beside large ones: the server, and the one with sanitizers."""
+    if not make("build-asan/posencd", build="build-asan", cflags=ASAN, more=ASAN_TESTS):
+        return Count(0, 1)
+    count = pytest(FAIRNESS)
+    count.add(pytest(FAIRNESS, env=sanitized_env("build-asan", "ASan and UBSan")))
     return count
 
 
@@ -220,7 +230,9 @@ def run_sanitized_whole():
     name, build = "ASan and UBSan", "build-asan-whole"
     whole = {"POSENC_NUMBERS": "all"}
     count = sanitized(build, ASAN_WHOLE + " -DNUMBERS_WHOLE", name, integration_env=whole)
-    count.add(run_server(sanitized_env(build, name) | whole))
+    env = sanitized_env(build, name) | whole
+    count.add(run_server(env))
+    count.add(pytest(FAIRNESS, env=env))
     return count
 
 
@@ -228,7 +240,9 @@ def run_threads():
     """Unit, integration and server tests under ThreadSanitizer."""
     name, build = "TSan", "build-tsan"
     count = sanitized(build, TSAN, name)
-    count.add(run_server(sanitized_env(build, name)))
+    env = sanitized_env(build, name)
+    count.add(run_server(env))
+    count.add(pytest(FAIRNESS, env=env))
     return count
 
 
@@ -607,13 +621,21 @@ def run_newcomer():
     return pytest("tests/newcomer", env=COMPILER_CACHE, slot=contextlib.nullcontext)
 
 
+class Beside(enum.Enum):
+    """What may compute while a suite runs, and how many suites of that kind run at once."""
+
+    ANY = 4
+    WAITING = 2  # suites with short time limits that wait most of the time
+    NONE = 1  # measures times
+
+
 @dataclasses.dataclass(frozen=True)
 class Suite:
     name: str
     run: typing.Callable[[], Count]
     minutes: int  # the limit, on two cores beside other suites
     quick: bool = False  # part of `make test`
-    alone: bool = False  # measures times, so that nothing else may compute
+    beside: Beside = Beside.ANY
 
 
 SUITES = [
@@ -630,8 +652,9 @@ SUITES = [
     Suite("python", run_python, 20, quick=True),
     Suite("command", run_command, 20, quick=True),
     Suite("kernels", run_kernels, 5, quick=True),
-    Suite("server", run_server, 20, quick=True, alone=True),
-    Suite("sanitized-server", run_sanitized_server, 20, quick=True, alone=True),
+    Suite("server", run_server, 20, quick=True, beside=Beside.WAITING),
+    Suite("sanitized-server", run_sanitized_server, 20, quick=True, beside=Beside.WAITING),
+    Suite("fairness", run_fairness, 10, quick=True, beside=Beside.NONE),
     Suite("recipes", run_recipes, 20),
     Suite("typed", run_typed, 10),
     Suite("isas", run_isas, 40),
@@ -657,18 +680,18 @@ SUITES = [
     Suite("probe", run_probe, 60),
     Suite("all-allocations", run_every_allocation, 30),
     Suite("fuzz", run_fuzz, 30),
-    Suite("threads", run_threads, 45, alone=True),
-    Suite("sanitized-whole", run_sanitized_whole, 45, alone=True),
-    Suite("parameters", run_parameters, 15, alone=True),
-    Suite("leaving", run_leaving, 15, alone=True),
-    Suite("balancer", run_balancer, 10, alone=True),
-    Suite("cluster", run_cluster, 60, alone=True),
-    Suite("costs", run_costs, 15, alone=True),
-    Suite("sweep", run_sweep, 20, alone=True),
-    Suite("soak", run_soak, 45, alone=True),
-    Suite("explorer", run_explorer, 25, alone=True),
-    Suite("debian12", run_debian12, 45, alone=True),
-    Suite("debian13", run_debian13, 45, alone=True),
+    Suite("threads", run_threads, 45, beside=Beside.NONE),
+    Suite("sanitized-whole", run_sanitized_whole, 45, beside=Beside.NONE),
+    Suite("parameters", run_parameters, 15, beside=Beside.NONE),
+    Suite("leaving", run_leaving, 15, beside=Beside.NONE),
+    Suite("balancer", run_balancer, 10, beside=Beside.NONE),
+    Suite("cluster", run_cluster, 60, beside=Beside.NONE),
+    Suite("costs", run_costs, 15, beside=Beside.NONE),
+    Suite("sweep", run_sweep, 20, beside=Beside.NONE),
+    Suite("soak", run_soak, 45, beside=Beside.NONE),
+    Suite("explorer", run_explorer, 25, beside=Beside.NONE),
+    Suite("debian12", run_debian12, 45, beside=Beside.NONE),
+    Suite("debian13", run_debian13, 45, beside=Beside.NONE),
 ]
 
 
