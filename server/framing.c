@@ -100,6 +100,7 @@ size_t srv_head_size(struct MHD_Connection *connection, size_t bytes)
 struct longest {
     const char *name;
     size_t size;
+    size_t all; /* the size of all fields, as srv_head_size counts them */
 };
 
 static enum MHD_Result longest_find(void *cls, enum MHD_ValueKind kind, const char *name,
@@ -109,8 +110,13 @@ static enum MHD_Result longest_find(void *cls, enum MHD_ValueKind kind, const ch
     const size_t size = strlen(name) + (value ? strlen(value) : 0);
 
     (void)kind;
-    if (size > longest->size)
-        *longest = (struct longest){name, size};
+    longest->all += size + sizeof(": \r\n") - 1 + SRV_FIELD_SIZE;
+    if (strcasecmp(name, MHD_HTTP_HEADER_COOKIE) == 0)
+        longest->all += strlen(value ? value : "");
+    if (size > longest->size) {
+        longest->name = name;
+        longest->size = size;
+    }
     return MHD_YES;
 }
 
@@ -122,12 +128,29 @@ static enum pe_status fields_count_check(size_t count, struct pe_error *err)
                          SRV_FIELDS_MAX);
 }
 
+/* Of a head that is not complete, the field that was still being received has the bytes that the
+ * others leave. It is the longest one so far if they are more; else it may still become that. */
+static enum pe_status field_too_long(const struct longest *longest, size_t rest, bool is_complete,
+                                     struct pe_error *err)
+{
+    const bool others = is_complete || longest->size >= rest;
+
+    return pe_fail(err, PE_TOO_MANY_FIELDS, "",
+                   "a head with its path, query and fields has at most %d bytes here, each field "
+                   "and cookie counted as %d more; the longest field %s is %.40s",
+                   SRV_HEAD_MAX, SRV_FIELD_SIZE,
+                   is_complete ? "of this one"
+                   : others    ? "that was received completely"
+                               : "so far",
+                   others ? longest->name : "not complete");
+}
+
 enum pe_status srv_head_size_check(struct MHD_Connection *connection, const struct api_head *head,
-                                   size_t size, struct pe_error *err)
+                                   size_t size, bool is_complete, struct pe_error *err)
 {
     const size_t query = head->query ? strlen(head->query) : 0;
     const size_t uri = *head->path ? strlen(head->path) + query : size;
-    struct longest longest = {.name = "not complete"};
+    struct longest longest = {.name = ""};
 
     if (size <= SRV_HEAD_MAX)
         return PE_OK;
@@ -140,10 +163,8 @@ enum pe_status srv_head_size_check(struct MHD_Connection *connection, const stru
         MHD_get_connection_values(connection, MHD_HEADER_KIND, longest_find, &longest);
     if (fields_count_check(count > 0 ? (size_t)count : 0, err))
         return err->status;
-    return pe_fail(err, PE_TOO_MANY_FIELDS, "",
-                   "a head with its path, query and fields has at most %d bytes here, each field "
-                   "and cookie counted as %d more; the longest field of this one is %.40s",
-                   SRV_HEAD_MAX, SRV_FIELD_SIZE, longest.name);
+    const size_t others = uri + longest.all;
+    return field_too_long(&longest, size > others ? size - others : 0, is_complete, err);
 }
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -289,7 +310,7 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, size_t size, 
     head->fields = fields;
     head->fields_count = visits.count < SRV_FIELDS_MAX ? visits.count : SRV_FIELDS_MAX;
     head->content_length = 0;
-    if (fields_check(&visits, err) || srv_head_size_check(connection, head, size, err) ||
+    if (fields_check(&visits, err) || srv_head_size_check(connection, head, size, true, err) ||
         host_check(&visits, version, host, err))
         return err->status;
     if (host)

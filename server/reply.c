@@ -468,7 +468,7 @@ void srv_head_refuse(struct srv_request *request, size_t size)
     srv_target_split(request);
     head.path = request->path;
     head.query = request->query;
-    srv_head_size_check(request->connection, &head, size, &err);
+    srv_head_size_check(request->connection, &head, size, false, &err);
     request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }

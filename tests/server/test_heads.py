@@ -161,6 +161,23 @@ def test_the_longest_field_is_named(server, sizes):
         assert "is " + "X" * min(sizes[0], 40) in problem["detail"]
 
 
+@pytest.mark.parametrize("first", [6000, 9000, 12000, 15000])
+@pytest.mark.parametrize("second", [6000, 12000, 18000, 40000])
+def test_no_field_is_named_the_longest_that_is_not(server, first, second):
+    """Of two fields, also where the library's memory ends before the second one does."""
+    fields = [b"X-%s: %s\r\n" % (name, b"a" * n) for name, n in ((b"A", first), (b"B", second))]
+    head = b"GET /livez HTTP/1.1\r\n" + HOST + b"".join(fields) + b"\r\n"
+    if counted(head) <= HEAD_MAX:
+        assert wire.answer(server.port, head).status == 200
+        return
+    detail = is_refused(wire.answer(server.port, head), "field")["detail"]
+    ways = r"of this one|that was received completely|so far"
+    way, name = re.search(rf"the longest field ({ways}) is (.+)$", detail).groups()
+    longest = "X-A" if first >= second else "X-B"
+    assert name == {"of this one": longest, "so far": "not complete"}.get(way, "X-A")
+    assert len(head) > 18000 or way == "of this one"
+
+
 def test_refusals_are_logged_and_counted(server):
     def refused():
         return metric(server, 'posenc_problems_total{code="uri-too-long"}')
