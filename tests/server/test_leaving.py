@@ -3,9 +3,12 @@
 because of slow blocks; an idle connection is closed on time."""
 
 import http.client
+import json
 import socket
+import struct
 import time
 
+import pytest
 import wire
 from held import HOST, metric
 
@@ -99,3 +102,128 @@ def test_silence_after_a_computed_answer(start_server):
     while len(seconds) < 3 and not any(0.5 < each < 1.8 for each in seconds):
         seconds.append(seconds_to_cut(server, target.format(100 + len(seconds))))
     assert any(0.5 < each < 1.8 for each in seconds), seconds
+
+
+# ---- how each request ended ----------------------------------------------------------------------
+
+# Seconds of work before the answer and within its first block.
+LONG = [
+    "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=16000&format=raw",
+    "/v1/encodings/rope/frequencies?dim=65536&rope_type=yarn&factor=4"
+    "&original_max_position_embeddings=4096&format=raw",
+]
+STREAM = "/v1/encodings/rope/table?dim=128&length=200000&format=raw"
+POSTED = "/v1/rotation?encoding=rope&layout=half&axes=sd&start=0"
+RAW = b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\nTensor-Shape: 1000,8\r\n"
+TIMEOUT_MS, WINDOW_MS = 300, 200
+
+
+def head_of(method, target, fields=b""):
+    return f"{method} {target} HTTP/1.1\r\n".encode() + HOST + fields + b"\r\n"
+
+
+def reset(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def ended(server, path):
+    """The lines of the log that have this path."""
+    lines = [line for line in server.log_text().splitlines() if line.startswith("{")]
+    return [one for one in map(json.loads, lines) if one["path"] == path.split("?")[0]]
+
+
+def only_end(server, target):
+    assert wire.eventually(lambda: len(ended(server, target)) == 1)
+    return ended(server, target)[0]
+
+
+def counted(server, route, method, code):
+    return metric(
+        server, rf'posenc_http_requests_total{{route="{route}",method="{method}",code="{code}"}}'
+    )
+
+
+def is_idle(server):
+    return all(
+        metric(server, name) == value
+        for name, value in (
+            ("posenc_http_requests_in_flight", 1),
+            ("posenc_requests_computed", 0),
+            ("posenc_memory_held_bytes", 0),
+        )
+    )
+
+
+@pytest.fixture
+def timed(start_server):
+    flags = "--threads", "1", "--log-format", "json", "--log-probes", "false"
+    times = "--request-timeout", f"{TIMEOUT_MS}ms", "--header-timeout", f"{WINDOW_MS}ms"
+    return start_server(*flags, *times)
+
+
+VIEW = "/v1/encodings/{name}/{view}"
+
+
+@pytest.mark.parametrize("target", LONG)
+@pytest.mark.parametrize("leave", [socket.socket.close, reset])
+def test_a_client_that_left_has_no_answer(timed, leave, target):
+    """Code 0 in the log and in the metrics, and not that of the timeout, which came later."""
+    client = wire.connect(timed.port)
+    client.sendall(head_of("GET", target))
+    assert wire.eventually(lambda: metric(timed, "posenc_requests_computed") == 1)
+    leave(client)
+    end = only_end(timed, target)
+    assert (end["status"], end["problem"], end["bytes"]) == (0, "", 0)
+    assert counted(timed, "", "GET", 0) == 1
+    assert wire.eventually(lambda: is_idle(timed))
+
+
+@pytest.mark.parametrize("target", LONG)
+def test_a_late_answer_is_logged_as_one(timed, target):
+    with wire.connect(timed.port) as client:
+        stream = client.makefile("rb")
+        client.sendall(head_of("GET", target))
+        answer = wire.read_answer(stream)
+        assert answer.status == 503 and b"--request-timeout" in answer.body
+        end = only_end(timed, target)
+        assert (end["status"], end["bytes"]) == (503, len(answer.body))
+        assert TIMEOUT_MS <= end["ms"] < TIMEOUT_MS + 1000
+        assert answer.headers["connection"] == "close" and stream.read(1) == b""
+    assert wire.eventually(lambda: is_idle(timed))
+
+
+@pytest.mark.parametrize("leave", [socket.socket.close, reset])
+def test_a_reader_that_left_has_a_part(timed, leave):
+    """The bytes are those that were handed over: what was read, and what the buffers held."""
+    whole, read = 200000 * 128 * 4, 300000
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.connect(("127.0.0.1", timed.port))
+        client.sendall(head_of("GET", STREAM))
+        assert client.recv(read, socket.MSG_WAITALL).startswith(b"HTTP/1.1 200")
+        leave(client)
+    end = only_end(timed, STREAM)
+    assert end["status"] == 200 and read - 2000 < end["bytes"] < whole
+    sent = metric(timed, "posenc_http_response_bytes_total")
+    assert end["bytes"] <= sent < end["bytes"] + 200000  # and pages of metrics
+    assert wire.eventually(lambda: is_idle(timed))
+
+
+def test_uploads_that_end_before_their_end(timed):
+    """One whose client leaves has no answer; one that stops has 408; the bytes are counted."""
+    head = head_of("POST", POSTED, RAW + b"Content-Length: 32000\r\n")
+    client = wire.connect(timed.port)
+    client.sendall(head + bytes(5000))
+    assert wire.eventually(lambda: metric(timed, "posenc_memory_held_bytes") > 0)
+    client.close()
+    end = only_end(timed, POSTED)
+    assert (end["status"], end["problem"], end["bytes"]) == (0, "", 0)
+    answer = wire.answer(timed.port, head + bytes(7000))
+    assert answer.status == 408
+    assert wire.eventually(lambda: len(ended(timed, POSTED)) == 2)
+    end = ended(timed, POSTED)[1]
+    assert (end["status"], end["bytes"]) == (408, len(answer.body))
+    assert WINDOW_MS <= end["ms"] < WINDOW_MS + 2000
+    assert metric(timed, "posenc_http_request_bytes_total") == 12000
+    assert wire.eventually(lambda: is_idle(timed))

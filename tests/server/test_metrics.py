@@ -262,6 +262,8 @@ def test_descriptors_are_counted(start_server):
     assert all(other.ask("GET", "/livez").status == 200 for other in held)
     moved, _ = meter.page()
     assert moved["process_open_fds"] == len(held)
+    folder = pathlib.Path(f"/proc/{server.process.pid}/fd")
+    assert meter.values["process_open_fds"] == len(list(folder.iterdir()))
 
 
 # ---- beside what the system reports --------------------------------------------------------------
