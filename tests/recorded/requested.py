@@ -4,6 +4,8 @@
 import requested_attention
 import requested_functions
 import requested_models
+import requested_parameters
+import requested_pictures
 import requested_protocol
 import requested_refusals
 import requested_rotation
@@ -19,6 +21,8 @@ PARTS = (
     requested_protocol,
     requested_refusals,
     requested_rules,
+    requested_parameters,
+    requested_pictures,
 )
 
 
