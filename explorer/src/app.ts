@@ -46,6 +46,7 @@ export class Page implements App {
     private asks: Shown[] = [];
     private main = h("main", { id: "main", tabindex: -1 });
     private header = h("header.top");
+    private links: [HTMLAnchorElement, Changes][] = [];
     private faults = h("ul.faults", { role: "status" });
     private found: Fault[] = [];
     private reported = new Map<object, Fault[]>();
@@ -188,8 +189,9 @@ export class Page implements App {
             (["view", "lang", "theme", "present"] as const).every(
                 (name) => before[name] === this.state[name],
             );
-        if (same) this.mounted?.update();
-        else this.mount();
+        if (!same) return this.mount();
+        for (const [link, changes] of this.links) link.setAttribute("href", this.link(changes));
+        this.mounted?.update();
     }
 
     private view(): View {
@@ -270,11 +272,14 @@ export class Page implements App {
     }
 
     private step(changes: Changes, words: string, current = false): HTMLElement {
-        return h(
-            "a",
-            { href: this.link(changes), "aria-current": current ? "page" : undefined },
-            words,
-        );
+        return this.led(h("a", { "aria-current": current ? "page" : undefined }, words), changes);
+    }
+
+    /** A link of the header, which leads from the state of the moment. */
+    private led(link: HTMLAnchorElement, changes: Changes): HTMLElement {
+        this.links.push([link, changes]);
+        link.setAttribute("href", this.link(changes));
+        return link;
     }
 
     /** The reference, read as this page is. */
@@ -288,6 +293,7 @@ export class Page implements App {
 
     private top(view: View): void {
         const dark = isDark(this.state.theme);
+        this.links = [];
         const other = (Object.keys(LANGUAGES) as Language[]).find(
             (one) => one !== this.state.lang,
         )!;
@@ -330,11 +336,18 @@ export class Page implements App {
                 "nav.more",
                 { "aria-label": t("this page", "本页") },
                 h("a.roomy", { href: this.docs() }, "API"),
-                h(
-                    "a",
-                    { href: this.link({ lang: other }), lang: other },
-                    h("span.roomy", {}, LANGUAGES[other]),
-                    h("span.tight", { title: LANGUAGES[other] }, other === "en" ? "EN" : "中文"),
+                this.led(
+                    h(
+                        "a",
+                        { lang: other },
+                        h("span.roomy", {}, LANGUAGES[other]),
+                        h(
+                            "span.tight",
+                            { title: LANGUAGES[other] },
+                            other === "en" ? "EN" : "中文",
+                        ),
+                    ),
+                    { lang: other },
                 ),
                 h(
                     "button.quiet",

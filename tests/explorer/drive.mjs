@@ -21,21 +21,24 @@ const frames = (page, count = 2) =>
         while (count--) await new Promise(requestAnimationFrame);
     }, count);
 
-/** Until nothing runs: no job of the page, and what it drew is on the screen. */
-async function settle(page) {
-    for (let calm = 0; calm < 3; calm++) {
-        await frames(page);
-        if (await page.evaluate(() => document.documentElement.hasAttribute("data-busy")))
-            calm = -1;
-        await page.waitForFunction(
-            () => !document.documentElement.hasAttribute("data-busy"),
-            null,
-            { timeout: SETTLED_MS },
-        );
-        await page.waitForTimeout(40);
-    }
-    await page.evaluate(() => document.fonts.ready);
-}
+/** Until nothing runs: no job of the page, and what it drew is on the screen. In the page, since each
+ * call into it costs both processes. */
+const settle = (page) =>
+    page.evaluate(async (most) => {
+        const root = document.documentElement,
+            end = performance.now() + most,
+            pause = (ms) => new Promise((done) => setTimeout(done, ms));
+        for (let calm = 0; calm < 3; calm++) {
+            for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+            while (root.hasAttribute("data-busy")) {
+                calm = -1;
+                if (performance.now() > end) throw new Error(`busy for ${most} ms`);
+                await pause(10);
+            }
+            await pause(40);
+        }
+        await document.fonts.ready;
+    }, SETTLED_MS);
 
 /** A page that is used again and again, by the look of its window: a new one takes a second of a
  * core. */
@@ -325,6 +328,19 @@ const known = (page) =>
         { timeout: SETTLED_MS },
     );
 
+/** All that is folded away is shown. */
+async function unfolded(page) {
+    await page.evaluate(() => {
+        // Of those with one name, no two would be open.
+        for (const one of document.querySelectorAll("main details")) {
+            one.removeAttribute("name");
+            one.open = true;
+        }
+    });
+    await settle(page);
+    await known(page);
+}
+
 const orders = {
     /** A page in all its faces: colours, places and what is hidden, by its styles. */
     async styles({ wait = "main", ...how }) {
@@ -346,14 +362,8 @@ const orders = {
         await page.evaluate(() => {
             globalThis.copied = [];
             navigator.clipboard.writeText = async (text) => globalThis.copied.push(text);
-            // Of those with one name, no two would be open.
-            for (const one of document.querySelectorAll("main details")) {
-                one.removeAttribute("name");
-                one.open = true;
-            }
         });
-        await settle(page);
-        await known(page);
+        await unfolded(page);
         let lines = await page.evaluate(linesOf, base);
         const found = [
             {
@@ -399,6 +409,27 @@ const orders = {
             found,
             styles: styles && (await facesOf(page, { width, height })),
         };
+    },
+
+    /** Pairs of links that are followed within the page, one after the other: lines of each second
+     * one. */
+    async followed({ base, links, ...how }) {
+        const { page, told } = await shown(how),
+            found = [];
+        for (const pair of links) {
+            for (const link of pair) {
+                await page.evaluate((href) => {
+                    const link = Object.assign(document.createElement("a"), { href });
+                    document.body.append(link);
+                    link.click();
+                    link.remove();
+                }, link);
+                await settle(page);
+            }
+            await unfolded(page);
+            found.push(await page.evaluate(linesOf, base));
+        }
+        return { found, told: [...told] };
     },
 
     /** Leaves a view while its last request waits for an answer: is that given up? */

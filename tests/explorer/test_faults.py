@@ -297,15 +297,14 @@ def test_nothing_is_said_before_it_is_known(scene, view):
     assert not gone, gone
 
 
-def test_requests_that_a_slider_ends_are_no_failures(scene):
-    for view, slider in SLIDERS.items():
-        played = scene(
-            ["settle", ("slide", (slider, 10, 60)), ("wait", 1200), "settle", "see"],
-            {"view": view},
-            delay=150,
-        )
-        assert not played["failed"] and not played["views"][0]["failures"], (view, played["failed"])
-        assert played["views"][0]["pictures"]
+@pytest.mark.parametrize("view", SLIDERS)
+def test_requests_that_a_slider_ends_are_no_failures(scene, view):
+    """Steps come faster than answers."""
+    played = scene(
+        ["settle", ("slide", (SLIDERS[view], 5, 60)), "settle", "see"], {"view": view}, delay=150
+    )
+    assert not played["failed"] and not played["views"][0]["failures"], (view, played["failed"])
+    assert played["views"][0]["pictures"]
 
 
 def test_the_way_out_of_a_value_that_has_no_control(scene):

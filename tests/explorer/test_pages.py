@@ -9,6 +9,7 @@ writes what there is now, to be read before it is kept."""
 import difflib
 import os
 import pathlib
+import re
 import urllib.parse
 
 import pytest
@@ -43,8 +44,11 @@ LINKS = {
     "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
     "diagnosis": {"sample": "shifted"},
 }
+# What a link is followed from, where not from the view's own defaults.
+BEFORE = {"table": {**LINKS["table"], "columns": "2..5"}, "compare": {"a": "model=phi-4-mini"}}
 STYLED = ("table-sides",)  # whose styles are not those of their view in Chinese
 STILL = ("grid",)  # whose controls are changed by test_grid.py
+REQUEST = re.compile(r"  (GET|POST) /v1/")
 VIEWS = sorted({name.split("-")[0] for name in LINKS})
 
 
@@ -109,3 +113,23 @@ def test_a_view_that_is_left_waits_for_nothing(browser, base, name):
     other = "rotation" if name.startswith("story") else "story"
     held = browser("left", link(base, name), to=other, **SIZE)
     assert bool(held["held"]) == bool(held["last"]) and held["ended"] == held["held"], held
+
+
+def test_a_link_that_is_followed_shows_what_it_shows_when_opened(browser, base):
+    """Nothing is left of the link before, of the same view or of another."""
+    start = link(base, "story", lang="en")
+    links = [
+        (f"{base}?{urllib.parse.urlencode(other | {'lang': 'en'})}", link(base, name, lang="en"))
+        for name in LINKS
+        for other in [{"view": name.split("-")[0], **BEFORE.get(name, {})}]
+    ]
+    seen = browser("followed", start, base=base, links=links, **SIZE)
+    assert not seen["told"], seen["told"]
+    wrong = {}
+    for name, lines in zip(LINKS, seen["found"]):
+        recorded = (PAGES / f"{name}.txt").read_text().split("\n== ")[0]
+        opened = [line for line in recorded.splitlines()[1:] if not REQUEST.match(line)]
+        now = written([{"act": "opened", "requests": [], "lines": lines}], base).splitlines()[1:]
+        if opened != now:
+            wrong[name] = list(difflib.unified_diff(opened, now, "opened", "followed", n=0))
+    assert not wrong, "\n".join(line for lines in wrong.values() for line in lines)[:6000]

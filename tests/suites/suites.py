@@ -526,9 +526,10 @@ def run_generators():
 
 # Of the page, what is quick: its modules, its pixels, its texts and requests, and what it does
 # where something is wrong.
+# One list is one process with one browser, which costs some three seconds to start.
 PAGE = [
-    f"tests/explorer/test_{name}.py"
-    for name in ("modules", "drawings", "pages", "faults", "words", "reference")
+    [f"tests/explorer/test_{name}.py" for name in names]
+    for names in (("pages",), ("faults",), ("modules", "drawings", "words", "reference"))
 ]
 
 
@@ -536,14 +537,16 @@ def run_page():
     """The page of posencd in a browser, held against the numbers."""
     if shell(["tools/setup", "explorer"]).returncode:
         return Count(0, 1)
-    return together([lambda path=path: pytest(path, slot=contextlib.nullcontext) for path in PAGE])
+    return together(
+        [lambda paths=paths: pytest(*paths, slot=contextlib.nullcontext) for paths in PAGE]
+    )
 
 
 def run_explorer():
     """The page in a browser, from posencd and as static files; the tarball of a release."""
     if shell(["tools/setup", "explorer"]).returncode or not make("all", "site"):
         return Count(0, 1)
-    return pytest("tests/explorer", *(f"--ignore={path}" for path in PAGE))
+    return pytest("tests/explorer", *(f"--ignore={path}" for path in sum(PAGE, [])))
 
 
 def run_command():

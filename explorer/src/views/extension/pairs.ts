@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pair by pair: what the scaling leaves, and what it changes, beside the context.
 import { h } from "../../dom";
-import { choice } from "../../kit/controls";
+import { choice, renew } from "../../kit/controls";
 import { curves, legend, type Curve, type Plot } from "../../kit/curves";
 import { stretch } from "../home/verdict";
 import type { Frequencies } from "../../kit/model";
@@ -101,10 +101,9 @@ export function pairs(app: App): Pairs {
                 (app.state.params.show as Shown) in names_
                     ? (app.state.params.show as Shown)
                     : "wavelengths";
-            if (!control.childElementCount)
-                control.append(
-                    choice(t("shown", "显示"), names_, shown, (show) => app.go({ show }, "push")),
-                );
+            renew(control, () => [
+                choice(t("shown", "显示"), names_, shown, (show) => app.go({ show }, "push")),
+            ]);
             told.replaceChildren(bands(now, before, context));
             drawn = lines(shown, now, before, context);
             const picture: Plot = {
