@@ -411,12 +411,13 @@ static void parameter_print(const char *name, const char *value, const char *fro
     printf("%*s", INDENT, "");
     coloured(DIM, name);
     printf("%*s%s", widths.names + 2 - (int)strlen(name), "", value);
-    if (used + 7 + width_of(from, strlen(from)) > columns())
-        printf("\n%*s", at, "");
-    else
+    const bool fits = used + 7 + width_of(from, strlen(from)) <= columns();
+    if (fits)
         printf("%*s", used - at - width + 2, "");
+    else
+        printf("\n%*s", at, "");
     coloured(DIM, "from ");
-    wrapped(used + 7, at, DIM, from);
+    wrapped(fits ? used + 7 : at + 5, at, DIM, from);
 }
 
 /* Prints the parameters that are not defaults, each with the config key of its value. */
@@ -505,8 +506,7 @@ static void part_print(const char *label, json_t *part, const json_t *known)
     }
     cmd_text_add(&text, "", 1);
     printf("%*s", INDENT, "");
-    coloured(BOLD, text.bytes);
-    putchar('\n');
+    wrapped(INDENT, 2 * INDENT, BOLD, text.bytes);
     cmd_text_free(&text);
     if (json_is_object(encoding) && json_equal(encoding, known))
         cmd_text_put(&text, "as above");

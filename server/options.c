@@ -238,13 +238,13 @@ static bool is_known(const char *name)
 typedef void (*report_fn)(const char *sentence);
 
 /* `variable` is NAME=VALUE. strange: unknown names are reported too. */
-static size_t variable_check(const char *variable, bool strange, report_fn report)
+static void variable_check(const char *variable, bool strange, report_fn report)
 {
     const size_t length = strcspn(variable, "=");
     char name[64], sentence[256];
 
     if (strncmp(variable, "POSENC_", 7) != 0)
-        return 0;
+        return;
     snprintf(name, sizeof(name), "%.*s", (int)length, variable);
     if (is_of_a_service(name) ||
         (is_known(name) && is_service_address(variable + length + !!variable[length])))
@@ -252,13 +252,12 @@ static size_t variable_check(const char *variable, bool strange, report_fn repor
                  "%s is Kubernetes' word for a Service named posenc, and no setting: ignored",
                  name);
     else if (is_known(name) || !strange)
-        return 0;
+        return;
     else
         snprintf(sentence, sizeof(sentence), "%s is no setting: ignored (--help lists them)", name);
     for (char *c = sentence; *c; c++)
         *c = *c >= ' ' && *c < 127 ? *c : '?';
     report(sentence);
-    return 1;
 }
 
 bool srv_options_is_loopback(const struct srv_options *options)
@@ -267,20 +266,18 @@ bool srv_options_is_loopback(const struct srv_options *options)
            strcmp(options->bind, "localhost") == 0;
 }
 
-size_t srv_options_warn(const struct srv_options *options, bool strange, report_fn report)
+void srv_options_warn(const struct srv_options *options, bool strange, report_fn report)
 {
     struct stat folder, file;
     char sentence[256];
-    size_t count = 0;
 
     for (char *const *variable = environ; *variable; variable++)
-        count += variable_check(*variable, strange, report);
+        variable_check(*variable, strange, report);
     if (*options->service.tables &&
         (stat(options->service.tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
         snprintf(sentence, sizeof(sentence), "--tables names '%.150s', where there is no folder",
                  options->service.tables);
         report(sentence);
-        count++;
     }
     if (*options->service.token_file && stat(options->service.token_file, &file) == 0 &&
         (file.st_mode & (S_IRWXO | S_IWGRP))) {
@@ -288,14 +285,11 @@ size_t srv_options_warn(const struct srv_options *options, bool strange, report_
                  "--token-file %.150s has mode %04o, open to others: chmod 600 keeps the tokens",
                  options->service.token_file, (unsigned)(file.st_mode & 07777));
         report(sentence);
-        count++;
     }
     if (options->service.anonymous_writes && !srv_options_is_loopback(options)) {
         snprintf(sentence, sizeof(sentence),
                  "--anonymous-writes lets everybody who reaches %.100s write to --tables",
                  options->bind);
         report(sentence);
-        count++;
     }
-    return count;
 }

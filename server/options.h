@@ -37,10 +37,9 @@ enum srv_action srv_options_read(struct srv_options *options, int argc, char **a
 /* A loopback address, which no other machine reaches. */
 bool srv_options_is_loopback(const struct srv_options *options);
 /* Reports a sentence each for variables of the environment that Kubernetes set for a Service, and
- * for settings that are valid and perhaps not intended; strange: also for unknown POSENC_ names.
- * Returns their number. */
-size_t srv_options_warn(const struct srv_options *options, bool strange,
-                        void (*report)(const char *sentence));
+ * for settings that are valid and perhaps not intended; strange: also for unknown POSENC_ names. */
+void srv_options_warn(const struct srv_options *options, bool strange,
+                      void (*report)(const char *sentence));
 
 /* A flag; or an action, whose takes and fallback are NULL. */
 struct srv_option_info {

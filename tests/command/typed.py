@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import subprocess
+import termios
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENC", "build/posenc")
@@ -40,10 +41,11 @@ class Posenc:
         assert done.stdout == b"" and done.returncode != 0
         return done.returncode, done.stderr.decode()
 
-    def on_terminal(self, *arguments, progress=False):
+    def on_terminal(self, *arguments, progress=False, columns=0):
         """(the exit code, what a terminal shows of both streams), without the line of progress that
         is shown where the machine is slow."""
         master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (0, columns))
         process = subprocess.Popen(
             [BINARY, *map(str, arguments)], cwd=self.folder, stdin=slave, stdout=slave, stderr=slave
         )
