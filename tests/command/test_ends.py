@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -358,6 +359,57 @@ def test_interrupted(posenc, number):
         assert process.communicate(timeout=10) == (b"", b"")
         assert process.returncode == 128 + number
         assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "table rope dim=2048 length=9000000 format=npy",  # written to a pipe that nobody reads
+        "decay rope dim=65536 max_offset=30000",  # computed for seconds
+        "diagnose -",  # a report
+    ],
+)
+def test_an_interrupt_is_the_exit_code(posenc, typed, number):
+    """Whatever it interrupts: the work, the writing, or the reading; and nothing is said of it."""
+    process = subprocess.Popen(
+        [BINARY, *typed.split()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
+    if "npy" in typed:
+        assert process.stdout.read(6) == b"\x93NUMPY"
+    else:
+        time.sleep(0.1)
+    began = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(10) == 128 + number
+    assert time.monotonic() - began < 3 and process.communicate()[1] == b""
+
+
+@pytest.mark.plain
+def test_little_memory(posenc):
+    """A program of little memory writes the complete answer, or ends with 5 and one message, and
+    leaves no file."""
+    table = "table", "rope", "dim=128", "length=5000", "-o", "t.npy"
+    posenc(*table)
+    whole = (posenc.folder / "t.npy").read_bytes()
+    codes = []
+    for mib in range(9, 27):
+        (posenc.folder / "t.npy").unlink(missing_ok=True)
+        limit = (mib << 20, mib << 20)
+        done = posenc.run(
+            *table, preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, limit)
+        )
+        codes.append(done.returncode)
+        if done.returncode == 0:
+            assert (posenc.folder / "t.npy").read_bytes() == whole and done.stderr == b""
+        elif done.returncode != 127:  # the libraries themselves were not loaded
+            assert done.returncode == 5 and done.stderr.startswith(b"posenc: ")
+            assert os.listdir(posenc.folder) == []
+    assert codes[-1] == 0
 
 
 def test_ignored_signals_stay_ignored(posenc):

@@ -146,3 +146,104 @@ def test_flags_of_other_words(posenc, typed, says):
     (posenc.folder / "config.json").write_text('{"model_type": "llama", "head_dim": 64}')
     code, said = posenc.refused(*typed.split())
     assert code == 2 and says in said, said
+
+
+def number(value):
+    return f"{value:.6g}"
+
+
+def layers_words(row):
+    """What is said of one kind of layers in an extension."""
+    count, of_type = len(row["layers"]), f" of {row['layer_type']}" if "layer_type" in row else ""
+    said = f"{count} layer{'s' * (count != 1)}" if count else "the layers"
+    if not row["rotates"]:
+        return f"{said}{of_type}: no positions; cached keys stay as they are"
+    said += f"{of_type}: {row['pairs']} of {row['of']} pairs change"
+    if "first" in row:
+        said += f" ({row['first']} to {row['last']}), by up to {row['radians']:.3g} rad"
+        said += f" at position {row['at']}"
+    before, after = row["attention_factor"]["before"], row["attention_factor"]["after"]
+    if before != after:
+        said += f"; attention factor {number(before)} to {number(after)}"
+    scaled = row["cache"] == "scaled"
+    return said + (
+        "; cached keys need the factor" if scaled else f"; cached keys are {row['cache']}"
+    )
+
+
+def extension_text(told):
+    lines = [
+        f"{told['type']}, factor {number(told['factor'])}: from {told['from']} to {told['to']} "
+        "positions",
+        *map(layers_words, told["layers"]),
+    ]
+    for form, row in told["forms"].items():
+        if row["patch"]:
+            patch = json.dumps(row["patch"], indent=2, ensure_ascii=False)
+            lines += ["", f"patch in the form of transformers {form}:", patch]
+        else:
+            lines += ["", f"no patch in the form of transformers {form}: {row['reason']}"]
+    for row in told["engines"]:
+        how = f"the unpatched model with {row['command']}" if row.get("command") else ""
+        lines += ["", f"{row['engine']} {row['version']}: {how or 'the patched config'}"]
+        for form, one in row["forms"].items():
+            reason = f": {one['reason']}" if one.get("reason") else ""
+            lines += [f"  form {form}: {one['verdict']}{reason}"]
+            lines += [f"    {finding['message']}" for finding in one.get("findings", [])]
+    return "\n".join([*lines, "", told["note"]]) + "\n"
+
+
+def is_wrong(engine):
+    return all(one["verdict"] not in ("same", "not-measured") for one in engine["forms"].values())
+
+
+@pytest.mark.parametrize("kind", ["yarn", "linear", "dynamic"])
+@pytest.mark.parametrize("name", ["qwen2.5-vl", "gemma-3-1b", "llama-3.1", "gpt-oss-120b"])
+def test_extensions(posenc, name, kind):
+    """The text of posenc extend, from its JSON, and the exit code."""
+    path = ROOT / f"tests/data/configs/{name}.json"
+    config = json.loads(path.read_text())["config"]
+    (posenc.folder / "config.json").write_text(json.dumps(config))
+    asked = ["extend", "config.json", "--to", "262144", "--type", kind, "--for", "vllm,mlx-lm"]
+    done, text = (posenc.run(*asked, "--format", form) for form in ("json", "text"))
+    assert done.returncode == text.returncode and done.stderr == text.stderr
+    if done.returncode > 1:
+        assert done.stdout == text.stdout == b"" and done.stderr.count(b"\n") >= 1
+        return
+    told = json.loads(done.stdout)
+    assert text.stdout.decode() == extension_text(told)
+    assert done.returncode == any(map(is_wrong, told["engines"]))
+    if kind == "yarn":
+        asked[1] = "-"
+        assert posenc.run(*asked, stdin=json.dumps(config).encode()).stdout == text.stdout
+
+
+def lint_text(told):
+    lines = []
+    for row in [*told["engines"], *([told["against"]] if "against" in told else [])]:
+        who = f"{row.get('engine', 'against')} {row.get('version', '')}".strip()
+        for finding in row["findings"]:
+            measured = finding.get("evidence")
+            said = f" [measured: {measured['config']}, {measured['rope']}]" if measured else ""
+            line = f"{finding['line']}:" if finding.get("line") else ""
+            lines += [f"{told['file']}:{line} {who}: {finding['message']}{said}"]
+        if not row["findings"]:
+            reason = f": {row['reason']}" if row.get("reason") else ""
+            lines += [f"{told['file']}: {who}: {row['verdict']}{reason}"]
+    return "".join(line + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("against", [False, True])
+@pytest.mark.parametrize("name", ["qwen2.5-vl", "gemma-3-1b", "llama-3.1", "phi-1.5-msft"])
+def test_lints(posenc, name, against):
+    """The text of posenc lint, from its JSON, and the exit code."""
+    config = json.loads((ROOT / f"tests/data/configs/{name}.json").read_text())["config"]
+    (posenc.folder / "config.json").write_text(json.dumps(config, indent=1))
+    (posenc.folder / "other.json").write_text(json.dumps(config | {"rope_theta": 77}))
+    asked = ["lint", "config.json", *(["--against", "other.json"] if against else [])]
+    done, text = (posenc.run(*asked, "--format", form) for form in ("json", "text"))
+    assert done.returncode == text.returncode and done.stderr == text.stderr == b""
+    told = json.loads(done.stdout)
+    assert told["file"] == "config.json" and "against" in told or not against
+    assert text.stdout.decode() == lint_text(told)
+    assert done.returncode == {"same": 0, "differs": 1}.get(told["verdict"], 3)
