@@ -44,7 +44,7 @@ def test_refusals_are_those_of_the_service(posenc):
     answers = record.read()
     asked = [
         one
-        for one in requested.requests()
+        for one in requested.requests(requested.PARTS)
         if (one.server, one.method, one.headers) == ("usual", "GET", ())
         and one.group != "tables"
         and one.body is None

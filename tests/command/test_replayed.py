@@ -65,7 +65,7 @@ def can_be_typed(request):
 
 
 def chosen():
-    requests = [request for request in requested.requests() if can_be_typed(request)]
+    requests = [request for request in requested.requests(requested.PARTS) if can_be_typed(request)]
     first = {}
     for request in requests:
         if request.group != "tables":  # each of these needs those before it

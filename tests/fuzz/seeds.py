@@ -219,7 +219,7 @@ def quoted(word):
 
 def main(folder):
     made = {}
-    for target, seed in [*seeds(requested.requests()), *more_seeds()]:
+    for target, seed in [*seeds(requested.requests(requested.PARTS)), *more_seeds()]:
         if len(seed) <= SEED_MAX:
             made.setdefault(target, {})[seed] = None
     for target, unique in made.items():
@@ -228,7 +228,7 @@ def main(folder):
         for index, seed in enumerate(unique):
             (place / f"{index:04}").write_bytes(seed)
     kinds, answered = set(), statuses()
-    for index, request in enumerate(requested.requests()):
+    for index, request in enumerate(requested.requests(requested.PARTS)):
         kind = kind_of(request, answered[request.name])
         place = folder / ("requests" if kind in kinds else "kinds")
         place.mkdir(parents=True, exist_ok=True)

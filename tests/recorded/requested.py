@@ -2,6 +2,7 @@
 """All requests, in the order in which they are asked."""
 
 import requested_attention
+import requested_classes
 import requested_functions
 import requested_models
 import requested_parameters
@@ -10,6 +11,7 @@ import requested_protocol
 import requested_refusals
 import requested_rotation
 import requested_rules
+import requested_values
 import requested_views
 
 PARTS = (
@@ -24,10 +26,13 @@ PARTS = (
     requested_parameters,
     requested_pictures,
 )
+# Many requests of one kind each, which differ in a value: they are left out where a process or a
+# failing allocation is tried for each request.
+POPULATIONS = (requested_classes, requested_values)
 
 
-def requests():
-    found = [request for part in PARTS for request in part.requests()]
+def requests(parts=(*PARTS, *POPULATIONS)):
+    found = [request for part in parts for request in part.requests()]
     names = [request.name for request in found]
     twice = {name for name in names if names.count(name) > 1}
     assert not twice, f"more than one request is called {sorted(twice)}"

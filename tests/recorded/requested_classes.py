@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Each model type, architecture of timm and class of diffusers that is known, with its defaults and
+with sizes, and each key of configs with values of several kinds."""
+
+import pathlib
+import re
+
+from request import post
+
+CONFIG = pathlib.Path(__file__).resolve().parents[2] / "core" / "config"
+SIZES = {
+    "hidden_size": 96,
+    "num_attention_heads": 6,
+    "num_hidden_layers": 6,
+    "max_position_embeddings": 4096,
+    "rope_theta": 250000,
+}
+LATENT = {"qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "head_dim": 48, "sliding_window": 64}
+SCALED = {
+    "rope_type": "yarn",
+    "factor": 4,
+    "original_max_position_embeddings": 1024,
+    "mscale": 0.7,
+    "mscale_all_dim": 0.5,
+    "partial_rotary_factor": 0.5,
+    "rope_theta": 20000,
+}
+
+
+def names_in(file, macro):
+    """The first argument of each row of a list."""
+    text = (CONFIG / file).read_text()
+    return sorted(set(re.findall(rf'^{macro}\("([^"]+)"', text, re.M)))
+
+
+def read(label, config, **rest):
+    return post("classes", label, "/v1/config", {"config": config}, **rest)
+
+
+def model_types():
+    return sorted(
+        {*names_in("model_types.def", "MODEL_TYPE"), *names_in("model_layers.def", "MODEL_LAYERS")}
+    )
+
+
+def models():
+    """With sizes alone, or with a rope object too, by turns."""
+    ways = (LATENT, {"rope_parameters": SCALED})
+    return [
+        read(name + " with a scaling" * (index % 2), {"model_type": name} | SIZES | ways[index % 2])
+        for index, name in enumerate(model_types())
+    ]
+
+
+def timm():
+    return [
+        read(f"timm {name}", {"architecture": name}) for name in names_in("timm.def", "TIMM_MODEL")
+    ]
+
+
+def timm_arguments():
+    """Each argument, by an architecture of each class: what no constructor takes is refused."""
+    text = (CONFIG / "timm_arguments.def").read_text()
+    models = {
+        "Eva": "eva02_base_patch14_224",
+        "NaFlexVit": "naflexvit_base_patch16_gap",
+        "axial": "deepseek_vit_412m",
+    }
+    values = {"rope_mrope_section": [8, 12, 12], "rope_type": "mixed", "img_size": 448}
+    values |= {"rope_grid_indexing": "xy", "ref_feat_shape": [32, 24], "patch_size": 32}
+    return [
+        read(
+            f"timm {of}, {argument}",
+            {"architecture": model, "model_args": {argument: values.get(argument, 1)}},
+        )
+        for argument in re.findall(r"^TIMM_ARGUMENT\((\w+)", text, re.M)
+        for of, model in models.items()
+        if argument in values or of == "Eva" or "rope" in argument or "pos" in argument
+    ]
+
+
+def diffusers():
+    grid = {"height": 24, "width": 16}
+    own = {"attention_head_dim": 48, "num_attention_heads": 4, "rope_axes_dim": [16, 16, 16]}
+    return [
+        request
+        for name in names_in("diffusers.def", "DIFFUSERS_CLASS")
+        for request in (
+            read(f"diffusers {name}", {"_class_name": name}),
+            read(f"diffusers {name} with sizes", {"_class_name": name} | own, query_of=grid),
+        )
+    ]
+
+
+# Values of every kind that a key may have, by turns, so that each key has two of them.
+KINDS = ((3, "x"), (0.5, None), (True, [1, 2]), (-1, {}), (2**53, False), ("true", 0))
+
+
+def keys():
+    """All words of the list of keys but model types, on top and in a rope object."""
+    text = re.sub(r"/\*.*?\*/", "", (CONFIG / "keys.def").read_text(), flags=re.S)
+    words = sorted(set(re.findall(r'"([a-z_0-9.]+)"', text)) - set(model_types()))
+    top = {"model_type": "somebody"} | SIZES
+    found = []
+    for index, word in enumerate(words):
+        first, *rest = word.split(".")
+        for value in KINDS[index % len(KINDS)]:
+            inner = {rest[0]: value} if rest else value
+            found.append(read(f"{word} is {value}", top | {first: inner}))
+        if not rest:
+            scaling = {"rope_type": "linear", "factor": 2, word: KINDS[index % len(KINDS)][0]}
+            found.append(read(f"{word} of a rope object", top | {"rope_scaling": scaling}))
+    return found
+
+
+def requests():
+    return [*models(), *timm(), *timm_arguments(), *diffusers(), *keys()]
