@@ -32,9 +32,8 @@ ASAN_WHOLE = SANITIZE + "address,undefined -fno-sanitize-recover=all"
 # Without checks of pointers that AddressSanitizer reports as well, when memory is touched, and of
 # alignment, which `sanitized-whole` has.
 ASAN = ASAN_WHOLE + " -fno-sanitize=null,alignment,object-size"
-# Undefined behaviour of the tests themselves is left to `undefined` and `sanitized-whole`. Their
-# programs run each line seldom: to optimize them costs more than it saves.
-ASAN_TESTS = ("TEST_CFLAGS=-fno-sanitize=undefined", "TEST_PROGRAM_CFLAGS=-O0")
+# Undefined behaviour of the tests themselves is left to `undefined` and `sanitized-whole`.
+ASAN_TESTS = ("TEST_CFLAGS=-fno-sanitize=undefined",)
 TSAN = SANITIZE + "thread"
 # A bit that an unsigned number shifts out is gone on purpose everywhere.
 UNDEFINED = (
