@@ -199,11 +199,21 @@ const tokens = (page, names) =>
         names,
     );
 
+/** A link within the page. */
+const follow = (page, href) =>
+    page.evaluate((href) => {
+        const link = Object.assign(document.createElement("a"), { href });
+        document.body.append(link);
+        link.click();
+        link.remove();
+    }, href);
+
 /** What is done in a scene: `see` adds to what is returned. */
 const acts = {
     block: (page, what) => page.route(what ?? "**/v1/**", (route) => route.abort()),
     unblock: (page, what) => page.unroute(what ?? "**/v1/**"),
     settle: (page) => settle(page),
+    follow: (page, href) => follow(page, href),
     wait: (page, ms) => page.waitForTimeout(ms),
     click: (page, selector) => page.locator(selector).first().click(),
     fill: (page, [selector, text]) => page.locator(selector).first().fill(text),
@@ -418,17 +428,63 @@ const orders = {
             found = [];
         for (const pair of links) {
             for (const link of pair) {
-                await page.evaluate((href) => {
-                    const link = Object.assign(document.createElement("a"), { href });
-                    document.body.append(link);
-                    link.click();
-                    link.remove();
-                }, link);
+                await follow(page, link);
                 await settle(page);
             }
             await unfolded(page);
             found.push(await page.evaluate(linesOf, base));
         }
+        return { found, told: [...told] };
+    },
+
+    /** Buttons of some links, each pressed at its link: how many entries of the history it made, and
+     * the link that the page then has. Of those whose names differ by numbers the first one. */
+    async pressed({ links, ...how }) {
+        const { page, told } = await shown(how);
+        const found = await page.evaluate(async (links) => {
+            const pause = (ms) => new Promise((done) => setTimeout(done, ms)),
+                push = history.pushState,
+                root = document.documentElement,
+                met = new Set();
+            let pushes = 0;
+            history.pushState = (...given) => (pushes++, push.apply(history, given));
+            const follow = async (href) => {
+                const link = Object.assign(document.createElement("a"), { href });
+                document.body.append(link);
+                link.click();
+                link.remove();
+                do await pause(5);
+                while (root.hasAttribute("data-busy"));
+            };
+            // Models and what stands below every view are alike in all of them.
+            const name = (one) =>
+                (one.matches("[data-model], footer *") ? "" : root.dataset.view) +
+                (one.ariaLabel ?? one.textContent).replace(/\d+/g, "#");
+            const next = () =>
+                [...document.querySelectorAll("main button, footer button")].find(
+                    (one) =>
+                        one.checkVisibility() &&
+                        !one.disabled &&
+                        !one.matches(".play, .dial *, .failure *, [title], .choice :last-child") &&
+                        !name(one).endsWith("…") && // a window of the system
+                        !met.has(name(one)),
+                );
+            const found = [];
+            for (const link of links) {
+                await follow(link);
+                for (let one; (one = next());) {
+                    const words = one.ariaLabel ?? one.textContent,
+                        before = pushes;
+                    met.add(name(one));
+                    one.click();
+                    const { href } = document.querySelector("header a[lang]") ?? location;
+                    found.push({ link, words, entries: pushes - before, href });
+                    await follow(link);
+                }
+            }
+            history.pushState = push;
+            return found;
+        }, links);
         return { found, told: [...told] };
     },
 

@@ -102,8 +102,9 @@ def test_a_view_is_as_recorded(browser, base, name):
 def test_a_view_in_chinese_is_as_recorded(browser, base, name):
     """Its styles are in NAME.styles.txt: wide and narrow, light and dark, printed, presented."""
     how = {"controls": False, "styles": True}
-    seen = browser("contents", link(base, name, lang="zh"), base=base, **how, **SIZE)
+    seen = browser("contents", link(base, name, lang="zh-CN"), base=base, **how, **SIZE)
     assert not seen["told"] and not seen["found"][0]["cut"]
+    assert any("复制链接" in line for line in seen["found"][0]["lines"]), "the page is in Chinese"
     check(f"{name}.styles", "\n".join(seen["styles"]) + "\n")
     check(f"{name}.zh", written([{**seen["found"][0], "requests": []}], base))
 
@@ -133,3 +134,22 @@ def test_a_link_that_is_followed_shows_what_it_shows_when_opened(browser, base):
         if opened != now:
             wrong[name] = list(difflib.unified_diff(opened, now, "opened", "followed", n=0))
     assert not wrong, "\n".join(line for lines in wrong.values() for line in lines)[:6000]
+
+
+def test_buttons_lead_to_what_is_recorded(browser, base):
+    """In pages/buttons.txt: the link after each button that no record of a view presses, and
+    whether the history has an entry of it."""
+    links = [f"{base}?view={name}" for name in VIEWS]
+    seen = browser("pressed", links[-1], base=base, links=links, **SIZE)
+    assert not seen["told"], seen["told"]
+    lines = []
+    for one in seen["found"]:
+        [search, before] = [
+            dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(one[name]).query))
+            for name in ("href", "link")
+        ]
+        if one["words"] == "shuffle":  # into another order each time
+            search["text"] = " ".join(sorted(search["text"].split()))
+        after = "&".join(f"{name}={value}" for name, value in search.items() if name != "lang")
+        lines.append(f"{before['view']} | {one['words']} | {one['entries']} | {after}"[:LINE_MAX])
+    check("buttons", "\n".join(lines) + "\n")

@@ -38,6 +38,25 @@ def test_a_form_is_changed_and_sent(browser, docs):
     assert "dim" in there and "base" in free and not set(free) & set(there)
 
 
+def test_a_field_that_is_taken_away_leaves_the_command(browser, docs):
+    command = f"document.querySelector('{FORM} .command code').textContent"
+    before, after = [
+        browser("evaluate", docs + "#getTable", steps=steps, script=command)["value"]
+        for steps in ([], [(f"{FORM} [aria-label='without length']", "click")])
+    ]
+    assert "&length=3" in before and after == before.replace("&length=3", "")
+
+
+def test_a_button_that_copied_is_itself_again(browser, docs):
+    words = f"document.querySelector('{FORM} .command button').textContent"
+    steps = [(f"{FORM} .command button", "click")]
+    copied = browser("evaluate", docs + "#getTable", steps=steps, script=words)
+    again = browser(
+        "evaluate", docs + "#getTable", steps=steps, script=words, wait=f"{words} === 'copy'"
+    )
+    assert (copied["value"], again["value"]) == ("copied", "copy")
+
+
 def test_commands_of_the_guides_go_to_this_server(browser, docs):
     script = "document.querySelector('main').textContent"
     text = browser("evaluate", docs, script=script)["value"]

@@ -68,11 +68,13 @@ def test_positions_that_come_back(evaluated, page):
 # ---- distance -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("base", (10000, 100, 2000))
-def test_how_alike_neighbours_are(evaluated, base):
-    alike = numpy.cos(numpy.arange(400)[:, None] * float(base) ** (-numpy.arange(32) / 32)).mean(1)
+@pytest.mark.parametrize("base, dim", ((10000, 256), (100, 64), (2000, 128), (1000000, 256)))
+def test_how_alike_neighbours_are(evaluated, base, dim):
+    """The likeness falls slowly where it is a half: a bound next to it is another token."""
+    waves = float(base) ** (-numpy.arange(0, dim, 2) / dim)
+    alike = numpy.cos(numpy.arange(400)[:, None] * waves).mean(1)
     said = evaluated(
-        {"view": "distance", "dim": 64, "base": base}, texts(".verdict b, main .verdict em")
+        {"view": "distance", "dim": dim, "base": base}, texts(".verdict b, main .verdict em")
     )
     percent, half = said
     assert abs(number(percent.removesuffix(" %")) - 100 * alike[1]) < 0.06
