@@ -255,9 +255,15 @@ const queryOf = (params) => {
 const QUERY_MAX = 2000;
 const metadataOf = (params) =>
     Object.fromEntries(textsOf(params).map(([name, text]) => [`posenc.${name}`, text]));
+// Beyond 2^53 JSON.stringify would write another integer.
+const exactNumber = (value) => {
+    if (!Number.isSafeInteger(Number(value)))
+        throw new RangeError(`${value} is no integer that JSON has exactly; give it as a tensor`);
+    return Number(value);
+};
 const jsonOf = (params) =>
     JSON.stringify(Object.fromEntries(given(params)), (_, value) =>
-        typeof value === "bigint" ? Number(value) : list(value),
+        typeof value === "bigint" ? exactNumber(value) : list(value),
     );
 
 const moduleBytes = async (url) => {

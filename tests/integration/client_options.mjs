@@ -280,6 +280,16 @@ describe("parameters", () => {
         assert.deepEqual(JSON.parse(only().body), { ids: [5], encoding: { name: "rope" } });
     });
 
+    it("JSON has the integers of 64 bits that it has exactly, and refuses others", async () => {
+        const posenc = await connect(url);
+        const edge = 2n ** 53n - 1n;
+        await posenc.positions({ ids: BigInt64Array.of(edge, -edge) });
+        assert.deepEqual(JSON.parse(only().body), { ids: [Number(edge), -Number(edge)] });
+        for (const ids of [BigInt64Array.of(edge + 1n), [1n, -edge - 1n], 2n ** 62n])
+            await assert.rejects(posenc.positions({ ids }), RangeError);
+        assert.equal(asked.length, 1);
+    });
+
     it("an object in a list makes the body JSON", async () => {
         await (await connect(url)).attention({ layers: [{ window: 3 }] }, { q });
         assert.equal(only().headers["content-type"], JSON_TYPE);
