@@ -247,3 +247,146 @@ def test_lints(posenc, name, against):
     assert told["file"] == "config.json" and "against" in told or not against
     assert text.stdout.decode() == lint_text(told)
     assert done.returncode == {"same": 0, "differs": 1}.get(told["verdict"], 3)
+
+
+def value_words(value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and len(value) > 8:
+        return f"({len(value)} values)"
+
+    def numbers(one):
+        if isinstance(one, float):
+            return RawFloat(f"{one:.6g}")
+        if isinstance(one, dict):
+            return {key: numbers(item) for key, item in one.items()}
+        return [numbers(item) for item in one] if isinstance(one, list) else one
+
+    text = json.dumps(numbers(value), separators=(",", ":"), ensure_ascii=False)
+    return text if len(text.encode()) <= 256 else "(long)"
+
+
+class RawFloat(float):
+    """Printed as its text."""
+
+    def __new__(cls, text):
+        made = super().__new__(cls, text)
+        made.text = text if set(text) & set(".einf") else text + ".0"
+        return made
+
+    def __repr__(self):
+        return self.text
+
+
+NEUTRAL = {"arithmetic": "exact", "rope_type": "default"}
+
+
+def encoding_words(encoding):
+    told = {key: value for key, value in encoding.items() if NEUTRAL.get(key) != value}
+    name = told.pop("name")
+    return " ".join([name, *(f"{key}={value_words(value)}" for key, value in told.items())])
+
+
+def attention_words(attention):
+    def shown(value):
+        return value["kind"] if isinstance(value, dict) and "kind" in value else value
+
+    words = [
+        f"{key}={value_words(shown(value))}"
+        for key, value in attention.items()
+        if key != "provenance"
+    ]
+    return "attention " + " ".join(words) if attention else ""
+
+
+def part_words(label, part, known=None):
+    """A kind of layers, another rotary, or a tower."""
+    said = label
+    if "where" in part:
+        of_type = f" of {part['layer_type']}" if "layer_type" in part else ""
+        last = ": the last elements of a head" if part.get("rotated") == "last" else ""
+        said += of_type + last
+    layers, runs = part.get("layers") or [], []
+    for i, at in enumerate(layers):
+        if i == 0 or at != layers[i - 1] + 1:
+            runs.append([at, at])
+        runs[-1][1] = at
+    if runs:
+        said += " layers " + " ".join(f"{a}..{b}" if a < b else f"{a}" for a, b in runs)
+    encoding, attention = part.get("encoding"), part.get("attention")
+    if encoding and encoding == known:
+        said += " as above"
+    elif encoding:
+        said += " " + encoding_words(encoding)
+    elif "attention" in part and attention is None:
+        said += " no attention"
+    else:
+        said += " " + (part.get("reason") or "no positions")
+    return f"{said} {attention_words(attention or {})}"
+
+
+def config_words(told):
+    encoding = told["encoding"]
+    words = ["!" if told["warnings"] else "✓"]
+    words += [encoding_words(encoding) if encoding else "no positional encoding"]
+    for key, value in (encoding or {}).items():
+        source = told["provenance"].get(key, "")
+        if key != "name" and source != "default":
+            words += [f"{key} {value_words(value)} from {source}"]
+    for key, label in (("layers", "layer_type"), ("others", "where"), ("towers", "part")):
+        known = encoding if key == "layers" else None
+        words += [part_words(part.get(label, ""), part, known) for part in told.get(key, [])]
+    for key, engines in told.get("readers", {}).items():
+        for engine, reading in engines.items():
+            words += [f"{key} {engine} reads {reading['reads']} ({reading['source']})"]
+    if told.get("unused"):
+        words += ["not read " + ", ".join(told["unused"])]
+    words += [
+        "warning " + (one if isinstance(one, str) else one["detail"]) for one in told["warnings"]
+    ]
+    return " ".join(words).split()
+
+
+CONFIGS = sorted((ROOT / "tests/data/configs").glob("*.json"))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_published_config(posenc, monkeypatch, part):
+    """All that the JSON has, in its order; or the same refusal."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    for path in CONFIGS[part::4]:
+        config = json.loads(path.read_text())["config"]
+        (posenc.folder / "config.json").write_text(json.dumps(config))
+        done = posenc.run("config", "config.json")
+        code, text = posenc.on_terminal("config", "config.json")
+        assert code == done.returncode
+        if code == 0:
+            assert text.split() == config_words(json.loads(done.stdout)), path.name
+        else:
+            assert (code, text) == (3, done.stderr.decode()), path.name
+
+
+def parameter_text(value):
+    return value if isinstance(value, str) else json.dumps(value).strip("[]").replace(" ", "")
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_a_config_is_its_encoding(posenc, part):
+    """In place of the name of an encoding, for each type of layers of published configs."""
+    seen = 0
+    for path in CONFIGS[part::6]:
+        config = json.loads(path.read_text())["config"]
+        (posenc.folder / "config.json").write_text(json.dumps(config))
+        done = posenc.run("config", "config.json")
+        layers = json.loads(done.stdout).get("layers", []) if done.returncode == 0 else []
+        for row in [one for one in layers if (one["encoding"] or {}).get("name") == "rope"]:
+            some = [f"layer_type={row['layer_type']}"] if "layer_type" in row else []
+            told = {key: value for key, value in row["encoding"].items() if key != "layout"}
+            own = [f"{key}={parameter_text(value)}" for key, value in told.items() if key != "name"]
+            asked = posenc("frequencies", "--config", "config.json", *some)
+            spelled = posenc("frequencies", "rope", *own)
+            tensors = [json.loads(one)["tensors"] for one in (asked, spelled)]
+            assert tensors[0] == tensors[1], (path.name, own)
+            seen += 1
+    assert seen > 3

@@ -220,3 +220,31 @@ def test_it_is_said_what_a_token_is(said):
     else:
         text = (ROOT / said).read_text()
     assert "visible ASCII" in text and "#" in text
+
+
+def test_the_address_of_version_six(tmp_path):
+    """In brackets where it is an address, and plain in the log; also to a health check."""
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no ::1")
+    with open(tmp_path / "log", "wb") as log:
+        process = subprocess.Popen(
+            [BINARY, "--bind", "::1", "--port", "0", "--log-format", "text", "--drain-delay", "0"],
+            stdout=log,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    port = int(re.search(r" on http://\[::1\]:(\d+)/ ", process.stderr.readline())[1])
+    for host, status in ((b"[::1]:%d" % port, 200), (b"[::1", 400), (b"[::1]x", 400)):
+        with socket.create_connection(("::1", port), 10) as client:
+            head = b"GET /v1 HTTP/1.1\r\nConnection: close\r\nHost: %s\r\n\r\n" % host
+            assert wire.answer_on(client, head)[0].status == status, host
+    for bind, code in (("::1", 0), ("::", 0), ("127.0.0.1", 1)):
+        check = [BINARY, "--healthcheck", "--bind", bind, "--port", str(port)]
+        assert subprocess.run(check, capture_output=True).returncode == code, bind
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) == 5 and all(line.split()[1] == "::1" for line in lines), lines
