@@ -4,7 +4,8 @@
 
     python tests/recorded/record.py --binary build/posencd [--update] [--bodies DIR] [group ...]
 
-Exit code 1 where anything differs. --update writes answers.jsonl anew (reviewed.md says when);
+Exit code 1 where anything differs. --update writes answers.jsonl and costs.jsonl anew (reviewed.md
+says when);
 --bodies keeps each body as it came, so that two runs can be compared with `diff -r`. The
 environment reaches the server: POSENC_ISA=scalar POSENC_LOOPS=2 must change nothing."""
 
@@ -17,6 +18,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -196,6 +198,15 @@ def compare(requests, recorded, now):
     return found
 
 
+def costs_differ(binary, update):
+    """Compares the estimated costs as well, where the library was built with the server."""
+    library = binary.resolve().parent / "libposenc-service.so.0"
+    if library != (conftest.ROOT / "build" / library.name):
+        return False
+    script = [sys.executable, HERE / "costs.py", *(["--update"] if update else [])]
+    return subprocess.run(script, env=dict(os.environ, POSENC_ISA="scalar")).returncode != 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", required=True)
@@ -225,8 +236,8 @@ def main():
     print(f"{len(requests)} requests, {count} differ")
     if arguments.update:
         write(list(now.values()))
-        return 0
-    return 1 if lines else 0
+    differ = not arguments.groups and costs_differ(pathlib.Path(arguments.binary), arguments.update)
+    return 1 if differ or (lines and not arguments.update) else 0
 
 
 if __name__ == "__main__":
