@@ -125,7 +125,7 @@ static enum pe_status raw_read(struct api_request *request, struct pe_error *err
     if (!pe_dtype_find(dtype, &tensor->tensor.dtype))
         return pe_fail(err, PE_INVALID, "header:Tensor-Dtype",
                        "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
-                       "got '%.40s'",
+                       "u8, got '%.40s'",
                        dtype);
     if (shape_read(shape, &tensor->tensor, err) ||
         api_reader_size(tensor->name, &tensor->tensor, &elements, &size, err))

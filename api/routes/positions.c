@@ -316,14 +316,14 @@ static enum pe_status lengths_read(struct reader *reader, const struct api_numbe
         most = fmax(most, lengths->values[i]);
         differ |= lengths->values[i] != lengths->values[0];
     }
+    if (posted_list(reader, LIST_MASK))
+        return pe_fail(reader->err, PE_CONFLICT, lengths->where,
+                       "lengths stands for attention_mask; leave one of them out");
     if (size_set(reader, "lengths", lengths->where, count_of(lengths), (size_t)most) || !differ)
         return reader->err->status;
     if (!side->given)
         return pe_fail(reader->err, PE_MISSING, "parameter:padding_side",
                        "padding_side is required where lengths differ: left or right");
-    if (spec->kinds || spec->mask)
-        return pe_fail(reader->err, PE_CONFLICT, lengths->where,
-                       "lengths stands for attention_mask; leave one of them out");
     spec->mask = mask = flags_take(reader);
     values = integers_copy(reader, lengths->values, rows);
     if (!mask || !values)

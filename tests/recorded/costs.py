@@ -22,7 +22,7 @@ import requested
 COSTS = pathlib.Path(__file__).resolve().parent / "costs.jsonl"
 # In ns. The first is less than any work; the others are for requests that are refused earlier,
 # while the body is read or the parameters are checked, and end a request at several places.
-LIMITS = (1, 600, 6000, 60000)
+LIMITS = (1, 3000, 60000)
 REFUSALS = (
     (re.compile(r"would take about ([\d.e+-]+) s of one core"), "{} s"),
     (re.compile(r"more operations than the (\d+) it may take"), "{} operations"),
@@ -40,9 +40,11 @@ def outcome(status, body):
 
 
 def is_asked(request):
-    """HEAD has no body with the estimate, and an ETag is of a good answer."""
+    """HEAD has no body with the estimate, an ETag is of a good answer, and pages that change often
+    are loose."""
     return (
-        request.method != "HEAD"
+        not request.loose
+        and request.method != "HEAD"
         and request.name not in replay.SOCKET_REQUESTS
         and not any("{" in value for _, value in request.headers)
     )

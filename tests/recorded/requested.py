@@ -3,6 +3,7 @@
 
 import requested_attention
 import requested_classes
+import requested_edges
 import requested_functions
 import requested_models
 import requested_parameters
@@ -23,12 +24,16 @@ PARTS = (
     requested_protocol,
     requested_refusals,
     requested_rules,
-    requested_parameters,
-    requested_pictures,
 )
 # Many requests of one kind each, which differ in a value: they are left out where a process or a
 # failing allocation is tried for each request.
-POPULATIONS = (requested_classes, requested_values)
+POPULATIONS = (
+    requested_parameters,
+    requested_pictures,
+    requested_edges,
+    requested_classes,
+    requested_values,
+)
 
 
 def requests(parts=(*PARTS, *POPULATIONS)):
