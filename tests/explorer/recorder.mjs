@@ -91,8 +91,8 @@ export function drawingsKept() {
 
     globalThis.textsOf = (canvas) => of(canvas).texts;
     globalThis.drawnOn = (canvas) => {
-        const { texts, marks } = of(canvas),
-            lines = [],
+        const { texts, marks, digest } = of(canvas),
+            lines = digest ? [`${canvas.height} rows, ${canvas.width} columns, ${digest}`] : [],
             joined = [];
         // Dots of one curve, and boxes of one colour, are as many calls.
         for (const { how, path } of marks)

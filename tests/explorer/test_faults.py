@@ -260,6 +260,14 @@ def test_a_server_that_is_gone(scene, view):
     assert not after["failures"] and sorted(after["pictures"]) == sorted(before["pictures"])
 
 
+def test_bytes_of_a_fact_that_do_not_come(scene):
+    played = scene(
+        ["block", ("click", ".fact summary"), ("wait", 200), "settle", "see"], {"view": "home"}
+    )
+    [seen] = played["views"]
+    assert any("does not answer" in text for text in seen["texts"]) and "…" not in seen["texts"]
+
+
 def test_a_script_that_did_not_come_is_fetched_again(scene):
     """That of the other views, which the first screen does not have."""
     script = "**/second.js*"

@@ -4,6 +4,7 @@ legends, lists. Part of `make test`, in posencd's own page alone."""
 
 import json
 import re
+import urllib.parse
 
 import numpy
 import pytest
@@ -188,6 +189,27 @@ def test_where_errors_begin_and_the_worst(evaluated, page, angle):
     assert f"pair {pair} at position {spaced}" in worst, (worst, pair, spaced)
 
 
+# ---- samples of mistakes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sample, words",
+    (
+        ("shifted", ["off-by-one-position", "rope dim=64 base=10000"]),
+        ("columns", ["columns-swapped", "sinusoidal dim=64 base=10000"]),
+        ("factor", ["attention-factor-missing", "factor=8"]),
+        ("base", ["base=500000"]),
+        ("float32", ["float32"]),
+    ),
+)
+def test_a_sample_is_what_its_name_says(evaluated, sample, words):
+    said = evaluated(
+        {"view": "diagnosis", "sample": sample},
+        "document.querySelector('main [aria-live]').innerText",
+    )
+    assert all(one in said for one in words), said
+
+
 # ---- facts of a model ---------------------------------------------------------------------------
 
 
@@ -256,3 +278,36 @@ def test_a_file_of_a_config_is_shown_as_it_is(browser, page, tmp_path):
 def test_ends_of_ranges_are_taken(evaluated, search):
     failures = "[...document.querySelectorAll('.failures .failure')].map((one) => one.textContent)"
     assert evaluated(search, failures) == []
+
+
+def test_hands_that_are_stopped_are_in_the_link(browser, page):
+    """At the position that the slider then shows."""
+    stopped = "document.querySelector('main .play').textContent === '▶'"
+    position = "main .motion output"
+    found = browser(
+        "evaluate",
+        f"{page}/?view=home",
+        steps=[("main .play", "click")],  # they turn from the start
+        wait=f"{SETTLED} && {stopped}",
+        script=f"""(async () => {{
+            await new Promise((done) => setTimeout(done, 300)); // the address is written at rest
+            return [document.querySelector("{position}").textContent, location.search];
+        }})()""",
+    )
+    shown, search = found["value"]
+    [at] = urllib.parse.parse_qs(search.removeprefix("?"))["position"]
+    assert number(shown) == round(float(at)), (shown, search)
+
+
+@pytest.mark.parametrize("height, width, fits", ((8, 12, True), (20, 30, False)))
+def test_ids_are_in_the_link_where_it_has_room(evaluated, height, width, fits):
+    """By their length as the link has them, in which a comma is three characters."""
+    ids = json.dumps(numpy.indices((1, height, width)).reshape(3, -1).tolist(), separators=",:")
+    assert len(ids) < 6000 and (len(urllib.parse.quote(ids, safe="")) <= 6000) == fits
+    found, note = evaluated(
+        {"view": "grid", "model_type": "wan", "frames": 1, "height": height, "width": width},
+        "[new URL(location).searchParams.get('position_ids'), "
+        "document.querySelector('.ids .note').textContent]",
+        steps=[("main textarea", "fill", ids), ("main textarea", "blur", {})],
+    )
+    assert (found, "too long" in note) == ((ids, False) if fits else (None, True))
