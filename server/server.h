@@ -269,8 +269,8 @@ size_t srv_head_bytes(struct MHD_Connection *connection);
  * its text, SRV_FIELD_SIZE for each field and cookie, and a copy of the Cookie field. */
 size_t srv_head_size(struct MHD_Connection *connection, size_t bytes);
 /* The error of a head of such a size, if it is over SRV_HEAD_MAX: PE_URI_TOO_LONG where path and
- * query are the larger part of it, or were not received completely, else PE_TOO_MANY_FIELDS, with the
- * name of the longest field. is_complete: all of the head was received. */
+ * query are the larger part of it, or were not received completely, else PE_TOO_MANY_FIELDS, with
+ * the name of the longest field. is_complete: all of the head was received. */
 enum pe_status srv_head_size_check(struct MHD_Connection *connection, const struct api_head *head,
                                    size_t size, bool is_complete, struct pe_error *err);
 
