@@ -565,7 +565,6 @@ WITH_A_SLASH = """
 /v1/encodings/
 /v1/encodings/rope/
 /v1/encodings/ROPE
-/v1/
 /problems/
 /livez?x=1
 """
