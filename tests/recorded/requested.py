@@ -6,6 +6,7 @@ import requested_classes
 import requested_edges
 import requested_functions
 import requested_models
+import requested_pairs
 import requested_parameters
 import requested_pictures
 import requested_protocol
@@ -33,6 +34,7 @@ POPULATIONS = (
     requested_edges,
     requested_classes,
     requested_values,
+    requested_pairs,
 )
 
 

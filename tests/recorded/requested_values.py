@@ -235,25 +235,13 @@ rope/analysis/shift?dim=6&dtype=f64& position=3&delta=2 position=3&delta=2&rotar
     position=3&delta=-0.25&rope_type=yarn&factor=4&original_max_position_embeddings=64
 """
 
-# With --work-max 100000: the sentence of a refusal has the estimate.
+# With --work-max 100000: the sentence of a refusal has the estimate. These are the views whose
+# estimate is the same with every instruction set.
 WORK = """
-sinusoidal/table?dim=64&dtype=f64& length=9000&format=npy&pool=max&columns=2&rows=2
-sinusoidal/table?dim=63&format=npy& start=0.5&length=9000&pool=mean&rows=3&columns=3
-    length=100000&pool=mean&rows=3&columns=3 length=90000&pool=minmax&rows=3&columns=7
 fourier/table?ndim=2&shape=300,400&format=npy&pool=mean& matrix=0.1,0.2;0.3,0.4&rows=4&columns=4
     bands=8&rows=2&columns=2 bands=8&max_resolution=20&rows=2&columns=2
 hierarchical/table?table=sample&format=npy& length=16&pool=mean&rows=1
-rope/table?dim=64&format=npy& length=100000&pool=mean&rows=3&columns=3
-    length=9000&pool=max&rows=3&columns=3&part=cos
-mrope/table?dim=64&mrope_section=10,10,12&format=npy& length=100000&pool=mean&rows=3&columns=3
-rope-2d/table?dim=64&format=npy& width=300&height=300&pool=mean&rows=3&columns=3
-rope-nd/table?axes_dim=16,16&format=npy& shape=300,300&pool=mean&rows=3&columns=3
-    shape=300,300&pool=mean&rows=3&columns=3&axes_coordinates=fractions&axes_size=20,30
 xpos/table?dim=64&t_center=2&format=npy& length=90000&pool=mean&rows=3&columns=3
-sinusoidal-2d/table?dim=64&format=npy& width=300&height=300&pool=mean&rows=3&columns=3
-sinusoidal-nd/table?dim=60&ndim=2&format=npy& shape=300,300&pool=mean&rows=3&columns=3
-transformer-xl/table?dim=60&format=npy& length=90000&pool=mean&rows=3&columns=3
-alibi/bias?heads=4&format=npy& query_length=300&key_length=400&pool=mean&rows=3&columns=3
 t5/bias?format=npy& query_length=3000&key_length=400&pool=mean&rows=3&columns=3
 kerple-log/bias?heads=4&p=1&a=2&format=npy&
     query_length=300&key_length=400&pool=mean&rows=3&columns=3
@@ -263,25 +251,16 @@ sandwich/bias?heads=4&dim=16&format=npy&
     query_length=300&key_length=400&pool=mean&rows=3&columns=3
 deberta-log/bias?format=npy& query_length=3000&key_length=400&pool=mean&rows=3&columns=3
 sinusoidal/analysis/similarity?dim=64&format=npy& length=120 length=120&normalize=true
-    length=9000&anchor=2
 rope/analysis/similarity?dim=64&format=npy& length=120 length=120&normalize=true
-    length=9000&anchor=2
 binary/analysis/similarity?dim=40&format=npy& length=120
-sinusoidal/analysis/decay?dim=64& max_offset=1500&format=npy
-    max_offset=1500&format=npy&normalize=true max_offset=900000&samples=4000&format=npy
-rope/analysis/decay?dim=64& max_offset=1500&format=npy max_offset=1500&format=npy&normalize=true
 index/analysis/decay? max_offset=2500&format=npy
 alibi/analysis/decay?heads=8&format=npy& max_offset=900 max_offset=100000&samples=900
 t5/analysis/decay?format=npy& max_offset=450
 sandwich/analysis/decay?heads=8&dim=32&format=npy& max_offset=1000
 kerple-power/analysis/decay?heads=8&a=1&p=1.5&format=npy& max_offset=900
-sinusoidal/analysis/uniqueness?dim=64& length=60 length=300 length=300&rounded=true
-    length=3000&dtype=bf16
-rope/analysis/uniqueness?dim=64& length=60 length=300 length=300&rounded=true
+sinusoidal/analysis/uniqueness?dim=64& length=60 length=300 length=3000&dtype=bf16
+rope/analysis/uniqueness?dim=64& length=60 length=300
 binary/analysis/uniqueness?dim=40& length=300
-sinusoidal/analysis/error?dim=64&format=npy& length=60&angle=f32 length=60&angle=exact
-    length=60&angle=bf16&dtype=f64
-rope/analysis/error?dim=64&format=npy& length=60&angle=f32 length=60&angle=f32&arithmetic=hf
 periodic/analysis/error?dim=40&format=npy& length=90&angle=f32
 """
 
