@@ -2,6 +2,7 @@
 """Large bodies and answers go other ways than small ones: by pieces where others are connected,
 with pages made ahead, by blocks that the loop makes. The bytes are the same."""
 
+import json
 import pathlib
 import subprocess
 import threading
@@ -119,3 +120,23 @@ def test_a_stream_is_what_is_made_whole(start_server, view, form):
             streams.url + path, headers={"Range": f"bytes={begin}-{end - 1}"}, timeout=30
         )
         assert part.status_code == 206 and part.content == whole[begin:end]
+
+
+def test_a_text_ends_anywhere_in_a_buffer(start_server):
+    """Sizes of every byte around the end of the library's buffer: a number that is repeated in the
+    text, and has no effect, has more and more digits."""
+    server = start_server("--log-format", "off", "--cache-max", "0", "--loops", "1")
+    path = "/v1/encodings/rope/table?dim=2&length={}&max_position_embeddings={}"
+    buffer, sizes = 256 << 10, set()
+    before, near = (len(server.get(path.format(length, 1)).content) for length in (10000, 11000))
+    fewest = 11000 + int((buffer - 40 - near) * 1000 / (near - before))
+    for length in range(fewest, fewest + 3):
+        first = server.get(path.format(length, 1)).content
+        told = first.split(b'"max_position_embeddings":1,')
+        assert len(told) == 2 and len(json.loads(first)["tensors"]["sin"]["data"]) == length
+        for digits in range(1, 15):
+            number = 10**digits + 1
+            text = server.get(path.format(length, number)).content
+            assert text == (b'"max_position_embeddings":%d,' % number).join(told)
+            sizes.add(len(text))
+    assert min(sizes) < buffer < max(sizes)
