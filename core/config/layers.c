@@ -918,6 +918,27 @@ static void count_check(struct pe_config_reading *reading)
             return;
 }
 
+/* Warns of a list whose entries are not as many as the layers. `rest`: what is said of a layer
+ * without an entry. */
+static void entries_check(struct pe_config_reading *reading, const struct pe_config_member *member,
+                          const char *rest)
+{
+    const size_t layers = count_of(&reading->scope);
+    const size_t entries =
+        member && is_list(&member->value) ? member->value.as.node->count : layers;
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (entries == 0 || layers == 0 || entries == layers)
+        return;
+    pe_config_path(member, path, sizeof(path));
+    if (entries > layers)
+        pe_config_warn(reading, "%s has %zu entries for %zu layers: the first %zu are read", path,
+                       entries, layers, layers);
+    else
+        pe_config_warn(reading, "%s has entries for %zu of %zu layers: the others %s", path,
+                       entries, layers, rest);
+}
+
 void pe_config_layer_kinds_warn(struct pe_config_reading *reading)
 {
     static const struct {
@@ -938,6 +959,10 @@ void pe_config_layer_kinds_warn(struct pe_config_reading *reading)
     for (size_t i = 0; i < sizeof(types_keys) / sizeof(types_keys[0]); i++)
         kind_check(reading, pe_config_member(scope->text, types_keys[i]), is_list_of_names,
                    "a list of names");
+    for (size_t i = 0; i < sizeof(types_keys) / sizeof(types_keys[0]); i++)
+        entries_check(reading, pe_config_member(scope->text, types_keys[i]), "are left out");
+    entries_check(reading, pe_config_effective(scope, rotating_list_key).member, "rotate");
+    entries_check(reading, pe_config_effective(scope, bases_key).member, "rotate");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         kind_check(reading, pe_config_effective(scope, rows[i].key).member, rows[i].is_kind,
                    rows[i].kind);

@@ -124,6 +124,51 @@ TEST(test_values_of_another_kind)
     }
 }
 
+/* Lists of a config with as many entries as layers, fewer and more. */
+TEST(test_entries_for_each_layer)
+{
+    static const struct {
+        const char *key, *rest;
+        bool has_names;
+    } lists[] = {
+        {"layer_types", "are left out", true},
+        {"layers_block_type", "are left out", true},
+        {"no_rope_layers", "rotate", false},
+        {"layer_rope_theta", "rotate", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (size_t entries = 1; entries <= 4; entries++) {
+            char want[200] = "";
+            bool found = false;
+            struct pe_config_node *list;
+            begin();
+            model("somebody");
+            number(top, "num_hidden_layers", 3);
+            number(top, "rope_theta", 5);
+            ck_assert(!pe_config_set_list(top, lists[i].key, &list, &err));
+            for (size_t at = 0; at < entries; at++)
+                if (lists[i].has_names)
+                    text(list, NULL, "full_attention");
+                else
+                    number(list, NULL, 5);
+            reading = read_layer(NULL, false);
+            pe_scheme_free(scheme_of(reading));
+            if (entries < 3)
+                snprintf(want, sizeof(want), "%s has entries for %zu of 3 layers: the others %s",
+                         lists[i].key, entries, lists[i].rest);
+            else if (entries > 3)
+                snprintf(want, sizeof(want), "%s has 4 entries for 3 layers: the first 3 are read",
+                         lists[i].key);
+            const char *warning;
+            for (size_t at = 0; (warning = pe_config_warning(reading, at)); at++) {
+                found |= strcmp(warning, want) == 0;
+                ck_assert_msg(*want || !strstr(warning, "entries"), "%s", warning);
+            }
+            ck_assert_msg(found == (*want != 0), "%s", want);
+        }
+}
+
 static const struct {
     const char *pairs, *where, *word;
 } denied[] = {
