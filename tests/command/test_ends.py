@@ -281,6 +281,22 @@ def test_files_cut_anywhere(posenc):
             assert code == 6 and f"posenc: {cut.name}: {wanted}" in said, (size, typed, said)
 
 
+@pytest.mark.parametrize("byte", range(2, 8))
+def test_each_byte_of_a_length_counts(posenc, byte):
+    """A safetensors header that is said to be longer than its file, by any byte of the length."""
+    header = (
+        b'{"__metadata__":{"golden":"{}"},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    )
+    content = (len(header) + (1 << 8 * byte)).to_bytes(8, "little") + header + bytes(8)
+    (posenc.folder / "long.safetensors").write_bytes(content)
+    for typed in (
+        ["compare", "long.safetensors", "sinusoidal"],
+        ["check", *["long.safetensors"] * 2],
+    ):
+        code, said = posenc.refused(*typed)
+        assert code == 6 and "cut off" in said, said
+
+
 @pytest.mark.parametrize(
     "entry",
     ["{}", "1", '{"data_offsets": 1}', '{"data_offsets": [0]}', '{"data_offsets": [0, "8"]}'],
