@@ -61,6 +61,7 @@ const OF_REQUESTS = new RegExp(
 
 /** Words of requests, and what they are on the page. */
 const WORDS: [RegExp, string][] = [
+    [/\bTensor-Shape\b/g, "the shape"],
     [/the body is not JSON at byte/, "the text is not valid JSON: byte"],
     [/the body must be a JSON object.*/, "the text must be a JSON object: { … }"],
     [/the body/g, "what was given"],

@@ -70,13 +70,17 @@ test("in Chinese, titles and frequent sentences have no English words but names"
     assert.deepEqual(wrong, []);
 });
 
+/** A JSON pointer as a path of keys, in which ~1 is a slash and ~0 a tilde. */
+const keysOf = (pointer: string) =>
+    pointer.slice(1).replace(/\//g, ".").replace(/~1/g, "/").replace(/~0/g, "~");
+
 test("each mistake has its field", () => {
     for (const problem of problems.filter(({ errors }) => errors)) {
         const { mistakes } = told(new PosencError(422, problem), "http://h");
         assert.deepEqual(
             mistakes.map(({ field, key }) => key ?? field),
-            problem.errors!.map(
-                ({ parameter, pointer }) => pointer?.slice(1).replace(/\//g, ".") ?? parameter,
+            problem.errors!.map(({ parameter, pointer }) =>
+                pointer ? keysOf(pointer) : parameter,
             ),
         );
     }
