@@ -56,15 +56,20 @@ class Door:
         self.node.wait(10)
 
 
+# Paths of names that no encoding has, so that a stored table could have them.
+NO_ENCODING = re.compile("/v1/encodings/(yarn|rotary|none|rop|ROPE|mine|rope%2Ftable)(/|\\?|$)")
+
+
 def needs_tables(request):
     """Of a stored table, or of all that there are, or of a name that a store could have: an answer
     that depends on a store is not for pages of other origins."""
     told = request.target.encode() + (request.body or b"")
     return (
         request.group in ("tables", "tables narrow")
-        or request.target == "/v1/encodings"
+        or request.target.rstrip("/") == "/v1/encodings"
         or "no such" in request.name
         or re.search(rb"\b(sample|sampel|minilm)|/encodings\?family", told)
+        or NO_ENCODING.match(request.target)
     )
 
 
@@ -75,7 +80,7 @@ def needs_codings(request):
 
 
 # Tensors of over 2^27 numbers, which a module of 32 bits refuses.
-BEYOND = re.compile("query_length=8192|length=200000000")
+BEYOND = re.compile("query_length=8192|length=200000000|of a large shape")
 
 
 def is_about(request):
