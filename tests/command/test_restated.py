@@ -390,3 +390,18 @@ def test_a_config_is_its_encoding(posenc, part):
             assert tensors[0] == tensors[1], (path.name, own)
             seen += 1
     assert seen > 3
+
+
+def test_parameters_of_lint_and_extend_are_those_of_their_flags(posenc):
+    path = ROOT / "tests/data/configs/llama-3.2-1b.json"
+    config = json.loads(path.read_text())["config"] | {"rope_scaling": None}
+    (posenc.folder / "config.json").write_text(json.dumps(config))
+    for word, flags in (
+        ("extend", {"to": "262144", "type": "linear", "for": "vllm"}),
+        ("lint", {"for": "mlx-lm"}),
+    ):
+        by_flags = [text for name, value in flags.items() for text in (f"--{name}", value)]
+        by_parameters = [f"{name}={value}" for name, value in flags.items()]
+        done, same = (posenc.run(word, "config.json", *more) for more in (by_flags, by_parameters))
+        assert done.returncode in (0, 1) and done.stdout and done.stderr == b""
+        assert (same.returncode, same.stdout, same.stderr) == (done.returncode, done.stdout, b"")
