@@ -113,5 +113,24 @@ def keys():
     return found
 
 
+def absent_classes():
+    """Lint by all engines of a class that one of them lacks, the first and last of each engine."""
+    text = (CONFIG.parent / "engines" / "measured.def").read_text()
+    rows = re.findall(r'^ABSENT_CLASS\((\d+), "(\w+)"', text, re.M)
+    engines = {}
+    for engine, name in rows:
+        engines.setdefault(engine, []).append(name)
+    names = sorted({name for of in engines.values() for name in (of[0], of[-1])})
+    return [
+        post(
+            "classes",
+            f"lint of {name}",
+            "/v1/lint",
+            {"config": {"model_type": "llama", "architectures": [name]} | SIZES},
+        )
+        for name in [*names, "LlamaForCausalLM"]
+    ]
+
+
 def requests():
-    return [*models(), *timm(), *timm_arguments(), *diffusers(), *keys()]
+    return [*absent_classes(), *models(), *timm(), *timm_arguments(), *diffusers(), *keys()]

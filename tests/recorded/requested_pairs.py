@@ -122,6 +122,41 @@ def diagnoses():
     return found
 
 
+def axes_diagnoses():
+    """Heads of mrope, each pair by the coordinate of its section, and mistakes in coordinates."""
+    places = [[0, 1, 2, 2, 2, 2, 3, 4], [0, 1, 2, 2, 3, 3, 4, 5], [0, 1, 2, 3, 2, 3, 5, 6]]
+    sections = (0, 1, 2, 2)
+    mistakes = {
+        "right": lambda axis, token: places[axis][token],
+        "rows and columns exchanged": lambda axis, token: places[(0, 2, 1)[axis]][token],
+        "one late": lambda axis, token: places[axis][token] + 1,
+        "text alone": lambda axis, token: token,
+        "the first coordinate alone": lambda axis, token: places[0][token],
+    }
+    expected = {
+        "encoding": {"name": "mrope", "mrope_section": [1, 1, 2]},
+        "layout": "half",
+        "axes": "hsd",
+        "positions": places,
+    }
+    shape = (2, 8, 8)
+    x = rows(shape, 70)
+    found = []
+    for label, place in mistakes.items():
+        y = []
+        for i, row in enumerate(x):
+            out = list(row)
+            for pair, axis in enumerate(sections):
+                turn = turned(row, place(axis, i % 8))
+                out[pair], out[pair + 4] = turn[pair], turn[pair + 4]
+            y.append(out)
+        tensors = {"q": numbers(sum(x, []), *shape), "q_rotated": numbers(sum(y, []), *shape)}
+        found.append(
+            post("pairs", f"diagnosis of axes, {label}", "/v1/diagnosis", expected, tensors)
+        )
+    return found
+
+
 def caches():
     """Keys of layers, sequences and heads, where one differs in something; values that changed."""
     shape = (2, 2, 2, 6, 8)  # layers, keys and values, heads, tokens, a head
@@ -184,4 +219,4 @@ def comparisons():
 
 
 def requests():
-    return [*attentions(), *diagnoses(), *caches(), *comparisons()]
+    return [*attentions(), *diagnoses(), *axes_diagnoses(), *caches(), *comparisons()]

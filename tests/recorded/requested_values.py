@@ -20,6 +20,8 @@ sinusoidal/table?dim=12&length=9&pool=mean& rows=2 rows=4&columns=5 columns=7&dt
     rows=9&columns=12 rows=10
 sinusoidal/table?dim=12&length=9& pool=min&rows=3 pool=max&rows=3 pool=minmax&rows=2&columns=5
     pool=minmax&rows=2&dtype=u8 pool=max dtype=u8 rows=3
+sinusoidal/table?dim=4&length=2& base=1e base=1e+ base=1e- base=1ex base=.5e1 base=5.e0 base=1e400
+    base=+3 base=0x10 base=1e0000000000000000000001 base=1e-400 base=30E-1 base=.
 all-sin/table?positions=2,77777&dtype=f64& dim=2 dim=5 dim=1 dim=3&base=3
 timestep/table?dim=6&positions=1,333.25&dtype=f64& downscale_freq_shift=0
     downscale_freq_shift=-1 downscale_freq_shift=2.9 downscale_freq_shift=3 scale=1e-30
