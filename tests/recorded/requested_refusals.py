@@ -330,7 +330,7 @@ def heads():
 NARROW = """
 rope/table?dim=64&length=2
 rope/table?dim=64&length=400&format=raw
-rope/analysis/similarity?dim=64&length=90&format=npy&dtype=f64
+rope/analysis/uniqueness?dim=64&length=90&format=npy&dtype=f64
 """
 
 
