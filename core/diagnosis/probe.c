@@ -830,8 +830,9 @@ static void right_say(struct pe_probe *probe)
     for (size_t i = 0; i < result->pairs_count; i++)
         most = fmax(most, result->pairs[i].error);
     say(probe, "right: %s, %zu pairs, %s, positions %.17g to %.17g, at most %.1e rad off%s",
-        probe->probed.expected->encoding->info.name, result->pairs_count, result->layout,
-        coordinate(probe, 0, 0), coordinate(probe, 0, probe->rows.tokens - 1), most,
+        probe->probed.expected->encoding->info.name, result->pairs_count,
+        result->layout ? result->layout : "of any layout", coordinate(probe, 0, 0),
+        coordinate(probe, 0, probe->rows.tokens - 1), most,
         pe_diagnosis_verdict(probe->diagnosis) == PE_VERDICT_MATCH ? "" : " by float32");
 }
 
@@ -943,6 +944,20 @@ static enum pe_status positions_list(struct pe_probe *probe, struct pe_error *er
     return err->status;
 }
 
+/* At position 0 most schemes rotate nothing, so that a call with it alone is of any scheme. */
+static enum pe_status movement_check(const struct pe_probe *probe, struct pe_error *err)
+{
+    const struct pe_positions *positions = &probe->probed.positions;
+
+    if (probe->moving_count > 0)
+        return PE_OK;
+    for (size_t i = 0; i < positions->axes * positions->count; i++)
+        if (positions->values[i] != 0)
+            return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                   "all positions are 0, where nothing rotates: others are needed too");
+}
+
 static void fault_report(struct pe_probe *probe)
 {
     struct pe_probe_result *result = &probe->result;
@@ -967,7 +982,7 @@ static enum pe_status probe_make(struct pe_probe *probe, struct pe_pool *pool, s
     probe->result.head_dim = rows->dim;
     if (pe_probed_rows_read(rows, &probe->memory, err) ||
         (!rows->fault && structure_find(probe, err)) || (!rows->fault && layout_find(probe, err)) ||
-        (!rows->fault && rotations_read(probe, err)))
+        (!rows->fault && (movement_check(probe, err) || rotations_read(probe, err))))
         return err->status;
     if (rows->fault) {
         fault_report(probe);

@@ -55,7 +55,7 @@ def by_table(encoding, half):
 
 
 def recorded():
-    """Every rotary encoding of a recorded answer, but for heads that no model has."""
+    """Every rotary encoding of a recorded answer, but for heads and lengths that no model has."""
     found = {}
 
     def search(value):
@@ -72,7 +72,11 @@ def recorded():
         for text in (told.get("text", ""), *told.get("headers", {}).values()):
             if str(text).startswith(("{", "[")):
                 search(json.loads(text))
-    return [encoding for encoding in found.values() if encoding["dim"] <= 256]
+    return [
+        encoding
+        for encoding in found.values()
+        if encoding["dim"] <= 256 and encoding.get("seq_len", 2) > 1
+    ]
 
 
 def published():

@@ -77,6 +77,11 @@ static void halves(const struct called *called)
     rotate(called, DIM / 2, 1, DIM / 2, 0);
 }
 
+static void identity(const struct called *called)
+{
+    rotate(called, 0, 1, 0, 0);
+}
+
 static void neighbours(const struct called *called)
 {
     rotate(called, DIM / 2, 2, 1, 0);
@@ -521,6 +526,11 @@ TEST(test_refusals)
     spec = probed(NULL, NULL);
     spec.positions = (struct pe_positions){.start = 0x1p60, .step = 1, .count = TOKENS};
     expect_refusal(&spec, PE_OUT_OF_RANGE);
+    function_call(&(struct function){"", identity});
+    spec = probed(NULL, NULL);
+    spec.positions = (struct pe_positions){.count = TOKENS};
+    expect_refusal(&spec, PE_OUT_OF_RANGE);
+    function_call(&(struct function){"", halves});
     ck_assert(!pe_scheme_prepare(added, NULL, &(struct pe_error){0}));
     ck_assert(!pe_scheme_prepare(wide, NULL, &(struct pe_error){0}));
     spec = probed(added, NULL);
