@@ -13,8 +13,8 @@ from browsing import ROOT, SETTLED, SHOTS, Browser, Files
 
 @pytest.fixture(scope="session")
 def browser():
-    chromium = shutil.which("chromium")
-    assert chromium, "tools/setup explorer brings chromium"
+    chromium = shutil.which("chromium-headless-shell")
+    assert chromium, "tools/setup explorer brings chromium-headless-shell"
     SHOTS.mkdir(parents=True, exist_ok=True)
     running = Browser(chromium)
     yield running
