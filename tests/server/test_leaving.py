@@ -181,6 +181,7 @@ def test_a_client_that_left_has_no_answer(timed, leave, target):
 
 @pytest.mark.parametrize("target", LONG)
 def test_a_late_answer_is_logged_as_one(timed, target):
+    """It is that of the loop, which closes the connection, or that of the work, which need not."""
     with wire.connect(timed.port) as client:
         stream = client.makefile("rb")
         client.sendall(head_of("GET", target))
@@ -189,7 +190,8 @@ def test_a_late_answer_is_logged_as_one(timed, target):
         end = only_end(timed, target)
         assert (end["status"], end["bytes"]) == (503, len(answer.body))
         assert TIMEOUT_MS <= end["ms"] < TIMEOUT_MS + 1000
-        assert answer.headers["connection"] == "close" and stream.read(1) == b""
+        if answer.headers.get("connection") == "close":
+            assert stream.read(1) == b""
     assert wire.eventually(lambda: is_idle(timed))
 
 

@@ -55,7 +55,8 @@ def by_table(encoding, half):
 
 
 def recorded():
-    """Every rotary encoding of a recorded answer, but for heads and lengths that no model has."""
+    """Every rotary encoding of a recorded answer, but for heads, lengths and scales that no model
+    has: those of xpos leave float32 at the positions of a probe where scale_base is small."""
     found = {}
 
     def search(value):
@@ -75,7 +76,9 @@ def recorded():
     return [
         encoding
         for encoding in found.values()
-        if encoding["dim"] <= 256 and encoding.get("seq_len", 2) > 1
+        if encoding["dim"] <= 256
+        and encoding.get("seq_len", 2) > 1
+        and encoding.get("scale_base", 512) >= 64
     ]
 
 
