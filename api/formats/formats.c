@@ -65,6 +65,17 @@ enum pe_status api_reader_tensors(struct api_request *request, size_t count, str
     return PE_OK;
 }
 
+const char *api_reader_dtypes(void)
+{
+    static const char names[] =
+#define X(name, text, size, safetensors, npy, aliases) ", " text
+        PE_DTYPE_MAP(X)
+#undef X
+        ;
+
+    return names + 2; /* behind the first comma */
+}
+
 enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
                                size_t *size, struct pe_error *err)
 {

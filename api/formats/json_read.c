@@ -208,13 +208,15 @@ static enum pe_status data_read(struct source *source, struct api_json_span *spa
 
 static enum pe_status dtype_read(struct source *source, const json_t *json, enum pe_dtype *dtype)
 {
+    char fault[100];
+
     *dtype = PE_F32;
     if (!json)
         return PE_OK;
     if (json_is_string(json) && pe_dtype_find(json_string_value(json), dtype))
         return PE_OK;
-    return fail(source, PE_INVALID,
-                "dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, u8");
+    snprintf(fault, sizeof(fault), "dtype must be one of %s", api_reader_dtypes());
+    return fail(source, PE_INVALID, fault);
 }
 
 static enum pe_status shape_read(struct source *source, const json_t *json,

@@ -124,9 +124,7 @@ static enum pe_status raw_read(struct api_request *request, struct pe_error *err
     tensor->name = api_reader_tensor_name(request);
     if (!pe_dtype_find(dtype, &tensor->tensor.dtype))
         return pe_fail(err, PE_INVALID, "header:Tensor-Dtype",
-                       "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
-                       "u8, got '%.40s'",
-                       dtype);
+                       "Tensor-Dtype must be one of %s, got '%.40s'", api_reader_dtypes(), dtype);
     if (shape_read(shape, &tensor->tensor, err) ||
         api_reader_size(tensor->name, &tensor->tensor, &elements, &size, err))
         return err->status;

@@ -13,6 +13,9 @@ enum pe_status api_reader_tensors(struct api_request *request, size_t count, str
 enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
                                size_t *size, struct pe_error *err);
 
+/* The names of all dtypes, "f64, f32, ...". */
+const char *api_reader_dtypes(void);
+
 /* "tensor:NAME" for an error. */
 const char *api_tensor_where(const char *name, char *out, size_t size);
 

@@ -193,16 +193,26 @@ static bool unsigned_read(const json_t *json, uint64_t *out)
     return true;
 }
 
+/* The dtypes of the format as a list behind its first two characters. */
+static const char dtypes[] =
+#define X(name, text, size, safetensors, npy, aliases) ", " safetensors
+    PE_DTYPE_MAP(X)
+#undef X
+    ;
+
 static enum pe_status dtype_read(const json_t *json, const char *name, enum pe_dtype *out,
                                  struct pe_error *err)
 {
+    char fault[100];
+
     for (int dtype = 0; json_is_string(json) && dtype < PE_DTYPES; dtype++)
         if (strcmp(pe_dtype_info((enum pe_dtype)dtype)->safetensors, json_string_value(json)) ==
             0) {
             *out = (enum pe_dtype)dtype;
             return PE_OK;
         }
-    return fail(err, name, "dtype must be one of F64, F32, F16, BF16, I64, I32, U32, BOOL, U8");
+    snprintf(fault, sizeof(fault), "dtype must be one of %s", dtypes + 2);
+    return fail(err, name, fault);
 }
 
 static enum pe_status shape_read(const json_t *json, const char *name, struct pe_tensor *tensor,
