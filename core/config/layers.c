@@ -113,11 +113,16 @@ static bool are_names(const struct pe_config_node *list)
     return true;
 }
 
+/* The key of the list of types that is read. */
+static const char *types_key(const struct pe_config_scope *scope)
+{
+    return types_keys[list_of(scope, types_keys[0]) ? 0 : 1];
+}
+
 static const struct pe_config_node *types_of(const struct pe_config_scope *scope)
 {
-    const struct pe_config_node *types = list_of(scope, types_keys[0]);
+    const struct pe_config_node *types = list_of(scope, types_key(scope));
 
-    types = types ? types : list_of(scope, types_keys[1]);
     return types && are_names(types) ? types : NULL;
 }
 
@@ -918,7 +923,7 @@ static void count_check(struct pe_config_reading *reading)
             return;
 }
 
-/* Warns of a list whose entries are not as many as the layers. `rest`: what is said of a layer
+/* Warns of a list with more or fewer entries than there are layers. rest: what happens to layers
  * without an entry. */
 static void entries_check(struct pe_config_reading *reading, const struct pe_config_member *member,
                           const char *rest)
@@ -959,8 +964,8 @@ void pe_config_layer_kinds_warn(struct pe_config_reading *reading)
     for (size_t i = 0; i < sizeof(types_keys) / sizeof(types_keys[0]); i++)
         kind_check(reading, pe_config_member(scope->text, types_keys[i]), is_list_of_names,
                    "a list of names");
-    for (size_t i = 0; i < sizeof(types_keys) / sizeof(types_keys[0]); i++)
-        entries_check(reading, pe_config_member(scope->text, types_keys[i]), "are left out");
+    if (types_of(scope))
+        entries_check(reading, pe_config_member(scope->text, types_key(scope)), "are left out");
     entries_check(reading, pe_config_effective(scope, rotating_list_key).member, "rotate");
     entries_check(reading, pe_config_effective(scope, bases_key).member, "rotate");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
