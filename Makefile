@@ -51,8 +51,8 @@ STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual \
 # Tests leave out fields that are zero, and break long strings inside lists: clang warns of it.
 TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string-concatenation)
 
-# What tests are compiled with besides, and those of them that are programs. A program runs each of
-# its lines seldom: to optimize it costs more than it saves. Fixtures compute more.
+# Further flags of all tests, and of the test programs. Optimizing the programs takes longer than it
+# saves, since each line runs seldom; fixtures are optimized.
 TEST_CFLAGS         ?=
 TEST_PROGRAM_CFLAGS ?= -O0 -U_FORTIFY_SOURCE
 

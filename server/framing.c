@@ -128,21 +128,21 @@ static enum pe_status fields_count_check(size_t count, struct pe_error *err)
                          SRV_FIELDS_MAX);
 }
 
-/* Of a head that is not complete, the field that was still being received has the bytes that the
- * others leave. It is the longest one so far if they are more; else it may still become that. */
+/* rest: the bytes of the field that was being received when the head grew too large; 0 for a head
+ * that is complete. If that field is already longer than the others, it has no name yet. */
 static enum pe_status field_too_long(const struct longest *longest, size_t rest, bool is_complete,
                                      struct pe_error *err)
 {
-    const bool others = is_complete || longest->size >= rest;
+    const bool is_received = is_complete || longest->size >= rest;
 
     return pe_fail(err, PE_TOO_MANY_FIELDS, "",
                    "a head with its path, query and fields has at most %d bytes here, each field "
                    "and cookie counted as %d more; the longest field %s is %.40s",
                    SRV_HEAD_MAX, SRV_FIELD_SIZE,
-                   is_complete ? "of this one"
-                   : others    ? "that was received completely"
-                               : "so far",
-                   others ? longest->name : "not complete");
+                   is_complete   ? "of this one"
+                   : is_received ? "that was received completely"
+                                 : "so far",
+                   is_received ? longest->name : "not complete");
 }
 
 enum pe_status srv_head_size_check(struct MHD_Connection *connection, const struct api_head *head,
@@ -163,8 +163,8 @@ enum pe_status srv_head_size_check(struct MHD_Connection *connection, const stru
         MHD_get_connection_values(connection, MHD_HEADER_KIND, longest_find, &longest);
     if (fields_count_check(count > 0 ? (size_t)count : 0, err))
         return err->status;
-    const size_t others = uri + longest.all;
-    return field_too_long(&longest, size > others ? size - others : 0, is_complete, err);
+    const size_t received = uri + longest.all;
+    return field_too_long(&longest, size > received ? size - received : 0, is_complete, err);
 }
 
 /* ---- the fields ------------------------------------------------------------------------------ */

@@ -255,10 +255,10 @@ const queryOf = (params) => {
 const QUERY_MAX = 2000;
 const metadataOf = (params) =>
     Object.fromEntries(textsOf(params).map(([name, text]) => [`posenc.${name}`, text]));
-// Beyond 2^53 JSON.stringify would write another integer.
+// A number beyond 2^53 would be another integer than the bigint.
 const exactNumber = (value) => {
     if (!Number.isSafeInteger(Number(value)))
-        throw new RangeError(`${value} is no integer that JSON has exactly; give it as a tensor`);
+        throw new RangeError(`${value} is beyond 2^53, where a number is not exact; post a tensor`);
     return Number(value);
 };
 const jsonOf = (params) =>

@@ -944,7 +944,7 @@ static enum pe_status positions_list(struct pe_probe *probe, struct pe_error *er
     return err->status;
 }
 
-/* At position 0 most schemes rotate nothing, so that a call with it alone is of any scheme. */
+/* Most schemes rotate nothing at position 0: calls at 0 alone agree with each of them. */
 static enum pe_status movement_check(const struct pe_probe *probe, struct pe_error *err)
 {
     const struct pe_positions *positions = &probe->probed.positions;
@@ -955,7 +955,7 @@ static enum pe_status movement_check(const struct pe_probe *probe, struct pe_err
         if (positions->values[i] != 0)
             return PE_OK;
     return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
-                   "all positions are 0, where nothing rotates: others are needed too");
+                   "positions must not all be 0, where nothing rotates");
 }
 
 static void fault_report(struct pe_probe *probe)

@@ -89,7 +89,7 @@ PE_API enum pe_status pe_probed_axes(const struct pe_probed *probed, struct pe_a
 /* Probes; the tensors, the scheme and the positions must outlive the probe, which is immutable:
  * any thread. Errors as above; PE_MISSING where no row of x has an element alone, PE_INVALID for
  * an x that is not finite, PE_SHAPE_MISMATCH and PE_OUT_OF_RANGE for positions, the latter also
- * where all are 0 and nothing moves, PE_UNSUPPORTED for an expected scheme that is not rotary;
+ * if all are 0 and nothing rotated, PE_UNSUPPORTED for an expected scheme that is not rotary;
  * errors of pe_diagnose. */
 PE_API enum pe_status pe_probe_new(struct pe_probe **probe, const struct pe_probed *probed,
                                    struct pe_pool *pool, struct pe_work *work,

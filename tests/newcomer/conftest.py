@@ -18,10 +18,12 @@ COMPILERS = re.compile(r"(cc|c89|c99|c\+\+|g\+\+|cpp|.*gcc.*|.*g\+\+.*|.*clang.*
 
 
 def environment(**more):
-    """That of a shell in which nobody calls us: no settings of ours or of an outer make. Flags are
-    those of build_all, WERROR among them, so that the cache has what it compiled."""
+    """The environment of a new shell: no settings of posenc or of an outer make. WERROR stays: with
+    the flags of build_all the cache has each compilation."""
     ours = ("POSENC", "MAKE", "MFLAGS", "PORT", "BUILD", "CFLAGS")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
+    outer = os.environ.items()
+    kept = {name: value for name, value in outer if not name.startswith(ours) and name != "CC"}
+    return kept | more
 
 
 def git(*arguments, cwd=ROOT):

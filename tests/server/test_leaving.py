@@ -181,7 +181,8 @@ def test_a_client_that_left_has_no_answer(timed, leave, target):
 
 @pytest.mark.parametrize("target", LONG)
 def test_a_late_answer_is_logged_as_one(timed, target):
-    """It is that of the loop, which closes the connection, or that of the work, which need not."""
+    """The loop answers and closes the connection, or the cancelled work answers and keeps it:
+    whichever is first."""
     with wire.connect(timed.port) as client:
         stream = client.makefile("rb")
         client.sendall(head_of("GET", target))
@@ -192,6 +193,9 @@ def test_a_late_answer_is_logged_as_one(timed, target):
         assert TIMEOUT_MS <= end["ms"] < TIMEOUT_MS + 1000
         if answer.headers.get("connection") == "close":
             assert stream.read(1) == b""
+        else:
+            client.sendall(head_of("GET", "/livez"))
+            assert wire.read_answer(stream).status == 200
     assert wire.eventually(lambda: is_idle(timed))
 
 

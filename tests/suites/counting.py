@@ -27,7 +27,7 @@ SLOT_FILES = [tempfile.NamedTemporaryFile(prefix="posenc-slot-") for _ in range(
 SLOT_WAIT_SECONDS = 0.05
 NO_TESTS = 5  # the exit code of pytest where none ran
 PROGRAM_SECONDS_MAX = 900  # the slowest takes 60 s, and eight times that under a sanitizer
-# Compilers that answer a compilation done before, in whatever folder, from the cache of this one.
+# Compilers with a cache: what was compiled in one folder is not compiled again in another.
 COMPILER_CACHE = {
     "PATH": f"/usr/lib/ccache{os.pathsep}{os.environ['PATH']}",
     "CCACHE_DIR": str(ROOT / "build/compiled"),

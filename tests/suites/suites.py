@@ -114,6 +114,13 @@ def run_server(env=None):
     return together([lambda file=file: pytest(file, env=env) for file in files])
 
 
+def server_and_fairness(env):
+    """All tests of the server, for a suite that runs alone."""
+    count = run_server(env)
+    count.add(pytest(FAIRNESS, env=env))
+    return count
+
+
 def run_fairness():
     """How long small requests wait beside large ones: the server, and the one with sanitizers."""
     if not make("build-asan/posencd", build="build-asan", cflags=ASAN, more=ASAN_TESTS):
@@ -229,9 +236,7 @@ def run_sanitized_whole():
     name, build = "ASan and UBSan", "build-asan-whole"
     whole = {"POSENC_NUMBERS": "all"}
     count = sanitized(build, ASAN_WHOLE + " -DNUMBERS_WHOLE", name, integration_env=whole)
-    env = sanitized_env(build, name) | whole
-    count.add(run_server(env))
-    count.add(pytest(FAIRNESS, env=env))
+    count.add(server_and_fairness(sanitized_env(build, name) | whole))
     return count
 
 
@@ -239,9 +244,7 @@ def run_threads():
     """Unit, integration and server tests under ThreadSanitizer."""
     name, build = "TSan", "build-tsan"
     count = sanitized(build, TSAN, name)
-    env = sanitized_env(build, name)
-    count.add(run_server(env))
-    count.add(pytest(FAIRNESS, env=env))
+    count.add(server_and_fairness(sanitized_env(build, name)))
     return count
 
 
@@ -525,7 +528,7 @@ def run_generators():
 
 # Of the page, what is quick: its modules, its pixels, its texts and requests, and what it does
 # where something is wrong.
-# One list is one process with one browser, which costs some three seconds to start.
+# Each list is run by one process with one browser.
 PAGE = [
     [f"tests/explorer/test_{name}.py" for name in names]
     for names in (("pages",), ("faults",), ("modules", "drawings", "words", "reference"))
@@ -624,11 +627,12 @@ def run_newcomer():
 
 
 class Beside(enum.Enum):
-    """What may compute while a suite runs, and how many suites of that kind run at once."""
+    """What runs beside a suite; the value is how many suites of a kind run at once. tests/run takes
+    the kinds in this order."""
 
     ANY = 4
-    WAITING = 2  # suites with short time limits that wait most of the time
-    NONE = 1  # measures times
+    WAITING = 2  # suites that wait most of the time, with time limits too short for a full load
+    NONE = 1  # suites that measure times
 
 
 @dataclasses.dataclass(frozen=True)
