@@ -13,8 +13,8 @@
 struct positions_args {
     struct pe_params params;
     struct pe_ids_spec spec;
-    /* position_ids [posted_axes, rows, count], as doubles of a model with fractions; both NULL: ids
-     * are the result. */
+    /* The client's position_ids [posted_axes, rows, count]; posted_f64 for models with fractional
+     * coordinates. Both NULL: the ids themselves are the result, and nothing is compared. */
     const int64_t *posted;
     const double *posted_f64;
     unsigned posted_axes;
@@ -33,7 +33,8 @@ struct state {
 
 /* ---- reading a request ----------------------------------------------------------------------- */
 
-/* Lists of a request; those before LIST_LENGTHS have an element a token, and one shape. */
+/* Lists of a request. Those before LIST_LENGTHS have one element for each token and must have equal
+ * shapes. */
 enum list {
     LIST_KINDS,
     LIST_INPUT_IDS,
@@ -273,7 +274,8 @@ static enum pe_status vision_read(struct reader *reader)
     spec->bounds = integers_copy(reader, bounds->values, spec->bounds_count);
     if (spec->bounds_count < 2)
         return pe_fail(reader->err, PE_INVALID, bounds->where,
-                       "cu_seqlens is 0, where each sequence ends, and so the number of tokens");
+                       "cu_seqlens must have at least two numbers: 0, then the end of each "
+                       "sequence; the last is the number of tokens");
     return spec->bounds ? PE_OK : no_memory(reader);
 }
 
@@ -368,7 +370,7 @@ static enum pe_status sizes_read(struct reader *reader)
                                     "mm_token_type_ids, attention_mask, cu_seqlens)");
 }
 
-/* Kinds of ids of the vocabulary. */
+/* Kinds of tokens by their ids, in blocks. */
 static void tokens_kinds_fill(const struct api_numbers *ids, double image, double video,
                               unsigned char *kinds, size_t count)
 {
@@ -377,7 +379,7 @@ static void tokens_kinds_fill(const struct api_numbers *ids, double image, doubl
     for (size_t at = 0, step; at < count; at += step) {
         step = count - at < 256 ? count - at : 256;
         for (size_t i = 0; i < step; i++)
-            tokens[i] = fabs(ids->values[at + i]) < 0x1p53 ? (int64_t)ids->values[at + i] : -1;
+            tokens[i] = (int64_t)ids->values[at + i];
         pe_ids_kinds_fill(tokens, step, (int64_t)image, (int64_t)video, kinds + at);
     }
 }
@@ -478,8 +480,8 @@ static enum pe_status model_read(struct reader *reader)
     return PE_OK;
 }
 
-/* The three numbers of base_size or grid_step, where the model scales its grids. */
-static enum pe_status scale_read(const struct reader *reader, const char *name, bool used,
+/* The three numbers of base_size or grid_step, which a model without that parameter refuses. */
+static enum pe_status scale_read(const struct reader *reader, const char *name, bool has_parameter,
                                  double numbers[3])
 {
     const struct pe_value *list = value_of(reader, name);
@@ -489,7 +491,7 @@ static enum pe_status scale_read(const struct reader *reader, const char *name, 
     snprintf(where, sizeof(where), "parameter:%s", name);
     if (!list->given)
         return PE_OK;
-    if (!used)
+    if (!has_parameter)
         return pe_fail(reader->err, PE_CONFLICT, where, "%s has no %s", model->name, name);
     if (list->list_count != 3)
         return pe_fail(reader->err, PE_SHAPE_MISMATCH, where,
@@ -588,7 +590,7 @@ static bool positions_rows_fill(struct api_result *result, size_t output, size_t
     const size_t columns = state->outputs[output].row_elements;
     const int64_t *values = output == IDS ? (const int64_t *)state->ids : state->deltas;
 
-    /* Of doubles likewise: they have the same size. */
+    /* Ids of a model with fractions are doubles, which have the size of int64_t. */
     memcpy(out, values + row_begin * columns, (row_end - row_begin) * columns * sizeof(*values));
     return true;
 }
