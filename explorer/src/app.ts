@@ -27,7 +27,7 @@ const doors = (): Record<Door, string> => ({
     debug: t("Debug", "排错"),
 });
 
-const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
+const WRITTEN_EVERY = 200; // ms; browsers allow about a hundred history.replaceState in 10 s
 
 const named = (asks: Shown[]) =>
     JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
@@ -84,7 +84,7 @@ export class Page implements App {
         this.mount();
     }
 
-    /** The state of the URL, but for values that nothing here can take: `found` has those. */
+    /** The state of the URL without its invalid values, which are put into `found`. */
     private understood(): State {
         const state = read(this.url),
             names = this.views.map(({ name }) => name);
@@ -123,7 +123,7 @@ export class Page implements App {
         this.follow(next);
     }
 
-    /** Another choice: what runs for the one before is of no use. */
+    /** Moves to another state; requests that run for the previous one may be cancelled. */
     private choose(next: URL, entry = false): void {
         Lane.choices++;
         if (entry) {
@@ -137,15 +137,14 @@ export class Page implements App {
         return this.views.some((one) => one.name === view);
     }
 
-    /** What sliders have changed goes into the address: at rest, and before another entry. */
+    /** Writes pending changes into the address bar: after a delay, and before a new history entry. */
     private write(): void {
         clearTimeout(this.timer);
         this.timer = 0;
         if (this.url.href !== location.href) history.replaceState(null, "", this.url);
     }
 
-    /** Where other requests stand under the same names, which is so while a slider moves, the buttons
-     * stay. */
+    /** Keeps the buttons where only the parameters of the requests differ, as while a slider moves. */
     shows(asks: Shown[]): void {
         const same = named(asks) === named(this.asks) && this.shown.hasChildNodes();
         this.asks = asks;
@@ -178,7 +177,8 @@ export class Page implements App {
         this.dropped = null;
     }
 
-    /** The URL has changed: the view is updated, or another one stands there, or other words. */
+    /** Applies a changed URL. Another view, language, theme, presentation mode or number of sides
+     * mounts the view again; any other change updates it. */
     private follow(url: URL): void {
         const before = this.state;
         this.url = url;
@@ -252,7 +252,7 @@ export class Page implements App {
         );
     }
 
-    /** Links to this page go where they say without leaving it. */
+    /** Follows links to this page without loading it again. */
     private click(event: MouseEvent): void {
         const link = (event.target as Element).closest?.("a");
         if (
@@ -275,14 +275,14 @@ export class Page implements App {
         return this.led(h("a", { "aria-current": current ? "page" : undefined }, words), changes);
     }
 
-    /** A link of the header, which leads from the state of the moment. */
+    /** A link of the header: its target is the current state with these changes. */
     private led(link: HTMLAnchorElement, changes: Changes): HTMLElement {
         this.links.push([link, changes]);
         link.setAttribute("href", this.link(changes));
         return link;
     }
 
-    /** The reference, read as this page is. */
+    /** The URL of the API reference, in the language and theme of this page. */
     private docs(): string {
         const url = new URL(SITE ? "./docs.html" : `${this.api.origin}/docs`, this.url);
         const own = this.url.searchParams;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the page says in words, held against the numbers that the API gives for the same: sentences,
-legends, lists. Part of `make test`, in posencd's own page alone."""
+"""Numbers in the sentences, legends and lists of the page are compared with those of the API. Part
+of `make test`; only the page that posencd serves is tested."""
 
 import json
 import re
@@ -71,7 +71,7 @@ def test_positions_that_come_back(evaluated, page):
 
 @pytest.mark.parametrize("base, dim", ((10000, 256), (100, 64), (2000, 128), (1000000, 256)))
 def test_how_alike_neighbours_are(evaluated, base, dim):
-    """The likeness falls slowly where it is a half: a bound next to it is another token."""
+    """The curve is flat near 0.5, so that a bound slightly off 0.5 is another distance."""
     waves = float(base) ** (-numpy.arange(0, dim, 2) / dim)
     alike = numpy.cos(numpy.arange(400)[:, None] * waves).mean(1)
     said = evaluated(
@@ -85,22 +85,23 @@ def test_how_alike_neighbours_are(evaluated, base, dim):
 # ---- tokens of images ---------------------------------------------------------------------------
 
 
-def test_known_mistakes_of_ids_have_words_in_chinese():
+def test_each_position_error_has_a_chinese_translation():
     listed = (ROOT / "core/positions/position_errors.def").read_text()
     words = (ROOT / "explorer/src/views/grid/chinese.ts").read_text()
     codes = re.findall(r'^POSITION_ERROR\("([^"]+)"', listed, re.MULTILINE)
-    assert codes == re.findall(r'^ {4}"([a-z-]+)": \[', words, re.MULTILINE)
+    assert codes and codes == re.findall(r'^ {4}"([a-z-]+)": \[', words, re.MULTILINE)
 
 
 # ---- lists and legends --------------------------------------------------------------------------
 
 
-def test_every_operation_of_a_table_is_taken(evaluated, page):
-    """An encoding that has a table, a bias, a scale shows it by a link."""
+def test_links_to_each_operation_show_a_picture(evaluated, page):
     entries = report(page, "/v1/encodings")["encodings"]
     of = {entry["name"]: [one["name"] for one in entry["operations"]] for entry in entries}
-    for name in ("shaw", "xpos", "alibi", "rope"):
-        for operation in {"table", "bias", "scale"} & set(of[name]):
+    for name, least in (("shaw", "table"), ("xpos", "scale"), ("alibi", "bias"), ("rope", "table")):
+        operations = {"table", "bias", "scale"} & set(of[name])
+        assert least in operations
+        for operation in operations:
             failures, pictures = evaluated(
                 {"view": "table", "encoding": name, "operation": operation},
                 "[[...document.querySelectorAll('.failure')].map((one) => one.textContent), "
@@ -143,6 +144,7 @@ def test_a_legend_has_the_values_under_the_pointer(browser, page):
 
 # ---- every view ---------------------------------------------------------------------------------
 
+SINGLE = ("models", "compare")  # views that never show two states
 SIDES = """[document.documentElement.dataset.sides, document.documentElement.dataset.view,
             document.title, document.querySelectorAll("main .view").length]"""
 
@@ -152,9 +154,10 @@ def test_one_state_and_two(evaluated, view):
     """Two states stand beside each other where a link has two, in each view that can show them."""
     sides, name, title, shown = evaluated({"view": view}, SIDES)
     assert sides == "1" and name == view and title.endswith("· posenc")
-    both, _, other, places = evaluated({"view": view, "a": "", "b": "base=500"}, SIDES)
+    sides, _, other, beside = evaluated({"view": view, "a": "", "b": "base=500"}, SIDES)
     assert other == title
-    assert both == ("2" if places > shown else "1"), (both, shown, places)
+    assert sides == ("1" if view in SINGLE else "2"), sides
+    assert (beside > shown) == (view not in SINGLE), (shown, beside)
 
 
 # ---- rounding errors ----------------------------------------------------------------------------
@@ -180,9 +183,8 @@ def test_where_errors_begin_and_the_worst(evaluated, page, angle):
     )
     rows = errors.max(1)
     first = numpy.flatnonzero(rows > 0.01)
-    if len(first):
-        position, last = numbers(verdict)
-        assert position == at[first[0]] and numpy.isclose(last, rows[-1], rtol=5e-3)
+    position, last = numbers(verdict)
+    assert position == at[first[0]] and numpy.isclose(last, rows[-1], rtol=5e-3)
     most = rows.argmax()
     pair = errors[most].argmax()
     spaced = f"{at[most]:,}".replace(",", "\u202f")
@@ -202,7 +204,7 @@ def test_where_errors_begin_and_the_worst(evaluated, page, angle):
         ("float32", ["float32"]),
     ),
 )
-def test_a_sample_is_what_its_name_says(evaluated, sample, words):
+def test_each_sample_has_the_diagnosis_of_its_name(evaluated, sample, words):
     said = evaluated(
         {"view": "diagnosis", "sample": sample},
         "document.querySelector('main [aria-live]').innerText",
@@ -280,8 +282,8 @@ def test_ends_of_ranges_are_taken(evaluated, search):
     assert evaluated(search, failures) == []
 
 
-def test_hands_that_are_stopped_are_in_the_link(browser, page):
-    """At the position that the slider then shows."""
+def test_paused_hands_write_their_position_to_the_link(browser, page):
+    """It is the one that the slider shows."""
     stopped = "document.querySelector('main .play').textContent === '▶'"
     position = "main .motion output"
     found = browser(

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What each recorded request is estimated to cost: services with low limits of work refuse it, and
-the refusal has the estimate in its words. Scalar loops are estimated alike on every machine.
+"""The estimated cost of each recorded request. A service with a low --work-max refuses the request,
+and the refusal contains the estimate. POSENC_ISA must be scalar: estimates of vector code depend on
+the machine.
 
     POSENC_ISA=scalar python tests/recorded/costs.py [--update]
 
-Exit code 1 where anything differs from costs.jsonl; --update writes it anew (reviewed.md says
-when)."""
+Exit code 1 where a cost differs from costs.jsonl. --update writes that file and ends with 0;
+reviewed.md has the cases for it."""
 
 import contextlib
 import json
@@ -20,8 +21,8 @@ import replay
 import requested
 
 COSTS = pathlib.Path(__file__).resolve().parent / "costs.jsonl"
-# In ns. The first is less than any work; the others are for requests that are refused earlier,
-# while the body is read or the parameters are checked, and end a request at several places.
+# In ns. The first is below any estimate. It ends some requests before their estimate, while the body
+# is read or the parameters are checked; with the higher limits they reach it.
 LIMITS = (1, 3000, 60000)
 REFUSALS = (
     (re.compile(r"would take about ([\d.e+-]+) s of one core"), "{} s"),
@@ -31,17 +32,18 @@ REFUSALS = (
 
 
 def outcome(status, body):
-    """The estimate, what ended the work otherwise, or the status."""
+    """The estimate or the limit of operations in a refusal, "body" where reading the body took more
+    work than is allowed, else the status."""
     text = body.decode(errors="replace") if status == 413 else ""
-    for pattern, words in REFUSALS:
-        if found := pattern.search(text):
-            return words.format(*found.groups())
+    for pattern, template in REFUSALS:
+        if match := pattern.search(text):
+            return template.format(*match.groups())
     return status
 
 
-def is_asked(request):
-    """HEAD has no body with the estimate, an ETag is of a good answer, and pages that change often
-    are loose."""
+def has_cost(request):
+    """Not HEAD, which has no body; not what only a socket can answer; no headers with a placeholder
+    ({etag}), which needs a successful answer; no loose requests, whose bodies change often."""
     return (
         not request.loose
         and request.method != "HEAD"
@@ -52,21 +54,21 @@ def is_asked(request):
 
 def costs_now():
     """name -> outcomes, one for each limit"""
-    requests = [request for request in requested.requests() if is_asked(request)]
-    found = {request.name: [] for request in requests}
+    requests = [request for request in requested.requests() if has_cost(request)]
+    outcomes = {request.name: [] for request in requests}
     for limit in LIMITS:
 
         def service(settings, limit=limit):
-            told = [pair for pair in settings if pair[0] != "work-max"]
-            return in_process.Door([*told, ("threads", "1"), ("work-max", str(limit))])
+            kept = [pair for pair in settings if pair[0] != "work-max"]
+            return in_process.Door([*kept, ("threads", "1"), ("work-max", str(limit))])
 
         with replay.doors(service) as opened:
             for request in requests:
                 fields = list(({"Host": "127.0.0.1:1"} | dict(request.headers)).items())
                 door = opened[request.server]
                 status, _, body = door.ask(request.method, request.target, fields, request.body)
-                found[request.name].append(outcome(status, body))
-    return found
+                outcomes[request.name].append(outcome(status, body))
+    return outcomes
 
 
 def read():
@@ -88,7 +90,7 @@ def differences(old, new):
 
 
 def main():
-    assert os.environ.get("POSENC_ISA") == "scalar", "POSENC_ISA=scalar is to be set"
+    assert os.environ.get("POSENC_ISA") == "scalar", "POSENC_ISA must be scalar"
     new = costs_now()
     old = read() if COSTS.exists() else {}
     with contextlib.suppress(BrokenPipeError):

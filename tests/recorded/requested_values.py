@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Each parameter of each encoding, view and analysis at several values: ordinary ones, the first
-and last of its range, and those just outside; and the estimated work of each view, which its
-refusal has."""
+and last of its range, and those just outside; and requests that are refused for their estimated
+work, which the refusal contains."""
 
 import re
 
 from request import gets
 
-# In the form of request.gets: what all requests of a line have, then what one of them adds. An
+# In the form of request.gets: a common prefix, then one suffix for each request of the line. An
 # indented line continues the one before it.
 VALUES = """
 sinusoidal/table?positions=1,1000000.5&dtype=f64& dim=1 dim=2 dim=3 dim=0 dim=1048577
@@ -237,8 +237,7 @@ rope/analysis/shift?dim=6&dtype=f64& position=3&delta=2 position=3&delta=2&rotar
     position=3&delta=-0.25&rope_type=yarn&factor=4&original_max_position_embeddings=64
 """
 
-# With --work-max 100000: the sentence of a refusal has the estimate. These are the views whose
-# estimate is the same with every instruction set.
+# With --work-max 100000. Only views whose estimate is the same with every instruction set are here.
 WORK = """
 fourier/table?ndim=2&shape=300,400&format=npy&pool=mean& matrix=0.1,0.2;0.3,0.4&rows=4&columns=4
     bands=8&rows=2&columns=2 bands=8&max_resolution=20&rows=2&columns=2

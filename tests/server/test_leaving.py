@@ -23,7 +23,7 @@ def cpu(server):
     return metric(server, "process_cpu_seconds_total")
 
 
-def test_blocks_of_those_who_left_are_not_made(start_server):
+def test_queued_blocks_are_dropped_when_clients_disconnect(start_server):
     """Each of four clients has received a block and has more queued for the only worker. When the
     clients disconnect, the block that is computed ends early, and the queued ones are dropped."""
     server = start_server("--threads", "1", "--log-format", "off")
@@ -39,13 +39,13 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
         if head.endswith(b"\r\n\r\n"):
             assert client.recv(1)
     assert metric(server, "posenc_queue_depth") >= 4
-    made = cpu(server) - began
+    before = cpu(server) - began
     for client in clients:
         client.close()
     assert wire.eventually(lambda: metric(server, "posenc_queue_depth") == 0, 30)
-    after = cpu(server) - began - made
-    print(f"{made:.2f} s of CPU until all had a block, {after:.2f} s after they left")
-    assert after < made  # the blocks in the queue would take several times as long
+    after = cpu(server) - began - before
+    print(f"{before:.2f} s of CPU until all had a block, {after:.2f} s after they left")
+    assert after < before  # the blocks in the queue would take several times as long
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 
@@ -106,7 +106,7 @@ def test_silence_after_a_computed_answer(start_server):
 
 # ---- how each request ended ----------------------------------------------------------------------
 
-# Seconds of work before the answer and within its first block.
+# Each takes seconds to compute before the first byte of its answer.
 LONG = [
     "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=16000&format=raw",
     "/v1/encodings/rope/frequencies?dim=65536&rope_type=yarn&factor=4"
@@ -162,12 +162,9 @@ def timed(start_server):
     return start_server(*flags, *times)
 
 
-VIEW = "/v1/encodings/{name}/{view}"
-
-
 @pytest.mark.parametrize("target", LONG)
 @pytest.mark.parametrize("leave", [socket.socket.close, reset])
-def test_a_client_that_left_has_no_answer(timed, leave, target):
+def test_a_disconnect_before_the_answer_is_logged_with_0(timed, leave, target):
     """Code 0 in the log and in the metrics, and not that of the timeout, which came later."""
     client = wire.connect(timed.port)
     client.sendall(head_of("GET", target))
@@ -180,9 +177,9 @@ def test_a_client_that_left_has_no_answer(timed, leave, target):
 
 
 @pytest.mark.parametrize("target", LONG)
-def test_a_late_answer_is_logged_as_one(timed, target):
-    """The loop answers and closes the connection, or the cancelled work answers and keeps it:
-    whichever is first."""
+def test_a_request_timeout_is_answered_and_logged_with_503(timed, target):
+    """By the event loop, which closes the connection, or by the cancelled computation, which keeps
+    it, whichever is first."""
     with wire.connect(timed.port) as client:
         stream = client.makefile("rb")
         client.sendall(head_of("GET", target))
@@ -200,7 +197,7 @@ def test_a_late_answer_is_logged_as_one(timed, target):
 
 
 @pytest.mark.parametrize("leave", [socket.socket.close, reset])
-def test_a_reader_that_left_has_a_part(timed, leave):
+def test_a_disconnect_during_the_answer_is_logged_with_its_bytes(timed, leave):
     """The bytes are those that were handed over: what was read, and what the buffers held."""
     whole, read = 200000 * 128 * 4, 300000
     with socket.socket() as client:
@@ -216,7 +213,7 @@ def test_a_reader_that_left_has_a_part(timed, leave):
     assert wire.eventually(lambda: is_idle(timed))
 
 
-def test_uploads_that_end_before_their_end(timed):
+def test_incomplete_uploads(timed):
     """One whose client leaves has no answer; one that stops has 408; the bytes are counted."""
     head = head_of("POST", POSTED, RAW + b"Content-Length: 32000\r\n")
     client = wire.connect(timed.port)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Axes: where a value is drawn, and where ticks stand.
+// Axes: the pixel of a value, and the positions of ticks.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { scaleOf, ticksOf } from "../../../explorer/src/kit/scales";
 import { random } from "./random";
 
-const close = (one: number, other: number, share = 1e-9) =>
+const close = (one: number, other: number, tolerance = 1e-9) =>
     assert.ok(
-        Math.abs(one - other) <= share * Math.max(1, Math.abs(one), Math.abs(other)),
+        Math.abs(one - other) <= tolerance * Math.max(1, Math.abs(one), Math.abs(other)),
         `${one} and ${other}`,
     );
 
@@ -22,16 +22,19 @@ function lists(seed: number, log: boolean): number[][] {
 
 for (const log of [false, true])
     for (const roomy of [false, true])
-        test(`values are at their share of the axis (log ${log}, roomy ${roomy})`, () => {
+        test(`values map linearly to pixels and back (log ${log}, roomy ${roomy})`, () => {
             for (let seed = 1; seed < 60; seed++) {
                 const all = lists(seed, log),
                     scale = scaleOf(all, log, [40, 400], undefined, roomy);
                 const way = (value: number) => (log ? Math.log10(value) : value);
                 const [low, high] = [scale.low, scale.high].map(way),
                     sorted = all.flat().sort((a, b) => a - b);
-                assert.ok(scale.low <= sorted[0] * (1 + 1e-12) || scale.low <= sorted[0]);
+                assert.ok(scale.low <= sorted[0]);
                 assert.ok(scale.high >= sorted.at(-1)!);
-                if (!roomy) (close(scale.at(sorted[0]), 40), close(scale.at(sorted.at(-1)!), 400));
+                if (!roomy) {
+                    close(scale.at(sorted[0]), 40);
+                    close(scale.at(sorted.at(-1)!), 400);
+                }
                 for (const value of sorted) {
                     close(scale.at(value), 40 + (360 * (way(value) - low)) / (high - low), 1e-6);
                     close(scale.from(scale.at(value)), value, 1e-6);
@@ -44,7 +47,7 @@ test("an axis may run upwards, which is downwards in pixels", () => {
     assert.deepEqual([scale.at(0), scale.at(5), scale.at(10)], [300, 160, 20]);
 });
 
-test("what has no place on a logarithmic axis is drawn nowhere, and moves nothing else", () => {
+test("values without a place on a logarithmic axis map to NaN and leave the axis as it is", () => {
     const values = [1e-3, 0.1, 10],
         none = [0, -1, -0, NaN, Infinity, -Infinity];
     const plain = scaleOf([values], true, [0, 100]);
@@ -54,7 +57,7 @@ test("what has no place on a logarithmic axis is drawn nowhere, and moves nothin
     assert.ok(Number.isFinite(scaleOf([[0, 0]], true, [0, 100]).at(1)));
 });
 
-test("a roomy axis has less than a step of room at each end, and ends at zero where values do", () => {
+test("a roomy axis adds less than a step at each end, and keeps zero as an end", () => {
     for (let seed = 1; seed < 60; seed++)
         for (const sign of [1, -1]) {
             const values = lists(seed, false)[0].map((one) => sign * Math.abs(one)),
@@ -69,7 +72,7 @@ test("a roomy axis has less than a step of room at each end, and ends at zero wh
     }
 });
 
-test("a range that is given is the range", () => {
+test("a range that is given overrides the data", () => {
     const scale = scaleOf([[0, 1000]], false, [0, 10], [-0.5, 1.5], true);
     assert.deepEqual([scale.low, scale.high, scale.at(0.5)], [-0.5, 1.5, 5]);
 });
