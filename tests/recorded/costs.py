@@ -21,8 +21,8 @@ import replay
 import requested
 
 COSTS = pathlib.Path(__file__).resolve().parent / "costs.jsonl"
-# In ns. The first is below any estimate. It ends some requests before their estimate, while the body
-# is read or the parameters are checked; with the higher limits they reach it.
+# In ns. The first is below any estimate. It ends some requests before their estimate, while the
+# body is read or the parameters are checked; with the higher limits they reach it.
 LIMITS = (1, 3000, 60000)
 REFUSALS = (
     (re.compile(r"would take about ([\d.e+-]+) s of one core"), "{} s"),
