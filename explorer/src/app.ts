@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The frame of the page: doors, language, theme, the view that the URL names, and files that are
+// The frame of the page: sections, language, theme, the view that the URL names, and files that are
 // dropped on it.
 import { Lane, type Api } from "./api";
 import { checked, faultSaid, type Fault } from "./checks";
@@ -17,10 +17,10 @@ import {
     type State,
 } from "./state";
 import { DARK, isDark } from "./theme";
-import type { App, Door, Mounted, Shown, View } from "./view";
+import type { App, Section, Mounted, Shown, View } from "./view";
 import { LANGUAGES, languageSet, t, type Language } from "./words";
 
-const doors = (): Record<Door, string> => ({
+const sections = (): Record<Section, string> => ({
     inspect: t("Inspect", "查看"),
     compare: t("Compare", "对比"),
     understand: t("Understand", "理解"),
@@ -29,8 +29,8 @@ const doors = (): Record<Door, string> => ({
 
 const WRITTEN_EVERY = 200; // ms; browsers allow about a hundred history.replaceState in 10 s
 
-const named = (asks: Shown[]) =>
-    JSON.stringify(asks.map(({ title, formats, ask }) => [title, formats, ask.type]));
+const namesOf = (pictures: Shown[]) =>
+    JSON.stringify(pictures.map(({ title, formats, ask }) => [title, formats, ask.type]));
 
 export class Page implements App {
     state: State;
@@ -40,15 +40,15 @@ export class Page implements App {
     private url = new URL(location.href);
     private timer = 0;
     private mounted?: Mounted;
-    private told = h("p.told", { role: "status", "aria-live": "polite" });
-    private shown = h("div.shown");
+    private announcement = h("p.visually-hidden", { role: "status", "aria-live": "polite" });
+    private buttons = h("div.shown");
     private about = h("p.about");
-    private asks: Shown[] = [];
+    private pictures: Shown[] = [];
     private main = h("main", { id: "main", tabindex: -1 });
     private header = h("header.top");
     private links: [HTMLAnchorElement, Changes][] = [];
     private faults = h("ul.faults", { role: "status" });
-    private found: Fault[] = [];
+    private linkFaults: Fault[] = [];
     private reported = new Map<object, Fault[]>();
     private failures = new Failures(
         this,
@@ -65,8 +65,8 @@ export class Page implements App {
             h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
             this.header,
             this.main,
-            h("footer", {}, this.shown, this.about),
-            this.told,
+            h("footer", {}, this.buttons, this.about),
+            this.announcement,
         );
         addEventListener("popstate", () => this.choose(new URL(location.href)));
         document.body.addEventListener("click", (event) => this.click(event));
@@ -84,7 +84,7 @@ export class Page implements App {
         this.mount();
     }
 
-    /** The state of the URL without its invalid values, which are put into `found`. */
+    /** The state of the URL without its invalid values, which are put into `linkFaults`. */
     private understood(): State {
         const state = read(this.url),
             names = this.views.map(({ name }) => name);
@@ -93,7 +93,7 @@ export class Page implements App {
         const own = (params: Params) => checked(params, view.accepts(), !!view.passes);
         const { sides } = state,
             parts = [own(state.params), ...(sides ? [own(sides.a), own(sides.b)] : [])];
-        this.found = [...page, ...parts.flatMap(({ faults }) => faults)];
+        this.linkFaults = [...page, ...parts.flatMap(({ faults }) => faults)];
         const [{ params }, a, b] = parts;
         return { ...state, view: view.name, params, sides: sides && { a: a.params, b: b.params } };
     }
@@ -101,7 +101,7 @@ export class Page implements App {
     report(source: object, faults: Fault[]): void {
         this.reported.set(source, faults);
         this.faults.replaceChildren(
-            ...[...this.found, ...[...this.reported.values()].flat()].map((one) =>
+            ...[...this.linkFaults, ...[...this.reported.values()].flat()].map((one) =>
                 h("li", {}, faultSaid(one)),
             ),
         );
@@ -145,18 +145,18 @@ export class Page implements App {
     }
 
     /** Keeps the buttons where only the parameters of the requests differ, as while a slider moves. */
-    shows(asks: Shown[]): void {
-        const same = named(asks) === named(this.asks) && this.shown.hasChildNodes();
-        this.asks = asks;
+    shows(pictures: Shown[]): void {
+        const same = namesOf(pictures) === namesOf(this.pictures) && this.buttons.hasChildNodes();
+        this.pictures = pictures;
         if (!same)
-            this.shown.replaceChildren(
-                actions(this, asks, (i) => this.asks[i]),
+            this.buttons.replaceChildren(
+                actions(this, pictures, (i) => this.pictures[i]),
                 this.share(),
             );
     }
 
     say(sentence: string): void {
-        this.told.textContent = sentence;
+        this.announcement.textContent = sentence;
     }
 
     /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
@@ -211,7 +211,7 @@ export class Page implements App {
         root.dataset.sides = this.state.sides && !view.single ? "2" : "1";
         document.title = `${view.title()} · posenc`;
         this.top(view);
-        this.shown.replaceChildren();
+        this.buttons.replaceChildren();
         this.about.replaceChildren(
             `posenc ${VERSION} · `,
             h("a", { href: this.docs() }, t("documentation", "文档")),
@@ -298,7 +298,7 @@ export class Page implements App {
             (one) => one !== this.state.lang,
         )!;
         const home = view.name === "home",
-            tabs = this.views.filter((one) => one.door === view.door && one.name !== "home");
+            tabs = this.views.filter((one) => one.section === view.section && one.name !== "home");
         if (this.state.present)
             return this.header.replaceChildren(
                 h("b", {}, this.step({ view: "home" }, "posenc")),
@@ -315,20 +315,20 @@ export class Page implements App {
                     ),
                 ),
             );
-        const doorOf = (door: Door) =>
-            this.views.find((one) => one.door === door && one.name !== "home");
+        const firstOf = (section: Section) =>
+            this.views.find((one) => one.section === section && one.name !== "home");
         this.header.replaceChildren(
             h("b", {}, this.step({ view: "home" }, "posenc")),
             h(
                 "nav",
-                { "aria-label": t("doors", "入口") },
-                ...Object.entries(doors())
-                    .filter(([door]) => doorOf(door as Door))
-                    .map(([door, words]) =>
+                { "aria-label": t("sections", "栏目") },
+                ...Object.entries(sections())
+                    .filter(([section]) => firstOf(section as Section))
+                    .map(([section, words]) =>
                         this.step(
-                            { view: doorOf(door as Door)!.name },
+                            { view: firstOf(section as Section)!.name },
                             words,
-                            !home && view.door === door,
+                            !home && view.section === section,
                         ),
                     ),
             ),
@@ -363,7 +363,7 @@ export class Page implements App {
                 ? [
                       h(
                           "nav.views",
-                          { "aria-label": doors()[view.door] },
+                          { "aria-label": sections()[view.section] },
                           ...tabs.map((one) =>
                               this.step({ view: one.name }, one.title(), one === view),
                           ),

@@ -101,8 +101,8 @@ export class Part implements App {
         return this.page.link(this.mine(changes));
     }
 
-    shows(asks: Shown[]): void {
-        this.shown = asks.map((one) => ({
+    shows(pictures: Shown[]): void {
+        this.shown = pictures.map((one) => ({
             ...one,
             title: `${this.side.toUpperCase()} · ${one.title}`,
         }));

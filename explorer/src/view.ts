@@ -5,7 +5,7 @@ import type { Accepts, Fault } from "./checks";
 import type { Shows } from "./kit/failure";
 import type { Changes, State } from "./state";
 
-export type Door = "inspect" | "compare" | "understand" | "debug";
+export type Section = "inspect" | "compare" | "understand" | "debug";
 
 export interface App {
     readonly state: State;
@@ -16,7 +16,7 @@ export interface App {
     /** The URL of this page behind the changes. */
     link(changes: Changes): string;
     /** Says what the picture shows now, for copying as curl or Python, and for saving. */
-    shows(asks: Shown[]): void;
+    shows(pictures: Shown[]): void;
     /** Says a sentence to readers of the screen. */
     say(sentence: string): void;
     /** Shows a failure above the pictures, and marks the controls at fault; null: its source has
@@ -56,7 +56,7 @@ export interface Mounted {
 
 export interface View {
     name: string;
-    door: Door;
+    section: Section;
     /** In the language of the moment. */
     title(): string;
     /** One sentence: what can be seen here. */

@@ -609,14 +609,14 @@ const orders = {
         return { links, lists };
     },
 
-    /** Views by the doors' links: the page says itself which there are. */
+    /** Views by the sections' links: the page says itself which there are. */
     async views({ url }) {
         const tab = await opened({ url });
         const found = new Map([["", url]]);
-        for (const door of await links(tab.page, "nav:first-of-type")) {
-            await tab.page.goto(door);
+        for (const section of await links(tab.page, "nav:first-of-type")) {
+            await tab.page.goto(section);
             await tab.page.waitForSelector("main .view > *");
-            for (const link of [door, ...(await links(tab.page, "nav.views"))])
+            for (const link of [section, ...(await links(tab.page, "nav.views"))])
                 found.set(viewOf(link), link);
         }
         return [...found.keys()];

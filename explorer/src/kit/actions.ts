@@ -78,7 +78,7 @@ export function python(app: App, ask: Ask): string {
 /** Where the page has no right to the clipboard (plain HTTP), by a selection as of old. */
 export async function toClipboard(text: string): Promise<void> {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    const field = h("textarea", { "aria-hidden": true, class: "told" });
+    const field = h("textarea", { "aria-hidden": true, class: "visually-hidden" });
     field.value = text;
     document.body.append(field);
     field.select();

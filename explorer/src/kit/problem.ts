@@ -36,7 +36,10 @@ const titles = (): Record<string, string> => ({
     "conflicting-parameters": t("Two values contradict each other", "两个值互相矛盾"),
     "shape-mismatch": t("Shapes do not fit each other", "形状不匹配"),
     unsupported: t("This combination does not exist", "没有这种组合"),
-    unauthorized: t("This server wants a token, which this page has not", "此服务器需要令牌"),
+    unauthorized: t(
+        "This server requires a token, which this page does not have",
+        "此服务器需要令牌",
+    ),
     "too-large": t("This is too large to compute here", "数据太大，无法在此计算"),
     busy: t("The server is busy", "服务器繁忙"),
     "out-of-memory": t("The server is busy", "服务器繁忙"),

@@ -170,10 +170,10 @@ function numbers({ near: close, waves: wave }: Answers): HTMLElement {
             ),
         },
         {
-            name: t("told apart by", "邻位差异"),
+            name: t("neighbours differ by", "邻位差异"),
             value: `${short(100 * (1 - values[1]), 3)} %`,
             source: t(
-                "what one step takes off the likeness: a larger base sees farther and tells neighbours worse apart",
+                "what one step takes off the similarity: a larger base reaches farther and has more similar neighbours",
                 "走一步减少的相似度：base 越大看得越远，邻位越难区分",
             ),
         },
@@ -264,7 +264,7 @@ export function mount(stage: HTMLElement, app: App): Mounted {
             x: offsets,
             curves: shown,
             xName: t("distance between two tokens", "两个 token 的距离"),
-            yName: biased ? t("added to the score", "加到得分上的值") : t("likeness", "相似度"),
+            yName: biased ? t("added to the score", "加到得分上的值") : t("similarity", "相似度"),
             yRange: biased ? undefined : [-0.4, 1.02],
             label: words.textContent ?? "",
         });
@@ -275,7 +275,7 @@ export function mount(stage: HTMLElement, app: App): Mounted {
         renew(knobs, () => controls(app));
         app.shows([
             {
-                title: t("likeness over distance", "相似度随距离"),
+                title: t("similarity over distance", "相似度随距离"),
                 ask: decay(app, base, true),
                 formats: ["png", "svg", "npy"],
             },

@@ -15,7 +15,7 @@ import {
     cosinesAsk,
     frequenciesAsk,
     idsAsk,
-    likenessAsk,
+    similarityAsk,
     listOf,
     prompt,
     type Prompt,
@@ -67,11 +67,11 @@ async function turnsOf(app: App, own: Prompt, all: number[][], signal: AbortSign
         app.api.ask<Tensors>(cosinesAsk(own, ids), signal).catch(byControl),
     ]);
     const pairs = axes.data.length;
-    const { scores } = await app.api.ask<Tensors>(likenessAsk(own, ids, pairs), signal);
+    const { scores } = await app.api.ask<Tensors>(similarityAsk(own, ids, pairs), signal);
     return {
         ids,
         cosines: cos,
-        likeness: scores,
+        similarity: scores,
         axes: numbers(axes),
         wavelengths: numbers(wavelengths),
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every view, in the order of their tabs; the first of a door is what the door opens. Of views in the
+// Every view, in the order of their tabs; the first of a section is what the section opens. Of views in the
 // second script the names and words are here.
 import { modelAccepts } from "../kit/model";
 import type { View } from "../view";
@@ -29,7 +29,7 @@ import "../style/grid.css";
 
 const models = later({
     name: "models",
-    door: "inspect",
+    section: "inspect",
     single: true,
     accepts: () => ({ sort: COLUMNS.flatMap((one) => [one, `-${one}`]), find: "text" }),
     title: () => t("Published models in numbers", "已发布模型的数据"),
@@ -42,7 +42,7 @@ const models = later({
 
 const compare = later({
     name: "compare",
-    door: "compare",
+    section: "compare",
     single: true,
     accepts: modelAccepts,
     passes: true,
@@ -56,19 +56,19 @@ const compare = later({
 
 const story = later({
     name: "story",
-    door: "understand",
+    section: "understand",
     accepts: () => ({ step: [1, 6, 1], length: [2, 4096, 1], frequency: [0.05, 2] }),
     title: () => t("Six steps to a turning vector", "六步走到旋转"),
     lead: () =>
         t(
-            "Attention does not know where a word stands. These are the ways to tell it, each one mending the flaw of the one before.",
+            "Attention by itself has no positions. These are the ways to add them, each without the flaw of the one before.",
             "注意力本身不知道词的位置。下面是逐步演进的编码方法，每一步都修补前一步的缺陷。",
         ),
 });
 
 const rotation = later({
     name: "rotation",
-    door: "understand",
+    section: "understand",
     accepts: () => ({
         dim: ["4", "8", "16"],
         base: [2, 1e4],
@@ -87,7 +87,7 @@ const rotation = later({
 
 const grid = later({
     name: "grid",
-    door: "understand",
+    section: "understand",
     accepts() {
         const { side, frames, text } = IMAGE_MOST,
             size = [1, side, 1] as const,
@@ -117,7 +117,7 @@ const grid = later({
 
 const distance = later({
     name: "distance",
-    door: "understand",
+    section: "understand",
     accepts: () => ({
         encoding: ["rope", "sinusoidal", "alibi"],
         dim: [1, 65536, 1],
@@ -135,7 +135,7 @@ const distance = later({
 
 const attention = later({
     name: "attention",
-    door: "understand",
+    section: "understand",
     accepts: () => ({
         text: "text",
         encoding: ["sinusoidal", "rope", "alibi"],
@@ -156,7 +156,7 @@ const attention = later({
 
 const diagnosis = later({
     name: "diagnosis",
-    door: "debug",
+    section: "debug",
     title: () => t("Is my table right?", "我的编码表对吗？"),
     accepts: () => ({ sample: SAMPLES, file: "text", expected: "text" }),
     lead: () =>

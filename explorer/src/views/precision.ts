@@ -253,7 +253,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
 
 export const precision: View = {
     name: "precision",
-    door: "inspect",
+    section: "inspect",
     accepts: () => ({
         angle: Object.keys(ANGLES),
         dim: [2, 65536, 1],

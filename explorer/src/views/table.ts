@@ -9,7 +9,7 @@ import "../style/table.css";
 
 export const table: View = {
     name: "table",
-    door: "inspect",
+    section: "inspect",
     title: () => t("A table, number by number", "逐个数看编码表"),
     lead: () =>
         t(

@@ -51,7 +51,7 @@ function opened(search: string) {
     };
     const view = (name: string, more: Partial<View> = {}): View => ({
         name,
-        door: "inspect",
+        section: "inspect",
         title: () => `title of ${name}`,
         lead: () => `lead of ${name}`,
         accepts: () => ({ dim: [2, 512, 2] }),
@@ -71,9 +71,9 @@ function opened(search: string) {
         view("home"),
         view("table"),
         view("extension", { passes: true }),
-        view("story", { door: "understand", single: true }),
-        view("diagnosis", { door: "debug" }),
-        view("compare", { door: "debug" }),
+        view("story", { section: "understand", single: true }),
+        view("diagnosis", { section: "debug" }),
+        view("compare", { section: "debug" }),
     ];
     const api = { origin: "http://h/p", below: (one: string) => one } as unknown as Api;
     const page = new Page(api, views);
@@ -277,7 +277,7 @@ test("Escape ends the presentation, and nothing else", () => {
     assert.equal(entries.length, 1);
 });
 
-test("the header has the doors, the views beside this one, and how the page is read", () => {
+test("the header has the sections, the views beside this one, and how the page is read", () => {
     const { body, page, stands, media } = opened("?view=table&dim=8&theme=dark&lang=en");
     const header = () => body.find("header.top")[0];
     const links = () =>
@@ -394,7 +394,7 @@ test("each side of a comparison has its own part of the link", () => {
     const groups = body.find("div.shown")[0].find("div");
     assert.ok(groups.some((one) => one.attributes["aria-label"] === "B · table"));
     b.app.say("a sentence");
-    assert.equal(body.find("p.told")[0].textContent, "B: a sentence");
+    assert.equal(body.find("p.visually-hidden")[0].textContent, "B: a sentence");
     const file = new File(["x"], "t.npy");
     page.drop([file]);
     assert.deepEqual([a.updates, b.updates], [2, 1]);

@@ -216,7 +216,7 @@ class Extension implements Mounted {
 
 export const extension: View = {
     name: "extension",
-    door: "inspect",
+    section: "inspect",
     title: () => t("What a config does to each pair", "一份 config 对每个维度对做了什么"),
     lead: () =>
         t(

@@ -124,7 +124,7 @@ export function hub(): HTMLElement {
             "small",
             {},
             t(
-                "then copy its text into the box: this page itself asks no other host.",
+                "then copy its text into the box: this page itself connects to no other host.",
                 "再把内容复制到上面的框里：本页自己不访问其他网站。",
             ),
         ),

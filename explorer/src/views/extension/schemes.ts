@@ -128,7 +128,7 @@ function dots(answer: Frequencies, scale: Scale, context: number): SVGElement {
 function told({ answer, error, ask }: Row, context: number): HTMLElement {
     if (!ask)
         return h(
-            "p.told-of",
+            "p.scheme-note",
             {},
             t(
                 "divides each pair by a list that this config does not have",
@@ -156,7 +156,7 @@ function told({ answer, error, ask }: Row, context: number): HTMLElement {
                 `cos、sin × ${short(answer.attention_factor, 5)}`,
             ),
         );
-    return h("p.told-of", {}, parts.join(" · "));
+    return h("p.scheme-note", {}, parts.join(" · "));
 }
 
 function axis(scale: Scale): SVGElement {

@@ -115,7 +115,7 @@ export const cosinesAsk = (own: Prompt, ids: number[][]): Ask =>
 
 /** Scores of one vector at a token of the frame with the same vector at all of them: the means of
  * the cosines of the pairs' angles between both. */
-export function likenessAsk(own: Prompt, ids: number[][], pairs: number): Ask {
+export function similarityAsk(own: Prompt, ids: number[][], pairs: number): Ask {
     const at = own.row * own.width + own.column,
         count = ids[0].length,
         head = 2 * pairs;

@@ -15,7 +15,7 @@ export interface Turns {
     /** Of the frame: axis by axis. */
     ids: number[][];
     cosines: Tensor;
-    likeness: Tensor;
+    similarity: Tensor;
     /** Of each pair. */
     axes: number[];
     wavelengths: number[];
@@ -135,7 +135,7 @@ export function turnsDrawn(app: App): TurnsDrawn {
     });
     const alikeMap = heatmap(
         (row, column) => {
-            const value = Number(turns.likeness.data[row * own.width + column]);
+            const value = Number(turns.similarity.data[row * own.width + column]);
             toldAlike.textContent = place(row, column) + short(value, 6);
         },
         (row, column) => app.go({ row, column }),
@@ -185,11 +185,11 @@ export function turnsDrawn(app: App): TurnsDrawn {
             pairMap.draw(
                 heat(pairOf(turns, pair), [-1, 1], t("cosine", "余弦"), words.textContent!),
             );
-            const likeness = turns.likeness.data as Float32Array;
+            const similarity = turns.similarity.data as Float32Array;
             alikeMap.draw(
                 heat(
-                    likeness,
-                    extent([likeness], false),
+                    similarity,
+                    extent([similarity], false),
                     t("mean cosine", "余弦均值"),
                     titleAlike.textContent,
                 ),

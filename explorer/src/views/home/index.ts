@@ -22,7 +22,7 @@ import { short, whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
 import { t } from "../../words";
 import { biases } from "../biases";
-import { doors } from "./doors";
+import { sectionLinks } from "./sections";
 import { facts, factList } from "./facts";
 import { gallery } from "./gallery";
 import { layerChoice } from "./layers";
@@ -115,7 +115,7 @@ class Home implements Mounted {
             failed: () => this.failed(),
             shows: (_, mistakes) => this.box.places(mistakes),
         });
-        stage.append(this.box.element, this.stage, doors(app), this.below.element);
+        stage.append(this.box.element, this.stage, sectionLinks(app), this.below.element);
         this.update();
     }
 
@@ -227,7 +227,7 @@ class Home implements Mounted {
 
 export const home: View = {
     name: "home",
-    door: "inspect",
+    section: "inspect",
     title: () => t("See what your model does to position.", "看看你的模型怎样对待位置。"),
     lead: () =>
         t(

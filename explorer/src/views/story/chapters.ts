@@ -317,7 +317,7 @@ function turning(app: App): Chapter {
         name: t("rotation", "旋转"),
         title: t("Do not add the hands: turn the word by them", "不再相加，而是让词向量旋转"),
         idea: t(
-            "Turn query and key, pair by pair, as far as their hands stand. Nothing is added, lengths stay, and their product knows the distance alone: every diagonal has one colour.",
+            "Turn query and key, pair by pair, as far as their hands stand. Nothing is added, lengths stay, and their product depends on the distance alone: every diagonal has one colour.",
             "把查询和键逐对旋转到表针所指的角度。什么也不加，长度不变，它们的点积只取决于距离：每条对角线只有一种颜色。",
         ),
         element: picture.element,

@@ -65,7 +65,7 @@ export class Stage implements Mounted {
     );
     private words = h("p.note");
     private maps = h("div.maps");
-    private told = h(
+    private reading = h(
         "p.cell",
         {},
         t("Point at a cell, or use the arrow keys.", "指向一个格子，或使用方向键。"),
@@ -97,7 +97,7 @@ export class Stage implements Mounted {
                 "div.panel",
                 {},
                 this.maps,
-                this.told,
+                this.reading,
                 this.formed,
                 this.tools,
                 h(
@@ -114,7 +114,7 @@ export class Stage implements Mounted {
             this.input,
         );
         this.work = new Work(app, {
-            pictures: [this.words, this.maps, this.told, this.formed, ...this.below.elements],
+            pictures: [this.words, this.maps, this.reading, this.formed, ...this.below.elements],
             failed: () => this.app.shows([]),
         });
         this.update();
@@ -188,7 +188,7 @@ export class Stage implements Mounted {
                     const { data, shape } = answer[layer.replace(/_(min|max)$/, "")];
                     const skip = heads > 1 ? +(this.app.state.params.head ?? 0) * shape.at(-1)! : 0;
                     const at = `${rowName(source)} ${short(place(source, row), 9)}`;
-                    this.told.textContent +=
+                    this.reading.textContent +=
                         t(`; ${at} itself: `, `；其中${at} 的值：`) +
                         exact(Number(data[skip + column]));
                 },
@@ -209,9 +209,9 @@ export class Stage implements Mounted {
             { name } = layers[layer];
         clearTimeout(this.timer);
         this.rest.stop();
-        this.told.textContent = reading(this.now, layer, row, column);
+        this.reading.textContent = reading(this.now, layer, row, column);
         this.formed.textContent = formula(source, waves, name, middle, first);
-        if (keyed) this.app.say(`${this.told.textContent}. ${this.formed.textContent}`);
+        if (keyed) this.app.say(`${this.reading.textContent}. ${this.formed.textContent}`);
         if (isMany(at))
             this.timer = window.setTimeout(() => this.exactly(middle, first, name), REST_MS);
     }

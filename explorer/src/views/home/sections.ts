@@ -4,7 +4,7 @@ import { h } from "../../dom";
 import type { App } from "../../view";
 import { t } from "../../words";
 
-export function doors(app: App): HTMLElement {
+export function sectionLinks(app: App): HTMLElement {
     const all: [string, string, string][] = [
         [
             "story",
@@ -40,8 +40,8 @@ export function doors(app: App): HTMLElement {
         ],
     ];
     return h(
-        "nav.doors",
-        { "aria-label": t("ways on", "下一步") },
+        "nav.sections",
+        { "aria-label": t("other sections", "其他栏目") },
         ...all
             .filter(([view]) => app.has(view))
             .map(([view, name, words]) =>
