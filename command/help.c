@@ -188,7 +188,7 @@ enum cmd_exit cmd_encodings(struct cmd *cmd)
     size_t index;
 
     if (cmd->line->names_count > 0) {
-        cmd_say("encodings takes no name (posenc help %s tells of one)", cmd->line->names[0]);
+        cmd_say("encodings takes no name (posenc help %s describes one)", cmd->line->names[0]);
         return CMD_USAGE;
     }
     cmd_text_put(&request.target, "/v1/encodings");

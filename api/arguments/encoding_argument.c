@@ -356,7 +356,7 @@ void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *s
         return;
     api_print(text, sizeof(text),
               "position %.17g lies beyond the sequence of %.17g that the frequencies are for; "
-              "seq_len tells of a longer one",
+              "seq_len sets a longer one",
               farthest, pe_scheme_length(scheme));
     json_array_append_new(result->warnings, json_string(text));
 }

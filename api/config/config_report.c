@@ -221,7 +221,7 @@ static enum pe_status windows_warn(struct api_config *config, const struct pe_co
             break;
     if (!other)
         return PE_OK;
-    warning = json_sprintf("layers of type %s have several windows, which /v1/config tells: this "
+    warning = json_sprintf("layers of type %s have several windows, which /v1/config lists: this "
                            "is the one of layer %d, %" JSON_INTEGER_FORMAT,
                            kind->layer_type, (int)kind->layers[0], (json_int_t)window);
     return json_array_append_new(config->warnings, warning)

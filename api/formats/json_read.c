@@ -269,8 +269,8 @@ static enum pe_status base64_read(struct source *source, const json_t *json,
         length = span->end - span->begin - 2;
     }
     if (length / 4 < size / 3) { /* before a shape alone can take memory */
-        snprintf(text, sizeof(text),
-                 "base64 holds fewer bytes than the %zu that shape and dtype ask", size);
+        snprintf(text, sizeof(text), "base64 holds fewer bytes than the %zu of shape and dtype",
+                 size);
         return fail(source, PE_SHAPE_MISMATCH, text);
     }
     tensor->data = api_arena_buffer(source->request->arena, size ? size : 1);

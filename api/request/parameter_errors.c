@@ -275,7 +275,7 @@ static const struct {
      "tokens_per_second, which stand here as the config has them"},
     {"name", "dtype",
      "; the path names the encoding, and its parameters stand here; one with its parameters, as "
-     "answers tell it, stands under encoding: {\"encoding\": {\"name\": ...}}"},
+     "answers give it, stands under encoding: {\"encoding\": {\"name\": ...}}"},
 };
 
 static const char *hint_find(const struct known *known, const char *name)

@@ -118,7 +118,8 @@ static enum pe_status config_read(struct attention_args *args, struct pe_error *
 
     if (config && args->is_absolute)
         return pe_fail(err, PE_CONFLICT, "parameter:config",
-                       "config tells an encoding, and the encoding %s was asked for", args->other);
+                       "config describes an encoding, and the encoding %s is given too",
+                       args->other);
     if (config && args->encoding &&
         api_config_fill(config, args->encoding, &args->encoding_params, err))
         return err->status;
@@ -317,7 +318,7 @@ static enum pe_status tensor_take(struct attention_args *args, const struct api_
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (i == count)
         return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                       "attention knows no tensor '%.60s'; it takes q, k, v, mask, bias, sinks, "
+                       "attention has no tensor '%.60s'; it takes q, k, v, mask, bias, sinks, "
                        "q_norm, k_norm, rel_k, rel_v, w_r, pos_bias_u, pos_bias_v, pos_key, "
                        "pos_query, weights; absolute x, p, w_q, w_k, w_v",
                        tensor->name);

@@ -599,12 +599,12 @@ static enum pe_status differences_open(struct comparison_state *state, struct pe
 
     if (each && !spec.has_path)
         return pe_fail(err, PE_CONFLICT, "parameter:per_element",
-                       "per_element tells intervals of tolerance_of, which is not given");
+                       "per_element gives the intervals of tolerance_of, which is not given");
     if (pe_differences_new(&state->differences, &spec, state->request->work, err))
         return err->status;
     if (each && elements > INTERVALS_MAX)
         return pe_fail(err, PE_TOO_LARGE, "parameter:per_element",
-                       "intervals of at most %d elements are told, these are %zu; ask for fewer "
+                       "intervals of at most %d elements are given, these are %zu; ask for fewer "
                        "positions, or part=cos",
                        INTERVALS_MAX, elements);
     return PE_OK;

@@ -444,7 +444,7 @@ static enum pe_status tower_of_whole(struct api_request *request, const char *pa
         return status;
     *err = (struct pe_error){0};
     return pe_fail(err, PE_UNSUPPORTED, "parameter:config",
-                   "nothing tells its positions: it has no model_type of its own, and none is "
+                   "its positions are unknown: it has no model_type of its own, and none is "
                    "known for a tower of this model");
 }
 
@@ -601,8 +601,8 @@ static enum pe_status weights_again(const struct api_request *request, const str
                                json_object_get(
                                    state->weights,
                                    key))) return pe_fail(err, PE_CONFLICT, "pointer:/encoding",
-                                                         "the config tells another %.40s of %s",
-                                                         key, name);
+                                                         "the config has another %.40s of %s", key,
+                                                         name);
     return PE_OK;
 }
 

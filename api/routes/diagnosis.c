@@ -86,11 +86,10 @@ static enum pe_status tensors_check(struct diagnosis_state *state, struct pe_err
             continue;
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
         if (!api_names_have(known, " ", tensor->name, strlen(tensor->name)))
-            return pe_fail(
-                err, PE_UNKNOWN_PARAMETER, where,
-                "a diagnosis knows no tensor '%.60s'; it takes %s; tensor=NAME says which "
-                "of them an npy file or raw bytes are",
-                tensor->name, known);
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
+                           "a diagnosis has no tensor '%.60s'; it takes %s; tensor=NAME says which "
+                           "of them an npy file or raw bytes are",
+                           tensor->name, known);
         if (!pe_dtype_is_float(tensor->tensor.dtype))
             return pe_fail(err, PE_UNSUPPORTED, where,
                            "%.60s is %s; f64, f32, f16 and bf16 are diagnosed", tensor->name,

@@ -249,8 +249,9 @@ enum pe_status api_factors_apply(struct api_request *request, const struct api_f
     if (!factors->posted)
         return PE_OK;
     if (isnan(base))
-        return pe_fail(err, PE_MISSING, "parameter:encoding",
-                       "factors divide frequencies that encoding, or config, tells the base of");
+        return pe_fail(
+            err, PE_MISSING, "parameter:encoding",
+            "factors divide frequencies; encoding, or config, is required for their base");
     return pe_rotary_factors_apply(factors->posted, base, factors->inv_freq->tensor.data,
                                    request->work, err);
 }

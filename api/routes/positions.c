@@ -62,14 +62,13 @@ static const struct pe_param params_list[] = {
     {.name = "model_type",
      .type = PE_TEXT,
      .fallback = "text",
-     .doc = "The model_type of the config.json whose model counts the tokens: qwen2_vl, qwen3_vl, "
-            "glm4v and others; text, which has one id for each token; a model that makes images or "
-            "videos: flux, chroma, flux2, qwen_image, lumina2, z_image, hunyuan_video, wan, "
-            "cogvideox, "
-            "cogvideox1_5, mochi, kandinsky5, cosmos or ltx_video, whose grids are in tokens; a "
-            "vision "
-            "tower: pixtral, qwen2_vl_vision, qwen3_vl_vision, glm4v_vision; or sam2, the memory "
-            "attention."},
+     .doc =
+         "The model_type of the config.json of the model that the ids are for: qwen2_vl, qwen3_vl, "
+         "glm4v and others; text, which has one id for each token; a model that makes images or "
+         "videos: flux, chroma, flux2, qwen_image, lumina2, z_image, hunyuan_video, wan, "
+         "cogvideox, cogvideox1_5, mochi, kandinsky5, cosmos or ltx_video, whose grids are in "
+         "tokens; a vision tower: pixtral, qwen2_vl_vision, qwen3_vl_vision, glm4v_vision; or "
+         "sam2, the memory attention."},
     {.name = "length",
      .type = PE_INTEGER,
      .unit = "positions",
@@ -223,8 +222,8 @@ static enum pe_status tensors_check(const struct reader *reader)
                      (reader->lists[list].tensor && strcmp(name, reader->lists[list].tensor) == 0);
         if (!known)
             return pe_fail(reader->err, PE_UNKNOWN_PARAMETER, "parameter:tensors",
-                           "there is no use for a tensor '%.60s'; tensor=NAME names that of an npy "
-                           "file or raw bytes: %s",
+                           "positions have no tensor '%.60s'; tensor=NAME says which of these an "
+                           "npy file or raw bytes are: %s",
                            name, own + strlen("tensors tensor "));
     }
     return PE_OK;
@@ -527,7 +526,8 @@ static enum pe_status chunk_read(struct reader *reader)
     spec->start = (size_t)pe_param_number(&reader->args->params, "chunk_start");
     if (!length->given && !posted && spec->start > spec->tokens)
         return pe_fail(reader->err, PE_MISSING, "parameter:chunk_length",
-                       "chunk_length is required behind the last of %zu tokens", spec->tokens);
+                       "chunk_length is required where chunk_start is beyond the %zu tokens",
+                       spec->tokens);
     spec->count = length->given ? (size_t)length->number
                   : posted      ? posted->columns
                                 : spec->tokens - spec->start;

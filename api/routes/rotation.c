@@ -148,7 +148,7 @@ static enum pe_status config_read(struct api_request *request, struct rotation_a
 {
     if (args->from && api_function_posted(request, "config"))
         return pe_fail(err, PE_CONFLICT, "parameter:config",
-                       "config tells of one encoding; leave out from_encoding and to_encoding");
+                       "config describes one encoding; leave out from_encoding and to_encoding");
     return api_config_fill(args->config, args->encoding, &args->encoding_params, err) ||
                    api_config_layout(args->config, &args->params, err)
                ? err->status

@@ -92,7 +92,7 @@ static const struct row {
      .values = NAMES("ntk"),
      .unless = "alpha",
      .engine = "llama.cpp",
-     .reads = "its conversion does not know this type and writes no scaling",
+     .reads = "its conversion has no such type and writes no scaling",
      .source = CONVERSION},
     {.place = IN_FLAT_ROPE,
      .keys = NAMES("truncate"),

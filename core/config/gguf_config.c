@@ -518,7 +518,7 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
     return longrope_find(&import, err) || pe_gguf_keys(&import.file, key_add, &import, work, err) ||
                    defaults_add(&import, err) || tensors_read(&import, err) ||
                    note_add(&import, err,
-                            "of attention only the keys of %s are told: scales, masks and "
+                            "of attention only the keys of %s are read: scales, masks and "
                             "which layers have a window are in llama.cpp's code",
                             "this file")
                ? err->status

@@ -789,7 +789,7 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
     warn_rope_parameters_not_per_type(reading);
     if (!base && sliding_of(reading->model) == PE_SLIDING_BY_TYPE)
         return pe_config_fail(NULL, PE_UNSUPPORTED, err,
-                              "the layers of %s differ, and this config does not tell how: it has "
+                              "the layers of %s differ, and this config does not say how: it has "
                               "no rope_parameters with an object for each type of layer",
                               reading->model_type);
     if (!sliding_differs(&reading->scope))

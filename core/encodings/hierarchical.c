@@ -27,7 +27,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     if (pe_param_number(&scheme->params, "alpha") != 0.5)
         return PE_OK;
     return pe_fail(err, PE_OUT_OF_RANGE, "parameter:alpha",
-                   "alpha 0.5 cannot tell row (i, j) from row (j, i); take another one");
+                   "alpha 0.5 makes row (i, j) equal to row (j, i); take another one");
 }
 
 static double positions_count(const struct pe_scheme *scheme)

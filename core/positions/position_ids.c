@@ -106,7 +106,7 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
     if (model->prompt_only && spec->start + spec->count > spec->tokens)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:chunk_length",
                        "behind its prompt %s makes an image, whose ids are those of a grid: only "
-                       "ids of the prompt's %zu tokens are told",
+                       "ids of the prompt's %zu tokens are given",
                        model->name ?: "the model", spec->tokens);
     if (model->generator && pe_ids_generator_check(spec, err))
         return err->status;
