@@ -37,7 +37,7 @@ REASONS = {
     "hunyuan_vl_text": "angles of two coordinates",
 }
 # Of a config that has nothing but its model_type.
-BARE = (ODD, "does not tell how", "dim is required", *REASONS.values())
+BARE = (ODD, "does not say how", "dim is required", *REASONS.values())
 # Why the code of a class was not asked.
 OUTSIDE = (
     "needs torchaudio",
