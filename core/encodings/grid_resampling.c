@@ -24,6 +24,8 @@ enum { CHUNK = 256, Y = 0, X = 1 };
 struct run {
     int64_t first;
     size_t count, at;
+    bool
+        are_doubles; /* each weight is exactly its double: those of scales 1/2, 1/4 and so on are */
 };
 
 struct axis {
@@ -163,12 +165,15 @@ static size_t run_limit(const struct axis *axis)
     return (size_t)ceil((axis->cubic ? 4 : 2) * widened) + 2;
 }
 
-static struct pe_exact quotient(struct pe_wide a, struct pe_wide b)
+/* is_double: becomes false where the quotient is no double. */
+static struct pe_exact quotient(struct pe_wide a, struct pe_wide b, bool *is_double)
 {
     const struct pe_wide value = pe_wide_div(a, b);
     const double hi = pe_wide_double(value);
+    const double lo = pe_wide_double(pe_wide_sub_double(value, hi));
 
-    return (struct pe_exact){hi, pe_wide_double(pe_wide_sub_double(value, hi))};
+    *is_double = *is_double && lo == 0 && pe_wide_compare(pe_wide_mul_double(b, hi), a) == 0;
+    return (struct pe_exact){hi, lo};
 }
 
 static enum pe_status axis_prepare(struct axis *axis, struct pe_work *work, struct pe_error *err)
@@ -185,8 +190,9 @@ static enum pe_status axis_prepare(struct axis *axis, struct pe_work *work, stru
         struct pe_wide total;
         axis->runs[i] = run_of(axis, i, numerators, &total);
         axis->runs[i].at = at;
+        axis->runs[i].are_doubles = true;
         for (size_t k = 0; k < axis->runs[i].count; k++)
-            axis->weights[at++] = quotient(numerators[k], total);
+            axis->weights[at++] = quotient(numerators[k], total, &axis->runs[i].are_doubles);
     }
     pe_memory_give(work, numerators, limit, sizeof(*numerators));
     return err->status;
@@ -307,25 +313,48 @@ static double products_of(const struct target *target)
     return (double)target->runs[Y]->count * (double)target->runs[X]->count;
 }
 
-/* By double-doubles: an error below (products + 8) 2^-100 of the sizes. */
-static enum pe_status element_sum(struct target *target, size_t column, struct pe_exact *sum,
-                                  double *size, struct pe_error *err)
+/* An element by double-doubles: an error below (products + 8) 2^-100 of `size`, the sum of the
+ * products' magnitudes, or none at all. */
+struct element {
+    struct pe_exact sum;
+    double size;
+    bool is_exact;
+};
+
+/* Adds a product of three numbers. The sum stays exact where no part of it is rounded. */
+static void product_sum(struct element *element, struct pe_exact weight, double value)
+{
+    const struct pe_exact product = pe_exact_multiply(weight, (struct pe_exact){value, 0});
+    const struct pe_exact high = pe_two_sum(element->sum.hi, product.hi);
+    const struct pe_exact low = pe_two_sum(element->sum.lo, product.lo);
+    const struct pe_exact carry = pe_two_sum(high.lo, low.hi);
+    const double size = fabs(product.hi);
+    const bool is_product = weight.lo == 0 && size > 0x1p-900 && size < 0x1p900;
+
+    element->is_exact =
+        element->is_exact && (is_product || value == 0) && low.lo == 0 && carry.lo == 0;
+    element->sum = pe_exact_add(element->sum, product);
+    element->size += size;
+}
+
+static enum pe_status element_sum(struct target *target, size_t column, struct element *element,
+                                  struct pe_error *err)
 {
     const struct pe_exact *down = weights_of(target, Y), *across = weights_of(target, X);
+    const bool are_doubles = target->runs[Y]->are_doubles && target->runs[X]->are_doubles;
+    bool is_zero = true;
 
-    *sum = (struct pe_exact){0, 0};
-    *size = 0;
+    *element = (struct element){.is_exact = true};
     for (size_t a = 0; a < target->runs[Y]->count; a++)
         for (size_t b = 0; b < target->runs[X]->count; b++) {
             double value;
             if (pe_pace(&target->pace, 16, err))
                 return err->status;
             values_read(target, a, b, column, 1, &value);
-            const struct pe_exact product = pe_exact_multiply(pe_exact_multiply(down[a], across[b]),
-                                                              (struct pe_exact){value, 0});
-            *sum = pe_exact_add(*sum, product);
-            *size += fabs(product.hi);
+            is_zero = is_zero && value == 0;
+            product_sum(element, pe_exact_multiply(down[a], across[b]), value);
         }
+    element->is_exact = element->is_exact && (are_doubles || is_zero);
     return PE_OK;
 }
 
@@ -382,13 +411,14 @@ static enum pe_status sum_exactly(struct target *target, size_t column, enum pe_
 static enum pe_status element_write(struct target *target, size_t column, enum pe_dtype dtype,
                                     void *out, struct pe_error *err)
 {
-    struct pe_exact sum;
-    double size;
+    struct element element;
+    double error;
 
-    if (element_sum(target, column, &sum, &size, err))
+    if (element_sum(target, column, &element, err))
         return err->status;
-    if (is_moderate(size) &&
-        pe_exact_round(sum, (products_of(target) + 8) * 0x1p-100 * size, dtype, out))
+    error = element.is_exact ? 0 : (products_of(target) + 8) * 0x1p-100 * element.size;
+    if ((element.is_exact || is_moderate(element.size)) &&
+        pe_exact_round(element.sum, error, dtype, out))
         return PE_OK;
     return sum_exactly(target, column, dtype, out, err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/core/learned_fixture.h"
 #include "tests/core/public_fixture.h"
 
 /* Whatever takes long is checked while it runs. The clock of deadlines is one of this program
@@ -16,6 +17,8 @@
 enum { CHECKS = 4, DOUBLINGS = 40, LEARNED_ROWS = 512, LEARNED_WIDTH = 256 };
 
 static uint64_t checks;
+static float elements[LEARNED_ROWS * LEARNED_WIDTH];
+static const struct pe_tensor learned = {PE_F32, 2, {LEARNED_ROWS, LEARNED_WIDTH}, elements};
 
 uint64_t __wrap_pe_clock(void);
 uint64_t __wrap_pe_clock(void)
@@ -51,10 +54,9 @@ static void subject_free(struct subject *subject)
 }
 
 /* PE_OK, or the refusal of a size that is too large. */
-static enum pe_status subject_open(struct subject *subject, const struct cost *cost, size_t size)
+static enum pe_status subject_open(struct subject *subject, const struct cost *cost, size_t size,
+                                   const struct pe_tensor *table)
 {
-    static float elements[LEARNED_ROWS * LEARNED_WIDTH];
-    const struct pe_tensor table = {PE_F32, 2, {LEARNED_ROWS, LEARNED_WIDTH}, elements};
     const struct pe_encoding *encoding = pe_encoding_find(cost->encoding);
     char params[256], more[256];
     struct pe_params parsed;
@@ -68,7 +70,7 @@ static enum pe_status subject_open(struct subject *subject, const struct cost *c
     pe_scheme_open(&subject->scheme, encoding, &parsed, NULL, &err);
     pe_params_free(&parsed);
     if (!err.status && pe_encoding_has(encoding, PE_KIND_LEARNED))
-        pe_scheme_give(subject->scheme, "table", &table, NULL, &err);
+        pe_scheme_give(subject->scheme, "table", table, NULL, &err);
     if (!err.status) {
         const struct pe_view_type *type = pe_encoding_view(encoding, cost->view);
         const struct pe_view_info *info = pe_view_info(type);
@@ -145,11 +147,11 @@ TEST_LOOP(COUNT_OF(costs), long_work_is_checked)
     size_t size = cost->sizes[2];
     char name[400];
 
-    ck_assert(!subject_open(&subject, cost, size));
+    ck_assert(!subject_open(&subject, cost, size, &learned));
     for (int i = 0;
          i < DOUBLINGS && view_work(&subject) < LONG && pe_scheme_work(subject.scheme) < LONG;
          i++) {
-        if (subject_open(&larger, cost, size * 2))
+        if (subject_open(&larger, cost, size * 2, &learned))
             break; /* some are refused before they take long */
         subject_free(&subject);
         subject = larger;
@@ -160,4 +162,66 @@ TEST_LOOP(COUNT_OF(costs), long_work_is_checked)
     if (view_work(&subject) >= LONG || pe_scheme_work(subject.scheme) >= LONG)
         subject_run(&subject, name);
     subject_free(&subject);
+}
+
+/* Of few cells that are so wide that exact sums are checked within a row. */
+static const struct pe_tensor wide = {PE_F32, 2, {16, LEARNED_ROWS *LEARNED_WIDTH / 16}, elements};
+static const struct cost grids[] = {
+    {"learned",
+     "table=x grid=4,4 to=8,8 mode=bilinear align_corners=false antialias=false",
+     "table",
+     "length=%zu",
+     PE_BF16,
+     {64}},
+    {"learned",
+     "table=x grid=4,4 to=8,2 mode=bicubic align_corners=false antialias=false",
+     "table",
+     "length=%zu",
+     PE_F16,
+     {16}},
+    {"learned",
+     "table=x grid=4,4 to=2,2 mode=bilinear align_corners=false antialias=true",
+     "table",
+     "length=%zu",
+     PE_F64,
+     {4}},
+};
+
+static uint64_t checks_of(const struct cost *cost)
+{
+    struct subject subject;
+    struct pe_work *work;
+
+    ck_assert(!subject_open(&subject, cost, cost->sizes[0], &wide));
+    ACCEPTED(pe_scheme_prepare(subject.scheme, NULL, &err));
+    const struct pe_output *output = pe_view_output(subject.view, 0);
+    OWNED_MEMORY void *out =
+        malloc(output->rows * output->row_elements * pe_dtype_info(output->dtype)->size);
+    ck_assert_ptr_nonnull(out);
+    const struct pe_work_limits limits = SIZED(pe_work_limits, .deadline = UINT64_MAX);
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    checks = 0;
+    ACCEPTED(pe_view_fill(subject.view, 0, 0, output->rows, out, work, &err));
+    pe_work_free(work);
+    subject_free(&subject);
+    return checks;
+}
+
+/* Estimates are of elements that are decided in doubles. Zeros, and the ties that are frequent
+ * where weights are halves and quarters, need no exact sums: at most double-doubles. */
+TEST_LOOP(COUNT_OF(grids), zeros_and_ties_cost_what_numbers_do)
+{
+    uint64_t others, seed = 9;
+
+    for (size_t i = 0; i < COUNT_OF(elements); i++)
+        elements[i] = (float)(any_double(&seed, 0) / 3);
+    others = checks_of(&grids[_i]);
+    for (size_t i = 0; i < COUNT_OF(elements); i++)
+        elements[i] = (float)(256 + (double)(i * i % 255));
+    const uint64_t ties = checks_of(&grids[_i]);
+    memset(elements, 0, sizeof(elements));
+    const uint64_t zeros = checks_of(&grids[_i]);
+    ck_assert_msg(others > 0 && zeros <= 4 * others && ties == others,
+                  "%llu checks, %llu of zeros, %llu of ties", (unsigned long long)others,
+                  (unsigned long long)zeros, (unsigned long long)ties);
 }
