@@ -96,7 +96,8 @@ function dot(
     context.fill();
 }
 
-const named = (value: number) => (Number.isInteger(value) ? whole(value) : short(value, 3));
+/** Every digit of a tick: of two of them in fewer digits, one may be named as the other. */
+const named = (value: number) => (Number.isInteger(value) ? whole(value) : short(value, 12));
 
 /** The grid with its numbers, and the names of both axes. */
 function axes(context: CanvasRenderingContext2D, plot: Plot, across: Scale, up: Scale): void {

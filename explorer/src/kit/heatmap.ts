@@ -103,7 +103,7 @@ function ticks(count: number, size: number, at: (index: number) => number, whole
     return chosen.length > most * 2 + 2 ? [chosen[0], ownTick(count - 1, at)] : chosen;
 }
 
-const numeral = (value: number) => (Number.isInteger(value) ? whole(value) : short(value, 6));
+const numeral = (value: number) => (Number.isInteger(value) ? whole(value) : short(value, 9));
 const ownTick = (index: number, at: (index: number) => number): Tick => ({
     index,
     text: numeral(at(index)),

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fake, framesRun, resized, type Call } from "./fakes";
 import { curves, legend, type Curve, type Plot } from "../../../explorer/src/kit/curves";
+import { random } from "./random";
 
 const X = Array.from({ length: 41 }, (_, i) => i * 5);
 
@@ -85,6 +86,17 @@ function numbers(calls: Call[]) {
     return { across, up };
 }
 
+/** What a number of an axis says: 131 072, −0.05, 3.2·10⁻⁹. */
+function valueOf(text: string): number {
+    const plain = text.replace(/\u202f/g, "").replace(/−/g, "-"),
+        power = (digits: string) =>
+            [...digits].map((one) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)]).join("");
+    return +plain.replace(
+        /^(?:(-?[\d.]+)·|(-?))10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/,
+        (_, front, sign, digits) => `${front ?? `${sign}1`}e${power(digits)}`,
+    );
+}
+
 const place = ([[a, from], [b, to]]: number[][], value: number) =>
     from + ((value - a) / (b - a)) * (to - from);
 
@@ -109,6 +121,41 @@ test("every point stands where both axes have its numbers, in its curve's colour
     });
     assert.ok(up[0][1] > up[1][1] && across[0][1] < across[1][1]);
     assert.deepEqual([canvas.width, canvas.height], [1400, 840]);
+});
+
+test("every number of an axis is the value of its place, however narrow the range is", () => {
+    const next = random(17);
+    for (let tries = 0; tries < 60; tries++) {
+        const size = 10 ** (6 * next() - 4),
+            from = tries % 3 ? (next() - 0.5) * 40 * size : 0,
+            width = size * (tries % 2 ? 1 : 0.05);
+        const x = X.map((_, i) => from + (i / 40) * width);
+        const { canvas } = drawn(
+            plot({ x, curves: [{ name: "", values: x, colour: "turn" }], xName: "", yName: "" }),
+        );
+        const points = marks(canvas.drawing.calls).lines[1].points;
+        let align: unknown;
+        const seen = { center: 0, right: 0 } as Record<string, number>;
+        for (const [name, ...given] of canvas.drawing.calls) {
+            if (name === "=" && given[0] === "textAlign") align = given[1];
+            if (name !== "fillText" || !given[0]) continue;
+            const axis = align === "right" ? 1 : 0,
+                [text, atX, atY] = given as [string, number, number],
+                at = axis ? atY - 4 : atX;
+            // The last one below may be moved to the left, where it has room.
+            const wanted = place(
+                [0, 40].map((i) => [x[i], points[i][axis]]),
+                valueOf(text),
+            );
+            assert.ok(Math.abs(wanted - at) < (axis ? 0.1 : 30), `${text} of ${from}, ${width}`);
+            seen[align as string]++;
+            // As wide as its digits, it stands beside the name of the axis, within the canvas.
+            const long = 7.2 * text.length;
+            if (axis) assert.ok(atX - long >= 16, `${text} begins at ${atX - long}`);
+            else assert.ok(atX + long / 2 <= 700, `${text} ends at ${atX + long / 2}`);
+        }
+        assert.ok(seen.center >= 2 && seen.right >= 3, `${from}, ${width}`);
+    }
 });
 
 test("powers of ten are as far apart as each other", () => {

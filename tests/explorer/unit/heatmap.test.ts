@@ -168,14 +168,48 @@ test("where a row stands for many, a round number is at the row that it is in", 
 });
 
 test("where rows have steps, each number is of its row", () => {
-    for (const rowStep of [3, 7, 2.5]) {
-        const rowAt = (row: number) => 4 + rowStep * row;
+    for (const [rowStep, start] of [
+        [3, 4],
+        [7, 4],
+        [2.5, 4],
+        [0.25, 131072],
+        [0.01, 4096],
+        [0.125, -0.5],
+    ]) {
+        const rowAt = (row: number) => start + rowStep * row;
         const { canvas, top, high } = drawn(heat({ rowAt, rowStep }));
         const beside = texts(canvas.drawing.calls).filter(({ align }) => align === "right");
         assert.ok(beside.length >= 3);
-        for (const { text, y } of beside)
-            assert.ok(Math.abs(+text - rowAt(((y - 4 - top) / high) * ROWS - 0.5)) < 0.01, text);
+        for (const { text, y } of beside) {
+            const value = +text.replace("−", "-").replace(/\s/g, "");
+            const wanted = rowAt(Math.round(((y - 4 - top) / high) * ROWS - 0.5));
+            assert.ok(Math.abs(value - wanted) < rowStep / 100, text);
+        }
     }
+});
+
+test("no number is cut off by an edge, and none stands on the name of its side", () => {
+    for (const [low, high] of [
+        [0, 1],
+        [-123456789, 123456789],
+        [-0.000123456, 1e-7],
+        [1e-30, 1e30],
+    ])
+        for (const start of [0, 131072, -4000000])
+            for (const width of [390, 800]) {
+                const { canvas, left, wide } = drawn(
+                    heat({ low, high, rowAt: (row) => start + row }),
+                    width,
+                );
+                const all = texts(canvas.drawing.calls),
+                    end = ({ text, x }: (typeof all)[0]) => x + 7.2 * text.length,
+                    begin = ({ text, x }: (typeof all)[0]) => x - 7.2 * text.length;
+                const bar = all.filter(({ align, x }) => align === "left" && x > left + wide);
+                const rows = all.filter(({ align }) => align === "right");
+                assert.ok(bar.length === 2 && rows.length > 1);
+                for (const one of bar) assert.ok(end(one) <= width + 1, `${one.text} in ${width}`);
+                for (const one of rows) assert.ok(begin(one) >= 12, `${one.text} in ${width}`);
+            }
 });
 
 test("words stand at all rows and columns, in their width", () => {

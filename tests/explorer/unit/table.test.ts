@@ -143,6 +143,20 @@ test("rows stand at their positions", () => {
     assert.equal(place(named("transformer-xl"), 0), 4);
     assert.equal(place(named("shaw"), 0), -3);
     assert.equal(place(named("alibi", "bias"), 2), 9);
+    for (const [start, step, row, position] of [
+        ["-0.3", "0.1", 3, 0],
+        ["-0.7", "0.1", 7, 0],
+        ["0.5", "0.25", 4, 1.5],
+        ["-3", "1.5", 1, -1.5],
+        ["0", "0.001", 1, 0.001],
+    ] as const)
+        assert.equal(
+            place(
+                source("table", { params: { start, step }, entry: { name: "rope" } as Entry }),
+                row,
+            ),
+            position,
+        );
 });
 
 test("a column of an interleaved or concatenated table is the sine or cosine of its pair", () => {

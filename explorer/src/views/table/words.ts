@@ -76,7 +76,10 @@ export function place({ entry, params, operation }: Source, row: number): number
     if (entry.name === "transformer-xl") return +params.length - 1 - row;
     if (operation.name === "bias") return +(params.query_start ?? 0) + row;
     if (entry.name === "shaw") return row - +params.max_relative_position;
-    return +(params.start ?? 0) + row * +(params.step ?? 1);
+    const start = +(params.start ?? 0),
+        way = row * +(params.step ?? 1);
+    // Of −0.3 and three steps of 0.1 the sum is zero, which it is not in floating point.
+    return Math.abs(start + way) < 1e-12 * Math.abs(way) ? 0 : start + way;
 }
 
 export function rowName({ entry, operation }: Source): string {
