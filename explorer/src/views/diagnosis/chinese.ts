@@ -99,6 +99,10 @@ const SENTENCES: [string, string][] = [
     ["far away", "相差很大，无法解释"],
     ["nothing was expected", "没有给出预期，因此无法确认：请填写编码或 config"],
     ["what was posted, but", "差异与 f16 的噪声相当"],
+    [
+        "what was posted is explained",
+        "吻合的候选同样能解释提交的数据：更多的行、其他位置，或 cos 与 sin 都提交，才能区分",
+    ],
     ["every value", "检查过的每个值都只差舍入（包括 float32 的角度）"],
     ["no positions", "没有给出位置：各行按 0、1、2 … 处理"],
 ];
@@ -108,7 +112,15 @@ export const said = (words: string): string =>
     words
         .replace(/^consistent with/, "相符：")
         .replace(/\(usual: ([^)]*)\)/g, "（通常为 $1）")
-        .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）");
+        .replace(", but for noise as large as rms", "（另有大小如 rms 的噪声）")
+        .replace(
+            /^(\d+) of (\d+) rows are not what .*/,
+            "$2 行中有 $1 行与第一个候选不符；first_bad 在其中第一行",
+        )
+        .replace(
+            /^(\d+) heads are explained by none of (\d+) .*/,
+            "$1 个头不符合已有的 $2 种解释，且不再寻找更多解释；请单独提交这些头",
+        );
 
 /** What a check by a golden file says beside the mistakes of a diagnosis: how its sentence begins,
  * the cause and the remedy. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Files as a person drops them, and what they should be as a person writes it, for the API.
 import { encode } from "../../../../clients/js/client.js";
-import { tensors } from "./picture";
+import { tensorOf } from "./picture";
 
 export interface Posted {
     name: string;
@@ -42,7 +42,7 @@ export async function joined(files: File[]): Promise<Posted> {
             ? tensorNamed(file.name).replace(/^q/, "k")
             : tensorNamed(file.name);
     const all = await Promise.all(
-        own.map(async (file) => [named(file), Object.values(await tensors(file))[0]] as const),
+        own.map(async (file) => [named(file), await tensorOf(file)] as const),
     );
     const name = own.map((file) => file.name).join(" + ");
     return {

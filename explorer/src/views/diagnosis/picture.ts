@@ -13,8 +13,8 @@ const ROWS = 512;
 
 type Tensors = Record<string, Tensor>;
 
-/** The tensors of a file, by its first bytes. */
-export async function tensors(file: Blob): Promise<Tensors> {
+/** A file as it is stored: the tensor of a .npy, which its first byte tells apart, or several. */
+async function stored(file: Blob): Promise<{ npy: Tensor } | { several: Tensors }> {
     const npy = new Uint8Array(await file.slice(0, 1).arrayBuffer())[0] === 0x93;
     const answer = await read(
         new Response(file, {
@@ -23,7 +23,19 @@ export async function tensors(file: Blob): Promise<Tensors> {
             },
         }),
     );
-    return npy ? unstacked(answer) : answer;
+    return npy ? { npy: answer } : { several: answer };
+}
+
+/** The only tensor of a file, or its first one: all heads of it. */
+export async function tensorOf(file: Blob): Promise<Tensor> {
+    const found = await stored(file);
+    return "npy" in found ? found.npy : Object.values(found.several)[0];
+}
+
+/** The tensors of a file, where a table of cos and sin in one .npy is two. */
+export async function tensors(file: Blob): Promise<Tensors> {
+    const found = await stored(file);
+    return "npy" in found ? unstacked(found.npy) : found.several;
 }
 
 /** cos and sin of a rotary table, which .npy has one behind the other: [2, positions, width]. */
