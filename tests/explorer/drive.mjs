@@ -362,9 +362,10 @@ const orders = {
         return facesOf(page, { width, height });
     },
 
-    /** A link's requests and lines, what its buttons copy before and after, and for each control that is changed, one
-     * after the other, its requests and the lines that change. `rest`: ms after which a cell that is
-     * pointed at is asked for by itself. */
+    /** A link's requests and lines, what its buttons copy before and after, and for each control that
+     * is changed, one after the other, the entries of the history that this makes, its requests and
+     * the lines that change. `rest`: ms after which a cell that is pointed at is asked for by itself.
+     * */
     async contents({ base, controls = true, rest = 0, styles = false, ...how }) {
         const { page } = await usedPage(pageKey(how), pageLook(how));
         const requests = requestsOf(page, base);
@@ -372,7 +373,16 @@ const orders = {
         await page.evaluate(() => {
             globalThis.copied = [];
             navigator.clipboard.writeText = async (text) => globalThis.copied.push(text);
+            const push = history.pushState;
+            globalThis.entries = 0;
+            history.pushState = (...given) => (globalThis.entries++, push.apply(history, given));
         });
+        const entries = () =>
+            page.evaluate(() => {
+                const { entries } = globalThis;
+                globalThis.entries = 0;
+                return entries;
+            });
         await unfolded(page);
         let lines = await page.evaluate(linesOf, base);
         const found = [
@@ -405,6 +415,7 @@ const orders = {
                 lines = await page.evaluate(linesOf, base);
                 found.push({
                     act: `changed ${name}`,
+                    entries: await entries(),
                     requests: requests.taken(),
                     lines: changes(before, lines),
                     cut: await page.evaluate(cutTexts),

@@ -66,7 +66,8 @@ def written(found, base):
     text = ""
     for one in found:
         lines = [f"  {line[:LINE_MAX]}" for line in [*one["requests"], *one["lines"]]]
-        text += "\n".join([f"== {one['act']}", *lines]) + "\n"
+        entries = {0: "", 1: ", an entry of the history"}[one.get("entries", 0)]
+        text += "\n".join([f"== {one['act']}{entries}", *lines]) + "\n"
     address = base.rstrip("/")
     return text.replace(address, "http://posencd").replace("/some/where", "")
 

@@ -2,15 +2,19 @@
 """Numbers in the sentences, legends and lists of the page are compared with those of the API. Part
 of `make test`; only the page that posencd serves is tested."""
 
+import io
 import json
 import re
+import subprocess
 import urllib.parse
 
 import numpy
 import pytest
+import safetensors.numpy
 from browsing import ROOT, SETTLED, texts
 from drawn import array, number, report
 from test_faults import VIEWS
+from test_pages import check
 
 MODELS = json.loads((ROOT / "explorer/src/models.json").read_text())
 
@@ -90,6 +94,56 @@ def test_each_position_error_has_a_chinese_translation():
     words = (ROOT / "explorer/src/views/grid/chinese.ts").read_text()
     codes = re.findall(r'^POSITION_ERROR\("([^"]+)"', listed, re.MULTILINE)
     assert codes and codes == re.findall(r'^ {4}"([a-z-]+)": \[', words, re.MULTILINE)
+
+
+# ---- both languages -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def words():
+    """The texts of the sources in both languages, with the values that are put into them."""
+    command = ["node", "tests/explorer/words.mjs", "explorer/src"]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def test_words_are_as_recorded(words):
+    """In pages/words.txt, as a translator reads them: most of them stand on no page that another
+    test opens."""
+    lines = [
+        f"{one['file']} | {one.get('english', {'text': ''})['text']} | {one['chinese']['text']}"
+        for one in words
+    ]
+    check("words", "\n".join(lines).replace("\u202f", " ") + "\n")
+
+
+# Chinese counts by ten thousands.
+OTHER_UNITS = "kit/hands_layout.ts"
+
+
+def test_both_languages_have_the_same_values(words):
+    """But for words within a value, and for what an English plural depends on."""
+
+    def values(one):
+        return {
+            re.sub(r'"[^"]*"', '""', value) for value in one["values"] if "=== 1 ?" not in value
+        }
+
+    pairs = [one for one in words if "english" in one and one["file"] != OTHER_UNITS]
+    assert len(pairs) > 500 and sum(bool(one["english"]["values"]) for one in pairs) > 100
+    for one in pairs:
+        assert values(one["english"]) == values(one["chinese"]), one
+
+
+def test_every_chinese_text_is_chinese_and_every_english_one_is_not(words):
+    han = re.compile("[\u4e00-\u9fff]")
+    for one in words:
+        for language, is_chinese in (("english", False), ("chinese", True)):
+            text = re.sub(r"{[^{}]*}", "", one.get(language, {"text": ""})["text"])
+            if re.search("[A-Za-z]{3}", text) and not is_chinese:
+                assert not han.search(text), one
+            if is_chinese and "english" in one and re.search("[A-Za-z]{3} [a-z]{3}", text):
+                assert han.search(text), one
 
 
 # ---- lists and legends --------------------------------------------------------------------------
@@ -264,6 +318,56 @@ def test_a_file_of_a_config_is_shown_as_it_is(browser, page, tmp_path):
             script="document.querySelector('main textarea').value",
         )
         assert json.loads(found["value"]) == config and not found["told"]
+
+
+CONFIG = json.dumps(MODELS["llama-3.1"]["config"])
+# What is chosen in a view: the name of the file, and its content.
+CHOSEN = (
+    ("home", "config.json", CONFIG.encode()),
+    ("extension", "long.json", CONFIG.encode().ljust(30000)),
+    ("compare", "config.JSON", CONFIG.encode()),
+    ("compare", "long.json", CONFIG.encode().ljust(30000)),
+    ("table", "t.npy", None),
+    ("table", "t.safetensors", None),
+    ("diagnosis", "cos.npy", None),
+)
+THERE_AND_BACK = """(async () => {
+    const now = () => location.search,
+        moved = async (from) => { for (let i = 0; i < 200 && now() === from; i++)
+            await new Promise((done) => setTimeout(done, 10)); };
+    await moved("?view=%s");
+    const there = now();
+    history.back();
+    await moved(there);
+    return [there, now()];
+})()"""
+
+
+@pytest.mark.parametrize("view, name, content", CHOSEN, ids=[f"{v}-{n}" for v, n, _ in CHOSEN])
+def test_a_chosen_file_is_a_step_that_back_takes_back(browser, page, tmp_path, view, name, content):
+    """Of numbers, which the page diagnoses or shows, and of a config, short or too long for the
+    link, which then has the name of the file."""
+    path = tmp_path / name
+    if content is None:
+        table = numpy.cos(numpy.arange(32, dtype="f4")).reshape(8, 4)
+        content = io.BytesIO()
+        if name.endswith("npy"):
+            numpy.save(content, table)
+        content = content.getvalue() or safetensors.numpy.save({"cos": table})
+    path.write_bytes(content)
+    found = browser(
+        "evaluate",
+        f"{page}/?view={view}",
+        wait="document.querySelector('main input[type=file]')",
+        steps=[("main input[type=file]", "setInputFiles", str(path))],
+        script=THERE_AND_BACK % view,
+    )
+    there, back = found["value"]
+    given = dict(urllib.parse.parse_qsl(there.removeprefix("?")))
+    own = dict(urllib.parse.parse_qsl(given.get("a", ""))) if view == "compare" else given
+    assert not found["told"] and back == f"?view={view}"
+    assert own.get("file") == name or json.loads(own["config"]) == json.loads(CONFIG), there
+    assert given.get("view", "home") == view
 
 
 @pytest.mark.parametrize(

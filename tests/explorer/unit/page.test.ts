@@ -195,7 +195,7 @@ test("files go to the view that takes them", () => {
         ["home", "t.npy", "diagnosis"],
         ["diagnosis", "t.safetensors", "diagnosis"],
     ]) {
-        const { page, fire, now, stands } = opened(`?view=${from}`);
+        const { page, fire, now, stands, entries } = opened(`?view=${from}`);
         let seen: File[] | null = null;
         const stand = now();
         Object.defineProperty(stand, "updates", {
@@ -208,6 +208,8 @@ test("files go to the view that takes them", () => {
         fire("drop", { dataTransfer: { files: [file] } });
         assert.equal(page.state.view, to, `${from} ${name}`);
         if (from === to) assert.deepEqual([seen, stands.length], [[file], 1]);
+        const expected = from === to ? [] : [`push ?view=${to}`];
+        assert.deepEqual(entries, expected, "a step back leads to where it was dropped");
         assert.equal(page.dropped, null);
     }
     const { page, fire } = opened("?view=story");
@@ -406,6 +408,17 @@ test("each side of a comparison has its own part of the link", () => {
     keep[1].fire("click");
     assert.deepEqual([page.state.sides, page.state.params], [null, { dim: "16" }]);
     assert.ok(a.left && b.left);
+});
+
+test("each side keeps its own file, and has that of the other where it has none", () => {
+    const { page, stands } = opened("?view=table&a=dim%3D8&b=dim%3D16");
+    const [a, b] = stands.map(({ app }) => app),
+        [one, other] = ["one", "other"].map((name) => new File(["x"], name));
+    assert.deepEqual([a.held, b.held], [null, null]);
+    a.held = one;
+    assert.deepEqual([a.held, b.held, page.held], [one, one, one]);
+    b.held = other;
+    assert.deepEqual([a.held, b.held, page.held], [one, other, other]);
 });
 
 test("a failure stands at its side, and an attempt is made there again", () => {

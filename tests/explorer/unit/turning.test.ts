@@ -55,6 +55,40 @@ test("a hand that is too fast to be seen is blurred, and stays where it was", ()
     assert.ok(!groups().some((one) => one.classList.contains("fast")));
 });
 
+test("each hand is blurred from the speed on at which it turns by more than 1.2 radians", () => {
+    const { own, groups } = drawn();
+    for (const [i, { frequency }] of HANDS.entries())
+        for (const [share, isFast] of [
+            [0.97, false],
+            [1.03, true],
+            [0.97, false],
+        ] as const) {
+            own.turn(50, (share * 1.2) / frequency);
+            assert.equal(groups()[i].classList.contains("fast"), isFast, `${i} ${share}`);
+        }
+});
+
+test("a hand is within the reach of its circle and 8 pixels around it, and no further", () => {
+    const { svg, groups, place } = drawn();
+    svg.box = { left: 0, top: 0, width: 900, height: 300 };
+    const radius = groups()[0].find("circle")[0].number("r"),
+        last = HANDS.length - 1,
+        [x, y] = place(last);
+    const isHere = () => groups()[last].classList.contains("here");
+    for (const [dx, dy] of [
+        [1, 0],
+        [0, 1],
+        [0, -1],
+    ])
+        for (const [far, expected] of [
+            [radius + 7.9, true],
+            [radius + 8.1, false],
+        ] as const) {
+            svg.fire("pointermove", { clientX: x + dx * far, clientY: y + dy * far });
+            assert.equal(isHere(), expected, `${dx} ${dy} ${far}`);
+        }
+});
+
 test("hands that do not turn once in the context are still; slowed ones are named", () => {
     const { own, groups } = drawn();
     for (const length of [100, 50000]) {
