@@ -42,6 +42,7 @@ struct step {
 
 static struct {
     bool climbing, prepared;
+    bool once;      /* only the first element climbs */
     size_t decided; /* so many calls of pe_exact_round are not recorded, but report a decision */
     size_t held;    /* so many last levels belong to the next element */
     struct step steps[STEPS_MAX + 1];
@@ -122,8 +123,10 @@ bool __wrap_pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype 
 
 void __wrap_pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out)
 {
-    if (chain.climbing)
+    if (chain.climbing) {
         chain_end(x, has_last_bits);
+        chain.climbing = !chain.once;
+    }
     has_last_bits = false;
     __real_pe_wide_write(x, dtype, out);
 }
@@ -456,6 +459,123 @@ static void hierarchical(void)
     view_climb("hierarchical", text, "table", "length=8", &table, PE_F64);
 }
 
+/* ---- cases: Fourier features ----------------------------------------------------------------- */
+
+/* A row of one pair, whose cosine comes before its sine, and these before the coordinates. The
+ * elements before the one that climbs report a decision. */
+static void fourier_climb(size_t element, const char *text, const char *point)
+{
+    chain.once = true;
+    chain.decided = element;
+    view_climb("fourier", text, "table", point, NULL, PE_F32);
+    chain.once = false;
+    chain.decided = 0;
+}
+
+/* Half of the scales are 1, which leaves products exact. */
+static double scale_draw(void)
+{
+    const double scale = draw(-8, 8);
+
+    return below(2) ? 1 : scale;
+}
+
+static void fourier_wave(const char *unit, const char *coordinates, int least, int most)
+{
+    const double frequency = draw(-4, 16), scale = scale_draw(), u = draw(least, most);
+    char text[300], point[64];
+
+    snprintf(text, sizeof(text), "frequencies=%.17g scale=%.17g unit=%s %s", frequency, scale, unit,
+             coordinates);
+    snprintf(point, sizeof(point), "coordinates=%.17g", u);
+    fourier_climb(below(2), text, point);
+}
+
+/* Coordinates of a grid are quotients. */
+static const char *grid_draw(char *text, size_t size)
+{
+    static const char *const kinds[] = {"centres", "ends"};
+    const size_t cells = 3 + below(1000), kind = below(3);
+
+    snprintf(text, size, kind < COUNT_OF(kinds) ? "axes_coordinates=%s axes_size=%zu" : "",
+             kinds[kind % COUNT_OF(kinds)], cells);
+    return text;
+}
+
+static void fourier_turns(void)
+{
+    char grid[64];
+
+    grid_draw(grid, sizeof(grid));
+    fourier_wave(below(2) ? "turn" : "half-turn", grid, -8, 16);
+}
+
+static void fourier_radians(void)
+{
+    char grid[64];
+
+    grid_draw(grid, sizeof(grid));
+    fourier_wave("radian", grid, -8, 16);
+}
+
+static void fourier_logarithm(void)
+{
+    fourier_wave(below(2) ? "turn" : "radian", "axes_coordinates=logarithm", -30, 30);
+}
+
+/* A sum of three products. */
+static void fourier_matrix(void)
+{
+    double b[3], u[3];
+    char text[300], point[100];
+    const double scale = scale_draw();
+
+    for (size_t i = 0; i < 3; i++) {
+        b[i] = draw(-4, 8);
+        u[i] = draw(-8, 8);
+    }
+    snprintf(text, sizeof(text), "matrix=%.17g;%.17g;%.17g scale=%.17g unit=%s", b[0], b[1], b[2],
+             scale, below(2) ? "turn" : "radian");
+    snprintf(point, sizeof(point), "coordinates=%.17g,%.17g,%.17g", u[0], u[1], u[2]);
+    fourier_climb(below(2), text, point);
+}
+
+static void fourier_coordinate(void)
+{
+    char text[300] = "frequencies=1.1 include_input=last ", point[64];
+    const size_t used = strlen(text);
+
+    if (below(2))
+        strcat(text, "axes_coordinates=logarithm");
+    else
+        grid_draw(text + used, sizeof(text) - used);
+    snprintf(point, sizeof(point), "coordinates=%.17g", draw(-30, 30));
+    fourier_climb(2, text, point);
+}
+
+/* ---- cases: learned grids -------------------------------------------------------------------- */
+
+enum { SIDE = 4, SIDE_MAX = 9 };
+
+static void learned_grid(void)
+{
+    double data[SIDE * SIDE * WIDTH];
+    const struct pe_tensor table = matrix(PE_F64, SIDE * SIDE, WIDTH, data);
+    const char *mode = below(2) ? "bicubic" : "bilinear", *antialias = below(2) ? "true" : "false";
+    const size_t down = 1 + below(SIDE_MAX), across = 1 + below(SIDE_MAX);
+    char text[200], place[64];
+
+    for (size_t i = 0; i < COUNT_OF(data); i++) {
+        data[i] = draw(-3, 3);
+        data[i] = copysign(data[i], uniform() - 0.5);
+    }
+    snprintf(text, sizeof(text),
+             "table=t grid=%d,%d to=%zu,%zu mode=%s align_corners=%s antialias=%s", SIDE, SIDE,
+             down, across, mode, below(2) ? "true" : "false", antialias);
+    snprintf(place, sizeof(place), "length=%zu", 1 + below(down * across));
+    view_climb("learned", text, "table", place, &table, PE_F32);
+}
+
 /* ---- recorded cases -------------------------------------------------------------------------- */
 
 static const struct grant {
@@ -489,6 +609,12 @@ static const struct grant {
     CASE(xpos_scale),
     CASE(learned_norm),
     CASE(hierarchical),
+    CASE(fourier_turns),
+    CASE(fourier_radians),
+    CASE(fourier_logarithm),
+    CASE(fourier_matrix),
+    CASE(fourier_coordinate),
+    CASE(learned_grid),
 #undef CASE
 };
 
