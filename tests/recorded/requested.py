@@ -13,6 +13,7 @@ import requested_protocol
 import requested_refusals
 import requested_rotation
 import requested_rules
+import requested_tensors
 import requested_values
 import requested_views
 
@@ -35,6 +36,7 @@ POPULATIONS = (
     requested_classes,
     requested_values,
     requested_pairs,
+    requested_tensors,
 )
 
 
