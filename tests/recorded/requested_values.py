@@ -3,9 +3,10 @@
 and last of its range, and those just outside; and requests that are refused for their estimated
 work, which the refusal contains."""
 
+import itertools
 import re
 
-from request import gets
+from request import ask, gets
 
 # In the form of request.gets: a common prefix, then one suffix for each request of the line. An
 # indented line continues the one before it.
@@ -270,9 +271,28 @@ def each(group, text, prefix="/v1/encodings/", **rest):
     return gets(group, re.sub(r"\n +", " ", text), prefix, **rest)
 
 
+def names(suffix):
+    return {pair.split("=")[0] for pair in suffix.split("&")}
+
+
+def pairs(group, text, prefix="/v1/encodings/"):
+    """Each two suffixes of a line together, unless they have a parameter in common; the first of
+    those with the same parameters."""
+    found = {}
+    for line in filter(None, re.sub(r"\n +", " ", text).splitlines()):
+        first, *suffixes = line.split()
+        for one, other in itertools.combinations(suffixes, 2):
+            if names(one) & names(other):
+                continue
+            both = frozenset({first.split("?")[0], *names(one), *names(other)})
+            found.setdefault(both, f"{first}{one}&{other}")
+    return [ask(group, prefix + target) for target in found.values()]
+
+
 def requests():
     return [
         *each("values of parameters", VALUES),
         *each("values of parameters", ANALYSES),
+        *pairs("pairs of parameters", VALUES + ANALYSES),
         *each("estimated work", WORK, "/p/v1/encodings/", server="narrow"),
     ]

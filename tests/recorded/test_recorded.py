@@ -11,7 +11,8 @@ REQUESTS = requested.requests()
 # request is refused, and none in the rest.
 MIXED = {"head", "ranges", "validators", "pages", "pages narrow"}
 MIXED |= {"tables", "tables bare", "tables narrow"}
-MIXED |= {"classes", "values of parameters", "estimated work", "pairs", "tensors"}
+MIXED |= {"classes", "values of parameters", "estimated work"}
+MIXED |= {"pairs", "pairs of parameters", "tensors"}
 
 
 @pytest.fixture(scope="module")

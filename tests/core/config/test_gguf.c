@@ -278,3 +278,40 @@ TEST(arrays_past_the_end)
                       (unsigned long long)count, type, err.detail);
     }
 }
+
+/* Operations counted for an array of zeros, or of empty texts. */
+static uint64_t work_of(uint32_t type, size_t count)
+{
+    struct pe_error err = {0};
+    struct pe_work *work;
+    struct pe_gguf file;
+
+    head_add(0, 1);
+    text_add("key");
+    whole_add(PE_GGUF_ARRAY, 4);
+    whole_add(type, 4);
+    whole_add(count, 8);
+    OWNED_MEMORY unsigned char *bytes = calloc(size + count * 8, 1);
+    memcpy(bytes, written, size);
+    ck_assert(!pe_work_new(&work, NULL, &err));
+    ck_assert(!pe_gguf_open(&file, bytes, size + count * 8, &err));
+    ck_assert(!pe_gguf_keys(&file, ignore, NULL, work, &err));
+    const uint64_t operations = pe_work_operations(work);
+    pe_work_free(work);
+    return operations;
+}
+
+/* Elements of an array are counted, some nanoseconds each. */
+TEST(work_grows_with_arrays)
+{
+    enum { MANY = 1 << 14, COST_MAX = 100 };
+
+    for (uint32_t type = 0; type < PE_GGUF_TYPES; type++) {
+        if (type == PE_GGUF_ARRAY)
+            continue;
+        const uint64_t few = work_of(type, MANY), many = work_of(type, 2 * MANY);
+        ck_assert_msg(many >= few + MANY && many <= few + (uint64_t)COST_MAX * MANY,
+                      "arrays of type %u: %llu and %llu", type, (unsigned long long)few,
+                      (unsigned long long)many);
+    }
+}

@@ -195,6 +195,61 @@ TEST(test_hold)
     pe_diagnosis_free(late);
 }
 
+/* Both calls that take a sample: a diagnosis, and one that is held against another. */
+static void sample_check(const struct pe_diagnosis *first, const struct pe_sample *changed,
+                         enum pe_status expected, enum pe_status expected_held)
+{
+    struct pe_diagnosis *diagnosis;
+    struct pe_error err = {0}, err_held = {0};
+    struct pe_held held = {.size = sizeof(held)};
+
+    ck_assert_msg(pe_diagnose(&diagnosis, NULL, changed, 1, NULL, NULL, &err) == expected,
+                  "expected %s: %s", pe_status_code(expected), err.detail);
+    pe_diagnosis_free(diagnosis);
+    ck_assert_msg(pe_diagnosis_hold(first, changed, NULL, NULL, &held, &err_held) == expected_held,
+                  "held, expected %s: %s", pe_status_code(expected_held), err_held.detail);
+    cases++;
+}
+
+/* Each member of a sample that is wrong alone. */
+TEST(test_refused_samples)
+{
+    static const double none[PE_SAMPLE_PAIRS_MAX + 1] = {0};
+    OWNED_SCHEME plain = rope("dim=32");
+    struct pe_sample changed, seen = sample();
+    struct pe_diagnosis *first;
+
+    table_make(0, 10000, 0);
+    ck_assert(!pe_diagnose(&first, plain, &seen, 1, NULL, NULL, &(struct pe_error){0}));
+#define CHECK(change, status, status_held)                                                         \
+    do {                                                                                           \
+        changed = seen;                                                                            \
+        change;                                                                                    \
+        sample_check(first, &changed, status, status_held);                                        \
+    } while (0)
+    for (enum pe_dtype dtype = 0; dtype < PE_DTYPES; dtype++) {
+        const enum pe_status status = pe_dtype_is_float(dtype) ? PE_OK : PE_UNSUPPORTED;
+        CHECK(changed.dtype = dtype, status, status);
+        CHECK(changed.precision = dtype, status, status);
+    }
+    CHECK(changed.pairs = 0, PE_TOO_LARGE, PE_SHAPE_MISMATCH);
+    CHECK(changed.pairs = PAIRS - 1, PE_OK, PE_SHAPE_MISMATCH);
+    CHECK(changed.frequencies = none, PE_MISSING, PE_MISSING);
+    CHECK(changed.positions = NULL, PE_MISSING, PE_MISSING);
+    CHECK(changed.cos = NULL, PE_OK, PE_OK);
+    CHECK(changed.sin = NULL, PE_OK, PE_OK);
+    CHECK(changed.cos = changed.sin = NULL, PE_MISSING, PE_MISSING);
+    CHECK(changed.rows = 0; changed.frequencies = w, PE_OK, PE_MISSING);
+    CHECK(changed.rows = 0; changed.frequencies = none;
+          changed.pairs = PE_SAMPLE_PAIRS_MAX, PE_OK, PE_SHAPE_MISMATCH);
+    CHECK(changed.rows = 0; changed.frequencies = none;
+          changed.pairs = PE_SAMPLE_PAIRS_MAX + 1, PE_TOO_LARGE, PE_SHAPE_MISMATCH);
+    CHECK(changed.pairing = PE_PAIRING_MIXED + 1, PE_INVALID, PE_OK);
+    CHECK(changed.size = 0, PE_INVALID, PE_INVALID);
+#undef CHECK
+    pe_diagnosis_free(first);
+}
+
 /* Bases measured from frequencies and from rotations, to seven digits. */
 TEST(test_measures)
 {
