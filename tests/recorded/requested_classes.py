@@ -3,6 +3,7 @@
 with sizes, and each key of configs with values of several kinds."""
 
 import pathlib
+import random
 import re
 
 from request import post
@@ -113,6 +114,67 @@ def keys():
     return found
 
 
+# Keys of configs with values that a config could have.
+PLAUSIBLE = {
+    **dict.fromkeys(
+        (
+            "alibi is_causal learned_pos_emb mla_use_nope position_biased_input "
+            "position_encoding_2d relative_attention rope_interleave rotary_emb_interleaved rotary "
+            "scale_attn_by_inverse_layer_idx sinusoidal_pos_embds use_dynamic_ntk use_logn_attn "
+            "use_pos_enc use_rotary_embedding use_sliding_window use_qk_norm use_nope use_alibi "
+            "is_neox_style rope_traditional tie_word_embeddings multi_query attention_bias"
+        ).split(),
+        (True, False),
+    ),
+    **dict.fromkeys(
+        "head_dim rotary_dim qk_rope_head_dim v_head_dim kv_channels global_head_dim".split(),
+        (16, 32, 48),
+    ),
+    **dict.fromkeys(
+        "sliding_window sliding_window_pattern attention_chunk_size seq_length n_positions".split(),
+        (2, 64, 1024),
+    ),
+    **dict.fromkeys(
+        "num_key_value_heads no_rope_layer_interval layers_block_type max_window_layers".split(),
+        (2, 3),
+    ),
+    **dict.fromkeys(
+        "rope_local_base_freq global_rope_theta local_rope_theta rotary_emb_base base".split(),
+        (500, 20000.5),
+    ),
+    **dict.fromkeys(
+        "partial_rotary_factor rotary_pct rotary_emb_fraction rope_percent".split(), (0.25, 0.5, 1)
+    ),
+    **dict.fromkeys(
+        "query_pre_attn_scalar attn_logit_softcapping attention_multiplier logit_scale".split(),
+        (0.5, 30),
+    ),
+    "alibi_bias_max": (4, 16),
+    "layer_types": (["full_attention", "sliding_attention"] * 3, ["sliding_attention"] * 6),
+    "max_sequence_length": (512, 8192),
+    "mrope_section": ([2, 3, 3], [8, 4, 4]),
+    "no_rope_layers": ([1, 1, 0, 1, 0, 1], []),
+    "original_max_position_embeddings": (512, 2048),
+    "position_embedding_type": ("absolute", "relative_key", "rope", "alibi"),
+    "rope_ratio": (1, 8.5),
+    "rope_scaling": (
+        {"type": "linear", "factor": 4},
+        {"rope_type": "dynamic", "factor": 2.5},
+        {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 512},
+    ),
+}
+
+
+def mixed():
+    """Each model type with some of these keys together."""
+    draw, found = random.Random(7), []
+    for name in model_types():
+        keys = draw.sample(sorted(PLAUSIBLE), 5)
+        own = {key: draw.choice(PLAUSIBLE[key]) for key in keys}
+        found.append(read(f"{name} with {', '.join(keys)}", {"model_type": name} | SIZES | own))
+    return found
+
+
 def absent_classes():
     """Lint by all engines of a class that one of them lacks, the first and last of each engine."""
     text = (CONFIG.parent / "engines" / "measured.def").read_text()
@@ -133,4 +195,12 @@ def absent_classes():
 
 
 def requests():
-    return [*absent_classes(), *models(), *timm(), *timm_arguments(), *diffusers(), *keys()]
+    return [
+        *absent_classes(),
+        *models(),
+        *timm(),
+        *timm_arguments(),
+        *diffusers(),
+        *keys(),
+        *mixed(),
+    ]
