@@ -165,13 +165,88 @@ PLAUSIBLE = {
 }
 
 
+def mixed_config(draw, name):
+    """A model type with some of these keys together: (the keys, the config)."""
+    keys = draw.sample(sorted(PLAUSIBLE), 5)
+    own = {key: draw.choice(PLAUSIBLE[key]) for key in keys}
+    return ", ".join(keys), {"model_type": name} | SIZES | own
+
+
 def mixed():
-    """Each model type with some of these keys together."""
     draw, found = random.Random(7), []
     for name in model_types():
-        keys = draw.sample(sorted(PLAUSIBLE), 5)
-        own = {key: draw.choice(PLAUSIBLE[key]) for key in keys}
-        found.append(read(f"{name} with {', '.join(keys)}", {"model_type": name} | SIZES | own))
+        keys, config = mixed_config(draw, name)
+        found.append(read(f"{name} with {keys}", config))
+    return found
+
+
+SCALINGS = {
+    "default": {},
+    "linear": {"factor": (2, 4.5)},
+    "dynamic": {"factor": (2, 8), "original_max_position_embeddings": (1024, None)},
+    "yarn": {
+        "factor": (4, 40),
+        "original_max_position_embeddings": (1024, 512),
+        "beta_fast": (32, 16, None),
+        "beta_slow": (1, 2, None),
+        "truncate": (False, None, None),
+        "mscale": (1, 0.7, None),
+        "mscale_all_dim": (1, 0, None),
+        "attention_factor": (1.5, None, None),
+    },
+    "llama3": {
+        "factor": (8, 32),
+        "low_freq_factor": (1, 2),
+        "high_freq_factor": (4, 8),
+        "original_max_position_embeddings": (1024, 512),
+    },
+    "longrope": {
+        "short_factor": ([1 + i / 8 for i in range(8)], [1] * 8),
+        "long_factor": ([2 + i for i in range(8)],),
+        "original_max_position_embeddings": (1024, None),
+        "factor": (4, None),
+        "attention_factor": (1.25, None),
+    },
+}
+
+
+def rope_drawn(draw):
+    """Keys of a config with a rope object in the form of transformers 4 or 5."""
+    kind = draw.choice(sorted(SCALINGS))
+    rope = {"rope_type": kind}
+    for key, values in SCALINGS[kind].items():
+        value = draw.choice(values)
+        if value is not None:
+            rope[key] = value
+    if draw.random() < 0.3:
+        rope["partial_rotary_factor"] = 0.5
+    if draw.random() < 0.5:
+        return {"rope_parameters": rope | {"rope_theta": draw.choice((10000, 250000.5))}}
+    return {"rope_scaling": rope, "rope_theta": draw.choice((10000, 500000))}
+
+
+def measured_types():
+    text = (CONFIG.parent / "engines" / "measured.def").read_text()
+    return sorted(set(re.findall(r'^RULES\(\d+, "([^"/]+)"', text, re.M)))
+
+
+def engines():
+    """Lint by all engines, and longer contexts, of model types that were measured, with sizes and
+    rope objects that were not."""
+    draw, found = random.Random(11), []
+    for index, name in enumerate(measured_types()):
+        config = {"model_type": name} | SIZES | rope_drawn(draw)
+        if draw.random() < 0.3:
+            config["head_dim"] = draw.choice((16, 24, 32))
+        if draw.random() < 0.3:
+            config["max_position_embeddings"] = draw.choice((2048, 40000))
+        if index % 3:
+            found.append(post("classes", f"lint of {name}", "/v1/lint", {"config": config}))
+        else:
+            if draw.random() < 0.8:
+                del config["rope_scaling" if "rope_scaling" in config else "rope_parameters"]
+            longer = {"config": config, "to": draw.choice((8192, 100000, 5000))}
+            found.append(post("classes", f"extend {name}", "/v1/extend", longer))
     return found
 
 
@@ -203,4 +278,5 @@ def requests():
         *diffusers(),
         *keys(),
         *mixed(),
+        *engines(),
     ]
