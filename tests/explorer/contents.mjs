@@ -33,7 +33,7 @@ export function linesOf(base) {
         if (one.matches("input, textarea, select")) {
             const { type, min, max, checked } = one;
             found.push(`value=${one.value}`);
-            if (type === "range") found.push(`from ${min} to ${max}`);
+            if (/range|number/.test(type)) found.push(`from ${min} to ${max}`);
             if (/checkbox|radio/.test(type)) found.push(checked ? "checked" : "not checked");
         }
         if (one.style.length && !one.matches(".tip")) found.push(`style=${one.style.cssText}`);

@@ -44,6 +44,45 @@ LINKS = {
     "attention": {"text": "the dog bit the man", "encoding": "alibi", "head": 1, "bias": "t5"},
     "diagnosis": {"sample": "shifted"},
 }
+# Links with a value for each name of a view, none of them its default.
+WHOLE = {
+    "home": {
+        "model": "gemma-3-27b",
+        "context": 20000,
+        "position": 9,
+        "layer_type": "sliding_attention",
+        "base": 500000,
+    },
+    "extension": {
+        "model": "gemma-3-27b",
+        "context": 20000,
+        "layer_type": "sliding_attention",
+        "show": "inv_freq",
+        "times": 4,
+        "base": 500000,
+    },
+    "table": {
+        **{"encoding": "rope", "dim": 12, "length": 30, "rows": "2..20", "columns": "1..4"},
+        **{"plot_columns": "3", "plot_rows": "4", "axis": "pair", "pool": "max"},
+        **{"position": 4, "delta": 3},
+    },
+    "precision": {"angle": "bf16", "dim": 48, "base": 20000, "reach": 1e5},
+    "models": {"sort": "-base", "find": "qwen"},
+    "compare": {"a": "model=qwen2.5-7b&context=9000", "b": "model=gemma-3-27b&base=500000"},
+    "story": {"step": 4, "length": 20, "frequency": 0.8},
+    "rotation": {"dim": 4, "base": 300, "q": 25, "k": 70, "position": 9, "delta": 4},
+    "grid": {
+        **{"model_type": "wan", "height": 6, "width": 8, "frames": 3, "frame": 1, "pair": 9},
+        **{"row": 2, "column": 3, "sample": "edited"},
+    },
+    "distance": {"encoding": "sinusoidal", "dim": 32, "base": 3000}
+    | {"max_offset": 200, "min_offset": "-"},
+    "attention": {
+        **{"text": "the dog bit the man", "encoding": "alibi", "causal": "true", "head": 1},
+        **{"bias": "alibi", "query_length": 24, "bias_head": 2, "heads": 4},
+    },
+    "diagnosis": {"sample": "base", "expected": "encoding=rope&base=500000"},
+}
 # What a link is followed from, where not from the view's own defaults.
 BEFORE = {"table": {**LINKS["table"], "columns": "2..5"}, "compare": {"a": "model=phi-4-mini"}}
 STYLED = ("table-sides",)  # whose styles are not those of their view in Chinese
@@ -139,8 +178,10 @@ def test_a_link_that_is_followed_shows_what_it_shows_when_opened(browser, base):
 
 def test_buttons_lead_to_what_is_recorded(browser, base):
     """In pages/buttons.txt: the link after each button that no record of a view presses, and
-    whether the history has an entry of it."""
-    links = [f"{base}?view={name}" for name in VIEWS]
+    whether the history has an entry of it. The links before have all that a view takes, so that
+    what a button keeps of them is seen, and what it drops."""
+    links = [f"{base}?{urllib.parse.urlencode({'view': name, **WHOLE[name]})}" for name in VIEWS]
+    links.append(f"{base}?view=table")  # where no shift is seen, which a button begins
     seen = browser("pressed", links[-1], base=base, links=links, **SIZE)
     assert not seen["told"], seen["told"]
     lines = []

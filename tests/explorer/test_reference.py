@@ -118,3 +118,65 @@ def test_results_take_the_place_of_the_article(browser, docs, words):
         assert found["hidden"] and found["articles"] == ["encoding-rope"]
     left = browser("evaluate", link, steps=[*steps, (field, "press", "Escape")], script=SEARCH)
     assert left["value"]["hidden"] and left["value"]["articles"] == ["encoding-rope"]
+
+
+EXCERPTS = """[...document.querySelectorAll(".results li")].flatMap((one) => {
+    const { hash, textContent: title } = one.querySelector("a"),
+        article = document.getElementById(hash.slice(1))?.closest("article[id^=encoding-]"),
+        place = [...(article?.querySelectorAll("dl.entries > div") ?? [])].filter((entry) =>
+            entry.querySelector("dt code").textContent === title);
+    return place.length !== 1 ? [] : [{
+        title,
+        text: [...place[0].lastElementChild.children].map((p) => p.textContent.trim()).join(" "),
+        excerpt: one.querySelector("p").textContent,
+        marks: [...one.querySelectorAll("mark")].map((mark) => mark.textContent.toLowerCase()),
+    }];
+})"""
+
+
+@pytest.mark.parametrize("words", ("frequency", "width", "factor"))
+def test_an_excerpt_is_what_stands_around_the_words(browser, docs, words):
+    """Of parameters of encodings, whose whole texts are on the page: dots stand where text is left out, at most
+    180 characters are shown, from at most 50 before the first word, and each word is marked."""
+    steps = [("input[type=search]", "fill", words)]
+    found = browser("evaluate", f"{docs}?lang=en", steps=steps, script=EXCERPTS)["value"]
+    assert len(found) > 2, found
+    for one in found:
+        text, piece = one["text"], one["excerpt"].strip("…")
+        assert piece in text, one
+        begin = text.index(piece)
+        assert one["excerpt"].startswith("…") == (begin > 0), one
+        assert one["excerpt"].endswith("…") == (begin + len(piece) < len(text.rstrip())), one
+        assert len(piece) <= 180 and len(piece) >= min(170, len(text) - begin), one
+        places = [text.lower().find(word) for word in words.split()]
+        first = min((at for at in places if at >= 0), default=None)
+        if first is not None:
+            assert begin == 0 if first <= 50 else abs(first - 50 - begin) <= 1, one
+            inside = [word for word in words.split() if word in piece.lower()]
+            assert set(one["marks"]) == set(inside), one
+
+
+# An article of each kind: an address and what it is of.
+ARTICLES = (
+    "overview",
+    "parameters",
+    "path-table",
+    "path-attention",
+    "path-tables-name",
+    "encoding-t5",
+)
+
+
+def test_articles_are_as_recorded(browser, docs):
+    """In pages/docs.txt: what each has to read, of every kind."""
+    lines = []
+    for name in ARTICLES:
+        seen = browser(
+            "contents", f"{docs}?lang=en#{name}", base=docs + "/", controls=False, **SIZE
+        )
+        assert not seen["told"], seen["told"]
+        [opened] = seen["found"]
+        begin = next(i for i, line in enumerate(opened["lines"]) if line.startswith("article"))
+        lines += [f"== {name}", *opened["lines"][begin:]]
+    address = docs.removesuffix("/docs")
+    check("docs", "\n".join(lines).replace(address, "http://posencd") + "\n")

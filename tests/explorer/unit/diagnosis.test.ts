@@ -20,6 +20,7 @@ import {
     type Report,
 } from "../../../explorer/src/views/diagnosis/report";
 import { languageSet, type Language } from "../../../explorer/src/words";
+import { stand } from "./stand";
 
 declare const ROOT: string;
 
@@ -289,4 +290,80 @@ test("what it should be is written with or without signs, in any order", () => {
         ["base 5 dim 8", "base=5&dim=8"],
     ])
         assert.equal(meant(text), query);
+});
+
+/** The page's answers: no report, since what is asked for is what is tested. */
+const dropped = async (params: Record<string, string>, files: File[], expected = "") => {
+    const own = stand("diagnosis", params, () => all());
+    own.app.dropped = files;
+    own.mounted.update();
+    own.app.dropped = null;
+    await own.settled();
+    if (expected) {
+        const [field] = own.stage.find("input.expected");
+        field.value = expected;
+        field.fire("change");
+        await own.settled();
+    }
+    return own;
+};
+
+test("what is posted is named once, by the file or by what it should be", async () => {
+    const cos = () => new File(npy([4, 3]), "cos.npy");
+    for (const [file, expected, query] of [
+        [cos(), "rope base 5", "?tensor=cos&encoding=rope&base=5"],
+        [cos(), "tensor=sin base=5", "?tensor=sin&base=5"],
+        [cos(), "rope base=5 tensor=sin", "?encoding=rope&base=5&tensor=sin"],
+        [new File(npy([4, 3]), "pe.npy"), "sinusoidal", "?tensor=table&encoding=sinusoidal"],
+        [new File([encode({})], "a.safetensors"), "rope", "?encoding=rope"],
+    ] as const) {
+        const { asks, gone } = await dropped({}, [file], expected);
+        assert.deepEqual(gone, [
+            [{ sample: undefined, file: file.name, expected: undefined }, "push"],
+            [{ expected }, "push"],
+        ]);
+        const last = asks.filter(({ target }) => target.startsWith("/v1/diagnosis")).at(-1)!;
+        assert.deepEqual(
+            [last.method, last.target, last.type],
+            ["POST", `/v1/diagnosis${query}`, "application/octet-stream"],
+        );
+        assert.equal(last.bytes, file);
+    }
+    // The order of heads and positions is what the shapes say.
+    const both = ["q.npy", "q_rotated.npy"].map((name) => new File(npy([2, 7, 4]), name));
+    const { gone, asks } = await dropped({ sample: "base", expected: "x" }, both);
+    assert.deepEqual(gone, [
+        [{ sample: undefined, file: "q.npy + q_rotated.npy", expected: "axes=hsd" }, "push"],
+    ]);
+    assert.equal(asks.at(-1)!.target, "/v1/diagnosis?axes=hsd");
+});
+
+test("another sample leaves nothing of the one before, or of a file", async () => {
+    const file = new File(npy([4, 3]), "cos.npy"),
+        { stage, gone, asks, app, settled } = await dropped({}, [file], "rope base 5");
+    const note = () => stage.find("p.note")[0].textContent,
+        pressed = () =>
+            stage
+                .find("button.chip")
+                .filter((one) => one.attributes["aria-pressed"] === "true")
+                .map((one) => one.textContent);
+    assert.deepEqual(
+        [note(), pressed()],
+        ["cos.npy is posted for this answer and stored nowhere.", []],
+    );
+    const chip = stage.find("button.chip").find((one) => one.textContent === "another base")!;
+    chip.fire("click");
+    await settled();
+    assert.deepEqual(gone.at(-1), [
+        { sample: "base", file: undefined, expected: undefined },
+        "push",
+    ]);
+    assert.deepEqual(
+        [note(), pressed(), app.state.params],
+        ["", ["another base"], { sample: "base" }],
+    );
+    assert.match(asks.at(-2)!.target, /table\?dim=64&length=256&format=safetensors&base=500000/);
+    const missing = stand("diagnosis", { file: "gone.npy" });
+    assert.match(missing.stage.find("p.note")[0].textContent, /^The link names gone\.npy,/);
+    assert.equal(missing.asks.length, 0);
 });
