@@ -2,6 +2,7 @@
 """Each request changes the counters of /metrics by the expected amounts, exactly."""
 
 import gzip
+import itertools
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ HOST = b"Host: localhost\r\n"
 TABLE = "/v1/encodings/rope/table"
 VIEW = "/v1/encodings/{name}/{view}"
 ROTATION = "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0"
+NEW = "{new}"  # a number that no request before has had, by `renewed`
 BATCH = bytes(2 * 3 * 8 * 4)
 
 
@@ -83,80 +85,96 @@ def meter(start_shared):
 
 
 def table(**parameters):
-    query = {"dim": 32, "length": 100, "format": "raw"} | parameters
+    query = {"dim": 32, "length": 100, "format": "raw", "base": NEW} | parameters
     return TABLE + "?" + "&".join(f"{name}={value}" for name, value in query.items())
 
 
 RAW = ("Content-Type: application/octet-stream", "Tensor-Dtype: f32", "Tensor-Shape: 1,2,3,8")
 TABLE_ELEMENTS, ALL = elements_of("table", "rope"), 3200
 
-# A request, its status, and the changes of counters besides those of requests, seconds and bytes. A
-# view looks up its answer in the cache, then its prepared scheme; a rotation looks up what its head
-# was parsed to, then its cos and sin, which are looked up a second time before they are computed.
+TURNED = "POST", ROTATION + "&base=" + NEW, BATCH, *RAW
+TEXT = {"dim": 128, "length": 4000, "format": "json"}
+
+# A request, its status, the changes of counters besides those of requests, seconds and bytes, and
+# what is requested before, if anything. No case sees what another left: each has numbers of its
+# own. A view looks up its answer in the cache, then its prepared scheme; a rotation looks up what
+# its head was parsed to, then its cos and sin, which are looked up a second time before they are
+# computed.
 CASES = {
-    "a table": (("GET", table(base=11)), 200, {TABLE_ELEMENTS: ALL, MISSES: 2}),
-    "kept": (("GET", table(base=11)), 200, {HITS: 1}),
-    "a part of a kept one": (("GET", table(base=11), b"", "Range: bytes=0-399"), 206, {HITS: 1}),
+    "a table": (("GET", table()), 200, {TABLE_ELEMENTS: ALL, MISSES: 2}),
+    "kept": (("GET", table()), 200, {HITS: 1}, ("GET", table())),
+    "a part of a kept one": (
+        ("GET", table(), b"", "Range: bytes=0-399"),
+        206,
+        {HITS: 1},
+        ("GET", table()),
+    ),
     "a part of none": (
-        ("GET", table(base=12), b"", "Range: bytes=400-1199"),
+        ("GET", table(), b"", "Range: bytes=400-1199"),
         206,
         {TABLE_ELEMENTS: 200, MISSES: 2},
     ),
     "the last bytes": (
-        ("GET", table(base=12), b"", "Range: bytes=-4"),
+        ("GET", table(), b"", "Range: bytes=-4"),
+        206,
+        {TABLE_ELEMENTS: 1, MISSES: 2},
+    ),
+    "another part": (
+        ("GET", table(), b"", "Range: bytes=-4"),
         206,
         {TABLE_ELEMENTS: 1, MISSES: 1, HITS: 1},
+        ("GET", table(), b"", "Range: bytes=400-1199"),
     ),
     "a part of a stream": (
         ("GET", table(dim=128, length=90000), b"", "Range: bytes=1000-40999"),
         206,
         {TABLE_ELEMENTS: 10000, MISSES: 2},
     ),
-    "a stream": (
+    "a stream": (("GET", table(dim=128, length=20000)), 200, {TABLE_ELEMENTS: 2560000, MISSES: 2}),
+    "a stream of the same scheme": (
         ("GET", table(dim=128, length=20000)),
         200,
         {TABLE_ELEMENTS: 2560000, MISSES: 1, HITS: 1},
+        ("GET", table(dim=128)),
     ),
-    "text in chunks": (
-        ("GET", table(dim=128, length=4000, format="json")),
-        200,
-        {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1},
-    ),
+    "text in chunks": (("GET", table(**TEXT)), 200, {TABLE_ELEMENTS: 512000, MISSES: 2}),
     "coded text": (
-        ("GET", table(dim=128, length=4000, format="json"), b"", "Accept-Encoding: gzip"),
+        ("GET", table(**TEXT), b"", "Accept-Encoding: gzip"),
         200,
-        {TABLE_ELEMENTS: 512000, MISSES: 1, HITS: 1},
+        {TABLE_ELEMENTS: 512000, MISSES: 2},
     ),
-    "no body": (("HEAD", table(base=13)), 200, {MISSES: 1}),
-    "a known tag": (("GET", table(base=13), b"", "If-None-Match: *"), 304, {MISSES: 2}),
+    "no body": (("HEAD", table()), 200, {MISSES: 1}),
+    "a known tag": (("GET", table(), b"", "If-None-Match: *"), 304, {MISSES: 2}),
     "a bias with its slopes": (
-        ("GET", "/v1/encodings/alibi/bias?heads=3&query_length=5&format=raw&dtype=f64"),
+        (
+            "GET",
+            "/v1/encodings/alibi/bias?heads=3&query_length=5&format=raw&dtype=f64"
+            "&alibi_bias_max=" + NEW,
+        ),
         200,
         {elements_of("bias", "alibi", "f64"): 78, MISSES: 2},
     ),
-    "a rotation": (
-        ("POST", ROTATION, BATCH, *RAW),
-        200,
-        {elements_of("rotation", "rope"): 48, MISSES: 3},
-    ),
+    "a rotation": (TURNED, 200, {elements_of("rotation", "rope"): 48, MISSES: 3}),
     "again, by the same cos and sin": (
-        ("POST", ROTATION, BATCH, *RAW),
+        TURNED,
         200,
         {elements_of("rotation", "rope"): 48, HITS: 2},
+        TURNED,
     ),
     "coded": (
-        ("POST", ROTATION, gzip.compress(BATCH), *RAW, "Content-Encoding: gzip"),
+        ("POST", ROTATION + "&base=" + NEW, gzip.compress(BATCH), *RAW, "Content-Encoding: gzip"),
         200,
         {elements_of("rotation", "rope"): 48, HITS: 1},
+        TURNED,
     ),
     "a body of no type": (("POST", ROTATION, BATCH, "Content-Type: text/csv"), 415, {}),
     "nowhere": (("GET", "/nowhere"), 404, {}),
-    "a wrong name": (("GET", "/v1/encodings/rop/table"), 404, {MISSES: 1}),
+    "a wrong name": (("GET", "/v1/encodings/rop/table?base=" + NEW), 404, {MISSES: 1}),
     "a wrong value": (("GET", table(dim=7)), 422, {MISSES: 1}),
     "a wrong method": (("DELETE", "/v1"), 405, {}),
     "a body behind a refusal": (("POST", "/v1", bytes(100000)), 405, {}),
-    "what a page may ask": (("OPTIONS", table(base=15)), 204, {}),
-    "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416, {MISSES: 2}),
+    "what a page may ask": (("OPTIONS", table()), 204, {}),
+    "not satisfiable": (("GET", table(), b"", "Range: bytes=99999-"), 416, {MISSES: 2}),
 }
 CODES = {
     404: "not-found",
@@ -167,13 +185,21 @@ CODES = {
 }
 
 
+NUMBERS = itertools.count(101)  # above those of the other tests
+
+
+def renewed(*requests):
+    """The requests with a new number, the same in all of them."""
+    number = str(next(NUMBERS))
+    return [(method, target.replace(NEW, number), *rest) for method, target, *rest in requests]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_counters(meter, name):
-    request, status, rest = CASES[name]
-    if name.startswith(("kept", "a part of a kept")):
-        meter.ask("GET", table(base=11))
-    if name in ("again, by the same cos and sin", "coded"):
-        meter.ask("POST", ROTATION, BATCH, *RAW)
+    asked, status, rest, *before = CASES[name]
+    request, *before = renewed(asked, *before)
+    for one in before:
+        meter.ask(*one)
     moved, (answer,) = meter.moved(request)
     assert answer.status == status, answer.body
     moved = {
@@ -373,7 +399,8 @@ def test_answers_give_their_memory_back(start_server):
         meter.page()
         return meter.values["posenc_memory_held_bytes"]
 
-    for request, status, _ in CASES.values():
+    for asked, status, *_ in CASES.values():
+        (request,) = renewed(asked)
         meter.ask(*request)
         before = held()
         for _ in range(3):
