@@ -564,21 +564,29 @@ def test_no_binary_on_a_terminal(posenc):
 
 
 def test_progress(posenc):
-    """Beside a reader who takes its time; nothing where all is quick."""
+    """Beside a reader that waits until some is shown; nothing without a terminal."""
+    percent, shows = re.compile(r"\r\d+ s: +(\d+) % of 5\.1 MB"), threading.Event()
     os.mkfifo(posenc.folder / "fifo")
-    reader = threading.Thread(
-        target=lambda: subprocess.run(
-            "{ sleep 1.3; cat; } <fifo >/dev/null", shell=True, cwd=posenc.folder
-        )
-    )
+
+    def read():
+        with open(posenc.folder / "fifo", "rb") as fifo:
+            shows.wait(60)
+            while fifo.read(1 << 16):
+                pass
+
+    def look(shown):
+        if percent.search(shown):
+            shows.set()
+
+    reader = threading.Thread(target=read)
     reader.start()
     table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
     piped = subprocess.Popen([BINARY, *table], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=True)
+    code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=look)
     reader.join()
     assert piped.communicate(timeout=30)[1] == b""  # no terminal
-    assert code == 0 and re.search(r"\r1 s: +\d+ % of 5.1 MB", shown)
-    parts = [int(part) for part in re.findall(r" (\d+) % of", shown)]
+    assert code == 0 and shown.startswith("\r1 s: ")  # nothing before a second is over
+    parts = [int(part) for part in percent.findall(shown)]
     assert parts == sorted(parts) and parts[0] < 100 >= parts[-1]
     assert shown.endswith("\r\033[K")
     assert posenc.on_terminal(*table, "-o", "x.npy") == (0, "")

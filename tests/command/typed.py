@@ -41,9 +41,10 @@ class Posenc:
         assert done.stdout == b"" and done.returncode != 0
         return done.returncode, done.stderr.decode()
 
-    def on_terminal(self, *arguments, progress=False, columns=0):
+    def on_terminal(self, *arguments, progress=None, columns=0):
         """(the exit code, what a terminal shows of both streams), without the line of progress that
-        is shown where the machine is slow."""
+        is shown where the machine is slow. With `progress` that line is left, and this function
+        gets what is shown so far, again and again."""
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (0, columns))
         process = subprocess.Popen(
@@ -54,6 +55,8 @@ class Posenc:
         try:
             while piece := os.read(master, 65536):
                 shown += piece
+                if progress:
+                    progress(shown.decode(errors="replace"))
         except OSError:
             pass  # the other end is closed
         os.close(master)
