@@ -384,7 +384,7 @@ def test_the_first_difference(server):
         ("/input_ids", "whole numbers", {"input_ids": [0.5]}),
         ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
         ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
-        ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
+        ("chunk_length", "is beyond the", {"length": 3, "chunk_start": 4}),
         (
             "mm_token_type_ids",
             "one grid, not 2",
