@@ -59,7 +59,10 @@ test("a file is sent as JSON by its name in any case, and of a GGUF file its hea
     const limit = 32 << 20,
         parts: number[][] = [];
     const file = (name: string) =>
-        ({ name, slice: (...ends: number[]) => (parts.push(ends), `head of ${name}`) }) as never as File;
+        ({
+            name,
+            slice: (...ends: number[]) => (parts.push(ends), `head of ${name}`),
+        }) as never as File;
     for (const name of ["config.json", "CONFIG.JSON", "a.gguf.json", "m.Json"])
         for (const make of [
             (from: File) => configAsk(app({}), { name, file: from }),
@@ -132,7 +135,10 @@ test("the layers are those that the link names, else those that the config begin
 });
 
 test("the context is what the config goes up to, else what it was trained with", () => {
-    const [max, original] = [{ max_position_embeddings: 9 }, { original_max_position_embeddings: 4 }];
+    const [max, original] = [
+        { max_position_embeddings: 9 },
+        { original_max_position_embeddings: 4 },
+    ];
     for (const [encoding, context] of [
         [{ ...max, ...original }, 9],
         [max, 9],
@@ -194,8 +200,13 @@ test("every way of scaling has a rule of its own, with its numbers, in both lang
         assert.equal(met.size, 9);
         assert.equal(rule(rope({ rope_type: "dynamic" })), rule(rope({ rope_type: "ntk" })));
         // Absent numbers are those of the types themselves.
-        const absent = rule(rope({ rope_type: "llama3", factor: 2, original_max_position_embeddings: 80 }));
-        assert.deepEqual(absent.match(/\d+/g), ["2", "80", "20"].sort((a, b) => absent.indexOf(a) - absent.indexOf(b)));
+        const absent = rule(
+            rope({ rope_type: "llama3", factor: 2, original_max_position_embeddings: 80 }),
+        );
+        assert.deepEqual(
+            absent.match(/\d+/g),
+            ["2", "80", "20"].sort((a, b) => absent.indexOf(a) - absent.indexOf(b)),
+        );
         assert.ok(/\b1\b.*\b32\b/.test(rule(rope({ rope_type: "yarn" })).replace("1 圈", "1 ")));
     }
     languageSet("en");

@@ -60,7 +60,9 @@ test("a decade takes four seconds, and the first positions are six a second", ()
     frames(200);
     assert.ok(Math.abs(at() / hundred - 10) < 0.3, `${at() / hundred}`);
     // What a hand turns by is known with each position.
-    turns.slice(1).forEach(([now, speed], i) => assert.ok(Math.abs(now - turns[i][0] - speed) < 1e-9));
+    turns
+        .slice(1)
+        .forEach(([now, speed], i) => assert.ok(Math.abs(now - turns[i][0] - speed) < 1e-9));
     // A frame that took long is no leap.
     const before = at();
     frames(1, 5000);
@@ -84,7 +86,10 @@ test("at the end of the context it rests for a while, and begins again at 1", ()
 test("at a shorter context it stands at its end, at a longer one where it was", () => {
     const { bar, frames, at, input, output, turns, end } = moving(500, 1000);
     bar.context(100);
-    assert.deepEqual([+input.value, +input.max].map((one) => Math.round(2 ** one)), [100, 100]);
+    assert.deepEqual(
+        [+input.value, +input.max].map((one) => Math.round(2 ** one)),
+        [100, 100],
+    );
     assert.equal(output.textContent, "100");
     bar.context(100000);
     frames(1);
@@ -118,7 +123,10 @@ test("a slider that is moved stops it there", () => {
     input.fire("input");
     assert.deepEqual([rests, turns.at(-1), isMoving()], [[700], [700, 0], false]);
     const still = moving(7, 1000, false);
-    assert.deepEqual([still.turns, still.isMoving(), still.button.textContent], [[[7, 0]], false, "▶"]);
+    assert.deepEqual(
+        [still.turns, still.isMoving(), still.button.textContent],
+        [[[7, 0]], false, "▶"],
+    );
     still.end();
     end();
 });

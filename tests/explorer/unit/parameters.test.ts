@@ -42,7 +42,10 @@ function made(params: Record<string, string> = {}) {
     const { front, more } = controls(app, source(app, entry(), { name: "", tensors: {} }));
     const lists = [front(), more.map((one) => one())].map((all) => all.map(fake));
     const found = (name: string) =>
-        lists.flat().flatMap((one) => one.all()).find((one) => one.dataset.name === name)!;
+        lists
+            .flat()
+            .flatMap((one) => one.all())
+            .find((one) => one.dataset.name === name)!;
     return { gone, found, front: lists[0], more: lists[1] };
 }
 
@@ -79,7 +82,10 @@ test("a choice has its words, and none where it has no default", () => {
         ["half", "half"],
         ["interleaved", "interleaved"],
     ]);
-    assert.deepEqual(options("cache").map(([value]) => value), ["false", "true"]);
+    assert.deepEqual(
+        options("cache").map(([value]) => value),
+        ["false", "true"],
+    );
     assert.deepEqual(options("part")[0], ["", "–"]);
     assert.deepEqual([fieldOf(found("part")).value, fieldOf(found("layout")).value], ["", "half"]);
     const chosen = made({ part: "sin", layout: "interleaved", cache: "true" });
@@ -103,12 +109,19 @@ test("what changes a table is a step, and shows all of it; what no table has is 
     assert.deepEqual(set("layout", "interleaved"), [[{ layout: "interleaved", ...all }, "push"]]);
     assert.deepEqual(set("operation", "scale"), [[{ operation: "scale", ...all }, "push"]]);
     assert.deepEqual(set("base", "bad"), [], "which the field says itself");
-    assert.deepEqual(set("length", `${Math.log2(64)}`, "input"), [[{ length: 64, rows: undefined }]]);
+    assert.deepEqual(set("length", `${Math.log2(64)}`, "input"), [
+        [{ length: 64, rows: undefined }],
+    ]);
     assert.equal(found("format"), undefined);
     const names = (list: FakeElement[]) =>
         list.flatMap((one) => one.all()).flatMap((one) => one.dataset.name ?? []);
     assert.deepEqual(names(front), ["operation", "dim", "base", "layout", "part", "length"]);
     assert.deepEqual(names(more), ["cache", "factor", "positions"]);
     for (const one of more) assert.match(one.find("p")[0].textContent, /^what \w+ is$/);
-    assert.deepEqual(found("operation").find("option").map(({ textContent }) => textContent), ["table", "scale"]);
+    assert.deepEqual(
+        found("operation")
+            .find("option")
+            .map(({ textContent }) => textContent),
+        ["table", "scale"],
+    );
 });
