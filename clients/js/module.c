@@ -16,8 +16,6 @@
     __attribute__((export_name(#name))) type name(__VA_ARGS__);                                    \
     type name(__VA_ARGS__)
 
-enum { FIELDS_MAX = 64 };
-
 static struct pe_service *service;
 static size_t size_next; /* of what posenc_next returned last */
 
@@ -44,35 +42,69 @@ static bool field_cut(char **text, struct pe_field *field)
     return true;
 }
 
+/* All fields of a text, which is written to; the caller frees them. NULL: memory is short. */
+static struct pe_field *fields_cut(char *text, size_t *count)
+{
+    size_t lines = 1;
+    struct pe_field *fields;
+
+    for (const char *at = text; at && *at; at++)
+        lines += *at == '\n';
+    fields = calloc(lines, sizeof(*fields));
+    *count = 0;
+    while (fields && field_cut(&text, &fields[*count]))
+        ++*count;
+    return fields;
+}
+
+/* "dim-max: a whole number is expected"; NULL: memory is short. */
+static char *sentence_of(const struct pe_error *err)
+{
+    size_t size = sizeof(err->where) + sizeof(err->detail) + 2;
+    char *text = malloc(size);
+
+    if (text)
+        snprintf(text, size, "%s%s%s", err->where, err->where[0] ? ": " : "", err->detail);
+    return text;
+}
+
 /* Starts the service with settings, "name: value\n..."; NULL, or a text that says what is wrong
  * with them. Both are the caller's to free. */
 EXPORT(char *, posenc_start, char *text)
 {
-    struct pe_setting settings[FIELDS_MAX];
-    struct pe_service_options options = {.size = sizeof(options), .settings = settings};
-    struct pe_error err = {0};
-    struct pe_field field;
+    struct pe_service_options options = {.size = sizeof(options)};
+    struct pe_field *fields = fields_cut(text, &options.settings_count);
+    struct pe_setting *settings = calloc(options.settings_count + 1, sizeof(*settings));
+    struct pe_error err = {.detail = "no memory"};
+    bool failed = true;
 
-    while (options.settings_count < FIELDS_MAX && field_cut(&text, &field))
-        settings[options.settings_count++] = (struct pe_setting){field.name, field.value};
-    return pe_service_new(&service, &options, &err) ? strdup(err.detail) : NULL;
+    if (fields && settings) {
+        for (size_t i = 0; i < options.settings_count; i++)
+            settings[i] = (struct pe_setting){fields[i].name, fields[i].value};
+        options.settings = settings;
+        failed = pe_service_new(&service, &options, &err);
+    }
+    free(settings);
+    free(fields);
+    return failed ? sentence_of(&err) : NULL;
 }
 
 /* NULL: memory is short. `length` of the body. The text is written to. */
 EXPORT(struct pe_request *, posenc_begin, char *text, double length)
 {
-    struct pe_field fields[FIELDS_MAX];
-    struct pe_request_head head = {.size = sizeof(head), .fields = fields};
+    struct pe_request_head head = {.size = sizeof(head), .body_length = (uint64_t)length};
     struct pe_request *request = NULL;
+    struct pe_field *fields;
     struct pe_error err = {0};
     char *rest = text;
 
     head.method = strsep(&rest, " ");
     head.target = strsep(&rest, "\n");
-    head.body_length = (uint64_t)length;
-    while (head.fields_count < FIELDS_MAX && field_cut(&rest, &fields[head.fields_count]))
-        head.fields_count++;
-    pe_request_new(&request, service, &head, &err);
+    fields = fields_cut(rest, &head.fields_count);
+    head.fields = fields;
+    if (fields)
+        pe_request_new(&request, service, &head, &err);
+    free(fields);
     return request;
 }
 

@@ -373,6 +373,68 @@ describe("fields", () => {
     });
 });
 
+// The arguments of each method before `more`: of each way on which it sends its request.
+const ARGUMENTS = {
+    request: [["POST", "/v1/config"]],
+    encodings: [[]],
+    engines: [[{}], [{ engine: "e" }]],
+    view: [
+        ["rope", "bias", {}],
+        ["rope", "bias", { positions: "1,".repeat(2000) }],
+    ],
+    config: [[{}], ["{}"]],
+    golden: [[{ config: {} }]],
+    ...Object.fromEntries(
+        Object.keys(VIEWS).map((method) => [
+            method,
+            [
+                ["rope", {}],
+                ["rope", { positions: "1,".repeat(2000) }],
+            ],
+        ]),
+    ),
+    ...Object.fromEntries(
+        Object.keys(FUNCTIONS).map((method) => [
+            method,
+            [
+                [{}, undefined],
+                [{}, { q }],
+                [{ encoding: { name: "rope" } }, { q }],
+                [{ positions: "1,".repeat(2000) }, { q }],
+            ],
+        ]),
+    ),
+};
+
+describe("options of a call", () => {
+    const { fetch } = globalThis;
+    after(() => {
+        globalThis.fetch = fetch;
+    });
+
+    it("every method passes all of them to fetch, on each way of sending", async () => {
+        const posenc = await connect(url);
+        assert.deepEqual(Object.keys(ARGUMENTS).sort(), Object.keys(posenc).sort());
+        const { signal } = new AbortController(),
+            more = { signal, redirect: "error", cache: "no-store", headers: { "x-more": "kept" } };
+        for (const [method, ways] of Object.entries(ARGUMENTS))
+            for (const args of ways) {
+                let given;
+                globalThis.fetch = async (_, options) => {
+                    given = options;
+                    return Response.json({});
+                };
+                await posenc[method](...args, more);
+                const { headers, method: verb, body, ...others } = given;
+                assert.deepEqual(
+                    [others, others.signal === signal, new Headers(headers).get("x-more")],
+                    [{ signal, redirect: "error", cache: "no-store" }, true, "kept"],
+                    `${method} ${verb} ${body}`,
+                );
+            }
+    });
+});
+
 // ---- ends --------------------------------------------------------------------------------------
 
 const aborted = (promise, name = "AbortError") => assert.rejects(promise, { name });
