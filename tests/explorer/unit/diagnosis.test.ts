@@ -278,7 +278,6 @@ test("files that are dropped together are one, each a tensor of its own name", a
             assert.equal(answer[name].data[1], 1000 * i + 1, name);
         });
     }
-    assert.ok(encode); // the format of what is posted is the client's own
 });
 
 test("what it should be is written with or without signs, in any order", () => {
