@@ -2,8 +2,10 @@
 """What the package makes of answers: refusals, warnings, reports, replies, and their reprs."""
 
 import asyncio
+import contextlib
 import json
 import pickle
+import time
 import warnings
 import xml.etree.ElementTree
 
@@ -11,6 +13,7 @@ import numpy
 import posenc
 import pytest
 import scripted
+from posenc import _arrays, _library
 
 PROBLEM = {
     "type": "/problems/x",
@@ -111,6 +114,52 @@ def test_warnings_are_of_the_line_that_calls(where, before, call):
         found.warnings,
         found.info,
     )
+
+
+SAFETENSORS_OF = {
+    count: b"".join(
+        bytes(piece)
+        for piece in _arrays.safetensors_pieces(
+            {name: numpy.arange(2.0) + at for at, name in enumerate("ab"[:count])}, {}
+        )
+    )
+    for count in (1, 2)
+}
+JSON_OF = {
+    count: json.dumps(
+        {
+            "tensors": {
+                name: _arrays.json_tensor(numpy.arange(2.0) + at)
+                for at, name in enumerate("ab"[:count])
+            },
+            "encoding": {"name": "x"},
+            "warnings": ["one"],
+            "more": {"deep": [3]},
+        }
+    ).encode()
+    for count in (1, 2)
+}
+
+
+@pytest.mark.filterwarnings("ignore::posenc.EncodingWarning")
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("form", ["JSON", "safetensors"])
+def test_all_of_an_answer_travels_between_processes(form, count, protocol):
+    """Every attribute but the picture, which is of a request that this process can make."""
+    told = {"Encoding_Parameters": '{"name": "x"}', "Encoding_Warnings": '["one"]'}
+    client, _ = scripted.recording(
+        scripted.reply(JSON_OF[count])
+        if form == "JSON"
+        else scripted.reply(SAFETENSORS_OF[count], "application/x-safetensors", **told)
+    )
+    found = client.table("x")
+    again = pickle.loads(pickle.dumps(found, protocol))
+    assert found.warnings == ("one",) and found.encoding and len(found.names) == count
+    assert bool(found.info) == (form == "JSON") and type(again) is type(found)
+    assert {**vars(again), "_draw": 0} == {**vars(found), "_draw": 0}
+    for name, array in found.as_dict().items():
+        assert again[name].dtype == array.dtype and again[name].tolist() == array.tolist()
 
 
 def test_warnings_with_asyncio(url):
@@ -299,3 +348,28 @@ def test_work_behind_its_timeout_is_ended():
             hasty.view("rope", "similarity", dim=128, length=length)
         assert "memory" not in str(ended.value)
     assert posenc.Local(timeout=60).table("rope", dim=4, length=2).names == ("cos", "sin")
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.75, 1.5, 59.999, 1e6])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_deadline_of_a_request_is_its_timeout(seconds, in_place, monkeypatch):
+    """To a thousandth, fractions included: of requests, and of arrays that are rotated in place."""
+    heads = []
+
+    class Head(_library._Head):
+        def __init__(self, *members):
+            super().__init__(*members)
+            heads.append(self)
+
+    monkeypatch.setattr(_library, "_Head", Head)
+    service, began = posenc.Local(timeout=seconds), time.monotonic_ns()
+    with contextlib.suppress(posenc.Refused, TimeoutError):
+        if in_place:
+            array = numpy.zeros((1, 1, 4), "f4")
+            service.rotate_in_place("rope", array, axes="shd", layout="half", start=0)
+        else:
+            service.encodings("index")
+    (found,) = heads
+    assert began <= found.deadline - int(seconds * 1e9) <= time.monotonic_ns()
+    posenc.Local().encodings("index")
+    assert heads[-1].deadline == 0

@@ -122,6 +122,44 @@ def test_right_functions_of_every_published_config():
         assert found.right is True, (name, layer_type, str(found))
 
 
+CONTEXTS = [
+    ({"max_position_embeddings": 100}, 99),
+    ({"max_position_embeddings": 2}, 1),
+    ({"max_position_embeddings": 131072}, 131071),
+    ({"max_position_embeddings": 131073}, 131071),
+    ({"max_position_embeddings": 50, "seq_len": 70}, 69),
+    ({"rope_type": "longrope", "original_max_position_embeddings": 64}, 63),
+    (
+        {
+            "rope_type": "longrope",
+            "original_max_position_embeddings": 64,
+            "max_position_embeddings": 640,
+        },
+        63,
+    ),
+    ({"rope_type": "longrope", "max_position_embeddings": 30}, 29),
+    ({}, 4095),
+]
+
+
+@pytest.mark.parametrize("encoding,last", CONTEXTS)
+@pytest.mark.parametrize("mrope", [False, True])
+def test_positions_end_with_the_context(encoding, last, mrope):
+    """A cache of cos and sin has no row behind its last position."""
+    named = {"name": "mrope", "mrope_section": [1, 1, 0]} if mrope else {"name": "rope"}
+    seen = []
+
+    def fn(x, positions):
+        seen.append(numpy.asarray(positions))
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        posenc.probe(fn, {**named, **encoding, "dim": 4}, like=numpy.zeros(1, "f4"))
+    (at,) = seen
+    assert (at.ndim, at.min(), at.max()) == (1 + mrope, 0, last)
+    assert (numpy.diff(at.reshape(-1, at.shape[-1])[0]) > 0).all()
+
+
 FREQUENCIES = 10000.0 ** (-numpy.arange(DIM // 2) / (DIM // 2))
 
 

@@ -2,8 +2,10 @@
 """Every parameter of every function arrives at the service under its name, and every kind of value
 and array as it is. The requests are read and not sent."""
 
+import functools
 import inspect
 import json
+import pathlib
 import typing
 
 import numpy
@@ -43,6 +45,7 @@ TENSORS = {
 CONFIG = {"model_type": "llama", "head_dim": 8}
 
 
+@functools.cache
 def hints(name):
     return typing.get_type_hints(getattr(Functions, name))
 
@@ -61,6 +64,10 @@ def values_of(name, key):
     """(an argument, what arrives as a text, what arrives in JSON)"""
     if key in TENSORS.get(name, ()):
         return []
+    if key == "against":
+        return [(CONFIG, None, CONFIG)]
+    if key not in hints(name):
+        return [(3, "3", 3)]
     kinds = typing.get_args(hints(name)[key]) or (hints(name)[key],)
     if key == "dtype":
         return [(numpy.float16, "float16", "float16"), ("bf16", "bf16", "bf16")]
@@ -194,6 +201,77 @@ def test_signatures_name_what_the_contract_has():
             "lang",
         }
     )
+
+
+# ---- functions whose requests have a form of their own -------------------------------------------
+
+GGUF = b"GGUF" + bytes(60)
+GOLDEN = posenc.Tensors([("q", Q)], info={"golden": {"format": 1}})
+# How each is called, its path, and what arrives beside what is asked for. A path in the place of a
+# config is that of a GGUF file.
+FILE = pathlib.Path("model.gguf")
+OWN_FORMS = {
+    "engines": ("engines", [], "/v1/engines", {}),
+    "lint": ("lint", [CONFIG], "/v1/lint", {"config": CONFIG}),
+    "extend": ("extend", [CONFIG, 9], "/v1/extend", {"config": CONFIG, "to": 9}),
+    "golden": ("golden", [CONFIG], "/v1/golden", {"config": CONFIG}),
+    "check": ("check", [{"q": Q}, GOLDEN], "/v1/check", {"golden": '{"format":1}'}),
+    "golden of a GGUF file": ("golden", [FILE], "/v1/golden", {}),
+    "config of a GGUF file": ("config", [FILE], "/v1/config", {}),
+}
+# Names of arguments that are words of Python in the service's place.
+NAMED_OTHERWISE = {("lint", "engines"): "for", ("extend", "engines"): "for"}
+
+
+@pytest.fixture
+def gguf(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FILE.write_bytes(GGUF)
+
+
+def keywords_of(name):
+    for key, parameter in inspect.signature(getattr(posenc.Local, name)).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            yield key
+
+
+@pytest.mark.parametrize("form", OWN_FORMS)
+def test_every_argument_of_another_form_arrives(form, gguf):
+    """Alone, together with all others, and one of which this package has no name."""
+    name, arguments, path, beside = OWN_FORMS[form]
+    every = {}
+    for key in [*keywords_of(name), "of_tomorrow"]:
+        value, as_text, in_json = values_of(name, key)[0]
+        found = sent(name, *arguments, **{key: value})
+        expected = {
+            NAMED_OTHERWISE.get((name, key), key): in_json if found.type == JSON else as_text
+        }
+        assert (found.path, found.parameters) == (path, beside | expected)
+        every[key] = value, expected
+    found = sent(name, *arguments, **{key: value for key, (value, _) in every.items()})
+    together = [expected for _, expected in every.values()]
+    assert found.parameters == beside | {k: v for one in together for k, v in one.items()}
+
+
+def test_every_function_is_in_a_list():
+    """Besides those without parameters of the service, which have tests of their own."""
+    own = {"encodings", "request", "probe", "audit", "rotate_in_place"}
+    public = {name for name in dir(posenc.Local) if not name.startswith("_")}
+    assert public == own | FUNCTIONS.keys() | {one[0] for one in OWN_FORMS.values()}
+
+
+@pytest.mark.parametrize("view", ["table", "bias", "scale", "decay"])
+def test_parameters_beside_a_gguf_file_arrive(view, gguf):
+    """Those of the file in its request, all others in that of the view."""
+    told = scripted.reply(b'{"encoding": {"name": "rope", "base": 7}}')
+    given = {key: values_of("view", key)[0] for key in keywords_of("view") if key != "config"}
+    client, requests = scripted.recording(told)
+    with pytest.raises(scripted.Sent):
+        client.view(None, view, config=FILE, **{key: one[0] for key, one in given.items()})
+    first, second = map(scripted.understood, requests)
+    assert first.parameters == {"layer_type": given.pop("layer_type")[1]}
+    assert second.parameters.pop("encoding") == {"name": "rope", "base": 7}
+    assert second.parameters == {key: in_json for key, (_, _, in_json) in given.items()}
 
 
 # ---- views ---------------------------------------------------------------------------------------
