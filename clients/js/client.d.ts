@@ -71,7 +71,7 @@ export interface Client {
     /** POST /v1/comparison */
     compare(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/diagnosis */
-    diagnose(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+    diagnose(params: Params, tensors: Tensors, more?: More): Promise<any>;
     /** POST /v1/positions: ids of tokens, or, with position_ids, what is wrong with those. */
     positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
     /** POST /v1/lint: which engines read a config.json otherwise: {config, for, against}. */

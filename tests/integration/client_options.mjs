@@ -219,6 +219,31 @@ describe("types", () => {
             ["PosencError", "connect", "encode", "open", "read"],
         );
     });
+
+    it("client.d.ts requires tensors where the contract does, and params where a path has none", async () => {
+        const here = (path) => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+        const types = await here("clients/js/client.d.ts"),
+            contract = JSON.parse(await here("openapi.json"));
+        const resolved = (one) =>
+            one.$ref
+                ? resolved(
+                      one.$ref
+                          .slice(2)
+                          .split("/")
+                          .reduce((found, key) => found[key], contract),
+                  )
+                : one;
+        for (const [method, name] of Object.entries(FUNCTIONS)) {
+            const { content } = resolved(contract.paths[`/v1/${name}`].post.requestBody);
+            const { required = [] } = resolved(content[JSON_TYPE].schema);
+            const [, mark] = types.match(
+                new RegExp(`    ${method}\\(params: Params, tensors(\\??): Tensors, more\\?: More`),
+            );
+            assert.equal(mark, required.includes("tensors") ? "" : "?", method);
+        }
+        for (const method of ["engines", "view", "table", "frequencies", "bias"])
+            assert.match(types, new RegExp(` ${method}\\(.*params\\?: Params, more\\?: More`));
+    });
 });
 
 // ---- parameters, addresses, fields -------------------------------------------------------------
@@ -514,6 +539,31 @@ describe("refusals", () => {
         assert.equal((await refused({ status: 500, body: "", headers: {} })).message, "status 500");
     });
 
+    it("every status from 400 on is one, whatever its body is, and none below", async () => {
+        const problem = { detail: "D" };
+        for (const [type, body, found] of [
+            ["application/problem+json", JSON.stringify(problem), problem],
+            [JSON_TYPE, JSON.stringify(problem), problem],
+            ["text/html", "<html>", {}],
+            ["application/octet-stream", "bytes", {}],
+            [SAFETENSORS, "no", {}],
+            ["application/x-npy", "no", {}],
+            [undefined, "", {}],
+        ]) {
+            for (const status of [400, 401, 404, 413, 422, 429, 499, 500, 502, 503, 504, 599]) {
+                const headers = type ? { "content-type": type } : {};
+                const error = await refused({ status, body, headers });
+                assert.deepEqual([error.status, error.problem], [status, found]);
+                assert.equal(error.message, found.detail ?? `status ${status}`);
+            }
+        }
+        for (const status of [200, 201, 203, 206]) {
+            answers = [{ status, body: '{"a": 1}' }];
+            answers[0].headers = { "content-type": JSON_TYPE };
+            assert.deepEqual(await (await connect(url)).table("rope"), { a: 1 });
+        }
+    });
+
     it("a server that is not there is none", async () => {
         await assert.rejects((await connect("http://127.0.0.1:1")).encodings(), TypeError);
     });
@@ -603,20 +653,24 @@ describe("tensors of answers", () => {
         it(`${descr} of npy`, async () => {
             const [, kind, size] = ARRAYS.find(([name]) => name === dtype);
             for (const [shape, text] of [
+                [[], "()"],
+                [[0], "(0,)"],
+                [[12, 0, 345], "(12, 0, 345)"],
                 [[16 / size], `(${16 / size},)`],
                 [[2, 8 / size], `(2, ${8 / size})`],
             ]) {
+                const values = BYTES.slice(0, size * shape.reduce((all, one) => all * one, 1));
                 const head = `{'descr': '${descr}', 'fortran_order': False, 'shape': ${text}, }`;
                 const padded = head + " ".repeat(-(head.length + 11) & 63) + "\n";
                 const bytes = Buffer.concat([
                     Buffer.from("\x93NUMPY\x01\x00", "latin1"),
                     Buffer.from(Uint16Array.of(padded.length).buffer),
                     Buffer.from(padded),
-                    BYTES,
+                    values,
                 ]);
                 const found = await read(response(bytes, { "content-type": "application/x-npy" }));
                 assert.deepEqual([found.dtype, found.shape], [dtype, shape]);
-                assert.deepEqual(found.data, new kind(BYTES.buffer));
+                assert.deepEqual(found.data, new kind(values.buffer));
             }
         });
 
@@ -894,6 +948,37 @@ describe("the module", () => {
         assert.equal(made[0].fed.length, 2);
         await aborted(posenc.table("rope", {}, { signal: AbortSignal.abort() }));
         assert.equal((await posenc.request("GET", "/v1")).status, 200);
+    });
+
+    it("a signal ends a request at every step, of its body and of its answer", async () => {
+        const body = new Uint8Array(3 << 20),
+            parts = ["one", "two", "three"];
+        const asking = async (last) => {
+            const end = new AbortController();
+            let steps = 0;
+            const step = () => {
+                if (++steps === last) end.abort();
+            };
+            scripts = [{ parts, feed: () => (step(), 1) }];
+            const posenc = await connect(EMPTY),
+                [module] = made.slice(-1),
+                next = module.posenc_next;
+            module.posenc_next = (...all) => {
+                const at = next.apply(module, all);
+                if (at) step();
+                return at;
+            };
+            const asked = posenc.request("POST", "/v1/rotation", { body, signal: end.signal });
+            return { asked, counted: () => steps };
+        };
+        const whole = await asking(0);
+        await whole.asked;
+        assert.equal(whole.counted(), 6);
+        for (let last = 1; last <= 6; last++) {
+            const { asked, counted } = await asking(last);
+            await aborted(asked);
+            assert.equal(counted(), last);
+        }
     });
 
     it("work gives the page its turn at once, every 50 ms and not at each step", async () => {
