@@ -91,6 +91,19 @@ static void bodies_compare(const struct answer *got, const struct answer *want, 
                   "%s: other bytes", label);
 }
 
+/* What metrics count of an answer. A cached answer of a view has no new elements. */
+static void counts_compare(const struct answer *got, const struct answer *want, const char *label)
+{
+    const struct api_response *a = got->response, *b = want->response;
+
+    ck_assert_msg(strcmp(a->route, b->route) == 0, "%s: route %s, computed %s", label, a->route,
+                  b->route);
+    ck_assert_msg(strcmp(a->operation, b->operation) == 0 &&
+                      strcmp(a->encoding, b->encoding) == 0 && a->dtype == b->dtype,
+                  "%s: counted as %s of %s in dtype %d, computed as %s of %s in %d", label,
+                  a->operation, a->encoding, a->dtype, b->operation, b->encoding, b->dtype);
+}
+
 /* The answer of a service whose cache is empty, or has the plain answer. */
 static struct answer answer_of(struct api *api, const char *target, const struct variant *variant,
                                bool cached)
@@ -123,6 +136,65 @@ TEST(cached_and_computed)
                       want.status);
         headers_compare(&got, &want, label);
         bodies_compare(&got, &want, label);
+        if (want.status == 200)
+            counts_compare(&got, &want, label);
+    }
+}
+
+/* Rotations whose heads equal earlier ones: of every dtype, each head after another that differs
+ * from it in one field, and sent three times. */
+TEST(repeated_heads)
+{
+    static const char *const targets_of_heads[] = {
+        "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=3",
+        "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=3&download=true",
+    };
+    static const char *const fields[] = {
+        "",
+        "Accept: application/octet-stream",
+        "Accept: application/x-npy",
+        "Accept: image/jpeg",
+        "Accept-Encoding: gzip",
+        "Accept-Encoding: identity;q=0",
+        "Accept-Encoding: gzip\nAccept-Encoding: identity;q=0",
+        "Accept: text/csv\nAccept: application/x-safetensors",
+        "Expect: anything",
+        "Content-Encoding: something",
+        "Range: bytes=0-3",
+        "If-None-Match: *",
+        "Origin: http://example.org",
+    };
+    static const char *const dtypes[] = {"f64", "f32", "f16", "bf16"};
+    static const size_t sizes[] = {8, 4, 2, 2};
+    const unsigned char zeros[2 * 3 * 4 * 8] = {0};
+
+    for (size_t dtype = 0; dtype < COUNT_OF(dtypes); dtype++) {
+        OWNED_API warm = api_with_cache();
+        for (size_t i = 0; i < COUNT_OF(targets_of_heads) * COUNT_OF(fields); i++) {
+            const char *target = targets_of_heads[i / COUNT_OF(fields)];
+            const char *field = fields[i % COUNT_OF(fields)];
+            OWNED_API cold = api_with_cache();
+            char headers[300], label[300];
+
+            snprintf(headers, sizeof(headers),
+                     "Content-Type: application/octet-stream\nTensor-Dtype: %s\n"
+                     "Tensor-Shape: 1,2,3,4%s%s",
+                     dtypes[dtype], *field ? "\n" : "", field);
+            OWNED_ANSWER want = call_bytes(cold, "POST", target, headers, zeros, 24 * sizes[dtype]);
+            for (int times = 0; times < 3; times++) {
+                OWNED_ANSWER got =
+                    call_bytes(warm, "POST", target, headers, zeros, 24 * sizes[dtype]);
+                snprintf(label, sizeof(label), "%s of %s, %s, time %d", target, dtypes[dtype],
+                         field, times);
+                ck_assert_msg(got.status == want.status, "%s: %d, computed %d", label, got.status,
+                              want.status);
+                headers_compare(&got, &want, label);
+                bodies_compare(&got, &want, label);
+                counts_compare(&got, &want, label);
+                ck_assert_msg(got.response->elements == want.response->elements, "%s: elements",
+                              label);
+            }
+        }
     }
 }
 
