@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/formats/formats.h"
+#include "api/memory/arena.h"
 #include "api/pictures/plot.h"
 
 /* A picture has no blocks: the prefix is all of it. */
@@ -17,6 +18,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     struct api_canvas canvas = request->format->picture == API_PIXELS
                                    ? api_pixel_canvas(request->arena, result->plot->scale)
                                    : api_svg_canvas(request->arena);
+    const void *const before = api_arena_buffer_newest(request->arena);
     size_t size;
     char *bytes;
 
@@ -35,6 +37,8 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     bytes = api_text_take(&canvas.out, request->arena);
     if (!bytes)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the picture");
+    /* The sheet of pixels and the numbers, many times as large as the picture. */
+    api_arena_buffers_drop(request->arena, before);
     response->body.prefix = (unsigned char *)bytes;
     response->body.prefix_size = size;
     return PE_OK;

@@ -314,6 +314,17 @@ void api_arena_buffer_drop(struct api_arena *arena, unsigned char *bytes)
     api_arena_uncount(arena, buffer->size);
 }
 
+const void *api_arena_buffer_newest(const struct api_arena *arena)
+{
+    return arena->buffers;
+}
+
+void api_arena_buffers_drop(struct api_arena *arena, const void *newest)
+{
+    for (struct buffer *buffer = arena->buffers; buffer != newest; buffer = buffer->next)
+        api_arena_buffer_drop(arena, buffer->bytes);
+}
+
 unsigned char *api_arena_buffer_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
                                        size_t size)
 {

@@ -56,6 +56,9 @@ void api_arena_work_leave(struct api_arena *arena, size_t size);
 unsigned char *api_arena_buffer(struct api_arena *arena, size_t size);
 /* Frees a buffer before the arena is freed. NULL is allowed. */
 void api_arena_buffer_drop(struct api_arena *arena, unsigned char *bytes);
+/* Frees every buffer that was taken after `newest`, which was the newest one before. */
+const void *api_arena_buffer_newest(const struct api_arena *arena);
+void api_arena_buffers_drop(struct api_arena *arena, const void *newest);
 /* Resizes a buffer, and may move it; its first `used` bytes are preserved. NULL: as above, and the
  * buffer is unchanged. Only for an arena with a budget. */
 unsigned char *api_arena_buffer_resize(struct api_arena *arena, unsigned char *bytes, size_t used,

@@ -390,3 +390,91 @@ TEST(test_a_rotation_is_charged_once)
     answer_free(&answer);
     ck_assert_uint_eq(held(api), 0);
 }
+
+/* The bytes of an answer that are made before it is sent. */
+static uint64_t made_before(const struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+
+    return body->kind == API_BYTES || body->buffer ? body->size : 0;
+}
+
+/* One answer, unsent. beside: bytes that may be held beside it; TEXT: twice *plain, the size of the
+ * same answer without a coding. */
+#define TEXT UINT64_MAX
+
+static void memory_check(struct api *api, const char *target, const char *coding, uint64_t beside,
+                         uint64_t *plain)
+{
+    enum { PIECES = 24 << 10 };
+    const struct api_field fields[] = {{"Accept-Encoding", coding}};
+    char path[200], *query = path;
+
+    snprintf(path, sizeof(path), "%s", target);
+    strsep(&query, "?");
+    const struct api_head head = {
+        .method = "GET", .path = path, .query = query, .fields = fields, .fields_count = 1};
+    struct api_response *response = api_handle(api, &head, NULL, 0);
+    ck_assert_ptr_nonnull(response);
+    /* csv does not hold matrices beside vectors. */
+    ck_assert_msg(response->status == 200 || response->status == 406, "%s: %d", target,
+                  response->status);
+    if (strcmp(coding, "identity") == 0)
+        *plain = made_before(response);
+    const uint64_t most = made_before(response) + PIECES + (beside == TEXT ? 2 * *plain : beside);
+    ck_assert_msg(held(api) <= most, "%s, %s: %ju bytes held, %ju are enough", target, coding,
+                  (uintmax_t)held(api), (uintmax_t)most);
+    api_response_free(response);
+    ck_assert_uint_eq(held(api), 0);
+}
+
+/* A client may read slowly: what made an answer is released before the answer is sent. Reports and
+ * pictures are printed to texts that double, which stay beside what is encoded of them. */
+TEST(unsent_answers_hold_no_more_than_themselves)
+{
+    static const char *const views[] = {
+        "/v1/encodings/rope/table?dim=64&length=200",
+        "/v1/encodings/rope/table?dim=64&length=6000",
+        "/v1/encodings/rope/table?dim=64&length=6000&dtype=f64&rope_type=yarn&factor=2"
+        "&original_max_position_embeddings=4096",
+        "/v1/encodings/alibi/bias?heads=3&query_length=40&key_length=50",
+        "/v1/encodings/alibi/bias?heads=8&query_length=300&key_length=300",
+        "/v1/encodings/rope/frequencies?dim=64",
+        "/v1/encodings/rope/analysis/decay?dim=64&max_offset=400",
+        "/v1/encodings/sinusoidal/table?dim=64&length=40000",
+    };
+    static const char *const formats[] = {"json", "csv", "npy", "raw", "safetensors", "svg", "png"};
+    static const char *const reports[] = {"/v1/encodings", "/openapi.json", "/metrics", "/v1"};
+    static const struct {
+        const char *target;
+        uint64_t terms; /* bytes of the bias of each distance, which all blocks share */
+    } streams[] = {
+        {"/v1/encodings/alibi/bias?heads=32&query_length=500&key_length=3000&format=raw", 448000},
+        {"/v1/encodings/rope/table?dim=64&length=40000&dtype=f64&format=safetensors", 0},
+    };
+    static const char *const codings[] = {"identity", "gzip"};
+    static const size_t caches[] = {0, 1 << 20};
+
+    for (size_t cache = 0; cache < COUNT_OF(caches); cache++) {
+        struct api_settings settings = settings_make();
+        settings.limits.memory_budget = BUDGET;
+        settings.limits.cache_max = caches[cache];
+        settings.limits.json_elements_max = 1 << 23;
+        OWNED_API api = api_make(&settings);
+        uint64_t plain = 0;
+        for (size_t i = 0; i < COUNT_OF(reports) * COUNT_OF(codings); i++)
+            memory_check(api, reports[i / COUNT_OF(codings)], codings[i % COUNT_OF(codings)], TEXT,
+                         &plain);
+        for (size_t i = 0; i < COUNT_OF(streams); i++)
+            memory_check(api, streams[i].target, "identity", streams[i].terms, &plain);
+        for (size_t i = 0; i < COUNT_OF(views) * COUNT_OF(formats) * COUNT_OF(codings); i++) {
+            const char *view = views[i / COUNT_OF(codings) / COUNT_OF(formats)];
+            const char *format = formats[i / COUNT_OF(codings) % COUNT_OF(formats)];
+            char target[200];
+            snprintf(target, sizeof(target), "%s&format=%s", view, format);
+            memory_check(api, target, codings[i % COUNT_OF(codings)],
+                         strcmp(format, "svg") == 0 || strcmp(format, "png") == 0 ? TEXT : 0,
+                         &plain);
+        }
+    }
+}
