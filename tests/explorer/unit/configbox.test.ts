@@ -84,7 +84,9 @@ test("a text is in the link as long as it has room there, counted as the link ha
         const { type, gone, app } = boxed();
         type(text);
         context.mock.timers.tick(300);
-        assert.deepEqual(gone.splice(0), [[fits ? { config: text } : { file: "config.json" }, "push"]]);
+        assert.deepEqual(gone.splice(0), [
+            [fits ? { config: text } : { file: "config.json" }, "push"],
+        ]);
         assert.equal(app.held?.size ?? 0, fits ? 0 : new TextEncoder().encode(text).length);
         if (fits) continue;
         // A file of the same name is another one: the link is changed for it, and back.
@@ -121,7 +123,10 @@ test("a small config is read, a large one or a GGUF is held, and all else is giv
         if (what === "dropped") assert.deepEqual([gone, dropped], [[], [[file]]], name);
         else
             assert.deepEqual(gone, [
-                [{ ...left, ...(what === "held" ? { file: name } : { config: '{"a":1}' }) }, "push"],
+                [
+                    { ...left, ...(what === "held" ? { file: name } : { config: '{"a":1}' }) },
+                    "push",
+                ],
             ]);
         assert.equal(app.held, what === "held" ? file : null, name);
     }
@@ -138,9 +143,15 @@ test("the box has the config of the state, and keeps what a person writes", asyn
         element.find("button.chip").map((one) => one.attributes["aria-pressed"] === "true");
     await update({ model: CHIPS[1] });
     assert.equal(area.value, pretty(MODELS[CHIPS[1]].config));
-    assert.deepEqual(pressed(), CHIPS.map((_, i) => i === 1));
+    assert.deepEqual(
+        pressed(),
+        CHIPS.map((_, i) => i === 1),
+    );
     await update({});
-    assert.deepEqual(pressed(), CHIPS.map((_, i) => i === 0));
+    assert.deepEqual(
+        pressed(),
+        CHIPS.map((_, i) => i === 0),
+    );
     await update({ config: '{"b":[1,2]}' });
     assert.deepEqual([area.value, pressed().includes(true)], ['{\n "b": [ 1, 2 ]\n}', false]);
     type('{"b":  [1, 2]}');
@@ -152,7 +163,10 @@ test("the box has the config of the state, and keeps what a person writes", asyn
     app.held = new File(['{"c": 3}'], "held.json");
     await update({ file: "held.json" });
     await settled();
-    assert.deepEqual([area.value, note().slice(0, 28)], ['{"c": 3}', "held.json stays in this page"]);
+    assert.deepEqual(
+        [area.value, note().slice(0, 28)],
+        ['{"c": 3}', "held.json stays in this page"],
+    );
     app.held = new File(["GGUF"], "m.gguf");
     await update({ file: "m.gguf" });
     assert.equal(area.value, "");
@@ -187,7 +201,9 @@ test("the place of each key is found by its path, and of damage by its byte", ()
         const before = new TextDecoder().decode(bytes.slice(0, byte - 1));
         if (before.includes("\ufffd")) continue; // within a character
         const lines = before.split("\n"),
-            [button] = box.places([{ words: `the text is not valid JSON: byte ${byte}` }]).map(fake);
+            [button] = box
+                .places([{ words: `the text is not valid JSON: byte ${byte}` }])
+                .map(fake);
         const column = lines.at(-1)!.length + 1;
         assert.equal(button.textContent, `show line ${lines.length}, column ${column}`);
         button.fire("click");
@@ -196,7 +212,12 @@ test("the place of each key is found by its path, and of damage by its byte", ()
     const shown = (mistakes: Parameters<typeof box.places>[0]) =>
         box.places(mistakes).map((one) => fake(one).textContent);
     assert.deepEqual(
-        shown([{ key: "last", words: "" }, { key: "gone", words: "" }, { words: "x" }, { key: "factor", words: "" }]),
+        shown([
+            { key: "last", words: "" },
+            { key: "gone", words: "" },
+            { words: "x" },
+            { key: "factor", words: "" },
+        ]),
         ["show last in the config", "show factor in the config"],
     );
     area.value = "";

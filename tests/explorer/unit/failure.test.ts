@@ -21,7 +21,11 @@ function failing(params: Record<string, string> = {}, names: string[] = []) {
         });
     root.append(...controls);
     const app = { state: { params }, go: (...all: unknown[]) => gone.push(all) };
-    const failures = new Failures(app as never, () => root as never, () => again++);
+    const failures = new Failures(
+        app as never,
+        () => root as never,
+        () => again++,
+    );
     const element = fake(failures.element);
     const boxes = () => element.find("div.failure").map(({ textContent }) => textContent);
     return { failures, element, boxes, gone, controls, attempts: () => again };
@@ -64,7 +68,10 @@ test("one failure of several sources stands once, and goes with the last of them
     failures.set(two, null);
     assert.ok(boxes().length === 1 && boxes()[0].includes("busy"));
     failures.set(three, refusal("busy", [], "much later"));
-    assert.ok(boxes().length === 1 && boxes()[0].includes("much later"), "the last one of a source");
+    assert.ok(
+        boxes().length === 1 && boxes()[0].includes("much later"),
+        "the last one of a source",
+    );
     failures.clear();
     assert.deepEqual(boxes(), []);
 });
@@ -95,7 +102,10 @@ test("what may succeed later has a button for another attempt, and nothing else 
         failures.set({}, refusal(code, [], "a sentence"));
         const buttons = element.find("button");
         assert.equal(told(refusal(code), "http://h").again, isLater, code);
-        assert.deepEqual(buttons.map(({ textContent }) => textContent), isLater ? ["try again"] : []);
+        assert.deepEqual(
+            buttons.map(({ textContent }) => textContent),
+            isLater ? ["try again"] : [],
+        );
         buttons.forEach((one) => one.fire("click"));
         assert.equal(attempts(), buttons.length);
     }
@@ -107,7 +117,10 @@ test("what may succeed later has a button for another attempt, and nothing else 
 test("controls at fault are marked until they are not, and what has none can be left out", () => {
     const { failures, element, controls, gone } = failing({ dim: "7", base: "x" }, ["dim", "head"]),
         source = {};
-    const errors = [{ parameter: "dim", detail: "it is odd" }, { parameter: "base", detail: "no number" }];
+    const errors = [
+        { parameter: "dim", detail: "it is odd" },
+        { parameter: "base", detail: "no number" },
+    ];
     failures.set(source, refusal("out-of-range", errors));
     const marked = () =>
         controls.map((one) => [
@@ -117,10 +130,16 @@ test("controls at fault are marked until they are not, and what has none can be 
     const right = [false, undefined, undefined];
     assert.deepEqual(marked(), [[true, "true", "true"], right]);
     const buttons = element.find("button");
-    assert.deepEqual(buttons.map(({ textContent }) => textContent), ["leave base out"]);
+    assert.deepEqual(
+        buttons.map(({ textContent }) => textContent),
+        ["leave base out"],
+    );
     buttons[0].fire("click");
     assert.deepEqual(gone, [[{ base: undefined }, "push"]]);
-    failures.set(source, refusal("out-of-range", [{ parameter: "foo", detail: "not of the link" }]));
+    failures.set(
+        source,
+        refusal("out-of-range", [{ parameter: "foo", detail: "not of the link" }]),
+    );
     assert.deepEqual([marked(), element.find("button").length], [[right, right], 0]);
 });
 

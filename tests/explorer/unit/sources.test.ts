@@ -25,19 +25,28 @@ const OWN = { name: "t", tensors: { t: tensor(12, 4) } };
 const app = (params: Record<string, string>) => ({ state: { params } }) as unknown as App;
 const paramsOf = (target: string) => Object.fromEntries(new URLSearchParams(target.split("?")[1]));
 
-const entry = (name: string, operations: Record<string, string[]> = { table: ["start", "pool"] }): Entry =>
+const entry = (
+    name: string,
+    operations: Record<string, string[]> = { table: ["start", "pool"] },
+): Entry =>
     ({
         name,
         parameters: { properties: {}, required: [] },
         operations: Object.entries(operations).map(([operation, names]) => ({
             name: operation,
             href: `/v1/encodings/${name}/${operation}`,
-            parameters: { properties: Object.fromEntries(names.map((one) => [one, {}])), required: [] },
+            parameters: {
+                properties: Object.fromEntries(names.map((one) => [one, {}])),
+                required: [],
+            },
             example: `/v1/encodings/${name}/${operation}?dim=8&length=4`,
         })),
     }) as unknown as Entry;
-const made = (name: string, params: Record<string, string>, operations?: Record<string, string[]>) =>
-    source(app(params), entry(name, operations), { name: "", tensors: {} });
+const made = (
+    name: string,
+    params: Record<string, string>,
+    operations?: Record<string, string[]>,
+) => source(app(params), entry(name, operations), { name: "", tensors: {} });
 
 test("every encoding has as many rows as its parameters make of it", () => {
     for (const [name, params, rows] of [
@@ -118,7 +127,11 @@ test("more rows than there are pixels are pooled, as bytes where colours alone a
         for (const fine of [false, true]) {
             const span = rows ? ([...rows] as [number, number]) : null,
                 found = request(own, span, columns, "max", fine);
-            assert.deepEqual([found.pooled, found.bytewise], [expected, expected && !fine], `${length}`);
+            assert.deepEqual(
+                [found.pooled, found.bytewise],
+                [expected, expected && !fine],
+                `${length}`,
+            );
             const params = paramsOf(found.ask.target);
             assert.equal(params.pool, expected ? "max" : undefined);
             assert.equal(params.dtype, expected && !fine ? "u8" : undefined);
@@ -145,7 +158,10 @@ test("a posted table is asked for with its bytes, at most as many rows as it has
         [{ length: "0" }, "1", 12],
     ] as [Record<string, string>, string, number][]) {
         const own = source(app(params), learned, OWN);
-        assert.deepEqual([own.params.length, own.most, own.params.table], [length, most, "tensor:table"]);
+        assert.deepEqual(
+            [own.params.length, own.most, own.params.table],
+            [length, most, "tensor:table"],
+        );
         const { ask } = request(own, null, null, "mean", false);
         assert.deepEqual([ask.method, ask.type], ["POST", "application/octet-stream"]);
         assert.ok(ask.bytes === own.bytes && own.bytes!.size > 12 * 4 * 4);
@@ -168,7 +184,10 @@ function differing(a: Picture | undefined, b: Picture | undefined) {
     const place = h("div");
     between(place, [a, b]);
     const element = fake(place);
-    return { text: element.textContent.replaceAll("\u202f", ""), maps: element.find("canvas").length };
+    return {
+        text: element.textContent.replaceAll("\u202f", ""),
+        maps: element.find("canvas").length,
+    };
 }
 
 test("the difference of two tables has its place, its size and the number of equal cells", () => {
@@ -187,7 +206,9 @@ test("the difference of two tables has its place, its size and the number of equ
                     text,
                 );
             }
-    assert.ok(differing(seen([zero], 4, 3), seen([zero], 4, 3)).text.includes("equal, number by number"));
+    assert.ok(
+        differing(seen([zero], 4, 3), seen([zero], 4, 3)).text.includes("equal, number by number"),
+    );
     for (const other of [seen([zero], 3, 4), seen([zero, zero], 4, 3)])
         assert.deepEqual(differing(seen([zero], 4, 3), other), {
             text: "The two have not as many rows and columns: there is no difference to draw.",

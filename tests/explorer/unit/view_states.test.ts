@@ -64,17 +64,26 @@ function judging(params: Record<string, string> = {}) {
 
 test("engines stand by their verdict, those with one account together, in the order of what is worst", async () => {
     const { own, answers, items, element, found } = judging();
-    const differs = { verdict: "differs", findings: [finding({ pairs: 3, of: 8, radians: 0.123456, at: 4096, line: 7 })] };
+    const differs = {
+        verdict: "differs",
+        findings: [finding({ pairs: 3, of: 8, radians: 0.123456, at: 4096, line: 7 })],
+    };
     answers({
         engines: [
             judged("a"),
             judged("b", { verdict: "not-measured", reason: "why not" }),
             judged("c", differs),
-            judged("d", { verdict: "raises", findings: [finding({ message: "refused", line: 2 })] }),
+            judged("d", {
+                verdict: "raises",
+                findings: [finding({ message: "refused", line: 2 })],
+            }),
             judged("e"),
             judged("f", { verdict: "no-such-model", reason: "left out" }),
             judged("g", differs),
-            judged("i", { verdict: "differs", findings: [finding({ pairs: 3, of: 8, line: 9, message: "z" })] }),
+            judged("i", {
+                verdict: "differs",
+                findings: [finding({ pairs: 3, of: 8, line: 9, message: "z" })],
+            }),
         ],
     });
     own.update({ name: "", text: "{}" }, true);
@@ -92,14 +101,29 @@ test("engines stand by their verdict, those with one account together, in the or
 });
 
 test("the size of a finding has its parts in the order of the API's sentence, in both languages", async () => {
-    const all = { pairs: 3, of: 8, radians: 12345.678, at: 131072, length: 65536, layers: 5, layer_types: ["x", "y"] };
+    const all = {
+        pairs: 3,
+        of: 8,
+        radians: 12345.678,
+        at: 131072,
+        length: 65536,
+        layers: 5,
+        layer_types: ["x", "y"],
+    };
     for (const [language, words] of [
         ["en", "3 of 8 pairs, 12346 rad at position 131072, at length 65536, 5 layers of x, y"],
         ["zh-CN", "8 个维度对中的 3 个，位置 131072 处相差 12346 rad，长度为 65536 时，5 层：x、y"],
     ] as const) {
         languageSet(language);
         const { own, answers, items } = judging();
-        answers({ engines: [judged("a", { verdict: "differs", findings: [finding({ ...all, keys: ["k", "l"] })] })] });
+        answers({
+            engines: [
+                judged("a", {
+                    verdict: "differs",
+                    findings: [finding({ ...all, keys: ["k", "l"] })],
+                }),
+            ],
+        });
         own.update({ name: "", text: "{}" }, true);
         await settled();
         assert.ok(items()[0].endsWith(words) && /k, l/.test(items()[0]), items()[0]);
@@ -159,7 +183,9 @@ test("facts that are open stay open where their numbers are others", () => {
     Object.assign(fake(list).children[1] as FakeElement, { open: true });
     put();
     assert.deepEqual(open(), [false, true, false]);
-    const origins = fake(list).find("dl").map((one) => one.find("dd")[1].textContent);
+    const origins = fake(list)
+        .find("dl")
+        .map((one) => one.find("dd")[1].textContent);
     assert.deepEqual(origins, ["rope_theta", "—", "—"]);
 });
 
@@ -199,9 +225,8 @@ test("layers that differ are counted, and named where the config counts none", (
     const kind = (base: number, layers: number[], layer_type: string) =>
         ({ layers, layer_type, encoding: { name: "rope", base } }) as unknown as Kind;
     const said = (all: Kind[], own: Kind) =>
-        fake(
-            verdict("This model", { layers: all } as unknown as Config, own, turned([1]), 0, 9),
-        ).textContent;
+        fake(verdict("This model", { layers: all } as unknown as Config, own, turned([1]), 0, 9))
+            .textContent;
     const [one, two, three] = [kind(1, [0, 1], "a"), kind(2, [2], "b"), kind(1, [3], "c")];
     assert.ok(said([one, two, three], one).startsWith("In 3 of 4 layers This model turns"));
     assert.ok(said([one, two, three], two).startsWith("In 1 of 4 layers "));
