@@ -126,34 +126,24 @@ static bool field_add(struct cmd_line *line, char *text)
 /* ---- flags ----------------------------------------------------------------------------------- */
 
 enum flag_kind {
-    FLAG_OUTPUT,
-    FLAG_CONFIG,
-    FLAG_ENGINES,
-    FLAG_AGAINST,
-    FLAG_FORMAT,
-    FLAG_TO,
-    FLAG_TYPE,
-    FLAG_HEADER,
-    FLAG_QUIET,
-    FLAG_JSON,
-    FLAG_HELP,
-    FLAG_VERSION
+#define FLAG(kind, name, letter, value, doc) FLAG_##kind,
+#include "command/flags.def"
+#undef FLAG
 };
 
-static const struct {
-    const char *name, *letter;
-    enum flag_kind kind;
-    bool has_value;
-} flags[] = {
-    {"--output", "-o", FLAG_OUTPUT, true}, {"--config", "", FLAG_CONFIG, true},
-    {"--for", "", FLAG_ENGINES, true},     {"--against", "", FLAG_AGAINST, true},
-    {"--format", "", FLAG_FORMAT, true},   {"--to", "", FLAG_TO, true},
-    {"--type", "", FLAG_TYPE, true},       {"--header", "-H", FLAG_HEADER, true},
-    {"--quiet", "-q", FLAG_QUIET, false},  {"--json", "", FLAG_JSON, false},
-    {"--help", "-h", FLAG_HELP, false},    {"--version", "", FLAG_VERSION, false},
+/* By kind. */
+static const struct cmd_flag flags[] = {
+#define FLAG(kind, name, letter, value, doc) {name, letter, value, doc},
+#include "command/flags.def"
+#undef FLAG
 };
 
 enum { FLAGS = sizeof(flags) / sizeof(flags[0]) };
+
+const struct cmd_flag *cmd_flag_at(size_t index)
+{
+    return index < FLAGS ? &flags[index] : NULL;
+}
 
 static bool flag_apply(struct cmd_line *line, enum flag_kind kind, char *value)
 {
@@ -231,17 +221,18 @@ static bool setting_add(struct parsing *parsing, char *text)
 static bool flag_read(struct parsing *parsing, char *text)
 {
     for (size_t i = 0; i < FLAGS; i++) {
-        const bool is_long = strncmp(text, "--", 2) == 0;
+        const bool is_long = strncmp(text, "--", 2) == 0, has_value = *flags[i].value;
         const char *name = is_long ? flags[i].name : flags[i].letter;
+        char *rest = text + (is_long ? 2 : 1), *value = text;
         const size_t length = strlen(name);
-        char *value = text;
-        if (length == 0 || strncmp(text, name, length) != 0)
+        if (length == 0 || strncmp(rest, name, length) != 0)
             continue;
-        if (text[length] != '\0' && (!flags[i].has_value || (is_long && text[length] != '=')))
+        rest += length;
+        if (*rest && (!has_value || (is_long && *rest != '=')))
             continue;
-        if (flags[i].has_value && !(value = value_of(parsing, text + length)))
+        if (has_value && !(value = value_of(parsing, rest)))
             return false;
-        return flag_apply(parsing->line, flags[i].kind, value);
+        return flag_apply(parsing->line, (enum flag_kind)i, value);
     }
     return setting_add(parsing, text);
 }

@@ -51,6 +51,14 @@ const struct cmd_word *cmd_word_at(size_t index);
  * NULL: none is near. */
 const char *cmd_word_near(const char *typed, const json_t *operations);
 
+/* A flag, without its hyphens. letter: of the short form, or ""; value: what follows, or "". */
+struct cmd_flag {
+    const char *name, *letter, *value, *doc;
+};
+
+/* The flags in order; NULL after the last. */
+const struct cmd_flag *cmd_flag_at(size_t index);
+
 enum { CMD_FIELDS_MAX = 32 };
 
 /* The parsed command line. Texts are argv's. */

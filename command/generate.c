@@ -109,9 +109,9 @@ static void bash_lists(const json_t *list)
     printf("'\n_posenc_encodings='");
     json_array_foreach(json_object_get(list, "encodings"), i, encoding)
         printf("%s ", cmd_member(encoding, "name"));
-    printf("'\n_posenc_flags='--output --config --for --against --format --to --type --header "
-           "--quiet --help "
-           "--version");
+    printf("'\n_posenc_flags='");
+    for (i = 0; cmd_flag_at(i); i++)
+        printf("%s--%s", i > 0 ? " " : "", cmd_flag_at(i)->name);
     for (i = 0; pe_service_setting(i); i++)
         printf(" --%s", pe_service_setting(i)->name);
     printf("'\n\n");
@@ -204,16 +204,25 @@ static void man_words(void)
            "any other view or analysis of an encoding\n");
 }
 
+static void man_flag(const struct cmd_flag *flag)
+{
+    printf(".TP\n.B ");
+    if (*flag->letter)
+        printf("\\-%s, ", flag->letter);
+    printf("\\-\\-%s", flag->name);
+    if (*flag->value)
+        printf(" \\fI%s\\fR", flag->value);
+    putchar('\n');
+    roff_put(flag->doc);
+    putchar('\n');
+}
+
 static void man_options(void)
 {
-    printf(".SH OPTIONS\n"
-           ".TP\n.B \\-o, \\-\\-output \\fIFILE\\fR\nwritten whole or not at all; its name decides "
-           "the format\n"
-           ".TP\n.B \\-\\-config \\fIFILE\\fR\na model's config, as config=@FILE\n"
-           ".TP\n.B \\-H, \\-\\-header \\fINAME:TEXT\\fR\na header field of the request\n"
-           ".TP\n.B \\-q, \\-\\-quiet\nneither progress nor warnings\n"
-           ".TP\n.B \\-h, \\-\\-help\n.TQ\n.B \\-\\-version\n.PP\nSettings of the service, as in\n"
-           ".BR posencd (8):\n");
+    printf(".SH OPTIONS\n");
+    for (size_t i = 0; cmd_flag_at(i); i++)
+        man_flag(cmd_flag_at(i));
+    printf(".PP\nSettings of the service, as in\n.BR posencd (8):\n");
     for (size_t i = 0; pe_service_setting(i); i++) {
         const struct pe_setting_info *info = pe_service_setting(i);
         printf(".TP\n.B \\-\\-");

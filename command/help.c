@@ -435,6 +435,18 @@ static void print_word(FILE *out, const char *name, const char *arguments, const
         fprintf(out, "  %-12s%s\n  %*s%s\n", name, arguments, 12 + WORD_COLUMN, "", doc);
 }
 
+/* "  -o, --output FILE       doc" */
+static void print_flag(FILE *out, const struct cmd_flag *flag)
+{
+    enum { FLAG_COLUMN = 18 };
+    const int used =
+        (int)(strlen("--") + strlen(flag->name) + strlen(flag->value)) + !!*flag->value;
+
+    fprintf(out, "  %s%s%s--%s%s%s", *flag->letter ? "-" : "   ", flag->letter,
+            *flag->letter ? ", " : " ", flag->name, *flag->value ? " " : "", flag->value);
+    fprintf(out, "%*s  %s\n", used < FLAG_COLUMN ? FLAG_COLUMN - used : 0, "", flag->doc);
+}
+
 void cmd_usage_print(FILE *out)
 {
     static const struct {
@@ -454,19 +466,10 @@ void cmd_usage_print(FILE *out)
                "any other view or analysis of an encoding: similarity");
     fprintf(out,
             "\nname=value is a parameter; name=@FILE takes its value from a file. FILE is a body\n"
-            "(.npy, .safetensors, .json), - the standard input.\n\n"
-            "  -o, --output FILE       written whole or not at all; its name decides the format\n"
-            "      --config FILE       a model's config: config=@FILE\n"
-            "      --for ENGINES       of lint and extend: mlx-lm==0.32.2,vllm\n"
-            "      --against FILE      of lint: a config that must agree\n"
-            "      --format NAME       of lint: text, json or sarif; of extend: text or json\n"
-            "      --to POSITIONS      of extend: the new context\n"
-            "      --type NAME         of extend: yarn, linear, dynamic or ntk\n"
-            "  -H, --header NAME:TEXT  a header field of the request\n"
-            "  -q, --quiet             neither progress nor warnings\n"
-            "  -h, --help              this text\n"
-            "      --version           the version\n\n"
-            "settings of the service, as posencd has them:\n\n");
+            "(.npy, .safetensors, .json), - the standard input.\n\n");
+    for (size_t i = 0; cmd_flag_at(i); i++)
+        print_flag(out, cmd_flag_at(i));
+    fprintf(out, "\nsettings of the service, as posencd has them:\n\n");
     for (size_t i = 0; pe_service_setting(i); i++) {
         const struct pe_setting_info *info = pe_service_setting(i);
         fprintf(out, "      --%-18s%s (%s)\n", info->name, info->doc,

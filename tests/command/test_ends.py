@@ -651,6 +651,46 @@ def test_completion(posenc, tmp_path, server):
     assert completed(script, "posenc", "--memory") == ["--memory-budget"]
 
 
+def flags_listed():
+    """(name, letter, value) of every flag of the command."""
+    line = r'^FLAG\(\w+, +"(.+?)", +"(.*?)", +"(.*?)", +".+"\)$'
+    return re.findall(line, (ROOT / "command/flags.def").read_text(), re.M)
+
+
+def test_every_flag_is_listed(posenc):
+    """In the help, on the manual page and in the completion, with what follows it."""
+    listed = flags_listed()
+    assert len(listed) == (ROOT / "command/flags.def").read_text().count("\nFLAG(")
+    shown = posenc("--help").decode().split("\n\n")
+    page = posenc("generate", "man").decode().replace("\\-", "-")
+    offered = re.search(r"^_posenc_flags='(.*)'$", posenc("generate", "bash").decode(), re.M)[1]
+    (block,) = [block for block in shown if block.startswith("  -o")]
+    helped = re.findall(r"^  (?:-(.), |    )--([a-z]+) ?([A-Z:]*) {2,}\S", block, re.M)
+    assert [(name, letter, value) for letter, name, value in helped] == listed
+    assert offered.split()[: len(listed)] == [f"--{name}" for name, _, _ in listed]
+    for name, letter, value in listed:
+        entry = (f"-{letter}, " if letter else "") + f"--{name}"
+        assert f"\n.TP\n.B {entry}" + (f" \\fI{value}\\fR\n" if value else "\n") in page
+
+
+def test_flags_are_whole_words(posenc):
+    """A longer word is no flag, nor is one without its value or with one too many; a value has a
+    word of its own or follows its flag."""
+    for name, letter, value in flags_listed():
+        code, said = posenc.refused("encodings", f"--{name}x")
+        assert code == 2 and f"there is no flag '--{name}x'" in said
+        code, said = posenc.refused("encodings", f"--{name}" if value else f"--{name}=1")
+        assert code == 2 and ("needs a value" if value else "there is no flag") in said
+        if letter and not value:
+            assert posenc.refused("encodings", f"-{letter}x")[0] == 2
+    table = "table", "rope", "dim=4", "length=1"
+    for given in (["-o", "t.npy"], ["-ot.npy"], ["--output", "t.npy"], ["--output=t.npy"]):
+        assert posenc(*table, *given) == b""
+        content = (posenc.folder / "t.npy").read_bytes()
+        (posenc.folder / "t.npy").unlink()
+        assert content.startswith(b"\x93NUMPY")
+
+
 def test_manual_page(posenc, server):
     page = posenc("generate", "man").decode().replace("\\-", "-")
     for encoding in server.get("/v1/encodings").json()["encodings"]:

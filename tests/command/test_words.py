@@ -94,6 +94,44 @@ def test_comparisons(posenc, tensors, server):
     assert code == 3 and "tensor a: a table is [positions, width]" in said
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_a_value_from_a_file_is_its_text(posenc, end):
+    """Without the ends of its last lines, and with all others."""
+    table = ["table", "rope", "length=2"]
+    (posenc.folder / "dim").write_text("8" + end)
+    assert posenc(*table, "dim=@dim") == posenc(*table, "dim=8")
+    (posenc.folder / "dim").write_text("\n8" + end)
+    assert "dim must be a number" in posenc.refused(*table, "dim=@dim")[1]
+    for text in ("=", "1,2", " a  b"):
+        (posenc.folder / "title").write_text(text + end)
+        drawn = [*table, "dim=4", "format=svg"]
+        assert posenc(*drawn, "title=@title") == posenc(*drawn, f"title={text}")
+
+
+NAMES = ["t", "of:two", "a b", "=x", "ü", "a@b", "~", "-t", "c:d:e", "t.npy"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_any_name(posenc, name):
+    """A path is a path whatever stands in it, with a tensor's name behind it or without, as a body,
+    as a value and as an output."""
+    numbers = numpy.array([[0, 1], [0.75, 0.5]], "<f4")
+    content = safetensors_save({"x": numbers, "y:z": numbers + 1})
+    path = f"./{name}.safetensors"
+    (posenc.folder / path).write_bytes(content)
+    (posenc.folder / f"{name}.plain").write_bytes(safetensors_save({"x": numbers}))
+    compared = [
+        posenc("compare", "sinusoidal", side)
+        for side in (f"{path}:x", f"./{name}.plain:x", f"./{name}.plain")
+    ]
+    assert len(set(compared)) == 1 and json.loads(compared[0])["elements"] == 4
+    posenc("table", "rope", "dim=4", "length=1", "format=npy", f"-o./{name}.out")
+    assert (posenc.folder / f"{name}.out").read_bytes()[:6] == b"\x93NUMPY"
+    (posenc.folder / f"{name}.dim").write_text("4")
+    table = ["table", "rope", "length=1"]
+    assert posenc(*table, f"dim=@./{name}.dim") == posenc(*table, "dim=4")
+
+
 def test_tables_of_other_writers(posenc, server):
     """Files as libraries write them: with metadata, of any version and dtype, in Fortran order. Of
     the sizes some leave one byte, and some two, behind the last three that base64 takes."""
