@@ -214,6 +214,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     static const struct pe_powers down = {.compute_shared = compute_shared, .scaled = scaled_down};
     const struct pe_frequencies_spec across = {
         .count = state->down.pairs,
+        .cost = 1e-9, /* pe_waves_prepare counts the work of both axes */
         .powers = {.compute_shared = compute_shared, .scaled = scaled_across},
         .context = scheme,
     };

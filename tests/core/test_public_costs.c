@@ -71,8 +71,40 @@ TEST(listed_positions_cost_as_a_range_does)
               foretold("rope", "dim=8", "error", "positions=0,1,2,3"));
 }
 
+/* A range costs the same from its last position to its first, wherever an encoding or a view has
+ * cheaper rows near 0. */
+TEST(ranges_cost_the_same_in_both_directions)
+{
+    size_t ranges = 0;
+
+    for (size_t e = 0; pe_encoding_at(e); e++) {
+        const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(e));
+        const char *params = info->example ? info->example : "";
+        for (size_t v = 0; pe_encoding_view_at(pe_encoding_at(e), v); v++) {
+            const struct pe_view_info *view =
+                pe_view_info(pe_encoding_view_at(pe_encoding_at(e), v));
+            struct pe_params texts;
+            pe_params_init(&texts, view->params, view->params_count);
+            if (pe_params_find(&texts, "step") < 0 || makes_no_table(pe_encoding_at(e), view) ||
+                strcmp(view->name, "similarity") == 0) /* whose anchor stays */
+                continue;
+            const bool is_short = strcmp(info->name, "learned") == 0; /* three rows */
+            const double rising =
+                foretold(info->name, params, view->name, is_short ? "length=3" : "length=9");
+            const double falling =
+                foretold(info->name, params, view->name,
+                         is_short ? "length=3 start=2 step=-1" : "length=9 start=8 step=-1");
+            ck_assert_msg(falling > 0.99 * rising && falling < 1.01 * rising, "%s %s: %g and %g",
+                          info->name, view->name, rising, falling);
+            ranges++;
+        }
+    }
+    ck_assert_uint_gt(ranges, 20);
+}
+
 struct cost {
     const char *encoding, *params, *view, *more;
+    enum pe_dtype dtype;
     size_t sizes[3];
 };
 
@@ -80,7 +112,7 @@ struct cost {
 #define MROPE "dim=128 mrope_section=16,24,24"
 static const struct cost costs[] = {
 #define COST(encoding, params, view, more, dtype, ...)                                             \
-    {encoding, params, view, more, {__VA_ARGS__}},
+    {encoding, params, view, more, dtype, {__VA_ARGS__}},
 #include "tests/core/costs.def"
 #undef COST
 };
@@ -103,6 +135,65 @@ TEST_LOOP(COUNT_OF(costs), more_takes_longer)
     for (size_t i = 1; i < 3; i++)
         ck_assert_msg(foretold_of(cost, cost->sizes[i]) >= foretold_of(cost, cost->sizes[i - 1]),
                       "%s %s %s, %zu", cost->encoding, cost->params, cost->view, cost->sizes[i]);
+}
+
+static struct pe_work *limited(uint64_t operations)
+{
+    const struct pe_work_limits limits = {.size = sizeof(limits), .operations_max = operations};
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    return work;
+}
+
+/* Fills all outputs; returns the operations counted, of *work that was estimated. */
+static double counted(const struct cost *cost, double *work)
+{
+    char params[200], more[200];
+    struct pe_params texts;
+    struct pe_work *account = limited(0);
+    struct pe_scalar scalar;
+    struct pe_view *view;
+
+    snprintf(params, sizeof(params), cost->params, cost->sizes[0]);
+    snprintf(more, sizeof(more), cost->more, cost->sizes[0], cost->sizes[0], cost->sizes[0]);
+    OWNED_SCHEME scheme = public_scheme(cost->encoding, params, false);
+    const struct pe_view_type *type = pe_encoding_view(pe_scheme_encoding(scheme), cost->view);
+    const struct pe_view_info *info = pe_view_info(type);
+    ACCEPTED(pe_scheme_prepare(scheme, account, &err));
+    pe_params_init(&texts, info->params, info->params_count);
+    ACCEPTED(pe_params_set_pairs(&texts, more, &err));
+    ACCEPTED(pe_params_finish(&texts, &err));
+    ACCEPTED(pe_view_new(&view, scheme, type, &texts, cost->dtype, account, &err));
+    for (size_t i = 0; pe_view_output(view, i); i++) {
+        const struct pe_output *output = pe_view_output(view, i);
+        OWNED_MEMORY char *data = malloc(output->rows * output->row_elements * 8 + 1);
+        ACCEPTED(pe_view_fill(view, i, 0, output->rows, data, account, &err));
+    }
+    for (size_t i = 0; pe_view_scalar(view, i, &scalar);)
+        i++;
+    *work = pe_scheme_work(scheme) + pe_view_work(view);
+    const double operations = (double)pe_work_operations(account);
+    pe_view_free(view);
+    pe_params_free(&texts);
+    pe_work_free(account);
+    return operations;
+}
+
+/* Operations are counted before they are done, as many as were estimated: a request that begins
+ * within its limit ends within it. Scalars of wavelengths are estimated and have no account. */
+TEST_LOOP(COUNT_OF(costs), as_much_is_counted_as_was_estimated)
+{
+    const struct cost *cost = &costs[_i];
+    const double least = strcmp(cost->view, "wavelengths") ? 0.999 : 0.5;
+    double work, operations;
+
+    if (!strcmp(cost->encoding, "learned") || !strcmp(cost->encoding, "hierarchical"))
+        return;
+    operations = counted(cost, &work);
+    ck_assert_msg(operations >= least * work && operations <= 1.06 * work + 1,
+                  "%s %s %s %s, %zu: %g counted, %g estimated", cost->encoding, cost->params,
+                  cost->view, cost->more, cost->sizes[0], operations, work);
 }
 
 /* Requests of a line that would take hours; the last ones are more than can be counted in ns. */
@@ -221,15 +312,6 @@ TEST(more_of_attention_costs_more)
     }
     for (size_t i = 1; i < COUNT_OF(schemes); i++)
         pe_scheme_free(schemes[i]);
-}
-
-static struct pe_work *limited(uint64_t operations)
-{
-    const struct pe_work_limits limits = {.size = sizeof(limits), .operations_max = operations};
-    struct pe_work *work;
-
-    ACCEPTED(pe_work_new(&work, &limits, &err));
-    return work;
 }
 
 /* A program that gives a work to its calls is told so without having waited. */
