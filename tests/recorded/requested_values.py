@@ -238,6 +238,21 @@ rope/analysis/shift?dim=6&dtype=f64& position=3&delta=2 position=3&delta=2&rotar
     position=3&delta=-0.25&rope_type=yarn&factor=4&original_max_position_embeddings=64
 """
 
+# Lists of lists whose rows are too short, too long or uneven, though they have as many numbers as
+# some rows of the right length.
+NESTED = """
+sinusoidal-nd/table?dim=12& ndim=2&coordinates=1,2,3;4,5,6 ndim=3&coordinates=1,2;3,4;5,6
+    ndim=2&coordinates=1,2,3;4 ndim=2&coordinates=1,2,3,4 ndim=2&coordinates=1;2;3;4
+fourier/table?bands=2& ndim=2&coordinates=1,2,3;4,5,6 ndim=3&coordinates=1,2;3,4;5,6
+    ndim=2&coordinates=1,2,3,4 ndim=2&coordinates=1;2 ndim=2&coordinates=1,2,3;4
+fourier/table?coordinates=1,2& matrix=1,2;3 matrix=1,2;3,4;5,6 matrix=1;2 ndim=3&matrix=1,2;3,4
+rope-nd/table?axes_dim=4,4& positions=1,2,3;4,5,6 positions=1;2;3;4 positions=1,2;3,4;5,6
+    positions=1,2,3;4 positions=1,2,3,4
+rope-2d/table?dim=8& positions=1,2,3;4,5,6 positions=1;2;3;4 positions=1,2,3,4
+mrope/table?dim=12&mrope_section=2,2,2& positions=1,2;3,4;5,6 positions=1,2,3;4,5,6
+    positions=1;2;3;4;5;6 positions=1,2;3,4;5 positions=1,2,3,4,5,6
+"""
+
 # With --work-max 100000. Only views whose estimate is the same with every instruction set are here.
 WORK = """
 fourier/table?ndim=2&shape=300,400&format=npy&pool=mean& matrix=0.1,0.2;0.3,0.4&rows=4&columns=4
@@ -271,6 +286,13 @@ def each(group, text, prefix="/v1/encodings/", **rest):
     return gets(group, re.sub(r"\n +", " ", text), prefix, **rest)
 
 
+def lines(text):
+    """(prefix, suffixes) of each line."""
+    for line in filter(None, re.sub(r"\n +", " ", text).splitlines()):
+        first, *suffixes = line.split()
+        yield first, suffixes
+
+
 def names(suffix):
     return {pair.split("=")[0] for pair in suffix.split("&")}
 
@@ -279,8 +301,7 @@ def pairs(group, text, prefix="/v1/encodings/"):
     """Each two suffixes of a line together, unless they have a parameter in common; the first of
     those with the same parameters."""
     found = {}
-    for line in filter(None, re.sub(r"\n +", " ", text).splitlines()):
-        first, *suffixes = line.split()
+    for first, suffixes in lines(text):
         for one, other in itertools.combinations(suffixes, 2):
             if names(one) & names(other):
                 continue
@@ -289,10 +310,22 @@ def pairs(group, text, prefix="/v1/encodings/"):
     return [ask(group, prefix + target) for target in found.values()]
 
 
+def pooled(group, text, prefix="/v1/encodings/"):
+    """The first of each line, by each pooling, of fewer rows and columns than it has."""
+    return [
+        ask(group, f"{prefix}{first}{suffixes[0]}&pool={how}&rows=2&columns=2")
+        for first, suffixes in lines(text)
+        if "pool=" not in suffixes[0]
+        for how in ("mean", "min", "max", "minmax")
+    ]
+
+
 def requests():
     return [
         *each("values of parameters", VALUES),
         *each("values of parameters", ANALYSES),
+        *each("values of parameters", NESTED),
         *pairs("pairs of parameters", VALUES + ANALYSES),
+        *pooled("values of parameters", VALUES + ANALYSES),
         *each("estimated work", WORK, "/p/v1/encodings/", server="narrow"),
     ]

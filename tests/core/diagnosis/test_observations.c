@@ -491,6 +491,34 @@ TEST(test_kv_positions_by_a_step)
     cases++;
 }
 
+/* Positions that are not those of the cache's tokens and batch rows. */
+TEST(test_kv_positions_refused)
+{
+    static const double list[(BATCH + 1) * ROWS];
+    const struct pe_tensor q = {PE_F32, 6, {LAYERS, KINDS, BATCH, HEADS, ROWS, DIM}, before};
+    const struct pe_tensor q_rotated = {PE_F32, 6, {LAYERS, KINDS, BATCH, HEADS, ROWS, DIM}, after};
+    const struct pe_positions wrong[] = {
+        {.values = list, .count = ROWS - 1},
+        {.step = 1, .count = ROWS + 1},
+        {.values = list, .count = ROWS, .batch = BATCH + 1},
+        {.values = list, .count = ROWS - 1, .batch = BATCH},
+        {.step = 1, .count = ROWS, .batch = BATCH}, /* batch rows have lists */
+    };
+    struct pe_kv_spec spec = SIZED(pe_kv_spec, .q = &q, .q_rotated = &q_rotated);
+    struct pe_kv_diagnosis *diagnosis;
+
+    cache_make();
+    ck_assert(!pe_kv_axes_parse(&spec.axes, NULL, &q, &(struct pe_error){0}));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++, cases++) {
+        struct pe_error err = {0};
+        spec.positions = wrong[i];
+        ck_assert_msg(pe_diagnose_kv(&diagnosis, &spec, NULL, NULL, &err) == PE_SHAPE_MISMATCH,
+                      "%zu: %s", i, err.detail);
+        ck_assert_ptr_null(diagnosis);
+        ck_assert_str_eq(err.where, "parameter:positions");
+    }
+}
+
 /* Cells that no explanation fits are left undecided once there are explanations enough. */
 TEST(test_undecided_cells)
 {

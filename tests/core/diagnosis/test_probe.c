@@ -262,6 +262,28 @@ static void scaled_rest(const struct called *called)
         called->to[token][DIM - 1] *= 2;
 }
 
+/* Of float32: the errors of 64 operations, each of the sum of a row's products. */
+#define ROUNDING (64 * 0x1p-24)
+
+static double error_part = 1;
+
+/* Rows of several elements are off by this part of what rounding may come to. */
+static void inexact(const struct called *called)
+{
+    halves(called);
+    for (size_t token = 0; token < TOKENS && called->call >= UNITS; token++) {
+        const double *from = called->from[token];
+        double most = 0;
+        for (size_t k = 0; k < DIM / 2; k++) {
+            const double angle = positions[token] * pow(base, -(double)k / (DIM / 2));
+            const double a = fabs(from[k]), b = fabs(from[k + DIM / 2]);
+            const double c = fabs(cos(angle)), s = fabs(sin(angle));
+            most = fmax(most, fmax(a * c + b * s, b * c + a * s));
+        }
+        called->to[token][3] += error_part * ROUNDING * most;
+    }
+}
+
 static const struct pe_tensor of_x = {PE_F64, 5, {CALLS, BATCH, HEADS, TOKENS, DIM}, x},
                               of_y = {PE_F64, 5, {CALLS, BATCH, HEADS, TOKENS, DIM}, y};
 
@@ -349,6 +371,16 @@ TEST(test_names)
     expect_name(&(struct function){"layout-swapped", halves}, "dim=16", "interleaved");
     expect_name(&(struct function){"right", neighbours}, "dim=16", NULL);
     expect_name(&(struct function){"right", halves}, "dim=16", NULL);
+}
+
+/* What rounding may come to is taken, in proportion to the products of a row, and no more. */
+TEST(test_rounding)
+{
+    x_make();
+    error_part = 0.98;
+    expect_name(&(struct function){"right", inexact}, "dim=16", "half");
+    error_part = 1.02;
+    expect_name(&(struct function){"not-linear", inexact}, "dim=16", "half");
 }
 
 /* The numbers of each pair, with nothing expected too. */
