@@ -257,7 +257,7 @@ def chosen(elements):
 
 
 def test_what_accept_encoding_chooses(server):
-    """Random lists: names in any case, other names of a coding, weights, and `*`."""
+    """Random lists: names and q in any case, blanks, other names of a coding, weights, and `*`."""
     rng, seen = random.Random(31), set()
     names = ["zstd", "gzip", "x-gzip", "deflate", "identity", "*", "br"]
     for _ in range(200):
@@ -267,9 +267,13 @@ def test_what_accept_encoding_chooses(server):
         ]
         if {"gzip", "x-gzip"} <= {name for name, _ in elements}:
             continue  # two weights of one coding
-        field = ", ".join(
+        field = rng.choice([",", ", ", " ,\t"]).join(
             rng.choice([name, name.upper()])
-            + (f";q={weight}" if weight < 1 or rng.random() < 0.5 else "")
+            + (
+                f"{rng.choice([';', ' ; '])}{rng.choice('qQ')}={weight}"
+                if weight < 1 or rng.random() < 0.5
+                else ""
+            )
             for name, weight in elements
         )
         wanted = chosen(elements)
@@ -279,6 +283,30 @@ def test_what_accept_encoding_chooses(server):
             assert answer.headers.get("content-encoding", "identity") == wanted, field
         seen.add(wanted)
     assert seen == {*NAMES, "identity", None}
+
+
+@pytest.mark.parametrize("coding", DECODERS)
+def test_texts_from_1024_bytes_on_are_coded(server, coding):
+    """Texts that differ by one byte; shorter ones only where identity is excluded."""
+
+    def report(name, accept):
+        body = {"config": {"model_type": "llama"}, "for": ["vllm"], "file": name}
+        fields = {"Content-Type": "application/json", "Accept-Encoding": accept}
+        return call(server, "POST", "/v1/lint", json.dumps(body), fields).good()
+
+    shortest = len(report("", coding).body)
+    assert shortest < 1000
+    for size in (1022, 1023, 1024, 1025):
+        name = "a" * (size - shortest)
+        text = report(name, "identity").body
+        assert len(text) == size
+        answer = report(name, coding)
+        coded = answer.headers.get("content-encoding")
+        assert coded == (coding if size >= 1024 else None)
+        assert (DECODERS[coding](answer.body) if coded else answer.body) == text
+        only = report(name, f"{coding}, identity;q=0")
+        assert only.headers["content-encoding"] == coding
+        assert DECODERS[coding](only.body) == text
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/openapi.yaml", "/openapi.json", "/v1/encodings"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/diagnosis: mistakes made on purpose, as real code makes them, and what is no mistake."""
 
+import json
 import pathlib
 import re
 
@@ -8,7 +9,7 @@ import numpy
 import pytest
 from samples import F32, ask, bf16, cos_sin, f16, float32_cos_sin
 
-from service import call, get, inv_freq, post_json, rotated, table
+from service import SAFETENSORS, call, get, inv_freq, post_json, rotated, table
 
 YARN = {
     "name": "rope",
@@ -809,3 +810,22 @@ def test_a_function_that_cannot_be_read(server, change, status, where):
     answer = ask(server, tensors, encoding="rope", positions=[0, 1, 2, 4, 8, 16])
     assert answer.status == status, answer.body
     assert where in answer.json["detail"]
+
+
+@pytest.mark.parametrize("base", [10000, 500])
+@pytest.mark.parametrize("name", ["rope", "sinusoidal"])
+def test_what_is_given_is_expected_and_not_what_a_file_notes(server, name, base):
+    """A file's own encoding is expected only where neither encoding nor config is given."""
+    file = get(
+        server, f"/v1/encodings/{name}/table", dim=8, length=9, base=base, format="safetensors"
+    )
+    llama = {"model_type": "llama", "head_dim": 8, "rope_theta": 10000}
+    ways = [({}, True), ({"encoding": name}, base == 10000)]
+    if name == "rope":
+        ways += [({"config": json.dumps(llama)}, base == 10000)]
+        ways += [({"config": json.dumps(llama | {"rope_theta": 500})}, base == 500)]
+    for asked, right in ways:
+        answer = call(
+            server, "POST", "/v1/diagnosis", file.body, {"Content-Type": SAFETENSORS}, **asked
+        )
+        assert (answer.good().json["verdict"] == "match") == right, (asked, answer.json)

@@ -99,6 +99,32 @@ def test_tags_of_equal_bytes(server):
     assert plus[0] != minus[0] and plus[1] != minus[1]
 
 
+def test_tags_of_positions_in_rows(server):
+    """The same numbers as one list and as rows of coordinates: equal tags, equal bytes."""
+    tags = {}
+    for name, asked, axes in (
+        ("mrope", {"dim": 8, "mrope_section": "2,1,1"}, 3),
+        ("rope-2d", {"dim": 8}, 2),
+        ("rope-nd", {"axes_dim": "4,4"}, 2),
+        ("rope-nd", {"axes_dim": "4,2,2"}, 3),
+    ):
+        for count in (axes, 2 * axes, 6 * axes):
+            numbers = [str(3 * i % 7) for i in range(count)]
+            for rows in {1, axes, count}:
+                columns = count // rows
+                text = ";".join(
+                    ",".join(numbers[i : i + columns]) for i in range(0, count, columns)
+                )
+                view = f"/v1/encodings/{name}/table"
+                answer = get(server, view, positions=text, format="raw", **asked)
+                if answer.status != 200:
+                    assert answer.status == 422, answer.body
+                    continue
+                said = answer.headers["tensor-shape"].encode() + answer.body
+                assert tags.setdefault(answer.headers["etag"], said) == said, (name, text)
+    assert len(tags) > 9
+
+
 JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-stream"
 CSV = "text/csv; charset=utf-8; header=present"
 

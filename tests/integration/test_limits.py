@@ -331,3 +331,12 @@ def test_positions(server):
         {"start": 1 - most, "length": 3, "step": -1},
     ):
         assert get(server, TABLE, dim=2, **bad).status == 422, bad
+
+
+def test_elements_of_a_row_in_json(server):
+    """A row of 2^20 is printed; of a wider one other formats have to be asked for."""
+    for count in (2**20 - 1, 2**20, 2**20 + 1):
+        sizes = {"heads": 1, "query_length": 1, "key_length": count}
+        for form in ("json", "npy", "raw", "safetensors"):
+            answer = call(server, "HEAD", "/v1/encodings/alibi/bias", format=form, **sizes)
+            assert answer.status == (413 if form == "json" and count > 2**20 else 200), form

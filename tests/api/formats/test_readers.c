@@ -140,6 +140,24 @@ TEST(test_npy_bodies)
     }
 }
 
+/* 1.0, 2.0 and 3.0 are the versions. */
+TEST(npy_versions)
+{
+    OWNED_API api = api_make(NULL);
+    unsigned char body[400];
+
+    for (int version = 0; version < 8; version++)
+        for (int minor = 0; minor < 3; minor++) {
+            const size_t size = npy_make(body, version, npy_rows[0].dict, npy_rows[0].data_size);
+            body[7] = (unsigned char)minor;
+            const bool known = version >= 1 && version <= 3 && minor == 0;
+            OWNED_ANSWER answer =
+                call_bytes(api, "POST", QUERY, "Content-Type: application/x-npy", body, size);
+            ck_assert_msg(answer.status == (known ? 200 : 400), "%d.%d: %d", version, minor,
+                          answer.status);
+        }
+}
+
 /* Elements behind a header of any length. */
 TEST(npy_alignment)
 {
