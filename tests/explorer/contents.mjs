@@ -109,7 +109,8 @@ export function linesOf(base) {
     return lines.filter((_, i) => !dots[i] || dots[i] !== dots[i - 1] || dots[i] !== dots[i + 1]);
 }
 
-/** Texts that stand out of their drawing, and elements that stand out of the page. */
+/** Texts that stand out of their drawing, elements that stand out of the page, and lines of legends
+ * that are not drawn. */
 export function cutTexts() {
     const cut = [],
         out = (box, room) => box.width && (box.left < room.left - 1 || box.right > room.right + 1);
@@ -121,6 +122,11 @@ export function cutTexts() {
                 tall = box.top < room.top - 1 || box.bottom > room.bottom + 1;
             if (out(box, room) || tall) cut.push(one.textContent);
         }
+    }
+    for (const sign of document.querySelectorAll("main .legend i")) {
+        const { borderTopWidth, backgroundImage } = getComputedStyle(sign);
+        if (sign.checkVisibility() && borderTopWidth === "0px" && backgroundImage === "none")
+            cut.push(`the line of ${sign.parentElement.textContent} in a legend is not drawn`);
     }
     const room = document.querySelector("main").getBoundingClientRect();
     const scrolls = (one) =>

@@ -4,6 +4,7 @@
 import "../style/curves.css";
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
+import { lineSign } from "./line_sign";
 import { scaleOf, ticksOf, type Scale } from "./scales";
 
 export interface Curve {
@@ -343,15 +344,6 @@ class Drawing implements Curves {
 /** `over`: the cross is at a point, or has left (−1). */
 export const curves = (over: (index: number) => void = () => {}): Curves => new Drawing(over);
 
-/** The lengths of a broken line as a background. */
-function stripes(dash: number[]): string {
-    const ends = dash.map((_, i) => dash.slice(0, i + 1).reduce((sum, one) => sum + one));
-    const parts = ends.map(
-        (end, i) => `${i % 2 ? "transparent" : "currentcolor"} ${ends[i - 1] ?? 0}px ${end}px`,
-    );
-    return `repeating-linear-gradient(90deg, ${parts.join(", ")})`;
-}
-
 /** Names of curves with their line and, where the cross is, their value. */
 export function legend(): { element: HTMLElement; draw(curves: Curve[], index: number): void } {
     const element = h("ul.legend");
@@ -360,15 +352,10 @@ export function legend(): { element: HTMLElement; draw(curves: Curve[], index: n
         draw(curves, index) {
             element.replaceChildren(
                 ...curves.map((one) => {
-                    const line = h("i", {
-                        class: one.dash ? "dashed" : one.dots ? "dotted" : undefined,
-                    });
-                    line.style.color = `var(--${one.colour})`;
-                    if (one.dash) line.style.backgroundImage = stripes(one.dash);
                     return h(
                         "li",
                         {},
-                        line,
+                        lineSign(one),
                         one.name,
                         index >= 0 && h("output", {}, short(Number(one.values[index]), 6)),
                     );

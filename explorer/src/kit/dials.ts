@@ -2,6 +2,7 @@
 // Unit circles, one a pair, with a query and a key as hands that can be dragged.
 import { h, s } from "../dom";
 import { t } from "../words";
+import { lineSign } from "./line_sign";
 
 export interface Dials {
     element: HTMLElement;
@@ -16,6 +17,7 @@ interface Dial {
     point(q: [number, number], k: [number, number]): void;
 }
 
+const DASH: Partial<Record<Which, number[]>> = { k: [5, 3] };
 const STEP = 5; // degrees that an arrow key turns by
 
 const degrees = (x: number, y: number) => (Math.atan2(y, x) * 180) / Math.PI;
@@ -36,7 +38,7 @@ function hand(which: Which, name: string): SVGGElement {
             y1: 0,
             x2: 0,
             y2: 0,
-            ...(which === "k" ? { "stroke-dasharray": "5 3" } : {}),
+            "stroke-dasharray": DASH[which]?.join(" "),
         }),
         s("circle.grip", { r: 12 }),
         s("circle.tip", { r: 5 }),
@@ -123,12 +125,7 @@ function dial(pair: number, turned: (which: Which, by: number) => void): Dial {
 /** Which hand is which: names are said once, beside all dials. */
 export function handLegend(): HTMLElement {
     const one = (which: Which, words: string) =>
-        h(
-            "li",
-            { "data-hand": which },
-            h("i", { class: which === "k" ? "dashed" : undefined }),
-            words,
-        );
+        h("li", { "data-hand": which }, lineSign({ dash: DASH[which] }), words);
     return h(
         "ul.legend.ofhands",
         {},
