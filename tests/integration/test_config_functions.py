@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A config.json as an encoding of the functions: at the top, in an encoding, or as a side."""
 
+import itertools
+
 import numpy as np
 import pytest
 import requests
@@ -153,6 +155,68 @@ def test_attention_does_what_the_model_does(server):
     done, _ = attends(server, llama4, encoding="none")
     assert (done["temperature_strength"], done["temperature_length"]) == (0.1, 8192)
     assert done["temperature_offset"] == 1 and not {"norm", "chunk"} & set(done)
+
+
+WINDOW = {"window_left", "window_right"}
+TEMPERATURE = {"temperature_strength", "temperature_length", "temperature_offset"}
+OPTIONS = [  # what a request gives, and the options that it decides
+    ({"window": 4}, WINDOW),
+    ({"window_left": 5}, WINDOW),
+    ({"window_right": 2}, WINDOW),
+    ({"window": 0}, WINDOW),
+    ({"softcap": 7}, {"softcap"}),
+    ({"softcap": 0}, {"softcap"}),
+    ({"scale": 0.75}, {"scale"}),
+    ({"chunk": 5}, {"chunk"}),
+    ({"chunk": 0}, {"chunk"}),
+    ({"temperature_strength": 0.5, "temperature_length": 9}, TEMPERATURE),
+    ({"temperature_strength": 0}, TEMPERATURE),
+    ({"norm": "before"}, {"norm", "norm_epsilon"}),
+    ({"norm": "none"}, {"norm", "norm_epsilon"}),
+]
+
+
+@pytest.mark.parametrize("given, decided", OPTIONS, ids=lambda value: "-".join(sorted(value)))
+def test_an_option_of_the_request_leaves_the_others_of_the_config(server, given, decided):
+    gemma = {
+        "model_type": "gemma2",
+        "head_dim": 8,
+        "query_pre_attn_scalar": 16,
+        "attn_logit_softcapping": 30.0,
+        "sliding_window": 64,
+    }
+    llama4 = {"model_type": "llama4_text", "head_dim": 8, "attention_chunk_size": 3}
+    plain = LLAMA2 | {"head_dim": 8}
+    for config, asked in (
+        (LLAMA2 | gemma, {"layer_type": "sliding_attention"}),
+        (LLAMA2 | llama4, {}),
+        (LLAMA2 | llama4, {"encoding": "none"}),
+    ):
+        usual, _ = attends(server, config, causal=True, **asked)
+        alone, _ = attends(server, plain, causal=True, **given)
+        done, _ = attends(server, config, causal=True, **asked, **given)
+        kept = {name: value for name, value in usual.items() if name not in decided}
+        own = {name: value for name, value in alone.items() if name in decided}
+        assert done == kept | own, (config["model_type"], asked)
+
+
+def test_a_rotation_by_two_configs_warns_of_both(server):
+    configs = {
+        "nothing": LLAMA2,
+        "scheme": LLAMA2 | {"rope_scaling": {"rope_type": "linear", "factor": 0.5}},
+        "config": LLAMA2 | {"rope_scaling": {"rope_type": "linear", "factor": 2, "zap": 1}},
+        "both": LLAMA2 | {"rope_scaling": {"rope_type": "linear", "factor": 0.5, "zoom": 1}},
+    }
+
+    def warned(**encodings):
+        body = {"tensors": {"q": tensor(Q)}, "axes": "bhsd", "start": 0} | encodings
+        return post(server, "rotation", body)["warnings"]
+
+    alone = {name: warned(config=config) for name, config in configs.items()}
+    assert [len(alone[name]) for name in configs] == [0, 1, 1, 2], alone
+    for (a, undone), (b, applied) in itertools.product(configs.items(), configs.items()):
+        told = warned(from_encoding={"config": undone}, to_encoding={"config": applied})
+        assert sorted(told) == sorted(alone[a] + alone[b]), (a, b)
 
 
 def test_attention_tells_what_it_lacks(server):

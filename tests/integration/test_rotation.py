@@ -255,3 +255,45 @@ def test_the_encoding_of_an_answer_is_accepted_back(server):
     refused = post_json(server, "/v1/rotation", {**again, "layout": "interleaved"})
     assert refused.status == 422
     assert "half and interleaved" in refused.json["detail"]
+
+
+@pytest.mark.parametrize("start", [None, 0, 1, -2])
+@pytest.mark.parametrize("step", [None, 1, 2, -1])
+@pytest.mark.parametrize(
+    "way", [{}, {"positions": [4, 1, 3]}, {"delta": 2}, {"cu_seqlens": [0, 1, 3]}], ids=str
+)
+def test_start_and_step_beside_other_ways(server, start, step, way):
+    """A start or step that would have no part is refused; the defaults are accepted everywhere."""
+    x = numpy.random.default_rng(5).standard_normal((1, 1, 3, 4)).astype("f4")
+    asked = {name: value for name, value in (("start", start), ("step", step)) if value is not None}
+    for kind in ("query", "object"):
+        given = {name: value for name, value in way.items()}
+        if kind == "object" and ("positions" in way or not asked):
+            continue
+        body = {"tensors": {"q": {"dtype": "f32", "data": x.tolist()}}} | given
+        if kind == "object":
+            body["positions"] = asked
+        answer = post_json(
+            server,
+            "/v1/rotation",
+            body,
+            encoding="rope",
+            layout="half",
+            axes="bhsd",
+            **(asked if kind == "query" else {}),
+        )
+        first, distance = asked.get("start", 0), asked.get("step", 1)
+        places = [first + distance * i for i in range(3)]
+        if "cu_seqlens" in way:
+            places = [first, first, first + distance]
+        elif way or not asked:
+            places = way.get("positions", [2] * 3)
+        other = (first, distance) != (0, 1)
+        if not way and not asked:
+            assert answer.status == 422 and answer.json["code"] == "missing-parameter"
+        elif "cu_seqlens" not in way and way and other or kind == "object" and "delta" in way:
+            assert answer.status == 422, (answer.status, asked, way)
+            assert answer.json["code"] == "conflicting-parameters"
+        else:
+            got = answer.good().json["tensors"]["q"]["data"]
+            assert numpy.allclose(got, rotated(x, places, "half"), atol=1e-6)

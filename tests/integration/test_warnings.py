@@ -170,3 +170,31 @@ def test_comparison_and_diagnosis_say_nothing(server):
         .json
     )
     assert report["warnings"] == []
+
+
+@pytest.mark.parametrize("dtype", [numpy.float32, numpy.float64, numpy.float16, numpy.bool_])
+@pytest.mark.parametrize(
+    "values, flags",
+    [
+        ([0, 1], True),
+        ([1, 1], True),
+        ([0, 0], False),  # a bias that adds nothing
+        ([0, -1e4], False),
+        ([0, 0.5], False),
+        ([2, 1], False),
+        ([-1, 1], False),
+        ([0] * 599 + [1], True),
+        ([1] * 599 + [2], False),
+    ],
+)
+def test_masks_of_flags(server, dtype, values, flags):
+    """Numbers that are 0 and 1 alone were most likely meant as booleans."""
+    keys = len(values)
+    of_q = "f4" if dtype == numpy.bool_ else dtype
+    q, k = numpy.zeros((1, 1, 1, 2), of_q), numpy.zeros((1, 1, keys, 2), of_q)
+    mask = numpy.array(values).astype(dtype).reshape(1, 1, 1, keys)
+    body = safetensors_save({"q": q, "k": k, "v": k, "mask": mask})
+    answer = call(
+        server, "POST", "/v1/attention", body, {"Content-Type": SAFETENSORS}, encoding="none"
+    )
+    assert ("mask has no numbers" in str(warnings(answer))) == (flags and dtype != numpy.bool_)
