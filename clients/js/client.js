@@ -34,11 +34,14 @@ export class PosencError extends Error {
     }
 }
 
-const tensor = (dtype, shape, buffer, begin, end) => ({
-    dtype,
-    shape,
-    data: new ARRAYS[dtype](buffer.slice(begin, end)),
-});
+const tensor = (dtype, shape, buffer, begin, end) => {
+    const Kind = ARRAYS[dtype],
+        size = shape.reduce((all, one) => all * one, 1) * (Kind?.BYTES_PER_ELEMENT ?? NaN),
+        bytes = buffer.slice(begin, end);
+    if (bytes.byteLength !== size)
+        throw new Error(`the answer has ${bytes.byteLength} bytes of ${dtype} [${shape}]`);
+    return { dtype, shape, data: new Kind(bytes) };
+};
 const text = (buffer, begin, size) => new TextDecoder().decode(new Uint8Array(buffer, begin, size));
 
 const safetensors = (buffer) => {
@@ -105,9 +108,13 @@ const jsonTensors = (tensors) =>
         }),
     );
 
+// Without parameters, in lower case.
+const mediaType = ({ headers }) =>
+    (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
+
 export const read = async (response) => {
     const { headers, ok, status } = response,
-        type = headers.get("content-type") ?? "";
+        type = mediaType(response);
     const json = /json/.test(type);
     if (!ok) throw new PosencError(status, json ? await response.json() : {});
     if (json) return response.json();
@@ -330,8 +337,7 @@ export const connect = async (where, settings) => {
         extend: post("extend"),
         golden: async (params, more) => {
             const response = await send("POST", "/v1/golden", more, JSON_TYPE, jsonOf(params));
-            if (!response.ok || response.headers.get("content-type") !== SAFETENSORS)
-                return read(response);
+            if (!response.ok || mediaType(response) !== SAFETENSORS) return read(response);
             const { metadata, tensors } = safetensors(await response.arrayBuffer());
             return { golden: JSON.parse(metadata.golden), tensors };
         },

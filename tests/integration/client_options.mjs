@@ -674,6 +674,56 @@ describe("tensors of answers", () => {
             }
         });
 
+    // Bytes of f32 [2, 2] in each form, cut off or with more behind them.
+    const forms = (data) => {
+        const shape = [2, 2],
+            npy = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".padEnd(117) + "\n",
+            raw = { "tensor-dtype": "f32", "tensor-shape": "2,2" },
+            end = data.length;
+        return [
+            [SAFETENSORS, file({ a: { dtype: "F32", shape, data_offsets: [0, end] } }, data)],
+            ["application/x-npy", Buffer.from(`\x93NUMPY\x01\x00v\x00${npy}`, "latin1"), data],
+            ["application/octet-stream", data, "", raw],
+        ].map(([type, head, more = "", headers = {}]) => [
+            type,
+            Buffer.concat([Buffer.from(head), Buffer.from(more)]),
+            headers,
+        ]);
+    };
+
+    it("a media type has letters of any case, and parameters", async () => {
+        for (const [type, body, headers] of forms(BYTES))
+            for (const text of [type, type.toUpperCase(), `${type};a=b`, `${type} ; charset=x`]) {
+                const found = await read(response(body, { "content-type": text, ...headers }));
+                assert.deepEqual((found.a ?? found).data, new Float32Array(BYTES.buffer), text);
+                if (type !== SAFETENSORS) continue;
+                const metadata = { golden: '{"format":1}' };
+                answers = [
+                    {
+                        headers: { "content-type": text },
+                        body: Buffer.from(await encode({ q }, metadata).arrayBuffer()),
+                    },
+                ];
+                const { golden } = await (await connect(url)).golden({ config: {} });
+                assert.deepEqual(golden, { format: 1 }, text);
+            }
+    });
+
+    it("an answer with fewer or more bytes than its shape has is an error", async () => {
+        for (const size of [0, 4, 12, 15, 17, 20])
+            for (const [type, body, headers] of forms(new Uint8Array(size)))
+                await assert.rejects(
+                    read(response(body, { "content-type": type, ...headers })),
+                    { message: `the answer has ${size} bytes of f32 [2,2]` },
+                    `${type} ${size}`,
+                );
+        const head = { a: { dtype: "F32", shape: [4], data_offsets: [0, 16] } };
+        await assert.rejects(
+            read(response(file(head, [1, 2, 3, 4]), { "content-type": SAFETENSORS })),
+            { message: "the answer has 4 bytes of f32 [4]" },
+        );
+    });
+
     it("JSON, text, YAML and other bytes are what they are", async () => {
         const typed = (type, body = '{"a": 1}') => read(response(body, { "content-type": type }));
         assert.deepEqual(await typed("application/json; charset=utf-8"), { a: 1 });

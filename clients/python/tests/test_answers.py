@@ -2,6 +2,7 @@
 """What the package makes of answers: refusals, warnings, reports, replies, and their reprs."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import pickle
@@ -24,6 +25,18 @@ PROBLEM = {
     "hint": "a hint",
     "errors": [{"parameter": "p", "detail": "d"}],
 }
+
+
+EMPTY = (2).to_bytes(8, "little") + b"{}"  # a file of safetensors
+CALLS_OF_ANSWERS = [
+    lambda one: one.encodings(),
+    lambda one: one.config({}),
+    lambda one: one.compare("a", "b"),
+    lambda one: one.table("x"),
+    lambda one: one.frequencies("x"),
+    lambda one: one.rotate("x"),
+    lambda one: one.golden({}),
+]
 
 
 def refused_by(reply):
@@ -66,16 +79,53 @@ def test_a_status_below_400_is_an_answer():
     assert client.encodings() == {"a": 1}
 
 
-def test_a_media_type_has_no_parameters():
-    client, _ = scripted.recording(
-        scripted.reply(b'{"tensors": {}}', "application/json; charset=utf-8")
-    )
-    assert client.frequencies("rope").names == ()
+TYPES = ["{}", "{}; charset=utf-8", "{} ;a=b", "{};"]
+
+
+@pytest.mark.parametrize("text", [*TYPES, *map(str.upper, TYPES)])
+def test_a_media_type_has_no_parameters_and_no_case(text):
+    for media_type, body in (
+        ("application/json", b'{"tensors": {}}'),
+        ("application/x-safetensors", EMPTY),
+    ):
+        client, _ = scripted.recording(scripted.reply(body, text.format(media_type)))
+        assert client.frequencies("rope").names == ()
+        client, _ = scripted.recording(scripted.reply(body, text.format(media_type)))
+        assert client.request("GET", "/v1").media_type == media_type
+
+
+@pytest.mark.parametrize("status", [200, 204, 301, 302, 307, 399])
+@pytest.mark.parametrize("media_type", ["text/html", "image/svg+xml", "", "application/x-npy"])
+def test_what_is_no_answer_of_the_service_is_named(status, media_type):
+    """A page of a proxy, or a redirection, which is not followed: its place is in the message."""
+    told = {"Location": "/elsewhere"} if status >= 300 else {}
+    for call in CALLS_OF_ANSWERS:
+        client, _ = scripted.recording(scripted.reply(b"<html>", media_type, status, **told))
+        with pytest.raises(ValueError, match="the answer is no application/") as one:
+            call(client)
+        assert f": status {status}, {media_type or 'no media type'}" in str(one.value)
+        assert not isinstance(one.value, posenc.Refused)
+        assert ("at /elsewhere" in str(one.value)) == (status >= 300)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 15, 17, 20])
+def test_an_answer_with_fewer_or_more_bytes_than_its_shape_is_an_error(size):
+    """In a file that is cut off, one with other places of bytes, and base64."""
+    whole = b"".join(map(bytes, _arrays.safetensors_pieces({"a": numpy.ones((2, 2), "f4")}, {})))
+    other = whole.replace(b"[0,16]", b"[0,%d]" % size) + bytes(4)
+    told = {"dtype": "f32", "shape": [2, 2], "base64": base64.b64encode(bytes(size)).decode()}
+    for body, media_type in (
+        (whole[: len(whole) - 16 + size] if size < 16 else other, "application/x-safetensors"),
+        (other, "application/x-safetensors"),
+        (json.dumps({"tensors": {"a": told}}).encode(), "application/json"),
+    ):
+        client, _ = scripted.recording(scripted.reply(body, media_type))
+        with pytest.raises(ValueError):
+            client.table("x")
 
 
 # ---- warnings ------------------------------------------------------------------------------------
 
-EMPTY = (2).to_bytes(8, "little") + b"{}"
 WARNED = {
     "a header": scripted.reply(
         EMPTY,

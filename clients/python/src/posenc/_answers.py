@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _arrays, _display
 from ._arrays import BF16, Array
-from ._messages import JSON, SVG, EncodingWarning, Reply, checked
+from ._messages import JSON, SAFETENSORS, SVG, EncodingWarning, Reply, checked, of_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,7 +245,7 @@ class Report(dict[str, Any]):
 
 
 def report_of(reply: Reply) -> Report:
-    return Report(checked(reply).json())
+    return Report(of_type(reply, JSON).json())
 
 
 def _field_json(reply: Reply, name: str) -> Any:
@@ -255,7 +255,7 @@ def _field_json(reply: Reply, name: str) -> Any:
 
 def tensors_of(reply: Reply) -> Tensors:
     """Arrays over the body's memory where that is possible; warns of what the answer warns of."""
-    if checked(reply).media_type == JSON:
+    if of_type(reply, JSON, SAFETENSORS).media_type == JSON:
         members: dict[str, Any] = reply.json()
         made = Tensors(
             _arrays.json_arrays(members.pop("tensors", {})),

@@ -82,13 +82,13 @@ class Reply:
 
     @property
     def media_type(self) -> str:
-        """Of the Content-Type, without its parameters; "" where there is none.
+        """Of the Content-Type in lower case, without its parameters; "" where there is none.
 
         >>> import posenc
         >>> posenc.request("GET", "/v1/encodings").media_type
         'application/json'
         """
-        return (self.fields.get("Content-Type") or "").split(";")[0]
+        return (self.fields.get("Content-Type") or "").split(";")[0].strip().lower()
 
     def __repr__(self) -> str:
         size = sum(part.nbytes for part in self.parts)
@@ -169,3 +169,15 @@ def checked(reply: Reply) -> Reply:
     if not isinstance(problem, dict):
         problem = {"detail": str(problem)}
     raise Refused({"status": reply.status, **problem})
+
+
+def of_type(reply: Reply, *media_types: str) -> Reply:
+    """The reply, where it is of the service: no page of a proxy and no redirection, for which
+    ValueError."""
+    if checked(reply).media_type in media_types:
+        return reply
+    place = reply.fields.get("Location")
+    raise ValueError(
+        f"the answer is no {' or '.join(media_types)}: status {reply.status}, "
+        f"{reply.media_type or 'no media type'}" + (f", at {place}" if place else "")
+    )
