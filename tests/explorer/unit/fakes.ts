@@ -71,7 +71,7 @@ export class FakeElement {
 
     setAttribute(name: string, value: string): void {
         this.attributes[name] = value;
-        if (["value", "min", "max", "hidden"].includes(name)) this[name] = value;
+        if (["value", "min", "max", "hidden", "placeholder"].includes(name)) this[name] = value;
         if (name.startsWith("data-")) this.dataset[name.slice(5)] = value;
     }
     getAttribute(name: string): string | null {
@@ -105,6 +105,7 @@ export class FakeElement {
     replaceChildren(...children: (FakeElement | string)[]): void {
         this.children = children;
     }
+    remove(): void {}
     hasChildNodes(): boolean {
         return this.children.length > 0;
     }
