@@ -2,6 +2,7 @@
 """Configs of models as others published them; tests/data/configs names where. Each answer, line by
 line, and against numpy what its links lead to."""
 
+import itertools
 import json
 import pathlib
 
@@ -567,6 +568,36 @@ WRONG = [
     ({"model_type": "gpt2", "n_embd": 2}, {}, "missing-parameter", "config"),
     ({"model_type": "bloom", "n_head": 1.5}, {}, "invalid-parameter", "/n_head"),
 ]
+
+
+# The same config in each place of a request: a body, and a query.
+PLACES = {
+    "body": (LLAMA, {}),
+    "member": ({"config": LLAMA}, {}),
+    "text": ({"config": json.dumps(LLAMA)}, {}),
+    "query": ({}, {"config": json.dumps(LLAMA, indent=1)}),
+}
+
+
+@pytest.mark.parametrize("route", ["config", "lint", "extend"])
+def test_a_config_in_two_places_is_refused(server, route):
+    to = {"to": 2**20} if route == "extend" else {}
+
+    def posted(*places):
+        body, query = {}, {}
+        for place in places:
+            body, query = body | PLACES[place][0], query | PLACES[place][1]
+        return post_json(server, f"/v1/{route}", body, **query, **to)
+
+    for place in PLACES:
+        assert posted(place).status in (200, 422)
+        assert posted(place).json.get("code") == posted("member").json.get("code")
+    for pair in itertools.combinations(PLACES, 2):
+        if pair == ("member", "text"):
+            continue  # one place
+        answer = posted(*pair)
+        assert answer.status == 422, (pair, answer.json)
+        assert answer.json["code"] == "conflicting-parameters", (pair, answer.json)
 
 
 @pytest.mark.parametrize("body, query, code, where", WRONG, ids=range(len(WRONG)))

@@ -2,6 +2,7 @@
 """A config.json as an encoding of the functions: at the top, in an encoding, or as a side."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -217,6 +218,54 @@ def test_a_rotation_by_two_configs_warns_of_both(server):
     for (a, undone), (b, applied) in itertools.product(configs.items(), configs.items()):
         told = warned(from_encoding={"config": undone}, to_encoding={"config": applied})
         assert sorted(told) == sorted(alone[a] + alone[b]), (a, b)
+
+
+@pytest.mark.parametrize("own", [{}, {"2": 9}, {"0": 9}, {"1": 9, "3": 5}])
+def test_the_layer_whose_window_is_taken_is_named(server, own):
+    """Of layers of one type with several windows: the named layer has the window that is applied,
+    as /v1/config lists it."""
+    config = LLAMA2 | {
+        "model_type": "neomme",
+        "head_dim": 8,
+        "num_hidden_layers": 4,
+        "sliding_window": 7,
+        "layer_types": ["sliding_attention"] * 4,
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 5},
+            "full_attention": {"rope_type": "default", "rope_theta": 6},
+        },
+    }
+    if own:
+        each = {layer: {"sliding_window": window} for layer, window in own.items()}
+        config |= {"per_layer_config": each}
+    rows = post(server, "config", {"config": config})["layers"]
+    windows = {layer: row["attention"]["window"] for row in rows for layer in row["layers"]}
+    assert len(windows) == 4 and len(set(windows.values())) > 1
+    told = attends(server, config, layer_type="sliding_attention")[1]
+    (layer, window), *others = [
+        re.search(r"several windows.* the one of layer (\d+), (\d+)", text).groups()
+        for text in told
+        if "several windows" in text
+    ]
+    assert not others and windows[int(layer)] == int(window), (told, windows)
+
+
+@pytest.mark.parametrize(
+    "types, warns",
+    [
+        ("linear_attention full_attention", False),
+        ("full_attention full_attention", False),
+        ("sliding_attention full_attention", True),
+        ("sliding_attention sliding_attention", False),
+        ("linear_attention sliding_attention", False),
+    ],
+)
+def test_other_layers_that_attend_are_warned_of(server, types, warns):
+    """Layers without attention have no options of it."""
+    config = {"model_type": "qwen3_next", "num_hidden_layers": 2, "sliding_window": 4}
+    config |= {"layer_types": types.split(), "partial_rotary_factor": 1, "head_dim": 8}
+    told = attends(server, LLAMA2 | config, causal=True)[1]
+    assert any("give layer_type" in text for text in told) == warns, told
 
 
 def test_attention_tells_what_it_lacks(server):

@@ -538,3 +538,16 @@ def test_refusals_of_models_that_make_images(server):
     assert "no use for cu_seqlens" in refused(**asked | {"cu_seqlens": [0, 21]})
     assert "behind its prompt" in refused(**asked | {"chunk_length": 30}).lower()
     assert "0 (text) or 1 (image)" in refused(**asked | {"mm_token_type_ids": [[2] * 21]})
+
+
+@pytest.mark.parametrize("model", ["text", "qwen2_vl"])
+def test_a_chunk_of_ids_says_nothing_of_the_prompt(server, model):
+    """The ids of a chunk are no list of tokens: its start needs a length, or tokens."""
+    posted = {"position_ids": [[3, 4]], "model_type": model}
+    assert post_json(server, "/v1/positions", posted).good().json["verdict"] != "match"
+    for start in (0, 1, 3):
+        chunk = posted | {"chunk_start": start}
+        answer = post_json(server, "/v1/positions", chunk)
+        assert answer.status == 422 and answer.json["errors"][0]["parameter"] == "length"
+        judged = post_json(server, "/v1/positions", chunk | {"length": 5}).good().json
+        assert (judged["verdict"] == "match") == (start == 3)

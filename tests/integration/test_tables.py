@@ -505,3 +505,18 @@ def test_readers_beside_a_writer(stored):
     assert last["version"] == 20 and last["versions"] == list(range(1, 21))
     on_disk = json.loads((stored.folder / "hot/20/meta.json").read_text())
     assert on_disk["sha256"] == last["sha256"]
+
+
+def test_stored_tables_are_of_the_family_of_learned_ones(server):
+    """A list of another family has none of them, nor an encoding of another family."""
+    values = numpy.ones((2, 4), "f4")
+    assert put(server, "of-a-family", values).status in (200, 201)
+    families = {one["family"] for one in get(server, "/v1/encodings").json["encodings"]}
+    learned = get(server, "/v1/encodings/learned").json["family"]
+    assert len(families) == 4 and learned in families
+    for family in families:
+        listed = get(server, "/v1/encodings", family=family).good().json
+        assert {one["family"] for one in listed["encodings"]} == {family}
+        assert ("tables" in listed) == (family == learned)
+        names = [one["name"] for one in listed.get("tables", [])]
+        assert ("of-a-family" in names) == (family == learned)

@@ -4,7 +4,8 @@
 
 /* Reading tables from disk, damage, and the limits of versions and memory. */
 
-/* With any byte of the files changed, or a file cut anywhere, no other table is read. */
+/* With any byte of the files changed, a file cut anywhere, or bytes behind its end, no other table
+ * is read. */
 TEST(test_damage)
 {
     static const char *const files[] = {"a/1/meta.json", "a/1/table.safetensors"};
@@ -36,6 +37,15 @@ TEST(test_damage)
                 ck_assert_double_eq(member_number(&answer, "tensors.table.data.1.1"), 4);
             }
             ck_assert_int_eq(status_of(other, "GET", "/v1/encodings/b/table?length=2", NULL), 200);
+        }
+        for (size_t more = 1; more <= 9; more++, cases++) { /* bytes behind the end */
+            file = fopen(file_path(files[f]), "w");
+            fwrite(whole, 1, size, file);
+            fwrite("xxxxxxxxx", 1, more, file);
+            fclose(file);
+            OWNED_API other = reader_make();
+            ck_assert_int_eq(status_of(other, "GET", "/v1/encodings/a/table?length=2", NULL), 500);
+            refused++;
         }
         file = fopen(file_path(files[f]), "w");
         fwrite(whole, 1, size, file);
