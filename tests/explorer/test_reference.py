@@ -2,6 +2,8 @@
 """/docs in a browser, from a posencd under a base path: its search, its forms, its commands. Part
 of `make test`."""
 
+import json
+
 import pytest
 from test_pages import SIZE, check
 
@@ -120,7 +122,12 @@ def test_results_take_the_place_of_the_article(browser, docs, words):
     assert left["value"]["hidden"] and left["value"]["articles"] == ["encoding-rope"]
 
 
-EXCERPTS = """[...document.querySelectorAll(".results li")].flatMap((one) => {
+SEARCHES = ("frequency", "width", "factor")
+EXCERPTS = """(() => { const field = document.querySelector("input[type=search]");
+    return %s.map((words) => {
+    field.value = words;
+    field.dispatchEvent(new Event("input"));
+    return [...document.querySelectorAll(".results li")].flatMap((one) => {
     const { hash, textContent: title } = one.querySelector("a"),
         article = document.getElementById(hash.slice(1))?.closest("article[id^=encoding-]"),
         place = [...(article?.querySelectorAll("dl.entries > div") ?? [])].filter((entry) =>
@@ -130,17 +137,20 @@ EXCERPTS = """[...document.querySelectorAll(".results li")].flatMap((one) => {
         text: [...place[0].lastElementChild.children].map((p) => p.textContent.trim()).join(" "),
         excerpt: one.querySelector("p").textContent,
         marks: [...one.querySelectorAll("mark")].map((mark) => mark.textContent.toLowerCase()),
-    }];
-})"""
+    }]; }); }); })()"""
 
 
-@pytest.mark.parametrize("words", ("frequency", "width", "factor"))
-def test_an_excerpt_is_what_stands_around_the_words(browser, docs, words):
+def test_an_excerpt_is_what_stands_around_the_words(browser, docs):
     """Of parameters of encodings, whose whole texts are on the page: dots stand where text is left
     out, at most 180 characters are shown, from at most 50 before the first word, and each word is
     marked."""
-    steps = [("input[type=search]", "fill", words)]
-    found = browser("evaluate", f"{docs}?lang=en", steps=steps, script=EXCERPTS)["value"]
+    script = EXCERPTS % json.dumps(SEARCHES)
+    seen = browser("evaluate", f"{docs}?lang=en", script=script)
+    for words, found in zip(SEARCHES, seen["value"]):
+        check_excerpts(words, found)
+
+
+def check_excerpts(words, found):
     assert len(found) > 2, found
     for one in found:
         text, piece = one["text"], one["excerpt"].strip("…")
@@ -163,14 +173,13 @@ ARTICLES = ("overview", "path-table", "path-tables-name", "encoding-t5")
 
 def test_articles_are_as_recorded(browser, docs):
     """In pages/docs.txt: what each has to read, of every kind."""
+    query = "?lang=en&as=recorded"  # a document of its own, whatever was opened before
+    links = [[f"{docs}{query}#{name}"] for name in ARTICLES]
+    seen = browser("followed", f"{docs}{query}", base=f"{docs}/", links=links, **SIZE)
+    assert not seen["told"], seen["told"]
     lines = []
-    for name in ARTICLES:
-        query = f"?lang=en&article={name}"  # another document, and no other place of the same one
-        url = f"{docs}{query}#{name}"
-        seen = browser("contents", url, base=f"{docs}/", controls=False, **SIZE)
-        assert not seen["told"], seen["told"]
-        [opened] = seen["found"]
-        begin = next(i for i, line in enumerate(opened["lines"]) if line.startswith("article"))
-        lines += [f"== {name}", *(line.replace(query, "") for line in opened["lines"][begin:])]
+    for name, opened in zip(ARTICLES, seen["found"]):
+        begin = next(i for i, line in enumerate(opened) if line.startswith("article"))
+        lines += [f"== {name}", *(line.replace(query, "") for line in opened[begin:])]
     address = docs.removesuffix("/docs")
     check("docs", "\n".join(lines).replace(address, "http://posencd") + "\n")
