@@ -29,7 +29,7 @@ def refusal(status=503, retry_after="0", text="busy"):
 @dataclasses.dataclass
 class Arrived:
     line: str
-    fields: dict  # names in lower case
+    fields: dict  # names in lower case, those of one name joined
     body: bytes
     connection: int
 
@@ -55,7 +55,8 @@ def _request(stream, number):
     fields = {}
     while (field := stream.readline()) not in (b"\r\n", b""):
         name, _, value = field.decode("latin-1").partition(":")
-        fields[name.lower()] = value.strip()
+        name, value = name.lower(), value.strip()
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
     body = stream.read(int(fields.get("content-length", 0)))
     return Arrived(line.decode("latin-1").strip(), fields, body, number)
 

@@ -3,6 +3,7 @@
 connections that are kept or gone, refusals after which a request is sent again, progress."""
 
 import asyncio
+import gzip
 import inspect
 import io
 import sys
@@ -110,6 +111,54 @@ def test_a_token(way):
     first, second = found.requests
     assert first.fields["authorization"] == "Bearer a-secret"
     assert "authorization" not in second.fields
+
+
+CASES = [str, str.lower, str.upper]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fields_that_are_given_take_the_place_of_the_clients_own(way, case):
+    """Whatever the case of their names, and once; but the length is that of the body."""
+    given = {
+        "Accept-Encoding": "gzip",
+        "Authorization": "Basic eA==",
+        "Content-Type": "a/b",
+        "Accept": "text/csv",
+        "User-Agent": "mine",
+        "Content-Length": "99",
+        "X-More": "kept",
+    }
+    for body in (b"", b"body"):
+        with server([refusal(404)]) as found:
+            fields = {case(name): value for name, value in given.items()}
+            way(
+                found.url,
+                lambda remote, fields=fields, body=body: remote.request("PUT", "/", body, fields),
+                token="a-secret",
+            )
+        (arrived,) = found.requests
+        own = {"Content-Length": str(len(body))} if body else {}
+        told = {name.lower(): value for name, value in (given | own).items()}
+        if not body:
+            told.pop("content-length")
+            assert arrived.fields.pop("content-length", "0") == "0"
+        assert {name: arrived.fields.get(name) for name in told} == told
+
+
+def test_an_answer_with_a_coding_comes_as_it_is(way):
+    content = gzip.compress(b"a,b")
+    answer = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Encoding: gzip\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(content), content)
+    )
+    with server([answer, WHOLE]) as found:
+        reply, report = way(
+            found.url,
+            lambda remote: remote.request("GET", "/x", fields={"Accept-Encoding": "gzip"}),
+            catalogue,
+        )
+    assert reply.content == content and reply.fields.get("Content-Encoding") == "gzip"
+    assert report == {} and reply.parts[0].flags.writeable
 
 
 def test_proxies_of_the_environment_are_not_used(way, monkeypatch):

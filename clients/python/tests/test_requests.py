@@ -521,6 +521,40 @@ def test_arrays_that_are_not_in_order():
         assert sent("rotate", q=array).tensors["q"] == ("f32", list(array.shape), plain.tobytes())
 
 
+WIDE = numpy.arange(24).reshape(2, 3, 4)
+ORDERS = {
+    "C": lambda one: one,
+    "Fortran": numpy.asfortranarray,
+    "transposed": numpy.transpose,
+    "every second": lambda one: one[..., ::2],
+    "backwards": lambda one: one[::-1, :, ::-1],
+    "broadcast": lambda one: numpy.broadcast_to(one[:1], one.shape),
+    "no axes": lambda one: one[1, 2, 3],
+    "no elements": lambda one: one[:, :0],
+    "odd address": lambda one: numpy.frombuffer(b"x" + one.tobytes(), one.dtype, offset=1),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("ends", "<>")
+@pytest.mark.parametrize("name", [name for name in DTYPES if name != "bf16"])
+def test_arrays_of_every_order(name, ends, order):
+    """Of elements and of their bytes, in every kind of body; the array itself stays as it was."""
+    dtype = numpy.dtype(DTYPES[name])
+    values = (WIDE % 2 == 0 if name == "bool" else WIDE).astype(dtype.newbyteorder(ends))
+    array = numpy.asanyarray(ORDERS[order](values))
+    before = array.tobytes(), array.strides, array.dtype
+    plain = numpy.array(array, dtype.newbyteorder("<"), order="C")
+    expected = {"q": (name, list(array.shape), plain.tobytes())}
+    assert sent("rotate", q=array).tensors == expected
+    assert sent("rotate", {"name": "rope", "base": 2}, base=1, q=array).tensors == expected
+    assert sent("diagnose", q=array).tensors == expected
+    table = {"table": expected["q"]}
+    assert sent("bias", "t5", table=array).tensors == table
+    assert sent("compare", array, {"name": "x"}).tensors == {"a": expected["q"]}
+    assert (array.tobytes(), array.strides, array.dtype) == before
+
+
 # ---- arrays of a diagnosis and a comparison ------------------------------------------------------
 
 

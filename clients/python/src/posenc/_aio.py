@@ -40,25 +40,23 @@ class AsyncConnections:
     async def _send(self, request: Request) -> Reply:
         import httpx
 
-        headers = {"Accept-Encoding": "identity", **self.origin.headers(request)}
+        body = bytearray()
         try:
-            response = await self._client.request(
+            async with self._client.stream(
                 request.method,
                 self.origin.base + request.target,
-                headers=headers,
+                headers=self.origin.headers(request),
                 content=_sent(request) if request.body else None,
-            )
+            ) as response:
+                async for piece in response.aiter_raw():  # as it comes, without decoding
+                    body += piece
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise self.origin.refused(error) from error
         except httpx.TimeoutException as error:
             raise self.origin.late(self._timeout) from error
         except httpx.TransportError as error:
             raise self.origin.broken(error) from error
-        return Reply(
-            response.status_code,
-            response.headers,
-            (np.frombuffer(bytearray(response.content), np.uint8),),
-        )
+        return Reply(response.status_code, response.headers, (np.frombuffer(body, np.uint8),))
 
 
 async def _sent(request: Request) -> AsyncIterator[bytes]:

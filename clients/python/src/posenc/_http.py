@@ -62,9 +62,14 @@ class Origin:
         return TimeoutError(f"{self.address} did not answer within {seconds:g} s (timeout=)")
 
     def headers(self, request: Request) -> dict[str, str]:
-        headers = dict(request.fields)
+        """The fields of the request, which take the place of the client's own whatever the case of
+        their names; the length is that of the body."""
+        own = {"Accept-Encoding": "identity"}
         if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+            own["Authorization"] = f"Bearer {self.token}"
+        given = {name: value for name, value in request.fields if name.lower() != "content-length"}
+        names = set(map(str.lower, given))
+        headers = given | {name: value for name, value in own.items() if name.lower() not in names}
         if request.body:
             headers["Content-Length"] = str(request.length)
         return headers
