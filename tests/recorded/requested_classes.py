@@ -2,6 +2,7 @@
 """Each model type, architecture of timm and class of diffusers that is known, with its defaults and
 with sizes, and each key of configs with values of several kinds."""
 
+import itertools
 import pathlib
 import random
 import re
@@ -180,6 +181,42 @@ def mixed():
     return found
 
 
+# Keys that say what single layers do, with two values each.
+OF_LAYERS = {
+    "layer_types": (["full_attention", "sliding_attention"] * 3, []),
+    "no_rope_layers": ([1, 1, 0, 1, 0, 1], []),
+    "no_rope_layer_interval": (2, 3),
+    "sliding_window": (64, None),
+    "sliding_window_pattern": (3, 1),
+    "use_sliding_window": (True, False),
+    "max_window_layers": (2, 6),
+    "attention_chunk_size": (32, None),
+    "rope_local_base_freq": (500, 20000),
+    "global_attn_every_n_layers": (2, 3),
+    "num_hidden_layers": (4, 7),
+}
+
+
+def of_layers():
+    """Each two of these keys, by turns over models."""
+    models = ("llama", "smollm3", "gemma3_text", "llama4_text", "qwen2", "cohere2", "somebody")
+    pairs = itertools.combinations(sorted(OF_LAYERS), 2)
+    return [
+        read(
+            f"{models[(2 * index + turn) % len(models)]}: {one} {turn} and {other}",
+            {"model_type": models[(2 * index + turn) % len(models)]}
+            | SIZES
+            | {one: OF_LAYERS[one][turn], other: OF_LAYERS[other][(turn + index) % 2]},
+        )
+        for index, (one, other) in enumerate(pairs)
+        for turn in range(2)
+    ] + [
+        read(f"{model}: an empty list and an interval", {"model_type": model} | SIZES | both)
+        for model in models
+        for both in ({"no_rope_layers": [], "no_rope_layer_interval": 2},)
+    ]
+
+
 SCALINGS = {
     "default": {},
     "linear": {"factor": (2, 4.5)},
@@ -278,5 +315,6 @@ def requests():
         *diffusers(),
         *keys(),
         *mixed(),
+        *of_layers(),
         *engines(),
     ]

@@ -11,7 +11,7 @@ import requested_functions
 import requested_pairs
 import requested_rotation
 from bodies import JSON, json_bytes, numbers, tensor
-from request import post_bytes
+from request import post, post_bytes
 
 PARTS = (
     requested_rotation,
@@ -84,8 +84,57 @@ def changes(one):
     }
 
 
-def requests():
+def foreign():
+    """Tensors of one encoding beside each other one, and beside none."""
+    own = {name: tensor(8, 2, 4) for name in ("rel_k", "rel_v", "w_r", "pos_key", "pos_query")}
+    own |= {name: tensor(9, 2, 4) for name in ("pos_bias_u", "pos_bias_v", "weights")}
+    encodings = (
+        "none",
+        {"name": "rope"},
+        {"name": "alibi"},
+        {"name": "shaw", "max_relative_position": 2},
+        {"name": "transformer-xl", "dim": 4},
+        {"name": "deberta-log", "position_buckets": 4, "max_relative_positions": 8},
+        {"name": "t5", "num_buckets": 4, "max_distance": 8},
+    )
     found = []
+    for encoding in encodings:
+        label = encoding if isinstance(encoding, str) else encoding["name"]
+        given = {"encoding": encoding, "outputs": "scores"}
+        given |= {"layout": "half"} if label == "rope" else {}
+        for name, one in own.items():
+            tensors = q_and_k() | {name: one}
+            found.append(post("tensors", f"{name} beside {label}", "/v1/attention", given, tensors))
+    return found
+
+
+def rotations():
+    """Every dtype by every arithmetic and layout, near and far, of an odd number of heads."""
+    scaled = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64}
+    schemes = {
+        "rope": {"name": "rope"},
+        "rope in float32": {"name": "rope", "arithmetic": "hf"},
+        "yarn in float32": {"name": "rope", "arithmetic": "hf"} | scaled,
+        "a part": {"name": "rope", "rotary_dim": 4},
+        "mrope in float32": {"name": "mrope", "mrope_section": [2, 1, 1], "arithmetic": "hf"},
+    }
+    return [
+        post(
+            "tensors",
+            f"{label}, {dtype}, {layout}, from {start}",
+            "/v1/rotation",
+            {"encoding": scheme, "layout": layout, "axes": "hsd", "start": start},
+            {"q": tensor(10, 3, 2, 8, dtype=dtype)},
+        )
+        for label, scheme in schemes.items()
+        for dtype in ("f64", "f32", "f16")
+        for layout in ("half", "interleaved")
+        for start in (1, 70001)
+    ]
+
+
+def requests():
+    found = [*foreign(), *rotations()]
     for (path, name), body in bases().items():
         others = {other: body["tensors"][other] for other in body["tensors"] if other != name}
         for change, changed in changes(body["tensors"][name]).items():

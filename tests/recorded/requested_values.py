@@ -182,6 +182,9 @@ sinusoidal/analysis/similarity?dim=6&length=4&dtype=f64& anchor=0 anchor=-3.5 no
     anchor=2&normalize=true start=9&step=0.5 pool=max&rows=2&columns=2
 rope/analysis/similarity?dim=8&length=4&dtype=f64& anchor=1 anchor=1&normalize=true rotary_dim=4
     rope_type=linear&factor=3 rope_type=yarn&factor=4&original_max_position_embeddings=64
+rope/analysis/similarity?dim=4&length=3& anchor=1e-17&start=3 anchor=0.1&start=9007199254740989
+    anchor=0.1&start=9007199254740989&dtype=bf16 anchor=0.5&start=9007199254740989
+    anchor=9007199254740989&start=0.1&step=0.1 anchor=9007199254740989&start=0.25&step=0.5
 index/analysis/similarity?dtype=f64& length=3&anchor=2 positions=0,1&normalize=true positions=3
 sinusoidal/analysis/decay?dim=6&dtype=f64& max_offset=3 min_offset=3&max_offset=3 max_offset=-1
     min_offset=-9&max_offset=9&samples=4 max_offset=1000&samples=5&sample_spacing=log

@@ -469,3 +469,26 @@ TEST(long_lists)
         pe_params_free(&params);
     }
 }
+
+/* Pairs are separated by each of these characters, and by any number of them. */
+TEST(separators_of_pairs)
+{
+    static const struct pe_param list[] = {{.name = "a", .type = PE_TEXT},
+                                           {.name = "b", .type = PE_TEXT}};
+    static const char separators[] = " \t\r\n&";
+
+    for (size_t i = 0; i + 1 < sizeof(separators); i++)
+        for (size_t k = 0; k + 1 < sizeof(separators); k++) {
+            struct pe_params params;
+            struct pe_error err = {0};
+            char text[20];
+            snprintf(text, sizeof(text), "%ca=1%c%cb=2%c", separators[i], separators[i],
+                     separators[k], separators[k]);
+            pe_params_init(&params, list, COUNT_OF(list));
+            ck_assert_msg(!pe_params_set_pairs(&params, text, &err), "%s", err.detail);
+            ck_assert_str_eq(pe_param_text(&params, "a"), "1");
+            ck_assert_str_eq(pe_param_text(&params, "b"), "2");
+            pe_params_free(&params);
+            cases++;
+        }
+}

@@ -279,6 +279,29 @@ TEST(arrays_past_the_end)
     }
 }
 
+/* A key may have as many bytes as the format says, and no more. */
+TEST(longest_key)
+{
+    enum { LONGEST = 65535 };
+    static unsigned char bytes[LONGEST + 100];
+
+    for (size_t length = LONGEST - 1; length <= LONGEST + 1; length++) {
+        struct pe_error err = {0};
+        struct pe_gguf file;
+        head_add(0, 1);
+        whole_add(length, 8);
+        memcpy(bytes, written, size);
+        memset(bytes + size, 'x', length);
+        const size_t before = size;
+        whole_add(PE_GGUF_U8, 4);
+        whole_add(1, 1);
+        memcpy(bytes + before + length, written + before, size - before);
+        ck_assert(!pe_gguf_open(&file, bytes, size + length, &err));
+        ck_assert_int_eq(pe_gguf_keys(&file, ignore, NULL, NULL, &err),
+                         length <= LONGEST ? PE_OK : PE_INVALID);
+    }
+}
+
 /* Operations counted for an array of zeros, or of empty texts. */
 static uint64_t work_of(uint32_t type, size_t count)
 {
