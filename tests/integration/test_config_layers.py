@@ -388,6 +388,17 @@ def test_the_rotary_of_an_indexer(server):
     assert "others" not in post_json(server, "/v1/config", MODELS["gemma2"][0]).good().json
 
 
+@pytest.mark.parametrize("width", [2, 62, 64, 66, 128])
+def test_an_indexer_has_heads_as_wide_as_what_rotates(server, width):
+    """Narrower heads cannot have the rotary of the layers, and none is invented."""
+    config = {"model_type": "deepseek_v32", "qk_rope_head_dim": 64, "index_head_dim": width}
+    others = post_json(server, "/v1/config", config).good().json.get("others", [])
+    assert [other["encoding"]["dim"] for other in others] == ([width] if width >= 64 else [])
+    assert [other["encoding"].get("rotary_dim", width) for other in others] == (
+        [64] if width >= 64 else []
+    )
+
+
 def test_parts_of_parts(server):
     """Every object that is a model of its own is named, at any depth: read, or with the reason."""
     part = {"model_type": "llama", "head_dim": 64}

@@ -532,6 +532,20 @@ def test_shapes(server, small):
         assert answer.json["errors"][0]["tensor"] == where
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_batches_of_cos_are_refused(server, small, twice):
+    """Only one table is compared: more rows of a batch, wherever its axis is, are refused."""
+    description, golden = small
+    one = numpy.tile(golden["cos"], 2) if twice else golden["cos"]
+    for axes in ((1,), (1, 1)):
+        answer = check(server, description, {"cos": one.reshape(*axes, *one.shape)})
+        assert answer.good().json["verdict"] == "right"
+    for axes in ((2,), (2, 1), (1, 2), (3, 1, 2)):
+        batch = numpy.broadcast_to(one, (*axes, *one.shape))
+        answer = check(server, description, {"cos": batch})
+        assert answer.status == 422 and answer.json["code"] == "shape-mismatch", axes
+
+
 def test_changed_files_are_refused(server, small):
     """Tensors of the golden file that its description does not make, in each of them."""
     description, golden = small
