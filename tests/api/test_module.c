@@ -114,21 +114,16 @@ TEST(a_get_has_its_status_fields_and_bytes)
 TEST(every_field_of_a_head_is_read)
 {
     char head[BODY_MAX] = "GET /v1/encodings/index/table?length=3\n";
-    const size_t begin = strlen(head);
-    size_t end = begin;
+    size_t end = strlen(head);
 
     module_start("");
-    for (int i = 0; i < FIELDS_MAX - 1; i++)
+    for (int i = 0; i < 200; i++)
         end += (size_t)sprintf(head + end, "X-%d: %d\n", i, i);
     strcpy(head + end, "Accept: text/csv\n");
-    struct answer answer = request_answer(head, "", 1);
+    const struct answer answer = request_answer(head, "", 1);
 
-    ck_assert_msg(strstr(answer.text, "text/csv"), "%s", answer.text);
-    /* One more has no room, and is left out. */
-    strcpy(head + end, "X-last: 1\nAccept: text/csv\n");
-    answer = request_answer(head, "", 1);
-    ck_assert_ptr_null(strstr(answer.text, "text/csv"));
     ck_assert_int_eq(strncmp(answer.text, "200\n", 4), 0);
+    ck_assert_msg(strstr(answer.text, "text/csv"), "%s", answer.text);
 }
 
 TEST(a_body_is_the_same_in_any_pieces)
