@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Refusals, exit codes, terminals, and ends before the end."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -563,33 +564,82 @@ def test_no_binary_on_a_terminal(posenc):
     assert posenc.on_terminal("config")[0] == 2
 
 
-def test_progress(posenc):
-    """Beside a reader that waits until some is shown; nothing without a terminal."""
-    percent, shows = re.compile(r"\r\d+ s: +(\d+) % of 5\.1 MB"), threading.Event()
-    os.mkfifo(posenc.folder / "fifo")
+PROGRESS = re.compile(r"\r(\d+) s: +([^\r\033]+)\033\[K")
+
+
+def progress_of(posenc, fifo, *arguments):
+    """(the exit code, [(seconds, what is shown)]) of an answer that is written to a pipe, whose
+    reader waits until more is shown than that it is computed."""
+    shows = threading.Event()
+    os.mkfifo(posenc.folder / fifo)
 
     def read():
-        with open(posenc.folder / "fifo", "rb") as fifo:
+        with open(posenc.folder / fifo, "rb") as pipe:
             shows.wait(60)
-            while fifo.read(1 << 16):
+            while pipe.read(1 << 16):
                 pass
 
     def look(shown):
-        if percent.search(shown):
+        if any(text != "computing" for _, text in PROGRESS.findall(shown)):
             shows.set()
 
     reader = threading.Thread(target=read)
     reader.start()
+    code, shown = posenc.on_terminal(*arguments, "-o", fifo, progress=look)
+    reader.join()
+    assert shown.endswith("\r\033[K") and not PROGRESS.sub("", shown[: -len("\r\033[K")])
+    return code, [(int(seconds), text) for seconds, text in PROGRESS.findall(shown)]
+
+
+def test_progress(posenc):
+    """From the second on, the part of the whole; nothing without a terminal."""
     table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
     piped = subprocess.Popen([BINARY, *table], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    code, shown = posenc.on_terminal(*table, "-o", "fifo", progress=look)
-    reader.join()
+    code, shown = progress_of(posenc, "fifo", *table)
     assert piped.communicate(timeout=30)[1] == b""  # no terminal
-    assert code == 0 and shown.startswith("\r1 s: ")  # nothing before a second is over
-    parts = [int(part) for part in percent.findall(shown)]
+    assert code == 0 and shown[0][0] == 1
+    parts = [re.fullmatch(r"(\d+) % of 5\.1 MB", text) for _, text in shown if text != "computing"]
+    parts = [int(part[1]) for part in parts]
     assert parts == sorted(parts) and parts[0] < 100 >= parts[-1]
-    assert shown.endswith("\r\033[K")
     assert posenc.on_terminal(*table, "-o", "x.npy") == (0, "")
+
+
+# Bytes, and how they are shown: to three digits before the point of the largest unit that has them.
+SIZES = {99_328: "99.3 kB", 999_496: "999.5 kB", 999_504: "1.0 MB", 1_049_992: "1.0 MB"}
+
+
+def test_sizes_of_progress(posenc):
+    """At the edges of units; of a length that is not known, what was written so far."""
+    asked = {
+        size: ["table", "rope", "dim=2", f"length={(size - 128) // 8}", "format=npy"]
+        for size in SIZES
+    }
+    asked["unknown"] = ["table", "rope", "dim=64", "length=4000", "format=json"]
+    with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+        found = pool.map(lambda name: progress_of(posenc, f"{name}.fifo", *asked[name]), asked)
+    for name, (code, shown) in zip(asked, found):
+        texts = {re.sub(r"^\d+ % of ", "", text) for _, text in shown} - {"computing"}
+        assert code == 0 and texts
+        if name in SIZES:
+            assert texts == {SIZES[name]}
+        else:
+            assert all(re.fullmatch(r"\d+ B|\d+\.\d [kM]B", text) for text in texts), texts
+
+
+@pytest.mark.parametrize("mask", [0, 0o002, 0o022, 0o027, 0o077, 0o133])
+def test_modes_of_files(posenc, mask):
+    """A file has the mode of any new file, whatever wrote it, and whether one was there."""
+    typed = {
+        "t.npy": ["table", "rope", "dim=4", "length=1"],
+        "report.json": ["compare", "rope dim=4", "rope dim=4", "length=1"],
+        "spec.yaml": ["get", "/openapi.yaml"],
+    }
+    for name, words in typed.items():
+        for before in (None, 0o600, 0o777):
+            if before:
+                (posenc.folder / name).chmod(before)
+            assert posenc.run(*words, "-o", name, umask=mask).returncode == 0
+            assert (posenc.folder / name).stat().st_mode & 0o7777 == 0o666 & ~mask, (name, before)
 
 
 def test_warnings(posenc):
@@ -673,22 +723,12 @@ def test_every_flag_is_listed(posenc):
         assert f"\n.TP\n.B {entry}" + (f" \\fI{value}\\fR\n" if value else "\n") in page
 
 
-def test_flags_are_whole_words(posenc):
-    """A longer word is no flag, nor is one without its value or with one too many; a value has a
-    word of its own or follows its flag."""
-    for name, letter, value in flags_listed():
-        code, said = posenc.refused("encodings", f"--{name}x")
-        assert code == 2 and f"there is no flag '--{name}x'" in said
-        code, said = posenc.refused("encodings", f"--{name}" if value else f"--{name}=1")
-        assert code == 2 and ("needs a value" if value else "there is no flag") in said
-        if letter and not value:
-            assert posenc.refused("encodings", f"-{letter}x")[0] == 2
+def test_a_value_has_a_word_of_its_own_or_follows_its_flag(posenc):
     table = "table", "rope", "dim=4", "length=1"
     for given in (["-o", "t.npy"], ["-ot.npy"], ["--output", "t.npy"], ["--output=t.npy"]):
         assert posenc(*table, *given) == b""
-        content = (posenc.folder / "t.npy").read_bytes()
+        assert (posenc.folder / "t.npy").read_bytes().startswith(b"\x93NUMPY")
         (posenc.folder / "t.npy").unlink()
-        assert content.startswith(b"\x93NUMPY")
 
 
 def test_manual_page(posenc, server):

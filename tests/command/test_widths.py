@@ -84,6 +84,16 @@ def test_any_width_has_the_same_words(shown, name):
     assert len({text.count("\n") for text in texts.values()}) > 1
 
 
+@pytest.mark.parametrize("name", ["config", "parameters"])
+def test_a_key_stays_where_it_fits(shown, name):
+    """ "from" and a key of the config fill the last column, and are moved if they lack one."""
+    lines = [line for line in shown(name, 120).splitlines() if "  from " in line]
+    line = max(lines, key=len)
+    assert 40 < len(line) < 120
+    assert line in shown(name, len(line)).splitlines()
+    assert line not in shown(name, len(line) - 1).splitlines()
+
+
 def test_the_width_of_a_terminal(shown):
     """Its own, else that of the variable, else 80; from 40 to 120."""
     for width, variable, same in (

@@ -5,12 +5,14 @@ import io
 import itertools
 import json
 import os
+import re
+import subprocess
 
 import numpy
 import pytest
 from bodies import JSON, NPY, SAFETENSORS
 from safetensors.numpy import save as safetensors_save
-from typed import BINARY
+from typed import BINARY, ROOT
 
 MEDIA = {"npy": NPY, "safetensors": SAFETENSORS, "json": JSON}
 ROTATION = "encoding=rope&layout=half&axes=bhsd"
@@ -195,6 +197,40 @@ def test_encodings_and_help(posenc, server):
     assert posenc("--version").decode() == "posenc 0.1.0\n"
 
 
+def places_of(server, name):
+    """The encodings, views and commands with a parameter of this name."""
+    contract = server.get("/openapi.json").json()
+    words = re.findall(
+        r'^WORD\("(\w+)", +"(\w+)", +"(.*?)", +(\w+),',
+        (ROOT / "command/commands.def").read_text(),
+        re.M,
+    )
+    found = set()
+    for encoding in server.get("/v1/encodings").json()["encodings"]:
+        for one in [encoding, *encoding["operations"]]:
+            found |= {one["name"]} & (
+                {one["name"]} if name in one["parameters"]["properties"] else set()
+            )
+    for word, method, target, takes in words:
+        operation = contract["paths"].get(target, {}).get(method.lower(), {})
+        for one in operation.get("parameters", []) if takes != "ENCODING" else []:
+            if "$ref" in one:
+                one = contract["components"]["parameters"][one["$ref"].rsplit("/")[-1]]
+            found |= {word} if (one["in"], one["name"]) == ("query", name) else set()
+    return found
+
+
+@pytest.mark.parametrize("name", ["length", "format", "dim", "theme", "axes", "base", "causal"])
+def test_help_of_a_parameter_has_each_place_once(posenc, server, name):
+    """Each description once, with the encodings, views and commands that have it."""
+    listings = posenc("help", name).decode().split(f"{name}=\n")[1:]
+    described, places = zip(*(listing.rstrip("\n").rsplit("\n", 1) for listing in listings))
+    places = [one.strip().split(", ") for one in places]
+    assert len(set(described)) == len(described)
+    assert all(len(set(one)) == len(one) for one in places)
+    assert set(sum(places, [])) == places_of(server, name)
+
+
 # ---- files and pipes ----------------------------------------------------------------------------
 
 
@@ -219,6 +255,26 @@ def test_pipes(posenc, tensors):
     there = posenc(*ask, "-", stdin=tensors["q.npy"])
     back = numpy.load(io.BytesIO(posenc(*ask, "inverse=true", stdin=there)))
     assert numpy.abs(back - numpy.load(io.BytesIO(tensors["q.npy"]))).max() < 1e-6
+
+
+def test_standard_input_of_any_kind(posenc, tensors):
+    """A file from its beginning, one of which a part was read, a pipe: what is left of it."""
+    words = {
+        "q.npy": ["layout", "-", "from_layout=half", "to_layout=half", "axes=hsd"],
+        "config.json": ["config", "-"],
+    }
+    words["q.npy"] += ["kind=activations"]
+    kept = {"config.json": ["frequencies", "rope", "config=@-"]}
+    for name, typed in [*words.items(), *kept.items()]:
+        wanted = posenc(*typed, stdin=tensors[name])
+        for before in (b"", b"x", b"[" * 70000):
+            (posenc.folder / "input").write_bytes(before + tensors[name])
+            with open(posenc.folder / "input", "rb", buffering=0) as file:
+                file.seek(len(before))
+                done = subprocess.run(
+                    [BINARY, *typed], stdin=file, cwd=posenc.folder, capture_output=True
+                )
+            assert (done.stdout, done.stderr) == (wanted, b""), (typed, len(before))
 
 
 def test_a_config_of_any_publisher(posenc, server):
