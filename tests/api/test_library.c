@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "posenc/service.h"
@@ -217,6 +219,75 @@ TEST_LOOP(2, ranges_are_parts_of_the_whole)
                       got);
         ck_assert_mem_eq(part, whole + first, got);
     }
+}
+
+/* ---- stored tables --------------------------------------------------------------------------- */
+
+static struct pe_service *on_folder(const char *folder, const char *poll, const char *writes)
+{
+    const struct pe_setting settings[] = {
+        {"threads", "1"}, {"tables", folder}, {"tables-poll", poll}, {"anonymous-writes", writes}};
+    const struct pe_service_options options =
+        SIZED(pe_service_options, .settings = settings, .settings_count = COUNT_OF(settings));
+    struct pe_service *service;
+    struct pe_error err = {0};
+
+    ck_assert_msg(pe_service_new(&service, &options, &err) == PE_OK, "%s", err.detail);
+    return service;
+}
+
+/* The status of a request about the table "mine"; a PUT has a safetensors file. */
+static int table_ask(struct pe_service *service, const char *method, bool *has_body)
+{
+    static const struct pe_field type = {"Content-Type", "application/x-safetensors"};
+    static const char header[] =
+        "{\"t\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}";
+    static const float rows[2][2] = {{0, 1}, {1, 0}};
+    const unsigned char length[8] = {sizeof(header) - 1};
+    const bool stores = strcmp(method, "PUT") == 0;
+    const size_t size = sizeof(length) + sizeof(header) - 1 + sizeof(rows);
+    const struct pe_request_head head =
+        SIZED(pe_request_head, .method = method, .target = "/v1/encodings/mine", .fields = &type,
+              .fields_count = stores, .body_length = stores ? size : 0);
+    struct pe_request *made;
+
+    ck_assert_int_eq(pe_request_new(&made, service, &head, &(struct pe_error){0}), PE_OK);
+    OWNED_REQUEST request = made;
+    if (stores)
+        ck_assert(pe_request_feed(request, length, sizeof(length)) &&
+                  pe_request_feed(request, header, sizeof(header) - 1) &&
+                  pe_request_feed(request, rows, sizeof(rows)));
+    const struct pe_response *response = pe_request_finish(request);
+    *has_body = response->has_body;
+    return response->status;
+}
+
+/* What another service stores is found when this one is tended, but not without a poll; 204 has no
+ * body, which other answers have. */
+TEST(tables_that_others_store)
+{
+    char folder[] = "/tmp/posenc-library-XXXXXX", path[64];
+    bool has_body;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    {
+        OWNED_SERVICE writer = on_folder(folder, "0", "true");
+        OWNED_SERVICE polls = on_folder(folder, "60m", "false");
+        OWNED_SERVICE never = on_folder(folder, "0", "false");
+        ck_assert_int_eq(table_ask(writer, "PUT", &has_body), 201);
+        ck_assert(has_body);
+        pe_service_tend(polls);
+        pe_service_tend(never);
+        ck_assert_int_eq(table_ask(polls, "GET", &has_body), 200);
+        ck_assert(has_body);
+        ck_assert_int_eq(table_ask(never, "GET", &has_body), 404);
+        ck_assert_int_eq(table_ask(writer, "DELETE", &has_body), 204);
+        ck_assert(!has_body);
+        ck_assert_int_eq(table_ask(writer, "OPTIONS", &has_body), 204);
+        ck_assert(!has_body);
+    }
+    snprintf(path, sizeof(path), "rm -r %s", folder);
+    ck_assert_int_eq(system(path), 0);
 }
 
 /* ---- cancellation ---------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@ process stays below the budget and 64 MiB more, the budget's own high-water mark
 what does not fit is refused by a problem document, and all of it goes back."""
 
 import json
+import select
 import struct
 import threading
 import time
@@ -138,6 +139,27 @@ def test_connections_beyond_the_budget_wait(start_server):
         last.settimeout(10)
         assert wire.read_answer(last.makefile("rb")).status == 200
     assert wire.is_alive(server.port)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("loops", [2, 4])
+def test_loops_share_the_budget_of_connections(start_server, loops):
+    """The same 178 whatever the number of loops, less what does not divide: further ones wait, and
+    none is closed."""
+    server = start_server("--log-format", "off", "--memory-budget", "4MiB", "--loops", str(loops))
+    waiting = [wire.connect(server.port) for _ in range(400)]
+    for client in waiting:
+        client.sendall(get(b"/livez"))
+    while waiting:
+        served = []
+        while answered := select.select(waiting, [], [], 10 if not served else 0.3)[0]:
+            for client in answered:
+                assert wire.read_answer(client.makefile("rb")).status == 200
+                waiting.remove(client)
+            served += answered
+        assert 0 < len(served) <= 178
+        for client in served:
+            client.close()
 
 
 def test_short_pairs_take_no_time(server):

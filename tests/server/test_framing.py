@@ -4,6 +4,7 @@
 import json
 import pathlib
 import re
+import select
 import time
 
 import pytest
@@ -440,6 +441,34 @@ def test_too_large_is_told_in_the_middle_of_chunks(start_server):
         assert answer and answer.status == 413 and closed, chunks
         assert answer.headers["content-type"] == "application/problem+json"
         assert json.loads(answer.body)["status"] == 413
+
+
+@pytest.mark.parametrize(
+    "target, status, fields",
+    [
+        (b"/nowhere", 404, b""),
+        (b"/v1/encodings", 405, b""),
+        (b"/v1/rotation", 415, b"Content-Encoding: br\r\n"),
+    ],
+)
+def test_a_body_without_end_is_refused_all_the_same(server, target, status, fields):
+    """What is dropped of a body of unknown length is bounded: then the answer, and the end."""
+    chunk, sent = b"10000\r\n" + b"x" * 65536 + b"\r\n", 0
+    with wire.connect(server.port, 30) as client:
+        client.sendall(
+            b"POST "
+            + target
+            + b" HTTP/1.1\r\n"
+            + HOST
+            + fields
+            + b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        while not select.select([client], [], [], 0)[0]:
+            assert sent < 64 << 20, "the body is read without end"
+            client.sendall(chunk)
+            sent += len(chunk)
+        answer = wire.read_answer(client.makefile("rb"))
+        assert answer.status == status and answer.headers["connection"] == "close", answer
 
 
 def is_open(client):

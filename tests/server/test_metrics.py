@@ -3,6 +3,8 @@
 
 import gzip
 import itertools
+import json
+import math
 import os
 import pathlib
 import re
@@ -231,6 +233,29 @@ def test_counters(meter, name):
     if status == 304:
         expected["posenc_not_modified_total"] = 1
     assert moved == {key: value for key, value in expected.items() if value}
+
+
+def test_elements_have_a_series_of_each_kind(meter):
+    """By operation, encoding and dtype, of which any two may be the same."""
+    views = {"table": "length=3", "frequencies": "", "similarity": "length=3"}
+    asked = {
+        (view, encoding, dtype): f"/v1/encodings/{encoding}/{path}?dim=8&{query}&dtype={dtype}"
+        for view, query in views.items()
+        for path in [f"analysis/{view}" if view == "similarity" else view]
+        for encoding in ("rope", "sinusoidal")
+        for dtype in ("f32", "f64", "f16", "bf16")
+    }
+    moved, answers = meter.moved(
+        *(("GET", target + "&data_format=base64") for target in asked.values())
+    )
+    assert {answer.status for answer in answers} == {200}
+    counted = {name: value for name, value in moved.items() if name.startswith("posenc_elements")}
+    assert counted == {
+        elements_of(*kind): sum(
+            math.prod(tensor["shape"]) for tensor in json.loads(answer.body)["tensors"].values()
+        )
+        for kind, answer in zip(asked, answers)
+    }
 
 
 def test_histograms(meter):
