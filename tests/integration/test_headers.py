@@ -70,6 +70,31 @@ def test_codings_have_tags_of_their_own(server):
         assert again.status == (304 if i == j else 200)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/docs",
+        "/openapi.json",
+        "/openapi.yaml",
+        "/v1/encodings",
+        "/v1/encodings/rope",
+        "/v1/encodings/rope/table?dim=32&length=90",
+        "/v1/encodings/rope/table?dim=32&length=90&format=svg",
+        "/v1/encodings/rope/analysis/decay?dim=16&max_offset=200",
+        "/v1/layout?from_layout=half&to_layout=interleaved&head_dim=512",
+        "/v1/layout?from_layout=half&to_layout=interleaved&head_dim=512&format=csv",
+    ],
+)
+def test_a_tag_stands_for_bytes(server, path):
+    """Of every tagged resource: what has the same tag under two codings has the same bytes."""
+    tagged = {}
+    for coding in ("identity", "gzip", "zstd", "deflate"):
+        answer = get(server, path, {"Accept-Encoding": coding}).good()
+        said = answer.headers.get("content-encoding"), answer.body
+        assert tagged.setdefault(answer.headers["etag"], said) == said, coding
+    assert {coding for coding, _ in tagged.values()} == {None, "gzip", "zstd", "deflate"}
+
+
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("form", ["npy", "safetensors", "raw"])
 def test_206_has_the_head_of_200(server, form, kept):
