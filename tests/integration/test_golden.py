@@ -319,6 +319,25 @@ def test_kinds(server):
     assert abs(scale - 192**-0.5 * (0.1 * numpy.log(40) + 1) ** 2) < 1e-15
 
 
+@pytest.mark.parametrize(
+    "rope",
+    [
+        {},
+        {"rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 9}},
+        {"rope_scaling": {"rope_type": "linear", "factor": 0.5}},
+        {"rope_scaling": {"rope_type": "linear", "factor": 2, "zap": 1}},
+    ],
+)
+@pytest.mark.parametrize("model", ["gemma3_text", "olmo3", "llama", "qwen2"])
+def test_a_warning_is_given_once(server, model, rope):
+    """However many kinds of layers it is about."""
+    config = {"model_type": model, "head_dim": 8, "num_hidden_layers": 8} | rope
+    answer = golden_of(server, config | {"max_position_embeddings": 64}).good()
+    told = json.loads(answer.headers.get("encoding-warnings", "[]"))
+    assert len(told) == len(set(told)), told
+    assert told or "zap" not in str(rope) or model in ("gemma3_text", "olmo3")
+
+
 def test_kinds_have_an_end(server):
     """16 kinds of layers have tensors of their own each, and 17 are refused."""
     for count in (16, 17):
