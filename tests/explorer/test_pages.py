@@ -87,6 +87,7 @@ WHOLE = {
 BEFORE = {"table": {**LINKS["table"], "columns": "2..5"}, "compare": {"a": "model=phi-4-mini"}}
 STYLED = ("table-sides",)  # whose styles are not those of their view in Chinese
 STILL = ("grid",)  # whose controls are changed by test_grid.py
+OF_FAILURES = re.compile(r"^== |fail|fault|wrong|invalid|alert|chip|link")
 REQUEST = re.compile(r"  (GET|POST) /v1/")
 VIEWS = sorted({name.split("-")[0] for name in LINKS})
 
@@ -195,3 +196,18 @@ def test_buttons_lead_to_what_is_recorded(browser, base):
         after = "&".join(f"{name}={value}" for name, value in search.items() if name != "lang")
         lines.append(f"{before['view']} | {one['words']} | {one['entries']} | {after}"[:LINE_MAX])
     check("buttons", "\n".join(lines) + "\n")
+
+
+# Links with something wrong in them, whose looks no other record has: failures, controls at fault,
+# values that a view cannot take.
+WRONG = {
+    "wrong-table": {"view": "table", "encoding": "rope", "dim": 7, "axis": "up"},
+    "wrong-home": {"config": "{", "context": "x"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_view_with_something_wrong_looks_as_recorded(browser, base, name):
+    link = f"{base}?{urllib.parse.urlencode({**WRONG[name], 'lang': 'en'})}"
+    lines = browser("styles", link, wait=".failures .failure", **SIZE)
+    check(f"{name}.styles", "\n".join(line for line in lines if OF_FAILURES.search(line)) + "\n")

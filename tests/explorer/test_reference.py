@@ -183,3 +183,23 @@ def test_articles_are_as_recorded(browser, docs):
         lines += [f"== {name}", *(line.replace(query, "") for line in opened[begin:])]
     address = docs.removesuffix("/docs")
     check("docs", "\n".join(lines).replace(address, "http://posencd") + "\n")
+
+
+def test_how_the_page_is_read_goes_along_to_the_explorer(browser, docs):
+    """Its language and its theme, as the link has them and as the button changes them."""
+    script = """[
+        [...document.querySelectorAll("header a:not([href^='#'])")].map((one) => one.search),
+        document.documentElement.dataset.theme ?? "", document.documentElement.lang,
+        document.querySelector("header button").ariaLabel]"""
+    button = [("header button", "click")]
+    for query, steps, ways, theme, lang, label in (
+        ("?lang=en&theme=dark", [], "?lang=en&theme=dark", "dark", "en", "light"),
+        ("?lang=zh-CN&theme=light", [], "?lang=zh-CN&theme=light", "light", "zh-CN", "深色"),
+        ("?lang=en", button, "?lang=en&theme=dark", "dark", "en", "light"),
+        ("?lang=en&theme=pink", button, "?lang=en&theme=dark", "dark", "en", "light"),
+    ):
+        found = browser("evaluate", docs + query, steps=steps, script=script)
+        links, shown, language, named = found["value"]
+        assert (shown, language, named) == (theme, lang, label), query
+        own = [link for link in links if link]  # that to the other language has no address
+        assert len(own) >= 2 and set(own) == {ways}, (query, links)

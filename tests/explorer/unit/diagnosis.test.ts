@@ -12,6 +12,7 @@ import {
     chineseCheck,
     said as saidInChinese,
 } from "../../../explorer/src/views/diagnosis/chinese";
+import { picture, tensors } from "../../../explorer/src/views/diagnosis/picture";
 import {
     found,
     report,
@@ -20,6 +21,7 @@ import {
     type Report,
 } from "../../../explorer/src/views/diagnosis/report";
 import { languageSet, type Language } from "../../../explorer/src/words";
+import type { App } from "../../../explorer/src/view";
 import { stand } from "./stand";
 
 declare const ROOT: string;
@@ -365,4 +367,64 @@ test("another sample leaves nothing of the one before, or of a file", async () =
     const missing = stand("diagnosis", { file: "gone.npy" });
     assert.match(missing.stage.find("p.note")[0].textContent, /^The link names gone\.npy,/);
     assert.equal(missing.asks.length, 0);
+});
+
+test("rows of float32 and float64 are drawn beside what they should be, at most 512 of them", async () => {
+    const file = async (dtype: string, shape: number[]) => {
+        const data = (dtype === "f64" ? Float64Array : Float32Array).from(
+            { length: shape.reduce((a, b) => a * b) },
+            (_, i) => i,
+        );
+        return tensors(new Blob([encode({ sin: { dtype, shape, data } } as never)]));
+    };
+    for (const [dtype, shape, rows] of [
+        ["f32", [4, 3], 4],
+        ["f64", [4, 3], 4],
+        ["f32", [600, 3], 512],
+        ["f32", [12], 0],
+        ["f32", [1, 4, 3], 0],
+        ["f32", [4, 5], 0], // other columns than what is expected
+    ] as [string, number[], number][]) {
+        const asks: string[] = [];
+        const app = {
+            api: {
+                ask: async ({ target }: { target: string }) => {
+                    asks.push(target);
+                    const data = Float32Array.from(
+                        { length: 3 * 512 },
+                        (_, i) => i + (i === 4 ? 8 : 0),
+                    );
+                    return {
+                        cos: { shape: [512, 3], data: data.map(() => 0) },
+                        sin: { shape: [512, 3], data },
+                    };
+                },
+            },
+        } as unknown as App;
+        const drawn = await picture(
+            app,
+            await file(dtype, shape),
+            candidate(),
+            new AbortController().signal,
+        );
+        assert.equal(!!drawn, rows > 0, `${dtype} ${shape}`);
+        if (!drawn) continue;
+        assert.deepEqual(asks, [
+            `/v1/encodings/rope/table?dim=8&base=500&rope_type=default&arithmetic=exact&length=${rows}`,
+        ]);
+        const panels = fake(drawn).find("section.panel"),
+            [posted, meant, apart] = panels.map((one) => one.find("canvas")[0]);
+        assert.deepEqual(
+            panels.map((one) => one.find("h2")[0].textContent),
+            ["posted", "expected", "difference"],
+        );
+        for (const one of [posted, meant, apart])
+            for (const key of ["ArrowRight", "ArrowDown", "ArrowRight"])
+                one.fire("keydown", { key });
+        assert.deepEqual(
+            [posted, meant, apart].map(({ dataset }) => dataset.value),
+            ["4", "12", "-8"],
+        );
+        assert.equal(panels[2].find("p.cell")[0].textContent, "position 1, column 1: \u22128");
+    }
 });

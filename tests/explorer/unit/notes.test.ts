@@ -3,7 +3,7 @@
 import { fake } from "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
-import { notes } from "../../../explorer/src/views/extension/notes";
+import { hub, notes } from "../../../explorer/src/views/extension/notes";
 import type { Config } from "../../../explorer/src/kit/model";
 
 const words = (more: Partial<Config>) => {
@@ -32,4 +32,20 @@ test("parts of a model have their place, their kind, and an encoding or a reason
 test("warnings are a list, and nothing is there without any", () => {
     assert.deepEqual(words({ warnings: ["one", "two"] }), ["one", "two"]);
     assert.deepEqual(words({}), []);
+});
+
+test("the link to a hub has each part of a name by itself, and that of the example without one", () => {
+    const element = fake(hub()),
+        [input] = element.find("input"),
+        [link] = element.find("a");
+    for (const [name, path] of [
+        ["", "Qwen/Qwen2.5-7B"],
+        ["  ", "Qwen/Qwen2.5-7B"],
+        ["gpt2", "gpt2"],
+        [" org/a model#1 ", "org/a%20model%231"],
+    ]) {
+        input.value = name;
+        input.fire("input");
+        assert.equal(link.href, `https://huggingface.co/${path}/raw/main/config.json`);
+    }
 });

@@ -410,6 +410,20 @@ test("each side of a comparison has its own part of the link", () => {
     assert.ok(a.left && b.left);
 });
 
+test("values that neither side can take are listed, of both sides", () => {
+    const { body, stands } = opened("?view=table&a=dim%3D7%26x%3D1&b=dim%3D9%26y%3D2");
+    const lines = body
+        .find("ul.faults")[0]
+        .find("li")
+        .map((one) => one.textContent);
+    for (const name of ["dim=7", "x=1", "dim=9", "y=2"])
+        assert.equal(lines.filter((one) => one.includes(name)).length, 1, name);
+    assert.deepEqual(
+        stands.map(({ app }) => app.state.params),
+        [{}, {}],
+    );
+});
+
 test("each side keeps its own file, and has that of the other where it has none", () => {
     const { page, stands } = opened("?view=table&a=dim%3D8&b=dim%3D16");
     const [a, b] = stands.map(({ app }) => app),

@@ -246,3 +246,51 @@ test("curves of rows and columns have the numbers of the whole, whichever part i
         charts.leave();
     }
 });
+
+test("a picked row is named by its position, and positions run from left to right", () => {
+    for (const [params, name, positions, places] of [
+        [{ start: "10", step: "2" }, "sinusoidal", ["position 14"], [10, 12, 14, 16]],
+        [{ start: "10", step: "-2" }, "sinusoidal", ["position 6"], [4, 6, 8, 10]],
+        [{ start: "-9", step: "3" }, "sinusoidal", ["position \u22123"], [-9, -6, -3, 0]],
+        [{ length: "4" }, "transformer-xl", ["distance 1"], [0, 1, 2, 3]],
+        [{ max_relative_position: "2" }, "shaw", ["distance 0"], [-2, -1, 0, 1]],
+    ] as [Record<string, string>, string, string[], number[]][]) {
+        const own = source("table", { params, rows: 4, columns: 3, entry: { name } as Entry });
+        const gone: unknown[] = [],
+            app = {
+                state: { params: { plot_rows: "2", plot_columns: "1" } },
+                go: (...all: unknown[]) => gone.push(all),
+            } as unknown as App;
+        const charts = lines(app),
+            boxes = charts.elements.map(fake);
+        for (const box of boxes)
+            Object.assign(box.find("div.curves")[0], { clientWidth: 500, clientHeight: 300 });
+        const seen = picture(own, request(false), { table: tensor(4, 3) as never }, null, null, 0);
+        charts.draw(own, seen, "the note");
+        const chips = boxes[1].find("button.chip").filter(({ attributes }) => attributes.title);
+        assert.deepEqual(
+            chips.map(({ textContent }) => textContent),
+            positions.map((one) => `${one} \u2715`),
+        );
+        chips[0].fire("click");
+        assert.deepEqual(gone, [[{ plot_rows: undefined }, "push"]]);
+        assert.ok(boxes[1].find("div.picked")[0].textContent.endsWith("the note"));
+        const found = [...curvesOf(boxes[0])].map(([at, value]) => [
+            +at.replace("\u2212", "-"),
+            +value,
+        ]);
+        assert.deepEqual(
+            found.map(([at]) => at),
+            places,
+            name,
+        );
+        // Each value is still that of its own row.
+        const rows = found.map(([, value]) => (value - 1) / 3);
+        assert.deepEqual(
+            rows.map((row) => place(own, row)),
+            places,
+            name,
+        );
+        charts.leave();
+    }
+});
