@@ -74,6 +74,17 @@ def test_a_refusal_without_a_document(status):
     assert (titled.detail, titled.status, titled.title) == ("T", status, "T")
 
 
+@pytest.mark.parametrize(
+    "content", [b"", bytes(range(256)), b"\xff\xfe", "ß".encode() * 200, b"x" + "ß".encode() * 200]
+)
+@pytest.mark.parametrize("media_type", ["text/html", "application/json", ""])
+def test_a_refusal_has_any_bytes(content, media_type):
+    """Also such as are no text, or are cut inside of a letter."""
+    found = refused_by(scripted.reply(content, media_type, 502))
+    assert (found.status, found.code) == (502, "unknown")
+    assert found.detail == content[:300].decode(errors="replace").strip()
+
+
 def test_a_status_below_400_is_an_answer():
     client, _ = scripted.recording(scripted.reply(b'{"a": 1}', status=399))
     assert client.encodings() == {"a": 1}

@@ -237,6 +237,38 @@ def test_options_of_a_config_are_those_of_a_rotation_in_place(options):
     assert q.tobytes() == posenc.rotate(q=Q, **given | options).q.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::posenc.EncodingWarning")
+def test_configs_are_read_alike_for_a_rotation_in_place():
+    """Every published config: the same bytes, or none where layers differ or it is refused."""
+    alike = refused = 0
+    folder = pathlib.Path(__file__).parents[3] / "tests/data/configs"
+    for path in sorted(folder.glob("*.json")):
+        config = json.loads(path.read_text())["config"]
+        try:
+            report = posenc.config(config)
+        except posenc.Refused:
+            continue
+        told = [row["encoding"] for row in report.get("layers", ()) if row["encoding"]]
+        if not report.encoding or report.encoding["name"] != "rope":
+            continue
+        q = numpy.random.default_rng(0).standard_normal((1, 3, 1, report.encoding["dim"]))
+        q = q.astype("f4")
+        how = {"config": config, "axes": "bshd", "start": 3}
+        if any(encoding != report.encoding for encoding in told):
+            with pytest.raises(ValueError, match="layer_type is required"):
+                posenc.rotate_in_place(None, q, **how)
+            refused += 1
+            continue
+        try:
+            expected = posenc.rotate(q=q, **how).q.tobytes()
+        except posenc.Refused:
+            continue
+        posenc.rotate_in_place(None, q, **how)
+        assert q.tobytes() == expected, path
+        alike += 1
+    assert alike > 20 and refused > 2
+
+
 def unaligned():
     return numpy.frombuffer(bytearray(Q.nbytes + 1), numpy.uint8)[1:].view("f4").reshape(Q.shape)
 

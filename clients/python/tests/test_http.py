@@ -276,6 +276,41 @@ def test_timeouts(way):
             assert 0.2 < time.monotonic() - began < 10
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+# What a server answers, the timeout, and the failure.
+FAILURES = {
+    "a timeout": (NEVER, 0.1, TimeoutError),
+    "a timeout within the answer": (OK + b"\r\n{", 0.1, TimeoutError),
+    "no answer": (b"", 10, ConnectionError),
+    "half of a head": (b"HTTP/1.1 2", 10, ConnectionError),
+    "no HTTP": (b"no HTTP\r\n\r\n", 10, ConnectionError),
+    "half of a body": (OK + b"\r\n{", 10, ConnectionError),
+    "a chunk without a length": (CHUNKED + b"no\r\n", 10, ConnectionError),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_connection_is_open_after_a_failure(name, kept, monkeypatch):
+    """Though the exception, which has its frames, is still there."""
+    answer, timeout, failure = FAILURES[name]
+    made, connect = [], _http.http.client.HTTPConnection
+
+    def connection(*arguments, **options):
+        made.append(connect(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(_http.http.client, "HTTPConnection", connection)
+    connections = [[WHOLE, answer], [answer]] if kept else [[answer]]
+    with server(*connections) as found, posenc.connect(found.url, timeout=timeout) as remote:
+        if kept:
+            assert remote.encodings() == {}
+        with pytest.raises(failure) as raised:
+            remote.encodings()
+        assert raised.value and made and [one.sock for one in made] == [None] * len(made)
+        assert not remote._connections._idle
+
+
 def test_a_failure_travels_between_processes():
     failed = posenc.ConnectionFailed("http://x", "cannot connect")
     kind, arguments = failed.__reduce__()

@@ -122,6 +122,23 @@ def test_right_functions_of_every_published_config():
         assert found.right is True, (name, layer_type, str(found))
 
 
+@pytest.mark.parametrize("like", [None, numpy.zeros(1, "f4"), numpy.zeros(1, "f8")])
+def test_a_function_may_write_into_what_it_was_given(like):
+    """x and positions are its own: the diagnosis has those that it was called with."""
+
+    def rotate(x, positions):
+        y = plain(x, positions).astype(x.dtype)
+        x[:] = positions[:] = 0
+        return y
+
+    def in_place(x, positions):
+        x[:] = plain(x, positions)
+        return x
+
+    for fn in (rotate, in_place):
+        assert posenc.probe(fn, "rope", dim=DIM, layout="half", like=like).right is True
+
+
 CONTEXTS = [
     ({"max_position_embeddings": 100}, 99),
     ({"max_position_embeddings": 2}, 1),

@@ -453,6 +453,28 @@ def test_colours_and_scales_of_plots():
 
 
 @pytest.mark.parametrize(
+    "values,scale",
+    [
+        ([1, 1001], "log"),
+        ([1, 1000], "linear"),
+        ([1, 1001, numpy.nan, numpy.inf], "log"),
+        ([0, 1, 1001], "linear"),
+        ([-1, 1, 1001], "linear"),
+        ([-1001, -1], "linear"),
+        ([1e-9, 1e-5], "log"),
+        ([5], "linear"),
+        ([], "linear"),
+        ([numpy.nan], "linear"),
+    ],
+)
+def test_the_axis_of_a_curve(values, scale):
+    """Logarithmic where all numbers are positive and over a factor of 1000 apart."""
+    array = numpy.array(values, "f4")
+    (ax,) = posenc.Tensors([("a", array)]).plot()
+    assert ax.get_yscale() == scale and len(ax.lines) == 1
+
+
+@pytest.mark.parametrize(
     "given",
     [{"length": 0}, {"dtype": "bf16"}, {"dtype": "f16"}, {"dtype": "f64"}, {"length": 1, "dim": 1}],
 )
