@@ -259,7 +259,7 @@ const queryOf = (params) => {
 };
 // A head with a longer query may be refused by servers and proxies: its parameters are posted as
 // metadata of safetensors, where their texts are those of a query.
-const QUERY_MAX = 2000;
+const QUERY_MAX = 2001; // with its "?"
 const metadataOf = (params) =>
     Object.fromEntries(textsOf(params).map(([name, text]) => [`posenc.${name}`, text]));
 // A number beyond 2^53 would be another integer than the bigint.

@@ -293,6 +293,26 @@ describe("parameters", () => {
         );
     });
 
+    it("a query of over 2000 characters is posted, on every way", async () => {
+        const posenc = await connect(url);
+        for (const [call, tensors] of [
+            [(params) => posenc.table("n".repeat(300), params), false],
+            [(params) => posenc.view("rope", "analysis/decay", params), false],
+            [(params) => posenc.rotate(params, { q }), true],
+        ])
+            for (const size of [1999, 2000, 2001]) {
+                asked = [];
+                await call({ a: "x".repeat(size - 2) });
+                const [, search] = only().target.split("?");
+                assert.equal(only().method, tensors || size > 2000 ? "POST" : "GET");
+                assert.equal(search?.length, size > 2000 ? undefined : size);
+                if (size > 2000)
+                    assert.deepEqual(unpacked(only().body).head.__metadata__, {
+                        "posenc.a": "x".repeat(size - 2),
+                    });
+            }
+    });
+
     it("JSON has numbers of 64 bits as numbers, and nothing that was not given", async () => {
         await (
             await connect(url)

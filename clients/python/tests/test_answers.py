@@ -373,6 +373,18 @@ def test_the_html_of_a_report_is_short():
     assert html(posenc.Report()).find("table") is not None and not rows(posenc.Report())
 
 
+@pytest.mark.parametrize("value", [None, "", [], {}, 0, False, 0.0, "a", [0], {"z": 0}])
+def test_what_is_empty_has_no_row(value):
+    """Nor a place in an encoding that is shown on one line; 0 and False are values."""
+    is_empty = value is None or value == "" or isinstance(value, (list, dict)) and not value
+    found = rows(posenc.Report({"a": 1, "b": value}))
+    assert ("b" in found) == (not is_empty) and found["a"] == "1"
+    report = posenc.Report({"provenance": {}, "encoding": {"name": "rope", "x": value, "dim": 4}})
+    (line,) = lines(report)
+    assert line.startswith("✓ rope ") and line.endswith("dim=4")
+    assert ("x=" in line) == (not is_empty)
+
+
 def test_other_objects_are_shown_by_what_they_are():
     reply = posenc.request("GET", "/v1/encodings/rope/table?dim=4&length=2&format=npy")
     assert repr(reply) == f"Reply(200, 'application/x-npy', {len(reply.content)} bytes)"

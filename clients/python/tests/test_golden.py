@@ -79,3 +79,22 @@ def test_files(golden, door, tmp_path):
         door.check({"cos": golden.cos}, posenc.table("rope", dim=16, length=3))
     with pytest.raises(OSError):
         door.check({"cos": golden.cos}, tmp_path / "absent.safetensors")
+
+
+def test_files_that_are_cut_off_or_none(golden, tmp_path):
+    """Both arguments name the file: after each part of a file, and without a description."""
+    content, path = file_of(posenc, LLAMA), tmp_path / "cut.safetensors"
+    head = 8 + int.from_bytes(content[:8], "little")
+    for size in (0, 1, 7, 8, 9, head - 1):
+        path.write_bytes(content[:size])
+        for arguments in ((path, golden), ({"cos": golden.cos}, path)):
+            with pytest.raises(ValueError, match="cut.safetensors is no safetensors file, or is"):
+                posenc.check(*arguments)
+    for size in (head, head + 1, len(content) - 1):
+        path.write_bytes(content[:size])
+        for arguments in ((path, golden), ({"cos": golden.cos}, path)):
+            with pytest.raises(ValueError):
+                posenc.check(*arguments)
+    path.write_bytes((2).to_bytes(8, "little") + b"{}")
+    with pytest.raises(ValueError, match="cut.safetensors is no golden file"):
+        posenc.check({"cos": golden.cos}, path)

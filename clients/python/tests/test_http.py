@@ -216,6 +216,11 @@ def test_the_seconds_of_retry_after_have_a_bound(way, after, seconds, slept):
         refusal(retry_after="-1"),
         refusal(retry_after="soon"),
         refusal(retry_after=""),
+        refusal(retry_after="1.5"),
+        refusal(retry_after="+3"),
+        refusal(retry_after="3, 5"),
+        refusal(retry_after="Wed, 21 Oct 2026 07:28:00 GMT"),
+        refusal(retry_after="\u00b2").decode().encode("latin-1"),  # a superscript
         refusal(429),
         refusal(500),
         refusal(504),
@@ -228,6 +233,23 @@ def test_what_is_not_sent_again(way, answer, slept):
         (reply,) = way(found.url, lambda remote: remote.request("GET", "/v1"))
     assert len(found.requests) == 1 and not slept
     assert reply.status == int(answer[9:12]) and reply.text == "busy"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirection_is_not_followed(way, status):
+    """A token goes nowhere else; request() has the reply, and a function names the place."""
+    with server([WHOLE]) as other:
+        place = f"{other.url}/v1/encodings"
+        answer = (
+            f"HTTP/1.1 {status} Moved\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+        ).encode()
+        with server([answer, answer]) as found:
+            (reply,) = way(found.url, lambda remote: remote.request("GET", "/v1"), token="secret")
+        assert (reply.status, reply.fields.get("location")) == (status, place)
+        with server([answer]) as found:
+            with pytest.raises(ValueError, match=f"status {status}.* at {place}"):
+                way(found.url, catalogue, token="secret")
+        assert not other.requests
 
 
 def test_it_is_really_waited(way):

@@ -323,6 +323,20 @@ def test_a_long_query_is_a_body():
     assert requests[0].target.endswith("?data_format=base64")
 
 
+@pytest.mark.parametrize("name", ["rope", "n" * 300])
+@pytest.mark.parametrize("size", [1999, 2000, 2001])
+def test_a_query_of_over_2000_characters_is_a_body(name, size):
+    for call in (
+        lambda client: client.table(name, given="x" * (size - 6)),
+        lambda client: client.view(name, "decay", given="x" * (size - 6)),
+    ):
+        client, requests = scripted.recording()
+        with pytest.raises(scripted.Sent):
+            call(client)
+        assert requests[0].method == ("GET" if size <= 2000 else "POST")
+        assert scripted.understood(requests[0]).parameters == {"given": "x" * (size - 6)}
+
+
 def test_tensors_of_views():
     for name in ("table", "weights"):
         found = sent("bias", "t5", heads=2, **{name: Q})
@@ -343,6 +357,20 @@ def test_a_view_of_a_config_reads_its_encoding_first():
     assert first.parameters == {"config": config, "layer_type": "full"}
     assert second.path == "/v1/encodings/alibi/bias"
     assert second.parameters == {"config": config, "layer_type": "full", "length": 2}
+
+
+@pytest.mark.parametrize("given", [{}, {"height": 2}, {"width": 3}, {"height": 2, "width": 3}])
+@pytest.mark.parametrize("kind", ["_class_name", "model_type"])
+def test_the_size_of_latents_goes_with_a_config_of_diffusers(given, kind):
+    """Of the other configs nothing but the type of layers."""
+    told = scripted.reply(b'{"encoding": {"name": "rope"}}')
+    client, requests = scripted.recording(told)
+    with pytest.raises(scripted.Sent):
+        client.view(None, "bias", config={kind: "x"}, layer_type="y", dim=4, **given)
+    first, second = map(scripted.understood, requests)
+    beside = given if kind == "_class_name" else {}
+    assert first.parameters == {"config": {kind: "x"}, "layer_type": "y", **beside}
+    assert second.parameters == {"config": {kind: "x"}, "layer_type": "y", "dim": 4, **given}
 
 
 def test_a_gguf_file_goes_as_its_head(tmp_path):
