@@ -217,6 +217,25 @@ def of_layers():
     ]
 
 
+def nulls():
+    """Keys that are null: beside objects for types of layers, in such an object, in the only rope
+    object, and on top."""
+    keys = (*SCALED, "low_freq_factor", "short_factor", "mrope_section", "alpha", "rope_type")
+    types = {"full_attention": {"rope_type": "yarn"} | SCALED, "sliding_attention": {}}
+    gemma = {"model_type": "gemma3_text"} | SIZES
+    llama = {"model_type": "llama"} | SIZES
+    found = []
+    for key in sorted(set(keys)):
+        none, inner = {key: None}, types | {"sliding_attention": {key: None, "factor": 2}}
+        found += [
+            read(f"{key} is null beside types", gemma | {"rope_parameters": types | none}),
+            read(f"{key} is null in a type", gemma | {"rope_parameters": inner}),
+            read(f"{key} is null in a rope object", llama | {"rope_scaling": SCALED | none}),
+            read(f"{key} is null on top", llama | {"rope_scaling": SCALED} | none),
+        ]
+    return found
+
+
 SCALINGS = {
     "default": {},
     "linear": {"factor": (2, 4.5)},
@@ -316,5 +335,6 @@ def requests():
         *keys(),
         *mixed(),
         *of_layers(),
+        *nulls(),
         *engines(),
     ]

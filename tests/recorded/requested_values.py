@@ -48,6 +48,10 @@ fourier/table?coordinates=0.25,-0.7;0.5,3&ndim=2&dtype=f64& bands=1 bands=4 band
     bands=2&layout=grouped&flip_sin_to_cos=true frequencies=1,2.5,7
     frequencies=1,2.5&order=alternating frequencies=0 matrix=1,2;3,4
     matrix=1,2,3;3,4,5&scale=2&unit=half-turn matrix=1,2,3 bands=62 bands=63
+    frequencies=4611686018427387904 frequencies=-4611686018427387904
+    frequencies=2305843009213693952&scale=2 frequencies=4611686018427387904&scale=1.0000001
+    frequencies=1e-30 frequencies=9e-31 frequencies=1e-21&scale=1e-9
+    matrix=4611686018427387904;1 matrix=4611686018427387905;1
 fourier/table?bands=2&ndim=2&shape=2,3&dtype=f64& axes_coordinates=centres&axes_size=2,3
     axes_coordinates=ends&axes_size=2,3 axes_coordinates=ends&axes_size=2,1
     axes_coordinates=logarithm axes_coordinates=index axes_coordinates=centres max_resolution=4
