@@ -4,6 +4,7 @@
 import base64
 import io
 import json
+import re
 
 import numpy
 import pytest
@@ -154,6 +155,47 @@ def test_there_and_back(server, dtype, layout):
     )
     assert raw.status == 200, raw.body
     assert raw.body == turned["q"].tobytes()
+
+
+NESTED = [(12,), (3, 4), (4, 3), (1, 12), (12, 1), (1, 3, 4), (3, 4, 1), (2, 6), (2, 2, 3)]
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_nested_data_has_the_shape_that_it_gives(server, shape):
+    """With a shape data is nested so, or flat; nested in any other way it is refused."""
+    numbers = numpy.arange(12.0, dtype="f4")
+    asked = {"from_layout": "half", "to_layout": "half", "kind": "projection_rows", "head_dim": 2}
+    for nested in NESTED:
+        data = numbers.reshape(nested).tolist()
+        posted = {"tensors": {"x": {"shape": list(shape), "data": data}}}
+        answer = post_json(server, "/v1/layout", posted, **asked)
+        if nested not in (shape, (12,)):
+            assert answer.status == 422 and answer.json["code"] == "shape-mismatch", nested
+        elif shape[0] % 2 == 0:
+            assert answer.good().json["tensors"]["x"]["shape"] == list(shape)
+
+
+@pytest.mark.parametrize("lists", range(4))
+@pytest.mark.parametrize("kind", ["data", "base64", "positions"])
+def test_the_byte_of_a_fault_behind_numbers(server, kind, lists):
+    """Numbers are read aside; the fault is reported where it stands in the whole body."""
+    numbers = {
+        "data": '{"shape": [2, 2], "data": [[1, 2], [3, 40000]]}',
+        "base64": '{"dtype": "u8", "shape": [6], "base64": "AAECAwQF"}',
+        "positions": str(list(range(900))),
+    }[kind]
+    members = [f'"t{i}": {numbers}' for i in range(lists)]
+    if kind == "positions":
+        text = "".join(member + ", " for member in members)
+        body = "{" + text + '"encoding": rope}'
+    else:
+        body = '{"tensors": {' + ", ".join(members) + '}, "encoding": rope}'
+    answer = call(
+        server, "POST", "/v1/rotation", body.encode(), {"Content-Type": "application/json"}
+    )
+    assert answer.status == 400
+    (byte,) = re.findall(r"at byte (\d+)", answer.json["detail"])
+    assert body.index("rope}") <= int(byte) <= body.index("rope}") + len("rope"), answer.json
 
 
 def test_json_there_and_back(server):

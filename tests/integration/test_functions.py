@@ -313,3 +313,28 @@ def test_layout_of_a_table(server):
         numpy.hstack([f(numpy.arange(5)[:, None] * inv_freq(8)) for f in (numpy.sin, numpy.cos)]),
         atol=1e-6,
     )
+
+
+def test_options_of_an_embedding_that_would_have_no_part(server):
+    """A seed without tokens, a factor without a sum: refused, but for the defaults."""
+    x = {"tensors": {"x": {"data": [[1.0, 2.0], [3.0, 4.0]]}}, "start": 0}
+    words = {"tokens": ["a", "b"], "dim": 2}
+    rows = [
+        (x, "seed", 0, True),
+        (x, "seed", 3, False),
+        (words, "seed", 3, True),
+        (x, "xscale", 2, True),
+        (words, "xscale", 2, True),
+    ]
+    for mode in ("mul", "concat"):
+        rows += [
+            (x | {"merge_mode": mode}, "xscale", 2, False),
+            (x | {"merge_mode": mode}, "xscale", 1, True),
+        ]
+    for body, name, value, fine in rows:
+        asked = {"encoding": "sinusoidal"} | body | {name: value}
+        if body.get("merge_mode") == "concat":
+            asked["dim"] = 2
+        answer = post_json(server, "/v1/embedding", asked)
+        assert answer.status == (200 if fine else 422), (asked, answer.json)
+        assert fine or answer.json["errors"][0]["parameter"] == name

@@ -11,7 +11,7 @@ import re
 import numpy
 import pytest
 
-from service import call, get, query_text
+from service import call, get, post_json, query_text
 
 TABLE = "/v1/encodings/rope/table"
 OWN = {"date", "x-request-id", "server-timing", "connection", "transfer-encoding", "content-length"}
@@ -635,3 +635,44 @@ def test_how_long_a_stored_table_is_kept(server, target, value):
     for method in ("GET", "HEAD"):
         answer = call(server, method, target)
         assert (answer.status, answer.headers["cache-control"]) == (200, value)
+
+
+@pytest.mark.parametrize(
+    "name, view, body",
+    [
+        ("rope", "table", {"dim": 8, "length": 4, "base": 1e30}),
+        ("rope", "table", {"dim": 8, "length": 3, "base": 1.000000001, "start": -0.25, "step": 1e14}),
+        ("rope", "table", {"dim": 8, "positions": [0, 0.1, 1e15, -7], "duplicate": True}),
+        ("rope", "table", {"dim": 8, "positions": "3..6,9", "dtype": "bf16"}),
+        ("mrope", "table", {"mrope_section": [2, 1, 1], "positions": [[0, 1], [2, 3], [4, 5]]}),
+        ("rope-nd", "table", {"axes_dim": [4, 2, 2], "positions": "1,2,3;4,5,6;7,8,9"}),
+        ("alibi", "bias", {"heads": 2, "query_length": 2, "key_length": 3, "query_start": -1}),
+        ("rope", "frequencies", {"dim": 8, "download": True, "data_format": "base64"}),
+        ("rope", "table", {"dim": 8, "length": 9, "title": "a+b & c%=é #1/2?", "theme": "dark"}),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "safetensors", "svg"])
+def test_the_content_location_of_a_post_is_the_same_answer(server, name, view, body, form):
+    path = f"/v1/encodings/{name}/{view}"
+    posted = post_json(server, path, {"dim": 8} | body if name == "mrope" else body, format=form)
+    if form == "svg" and posted.status == 406:
+        return  # nothing that can be drawn
+    twin = get(server, posted.good().headers["content-location"]).good()
+    assert twin.body == posted.body
+    assert twin.headers["content-type"] == posted.headers["content-type"]
+    assert twin.headers.get("content-disposition") == posted.headers.get("content-disposition")
+
+
+@pytest.mark.parametrize(
+    "accept, expected",
+    [
+        ("APPLICATION/*", "application/json"),
+        ("Application/X-Npy", "application/x-npy"),
+        ("Text/*;Q=0.9, application/JSON;q=0.5", "text/csv"),
+        ("IMAGE/*", "image/svg+xml"),
+        ("application/x-NPY ; q=0.5 , Image/PNG;q=0.4", "application/x-npy"),
+    ],
+)
+def test_media_ranges_in_any_case(server, accept, expected):
+    answer = get(server, TABLE, {"Accept": accept}, dim=8, length=2).good()
+    assert answer.headers["content-type"].split(";")[0] == expected

@@ -340,3 +340,33 @@ def test_elements_of_a_row_in_json(server):
         for form in ("json", "npy", "raw", "safetensors"):
             answer = call(server, "HEAD", "/v1/encodings/alibi/bias", format=form, **sizes)
             assert answer.status == (413 if form == "json" and count > 2**20 else 200), form
+
+
+@pytest.mark.parametrize(
+    "path, asked, most, status",
+    [
+        ("/v1/layout", {"head_dim": 16}, ("heads", 1 << 16), 422),
+        ("/v1/layout", {"heads": 4}, ("head_dim", 1 << 18), 422),
+        (
+            "/v1/encodings/rope/analysis/decay",
+            {"dim": 8, "plot": "points", "format": "svg"},
+            ("max_offset", 4095),
+            406,
+        ),
+        (
+            "/v1/encodings/rope/table",
+            {"dim": 8, "plot": "circle", "format": "svg"},
+            ("length", 512),
+            406,
+        ),
+        ("/v1/encodings/rope/table", {"dim": 8, "length": 2, "format": "png"}, ("title", 200), 422),
+    ],
+)
+def test_sizes_at_their_edge(server, path, asked, most, status):
+    name, number = most
+    step = 2 if name == "head_dim" else 1
+    layouts = {"from_layout": "half", "to_layout": "interleaved"} if "layout" in path else {}
+    for more in (-step, 0, step):
+        value = "a" * (number + more) if name == "title" else number + more
+        answer = call(server, "HEAD", path, None, None, **asked, **layouts, **{name: value})
+        assert answer.status == (status if more > 0 else 200), value

@@ -551,3 +551,19 @@ def test_a_chunk_of_ids_says_nothing_of_the_prompt(server, model):
         assert answer.status == 422 and answer.json["errors"][0]["parameter"] == "length"
         judged = post_json(server, "/v1/positions", chunk | {"length": 5}).good().json
         assert (judged["verdict"] == "match") == (start == 3)
+
+
+@pytest.mark.parametrize("before", [0, 250, 256, 300, 513])
+def test_tokens_are_of_images_and_videos_wherever_they_stand(server, before):
+    """By their ids and by their kinds, which are the same list."""
+    kinds = [0] * before + [1] * 6 + [0] * 3 + [2] * 12 + [0] * 2
+    names = {0: 9, 1: 151655, 2: 151656}
+    model = {"model_type": "qwen2_vl", "image_grid_thw": [[1, 4, 6]], "video_grid_thw": [[2, 4, 6]]}
+    tokens = {
+        "input_ids": [[names[kind] + (kind == 0) * i for i, kind in enumerate(kinds)]],
+        "image_token_id": names[1],
+        "video_token_id": names[2],
+    }
+    by_kinds = ids(server, **model, mm_token_type_ids=[kinds])
+    assert ids(server, **model, **tokens) == by_kinds
+    assert by_kinds[1][0][before : before + 6] == [before + i for i in (0, 0, 0, 1, 1, 1)]
