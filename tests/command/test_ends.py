@@ -234,6 +234,29 @@ def test_an_answer_on_a_full_disk_ends_with_6(posenc, typed):
     assert done.stderr == b"posenc: standard output: No space left on device\n"
 
 
+def test_a_table_for_which_there_is_no_space_ends_with_5(posenc):
+    """The store's 507, by a limit of the size of files."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    (posenc.folder / "store").mkdir()
+    posenc("table", "rope", "dim=64", "length=100", "part=cos", "-o", "t.npy")
+    store = [
+        "--tables",
+        "store",
+        "--anonymous-writes",
+        "true",
+        "put",
+        "/v1/encodings/mine",
+        "t.npy",
+    ]
+    done = posenc.run(*store, preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (5, b""), done.stderr
+    assert posenc.run(*store).returncode == 0
+
+
 def flags_of_help(posenc):
     """(letter or "", name, whether it takes a value) of the flags of the command itself."""
     usage = posenc("help").decode().split("settings of the service")[0]
@@ -705,6 +728,14 @@ def flags_listed():
     """(name, letter, value) of every flag of the command."""
     line = r'^FLAG\(\w+, +"(.+?)", +"(.*?)", +"(.*?)", +".+"\)$'
     return re.findall(line, (ROOT / "command/flags.def").read_text(), re.M)
+
+
+def test_nothing_is_offered_twice(posenc):
+    """In any list of the completion."""
+    lists = re.findall(r"'([^']*)'", posenc("generate", "bash").decode())
+    assert len(lists) > 100
+    for words in map(str.split, lists):
+        assert len(set(words)) == len(words), words
 
 
 def test_every_flag_is_listed(posenc):

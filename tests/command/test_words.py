@@ -231,6 +231,87 @@ def test_help_of_a_parameter_has_each_place_once(posenc, server, name):
     assert set(sum(places, [])) == places_of(server, name)
 
 
+# A line of each word, whose answer is JSON.
+JSON_WORDS = [
+    "table rope dim=4 length=1",
+    "frequencies rope dim=4",
+    "bias alibi heads=2 query_length=2",
+    "similarity rope dim=4 length=2",
+    "rotate q.npy encoding=rope layout=half axes=hsd start=5 format=json",
+    "attention qkv.safetensors encoding=rope layout=half format=json",
+    "config config.json",
+    "lint config.json",
+    "extend config.json --to 262144",
+    "diagnose inv_freq.npy tensor=inv_freq encoding=rope",
+    "positions ids.json",
+    "compare sinusoidal sines.npy",
+    "golden config.json format=json",
+    "check mine.safetensors golden.safetensors",
+    "layout from_layout=half to_layout=interleaved head_dim=4",
+    "encodings",
+    "encodings family=bias",
+    "engines model_type=gemma3_text",
+    "get /v1",
+    "post /v1/config config.json",
+]
+
+
+def test_each_word_has_a_line():
+    words = re.findall(r'^WORD\("(\w+)"', (ROOT / "command/commands.def").read_text(), re.M)
+    assert set(words) - {line.split()[0] for line in JSON_WORDS} == {"put", "delete"}
+
+
+@pytest.mark.parametrize("line", JSON_WORDS)
+def test_a_file_has_the_answer(posenc, tensors, line):
+    """Of every word, with nothing on the standard output, and the verdict as the exit code."""
+    config = json.loads(tensors["config.json"]) | {"max_position_embeddings": 4096}
+    (posenc.folder / "config.json").write_text(json.dumps(config))
+    if line.startswith("check"):
+        for name in ("golden", "mine"):
+            posenc("golden", "config.json", "-o", f"{name}.safetensors")
+    typed = line.split()
+    shown = posenc.run(*typed, *(["--json"] if typed[0] in ("lint", "extend") else []))
+    saved = posenc.run(*typed, "-o", "answer")
+    assert shown.returncode in (0, 1, 3) and shown.stderr == b""
+    assert (saved.returncode, saved.stdout, saved.stderr) == (shown.returncode, b"", b"")
+    answer = json.loads((posenc.folder / "answer").read_bytes())
+    if typed[0] == "encodings":  # the list is for a person
+        names = [one["name"] for one in answer["encodings"]]
+        assert names == [row.split()[0] for row in shown.stdout.decode().splitlines()[::2]]
+    else:
+        assert answer == json.loads(shown.stdout)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "  ", " \t "])
+def test_blanks_of_an_operand(posenc, blank):
+    """Any separate its parameters, and any may stand around them."""
+    wanted = posenc("compare", "rope dim=4 base=5", "rope dim=4", "length=3")
+    parts = "rope", "dim=4", "base=5"
+    for operand in (blank.join(parts), blank + blank.join(parts) + blank):
+        assert posenc("compare", operand, "rope dim=4", "length=3") == wanted
+
+
+def test_help_has_the_bounds_of_each_parameter(posenc, server):
+    """Its choices, its bounds and its default, as the service has them."""
+    for one in server.get("/v1/encodings").json()["encodings"]:
+        told = posenc("help", one["name"]).decode()
+        for name, schema in one["parameters"]["properties"].items():
+            line = told.split(f"  {name}=\n      ")[1].splitlines()[0]
+            found = re.fullmatch(
+                r"(.+?)(?: from (\S+))?(?: above (\S+?))?(?: to (\S+?))?(?:, by default (.+?))?"
+                r"(?:, required)?(?:: .*)?",
+                line.replace(schema.get("description", ""), ""),
+            )
+            keys = ("minimum", "exclusiveMinimum", "maximum", "default")
+            for key, text in zip(keys, found.groups()[1:]):
+                value = schema.get(key)
+                assert (text is None) == (value is None), (one["name"], name, line)
+                if value is not None and not isinstance(value, (str, bool, list)):
+                    assert float(text.rstrip(":")) == value, (one["name"], name, line)
+            if "enum" in schema:
+                assert found[1].split(" | ") == [str(choice) for choice in schema["enum"]], line
+
+
 # ---- files and pipes ----------------------------------------------------------------------------
 
 
@@ -245,6 +326,12 @@ def test_names_decide_formats(posenc, server):
     posenc(*table, "format=npy", "--output=t.csv")
     assert numpy.load(io.BytesIO((posenc.folder / "t.csv").read_bytes())).shape == (2, 4, 4)
     assert posenc(*table, "-o", "-") == posenc(*table)
+    (posenc.folder / "v1.npy").mkdir()
+    for name, kind in (("v1.npy/out", "json"), ("v1.npy/out.csv", "csv"), ("v1.npy/.png", "png")):
+        posenc(*table, "-o", name)
+        assert (posenc.folder / name).read_bytes() == posenc(*table, f"format={kind}")
+        (posenc.folder / name).unlink()
+    (posenc.folder / "v1.npy").rmdir()
     code, said = posenc.refused("get", "/v1", "-o", "v1.npy")
     assert code == 2 and "application/json" in said and not (posenc.folder / "v1.npy").exists()
 

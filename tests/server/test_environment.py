@@ -3,10 +3,13 @@
 
 import calendar
 import ctypes
+import datetime
+import email.utils
 import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -294,6 +297,39 @@ def test_a_failed_healthcheck_says_why(start_server):
     ):
         done = run("--healthcheck", *arguments)
         assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
+def test_a_healthcheck_of_a_silent_server_ends_within_that_of_the_image():
+    """A container engine would end it, and not report why."""
+    dockerfile = (ROOT / "docker/Dockerfile").read_text()
+    patience = int(re.search(r"^HEALTHCHECK .*--timeout=(\d+)s", dockerfile, re.M)[1])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        done = run("--healthcheck", "--port", str(silent.getsockname()[1]))
+        assert done.returncode == 1 and "there was no answer" in done.stderr
+        assert time.monotonic() - began < 2 * patience  # on a machine that is busy, too
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "JST-9"])
+def test_times_are_those_of_greenwich(start_server, zone):
+    """Of answers, of refusals that the library does not send, and of the log."""
+    server = start_server("--log-format", "json", env={"TZ": zone})
+    many = b"".join(b"X-%d: 1\r\n" % i for i in range(200))
+    for fields, status in ((b"", 200), (many, 431)):
+        answer = wire.answer(
+            server.port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n"
+        )
+        assert answer.status == status and answer.headers["date"].endswith(" GMT")
+        date = email.utils.parsedate_to_datetime(answer.headers["date"])
+        assert abs(date.timestamp() - time.time()) < 60
+
+    def lines():
+        return [json.loads(line) for line in server.log_text().splitlines() if line[:1] == "{"]
+
+    assert wire.eventually(lambda: len(lines()) == 2)
+    for line in lines():
+        logged = datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00"))
+        assert abs(logged.timestamp() - time.time()) < 60
 
 
 HOSTILE = b'/v1?a=b%0a"},{"status":200}\\x1b[31m\x80\xff' + b"z" * 2000

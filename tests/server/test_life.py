@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Broken connections, deadlines, the drain, settings."""
 
+import contextlib
 import json
 import os
 import pathlib
+import select
 import signal
 import socket
 import struct
@@ -145,6 +147,32 @@ def test_idle_connections_are_closed(start_server):
         began = time.monotonic()
         assert stream.read(1) == b""
         assert 0.5 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_head_has_the_time_of_a_head(start_server, before):
+    """And not that of an idle connection, though its fields arrive one after the other."""
+    server = start_server("--header-timeout", "500ms", "--idle-timeout", "60s")
+    with wire.connect(server.port, 30) as client:
+        stream, began = client.makefile("rb"), time.monotonic()
+        for _ in range(before):
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert wire.read_answer(stream).status == 200
+        client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n")
+        while not select.select([client], [], [], 0.05)[0]:
+            assert time.monotonic() - began < 20, "the head takes any time"
+            with contextlib.suppress(OSError):
+                client.sendall(b"X-Field: 1\r\n")
+        assert time.monotonic() - began > 0.5
+
+
+def test_parts_of_a_second_count_for_an_idle_connection(start_server):
+    server = start_server("--idle-timeout", "1900ms", "--header-timeout", "60s")
+    with wire.connect(server.port, 30) as client:
+        stream, began = client.makefile("rb"), time.monotonic()
+        client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert wire.read_answer(stream).status == 200 and stream.read() == b""
+        assert time.monotonic() - began > 1.9
 
 
 def test_a_late_answer_is_503(start_server):

@@ -258,6 +258,37 @@ def test_elements_have_a_series_of_each_kind(meter):
     }
 
 
+def test_types_are_those_of_their_names(meter):
+    """A name that ends in total is a counter, and no other; each has a help and one type."""
+    page = meter.ask("GET", "/metrics").body.decode()
+    types = re.findall(r"^# TYPE (\w+) (\w+)$", page, re.M)
+    assert [name for name, _ in types] == re.findall(r"^# HELP (\w+) \S.*$", page, re.M)
+    assert len(dict(types)) == len(types) > 25
+    for name, kind in types:
+        is_histogram = re.fullmatch(r"posenc_\w+_seconds", name)
+        usual = "histogram" if is_histogram else "gauge"
+        assert kind == ("counter" if name.endswith("_total") else usual), name
+
+
+def test_the_time_of_an_upload_is_no_waiting(meter):
+    """Server-Timing has what the server does after the last byte of a body."""
+    body = b"1" * 4096
+    meter.client.sendall(
+        b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0 HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+        b"Tensor-Shape: 1,1,16,64\r\nContent-Length: 4096\r\n\r\n" + body[1:]
+    )
+    time.sleep(0.3)
+    began = time.monotonic()
+    meter.client.sendall(body[:1])
+    answer = wire.read_answer(meter.stream)
+    passed = 1e3 * (time.monotonic() - began)
+    times = re.findall(r"(\w+);dur=([\d.]+)", answer.headers["server-timing"])
+    assert answer.status == 200 and {name for name, _ in times} >= {"queue", "compute"}
+    assert sum(float(milliseconds) for _, milliseconds in times) <= passed + 1
+
+
 def test_histograms(meter):
     """Buckets rise to the count, and the sum is the time."""
     asked = [("GET", table(base=20 + i)) for i in range(20)]
