@@ -166,6 +166,29 @@ PLAUSIBLE = {
 }
 
 
+def bare():
+    """Each model type without a base, and without a context or with a rope object: what the class
+    has for them."""
+    sizes = {key: SIZES[key] for key in SIZES if not key.startswith(("rope_", "max_"))}
+    scaled = {"rope_parameters": {"rope_type": "linear", "factor": 2}}
+    return [
+        read(f"{name} without a base", {"model_type": name} | sizes | (scaled if index % 2 else {}))
+        for index, name in enumerate(model_types())
+    ]
+
+
+def timm_ends():
+    """Sizes at the end of what a list takes, and behind it."""
+    return [
+        read(
+            f"timm {key} is {value}",
+            {"architecture": "eva02_base_patch14_224", "model_args": {key: value}},
+        )
+        for key in ("img_size", "patch_size", "ref_feat_shape")
+        for value in (2**20, 2**20 + 1, 0, [2**20, 2**20], [2**20, 2**20 + 1], [16], [16.5, 16])
+    ]
+
+
 def mixed_config(draw, name):
     """A model type with some of these keys together: (the keys, the config)."""
     keys = draw.sample(sorted(PLAUSIBLE), 5)
@@ -333,6 +356,8 @@ def requests():
         *timm_arguments(),
         *diffusers(),
         *keys(),
+        *bare(),
+        *timm_ends(),
         *mixed(),
         *of_layers(),
         *nulls(),

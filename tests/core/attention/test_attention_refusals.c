@@ -77,6 +77,8 @@ TEST(refused)
             "between 1");
     REFUSED(none, spec.norm = (enum pe_attention_norm)3, PE_INVALID, "parameter:norm", "before");
     REFUSED(none, spec.cu_seqlens = rel, PE_SHAPE_MISMATCH, "tensor:cu_seqlens", "one list");
+    REFUSED(none, spec.cu_seqlens = ((struct pe_tensor){PE_I32, 1, {0}, spec.q.data}),
+            PE_SHAPE_MISMATCH, "tensor:cu_seqlens", "one list");
     for (int dtype = 0; dtype < PE_DTYPES; dtype++)
         if (dtype == PE_F16 || dtype == PE_BF16 || dtype == PE_BOOL)
             REFUSED(none, spec.cu_seqlens = ((struct pe_tensor){dtype, 1, {2}, spec.q.data}),

@@ -525,6 +525,9 @@ TEST(golden_refuses)
         spec.positions = &positions[i];
         REFUSED(PE_INVALID, pe_golden_new(&golden, &spec, NULL, &err));
     }
+    spec.positions = &(double){0x1p53 - 1}; /* the last one */
+    ACCEPTED(pe_golden_new(&golden, &spec, NULL, &err));
+    pe_golden_free(golden);
     spec.positions = positions;
     spec.layout = (enum pe_layout)7;
     REFUSED(PE_INVALID, pe_golden_new(&golden, &spec, NULL, &err));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scheme/rotary.h"
 #include "core/scheme/scheme.h"
 #include "core/tables/frequencies.h"
 #include "core/views/view.h"
@@ -401,6 +402,27 @@ TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
     pe_scheme_free(rope);
     pe_scheme_free(alibi);
+}
+
+/* One coordinate that its axis's offset moves past the last position is refused at each place of a
+ * list: of any axis, batch row and token. */
+TEST(refuses_any_coordinate_beyond_its_offset)
+{
+    enum { AXES = 2, ROWS = 3, COUNT = 2, ALL = AXES * ROWS * COUNT };
+    OWNED_SCHEME scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
+    size_t refused = 0;
+
+    ck_assert(pe_rotary_of(scheme)->offsets[0] > 0);
+    for (size_t place = 0; place < ALL; place++) {
+        double values[ALL] = {0};
+        const struct pe_positions positions = {
+            .values = values, .count = COUNT, .batch = ROWS, .axes = AXES};
+        struct pe_error err = {0};
+        ck_assert(!pe_rotary_positions_check(scheme, &positions, "", &err));
+        values[place] = 0x1p53 + 2;
+        refused += pe_rotary_positions_check(scheme, &positions, "", &err) == PE_OUT_OF_RANGE;
+    }
+    ck_assert_uint_eq(refused, ALL);
 }
 
 /* The first and the last position that there is, listed or counted. */
