@@ -641,7 +641,7 @@ def test_how_long_a_stored_table_is_kept(server, target, value):
     "name, view, body",
     [
         ("rope", "table", {"dim": 8, "length": 4, "base": 1e30}),
-        ("rope", "table", {"dim": 8, "length": 3, "base": 1.000000001, "start": -0.25, "step": 1e14}),
+        ("rope", "table", {"dim": 8, "length": 3, "base": 1.00001, "start": -0.25, "step": 1e14}),
         ("rope", "table", {"dim": 8, "positions": [0, 0.1, 1e15, -7], "duplicate": True}),
         ("rope", "table", {"dim": 8, "positions": "3..6,9", "dtype": "bf16"}),
         ("mrope", "table", {"mrope_section": [2, 1, 1], "positions": [[0, 1], [2, 3], [4, 5]]}),
