@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 
+import numpy
 import pytest
 import record
 import requested
@@ -232,6 +233,32 @@ def test_an_answer_on_a_full_disk_ends_with_6(posenc, typed):
         )
     assert done.returncode == 6
     assert done.stderr == b"posenc: standard output: No space left on device\n"
+
+
+# What is said of a table beside what was diagnosed, its verdict and the exit code.
+DIAGNOSED = {
+    "as expected": ("right.npy encoding=rope dim=16", "match", 0),
+    "nothing expected": ("right.npy", "consistent", 0),
+    "another base expected": ("right.npy encoding=rope dim=16 base=500000", "known-bug", 1),
+    "noise": ("noise.npy encoding=rope dim=16", "unknown", 1),
+    "noise, nothing expected": ("noise.npy", "unknown", 1),
+}
+
+
+@pytest.mark.parametrize("name", DIAGNOSED)
+def test_the_exit_code_of_a_diagnosis(posenc, name):
+    """On a terminal, in a pipe and in a file."""
+    angles = numpy.arange(30)[:, None] * 10000.0 ** (-numpy.arange(8) / 8)
+    right = numpy.stack([numpy.cos(angles), numpy.sin(angles)]).astype(numpy.float32)
+    numpy.save(posenc.folder / "right.npy", right)
+    noise = numpy.random.default_rng(1).uniform(-1, 1, right.shape).astype(numpy.float32)
+    numpy.save(posenc.folder / "noise.npy", noise)
+    words, verdict, code = DIAGNOSED[name]
+    typed = ["diagnose", *words.split()]
+    done = posenc.run(*typed)
+    assert (json.loads(done.stdout)["verdict"], done.returncode) == (verdict, code)
+    assert posenc.run(*typed, "-o", "report.json").returncode == code
+    assert posenc.on_terminal(*typed)[0] == code
 
 
 def test_a_table_for_which_there_is_no_space_ends_with_5(posenc):
@@ -548,6 +575,36 @@ def test_large_tensors_are_short_tables_on_a_terminal(posenc, name):
     assert "-o FILE writes the complete answer" in shown
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 40])
+def test_lists_of_an_encoding_are_short(posenc, count):
+    """Up to eight values are shown, of more their number."""
+    values = ",".join(map(str, range(1, count + 1)))
+    bias = ["bias", "alibi", f"heads={count}", f"slopes={values}", "query_length=40"]
+    shown = posenc.on_terminal(*bias, "key_length=99", columns=120)[1].splitlines()[0]
+    assert shown.endswith(f"slopes=[{values}]" if count <= 8 else f"slopes=({count} values)")
+
+
+@pytest.mark.parametrize("layers", [1, 5, 6, 7, 12])
+def test_layers_of_an_extension_are_counted(posenc, layers):
+    config = {
+        "model_type": "gemma3_text",
+        "num_hidden_layers": layers,
+        "head_dim": 64,
+        "max_position_embeddings": 4096,
+    }
+    (posenc.folder / "config.json").write_text(json.dumps(config))
+    extend = ["extend", "config.json", "--to", "16384", "--format"]
+    kinds = {
+        row["layer_type"]: len(row["layers"])
+        for row in json.loads(posenc(*extend, "json"))["layers"]
+    }
+    assert sum(kinds.values()) == layers
+    found = re.findall(r"^(\d+) (layers?) of (\w+): ", posenc(*extend, "text").decode(), re.M)
+    assert found == [
+        (str(count), "layer" if count == 1 else "layers", kind) for kind, count in kinds.items()
+    ]
+
+
 def test_a_format_is_complete_on_a_terminal(posenc):
     bias = LARGE["bias"]
     code, shown = posenc.on_terminal(*bias, "format=json")
@@ -704,6 +761,9 @@ def test_completion(posenc, tmp_path, server):
     names = [one["name"] for one in server.get("/v1/encodings").json()["encodings"]]
     assert completed(script, "posenc", "table", "") == names
     assert completed(script, "posenc", "simi") == ["similarity"]
+    words = completed(script, "posenc", "")
+    assert {"table", "similarity", "lint", "help"} <= set(words)
+    assert set(completed(script, "posenc", "help", "")) == {*words, *names}
     assert completed(script, "posenc", "table", "rope", "rope_t") == ["rope_type="]
     assert completed(script, "posenc", "table", "rope", "rope_type", "=", "l") == [
         "linear",
