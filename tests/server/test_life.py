@@ -166,6 +166,17 @@ def test_a_head_has_the_time_of_a_head(start_server, before):
         assert time.monotonic() - began > 0.5
 
 
+def test_a_connection_in_use_is_not_idle(start_server):
+    """Whatever its age: the time counts from the end of its last answer."""
+    server = start_server("--idle-timeout", "1500ms")
+    with wire.connect(server.port) as client:
+        stream = client.makefile("rb")
+        for _ in range(5):
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert wire.read_answer(stream).status == 200
+            time.sleep(0.5)
+
+
 def test_parts_of_a_second_count_for_an_idle_connection(start_server):
     server = start_server("--idle-timeout", "1900ms", "--header-timeout", "60s")
     with wire.connect(server.port, 30) as client:

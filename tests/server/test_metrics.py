@@ -258,6 +258,21 @@ def test_elements_have_a_series_of_each_kind(meter):
     }
 
 
+def test_a_stream_that_has_begun_is_on_the_pool(start_server):
+    """Its blocks are jobs, but the request is no longer computed."""
+    meter = Meter(start_server("--log-format", "off", "--threads", "1", "--cache-max", "0"))
+    with wire.connect(meter.client.getpeername()[1], 60) as client:
+        client.sendall(
+            b"GET /v1/encodings/rope/frequencies?dim=16384&format=raw HTTP/1.1\r\n"
+            + HOST
+            + b"Range: bytes=0-\r\n\r\n"
+        )
+        assert client.recv(12) == b"HTTP/1.1 206"
+        meter.page()
+        assert meter.values["posenc_queue_depth"] >= 1
+        assert meter.values["posenc_requests_computed"] == 0
+
+
 def test_types_are_those_of_their_names(meter):
     """A name that ends in total is a counter, and no other; each has a help and one type."""
     page = meter.ask("GET", "/metrics").body.decode()
