@@ -325,10 +325,8 @@ CONFIG = json.dumps(MODELS["llama-3.1"]["config"])
 CHOSEN = (
     ("home", "config.json", CONFIG.encode()),
     ("extension", "long.json", CONFIG.encode().ljust(30000)),
-    ("compare", "config.JSON", CONFIG.encode()),
     ("compare", "long.json", CONFIG.encode().ljust(30000)),
     ("table", "t.npy", None),
-    ("table", "t.safetensors", None),
     ("diagnosis", "cos.npy", None),
 )
 THERE_AND_BACK = """(async () => {
