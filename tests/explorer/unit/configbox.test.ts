@@ -3,7 +3,7 @@
 // of mistakes are found in the text.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fake } from "./fakes";
+import { fake, until } from "./fakes";
 import { configBox } from "../../../explorer/src/kit/configbox";
 import { CHIPS, MODELS, pretty } from "../../../explorer/src/kit/model";
 import type { App } from "../../../explorer/src/view";
@@ -112,13 +112,12 @@ test("a small config is read, a large one or a GGUF is held, and all else is giv
         ["t.npy", 8, "dropped"],
         ["t.safetensors", 8, "dropped"],
     ] as const) {
-        const { element, gone, dropped, app, settled } = boxed({ dim: "8" }),
+        const { element, gone, dropped, app } = boxed({ dim: "8" }),
             file = new File([text.padEnd(size)], name),
             input = element.find("input")[0];
         Object.assign(input, { files: [file] });
         input.fire("change");
-        await settled();
-        await settled();
+        await until(() => gone.length || dropped.length);
         const left = { dim: undefined };
         if (what === "dropped") assert.deepEqual([gone, dropped], [[], [[file]]], name);
         else
@@ -162,7 +161,7 @@ test("the box has the config of the state, and keeps what a person writes", asyn
     assert.ok(!pressed().includes(true));
     app.held = new File(['{"c": 3}'], "held.json");
     await update({ file: "held.json" });
-    await settled();
+    await until(() => area.value.includes("c"));
     assert.deepEqual(
         [area.value, note().slice(0, 28)],
         ['{"c": 3}', "held.json stays in this page"],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The report of a diagnosis, of every verdict and every mistake that the service names, in both
 // languages; and what a person drops, by the names of files and the shapes of tensors.
-import { fake, type FakeElement } from "./fakes";
+import { fake, until, type FakeElement } from "./fakes";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -299,6 +299,7 @@ const dropped = async (params: Record<string, string>, files: File[], expected =
     own.app.dropped = files;
     own.mounted.update();
     own.app.dropped = null;
+    await until(() => own.asks.some(({ target }) => target.startsWith("/v1/diagnosis")));
     await own.settled();
     if (expected) {
         const [field] = own.stage.find("input.expected");

@@ -184,6 +184,14 @@ export function framesRun(): void {
     for (const one of frames.splice(0)) one();
 }
 
+/** Until something is so: what reads a file takes its own time. */
+export async function until(isSo: () => unknown): Promise<void> {
+    for (let tries = 0; !isSo(); tries++) {
+        if (tries > 2000) throw new Error(`never: ${isSo}`);
+        await new Promise((done) => setTimeout(done, 2));
+    }
+}
+
 if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { languages: ["en"] } });
 Object.assign(globalThis, {
     document: {

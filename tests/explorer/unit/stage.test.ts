@@ -3,7 +3,7 @@
 // itself of a cell that stands for many, curves, and the map of a shift.
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { FakeElement } from "./fakes";
+import { until, type FakeElement } from "./fakes";
 import { stand } from "./stand";
 import { encode } from "../../../clients/js/client.js";
 import type { Ask } from "../../../explorer/src/api";
@@ -239,8 +239,8 @@ test("another encoding begins anew, with the file and its tensor", async () => {
     app.dropped = [file];
     mounted.update();
     app.dropped = null;
-    await settled();
-    await settled();
+    await until(() => gone.length);
+    await until(() => notes()[0].includes("posted for this picture"));
     assert.deepEqual(gone.splice(0), [[{ encoding: "learned", file: "t.safetensors" }, "push"]]);
     assert.ok(notes()[0].includes("t.safetensors is posted for this picture and stored nowhere."));
     assert.deepEqual(shown().at(0)!.ask.method, "POST");
