@@ -54,6 +54,11 @@ beforeEach(() => {
     asked = [];
     answers = [];
 });
+// A request that is still on its way when it is ended would take the next test's answer.
+const arrived = async (count) => {
+    for (const due = Date.now() + 2000; asked.length < count && Date.now() < due;)
+        await new Promise((done) => setTimeout(done, 2));
+};
 
 const only = () => {
     assert.equal(asked.length, 1);
@@ -283,6 +288,34 @@ describe("parameters", () => {
         });
     });
 
+    it("any letters of a value arrive, in a query, in metadata and in JSON", async () => {
+        const posenc = await connect(url);
+        for (const text of [
+            "a b",
+            "a+b",
+            "a&b=c",
+            "#a?b",
+            "100%25",
+            "größe 位置",
+            "a;b,c",
+            '"\\',
+            "/..",
+        ]) {
+            for (const long of ["", "x".repeat(3000)]) {
+                asked = [];
+                await posenc.table("rope", { a: text, b: long });
+                const found = long ? unpacked(only().body).head.__metadata__ : query();
+                assert.equal(found[long ? "posenc.a" : "a"], text);
+            }
+            asked = [];
+            await posenc.rotate({ [text]: text }, { q });
+            assert.deepEqual(query(), { [text]: text });
+            asked = [];
+            await posenc.diagnose({ a: text });
+            assert.deepEqual(JSON.parse(only().body), { a: text });
+        }
+    });
+
     it("no parameters are no query", async () => {
         const posenc = await connect(url);
         await posenc.table("rope");
@@ -502,11 +535,13 @@ describe("signals", () => {
         });
 
     it("a request is ended while it waits, and while its answer arrives", async () => {
-        for (const how of [{ never: true }, { half: true, body: "{" }]) {
+        for (const [at, how] of [{ never: true }, { half: true, body: "{" }].entries()) {
             answers = [how];
             const end = new AbortController();
+            const ended = aborted((await connect(url)).table("rope", {}, { signal: end.signal }));
+            await arrived(at + 1);
             setTimeout(() => end.abort(), 50);
-            await aborted((await connect(url)).table("rope", {}, { signal: end.signal }));
+            await ended;
         }
         assert.equal(asked.length, 2);
     });
@@ -518,6 +553,7 @@ describe("signals", () => {
             posenc.table("rope", {}, { signal: AbortSignal.timeout(50) }),
             "TimeoutError",
         );
+        await arrived(1);
         const reason = new RangeError("enough");
         await assert.rejects(
             posenc.table("rope", {}, { signal: AbortSignal.abort(reason) }),
@@ -639,6 +675,24 @@ describe("tensors of answers", () => {
                 ),
                 [2, 8 / size],
             );
+        });
+
+        it(`${dtype} is sent from its own part of a memory, in each kind of body`, async () => {
+            const whole = new Uint8Array(48).fill(0xaa);
+            whole.set(BYTES, 16);
+            const data = new kind(whole.buffer, 16, 16 / size),
+                tensors = { a: { dtype, data }, b: { dtype, data: data.subarray(1) } };
+            const posenc = await connect(url);
+            await posenc.rotate({}, tensors);
+            const { head, data: sent } = unpacked(only().body);
+            assert.deepEqual(Buffer.from(sent), Buffer.from([...BYTES, ...BYTES.slice(size)]));
+            assert.deepEqual(head.b.data_offsets, [16, 32 - size]);
+            asked = [];
+            await posenc.rotate({ encoding: { name: "rope" } }, tensors);
+            const { a, b } = JSON.parse(only().body).tensors;
+            assert.deepEqual(Buffer.from(a.base64, "base64"), Buffer.from(BYTES));
+            assert.deepEqual(Buffer.from(b.base64, "base64"), Buffer.from(BYTES.slice(size)));
+            assert.deepEqual([a.shape, b.shape], [[16 / size], [16 / size - 1]]);
         });
 
         it(`${dtype} is sent as it lies`, async () => {

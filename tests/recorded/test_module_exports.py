@@ -20,7 +20,26 @@ BUILD = ROOT / "build"  # not that of a sanitizer, which this Python does not ha
 # Settings and fields as posenc/service.h receives them, and bodies that break off.
 AROUND = """
 #include <posenc/service.h>
+#include <stdlib.h>
+#include <string.h>
 bool breaks;
+static unsigned char *behind; /* what was allocated last */
+enum { GUARD = 64 };
+static void *guarded(size_t size)
+{
+    unsigned char *at = malloc(size + GUARD);
+
+    if (at)
+        behind = memset(at + size, 0xa5, GUARD);
+    return at;
+}
+bool guard_is_whole(void)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (behind[i] != 0xa5)
+            return false;
+    return true;
+}
 size_t settings_count, fields_count;
 uint64_t body_length;
 static enum pe_status service_new(struct pe_service **service,
@@ -40,6 +59,7 @@ static enum pe_status request_next(struct pe_request *request, const void **byte
 {
     return breaks ? PE_OUT_OF_MEMORY : pe_request_next(request, bytes, size);
 }
+#define malloc guarded
 #define pe_service_new service_new
 #define pe_request_new request_new
 #define pe_request_next request_next
@@ -116,7 +136,9 @@ class Door:
             piece = body[at : at + self.PIECE]
             if not self.feed(request, piece, len(piece)):
                 break
-        status, *told = self.taken(self.finish(request)).strip().split("\n")
+        text = self.finish(request)
+        assert self.library.guard_is_whole() & 1
+        status, *told = self.taken(text).strip().split("\n")
         parts = []
         while (at := self.next(request)) is not None:
             parts.append(c.string_at(at, self.size()))
@@ -155,6 +177,9 @@ def test_settings_that_are_wrong_have_a_sentence(program):
         wrong = Door(program, [("dim-max", "8"), (name, value)]).wrong
         assert re.fullmatch(f"setting:{name}: .+", wrong), wrong
     assert Door(program, [("dim-max", "8")]).wrong is None
+    for size in (1, 40, 80):  # of a long name the beginning
+        wrong = Door(program, [("n" * size, "1")]).wrong
+        assert re.fullmatch("setting:n+: there is no setting of this name", wrong)
 
 
 TABLE = "/v1/encodings/index/table?length=3&format=raw"
