@@ -198,7 +198,7 @@ def mixed_config(draw, name):
 
 def mixed():
     draw, found = random.Random(7), []
-    for name in model_types():
+    for name in model_types()[::2]:
         keys, config = mixed_config(draw, name)
         found.append(read(f"{name} with {keys}", config))
     return found

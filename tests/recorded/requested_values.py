@@ -323,7 +323,7 @@ def pooled(group, text, prefix="/v1/encodings/"):
         ask(group, f"{prefix}{first}{suffixes[0]}&pool={how}&rows=2&columns=2")
         for first, suffixes in lines(text)
         if "pool=" not in suffixes[0]
-        for how in ("mean", "min", "max", "minmax")
+        for how in ("mean", "minmax")
     ]
 
 
