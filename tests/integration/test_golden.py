@@ -209,7 +209,7 @@ def angles_bf16(kernel):
     return True
 
 
-MUTANTS = {
+MISTAKES = {
     "base-ignored": base_ignored,
     "scaling-missing": scaling_missing,
     "layout-swapped": layout_swapped,
@@ -405,7 +405,7 @@ MISTAKEN_MAX = (
 )
 
 
-@pytest.mark.parametrize("mistake", MUTANTS)
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_named(server, mistake):
     """Each mistake in published configs: wrong, and called by its name."""
     count, unnamed = 0, []
@@ -414,7 +414,7 @@ def test_mistakes_are_named(server, mistake):
             break
         description, _, found = kernels(server, name)
         for kernel in found:
-            if not MUTANTS[mistake](kernel):
+            if not MISTAKES[mistake](kernel):
                 continue
             count += 1
             posted = some(kernel.outputs(), count % 2 or mistake == "layout-swapped")

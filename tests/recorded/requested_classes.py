@@ -60,6 +60,10 @@ def timm():
     ]
 
 
+# Without it the file is an older one, whose arguments are not read.
+TIMM = {"pretrained_cfg": {"tag": "x"}}
+
+
 def timm_arguments():
     """Each argument, by an architecture of each class: what no constructor takes is refused."""
     text = (CONFIG / "timm_arguments.def").read_text()
@@ -73,7 +77,7 @@ def timm_arguments():
     return [
         read(
             f"timm {of}, {argument}",
-            {"architecture": model, "model_args": {argument: values.get(argument, 1)}},
+            TIMM | {"architecture": model, "model_args": {argument: values.get(argument, 1)}},
         )
         for argument in re.findall(r"^TIMM_ARGUMENT\((\w+)", text, re.M)
         for of, model in models.items()
@@ -182,7 +186,7 @@ def timm_ends():
     return [
         read(
             f"timm {key} is {value}",
-            {"architecture": "eva02_base_patch14_224", "model_args": {key: value}},
+            TIMM | {"architecture": "eva02_base_patch14_224", "model_args": {key: value}},
         )
         for key in ("img_size", "patch_size", "ref_feat_shape")
         for value in (2**20, 2**20 + 1, 0, [2**20, 2**20], [2**20, 2**20 + 1], [16], [16.5, 16])

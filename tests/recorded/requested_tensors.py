@@ -37,7 +37,7 @@ def rare():
     distances = {"pos_key": tensor(3, 8, 8), "pos_query": tensor(4, 8, 8)}
     circle = {"cos": tensor(5, 3, 2), "sin": tensor(6, 3, 2)}
     ends = {"cu_seqlens": numbers([0, 1, 3], dtype="i32")}
-    half = {"layout": "half", "axes": "bhsd"}
+    half = {"encoding": {"name": "rope"}, "layout": "half", "axes": "bhsd", "start": 0}
     return [
         ("/v1/attention", {"encoding": deberta, "outputs": "scores"}, q_and_k() | distances),
         ("/v1/attention", {"encoding": "none", "outputs": "scores"}, q_and_k() | ends),
