@@ -123,7 +123,8 @@ export const read = async (response) => {
         dtype = headers.get("tensor-dtype");
     if (type === SAFETENSORS) return safetensors(buffer).tensors;
     if (/npy/.test(type)) return npy(buffer);
-    return dtype
+    // Several arrays as raw bytes, or a part of one, stay as they are.
+    return dtype && !dtype.includes(";") && status !== 206
         ? tensor(dtype, headers.get("tensor-shape").split(",").map(Number), buffer)
         : buffer;
 };

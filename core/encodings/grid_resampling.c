@@ -24,8 +24,7 @@ enum { CHUNK = 256, Y = 0, X = 1 };
 struct run {
     int64_t first;
     size_t count, at;
-    bool
-        are_doubles; /* each weight is exactly its double: those of scales 1/2, 1/4 and so on are */
+    bool are_doubles; /* weights are exact doubles, as those of scales 1/2 and 1/4 are */
 };
 
 struct axis {
@@ -331,8 +330,8 @@ static void product_sum(struct element *element, struct pe_exact weight, double 
     const double size = fabs(product.hi);
     const bool is_product = weight.lo == 0 && size > 0x1p-900 && size < 0x1p900;
 
-    element->is_exact =
-        element->is_exact && (is_product || value == 0) && low.lo == 0 && carry.lo == 0;
+    element->is_exact = element->is_exact && (is_product || value == 0 || weight.hi == 0) &&
+                        low.lo == 0 && carry.lo == 0;
     element->sum = pe_exact_add(element->sum, product);
     element->size += size;
 }

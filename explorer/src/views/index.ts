@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every view, in the order of their tabs; the first of a section is what the section opens. Of views in the
-// second script the names and words are here.
+// Every view, in the order of their tabs; a section opens with its first one. Of views in the second
+// script the names and words are here.
 import { modelAccepts } from "../kit/model";
 import type { View } from "../view";
 import { t } from "../words";

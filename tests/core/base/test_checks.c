@@ -185,6 +185,12 @@ static const struct cost grids[] = {
      "length=%zu",
      PE_F64,
      {4}},
+    {"learned",
+     "table=x grid=4,4 to=7,7 mode=bicubic align_corners=true antialias=false",
+     "table",
+     "length=%zu",
+     PE_BF16,
+     {49}},
 };
 
 static uint64_t checks_of(const struct cost *cost)

@@ -234,7 +234,7 @@ static const struct {
      "rope_scaling.original_max_position_embeddings=8192",
      "factor",
      ",|rope|interleaved|key rope_scaling.factor|some layers of this model have no positions: "
-     "no_rope_layers tells which,|"},
+     "no_rope_layers lists them,|"},
     {"model_type=zamba2 use_mem_rope=true attention_head_dim=8 kv_channels=4", "dim",
      ",|rope|half|key attention_head_dim||kv_channels "},
     /* the code of a known model decides, and reads its own keys alone */
@@ -264,7 +264,7 @@ static const struct {
     /* what tells layers and attention is read, whoever looks: nothing is unused or warned of */
     {"model_type=mistral_large4_text qk_rope_head_dim=4 no_rope_layer_interval=4", "dim",
      ",|rope|interleaved|key qk_rope_head_dim|some layers of this model have no positions: "
-     "no_rope_layers tells which,|"},
+     "no_rope_layers lists them,|"},
     {"model_type=clvp_encoder hidden_size=128 projection_dim=128 num_attention_heads=2 "
      "use_rotary_embedding=true",
      "dim",

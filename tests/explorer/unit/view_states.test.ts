@@ -237,7 +237,7 @@ test("layers that differ are counted, and named where the config counts none", (
 
 test("models that turn nothing have a sentence each", () => {
     for (const [encoding, words] of [
-        [null, "This config does not say how it tells positions."],
+        [null, "This config does not say how positions are encoded."],
         [{ name: "alibi", heads: 12 }, "each of its 12 heads"],
         [{ name: "t5", num_buckets: 32 }, "each of 32 buckets"],
         [{ name: "learned" }, "its positions are learned"],

@@ -24,7 +24,7 @@ PICTURE_TIMEOUT = 10.0  # seconds
 WAIT_MAX = 30.0  # seconds; a server may say Retry-After: 86400
 
 Progress = bool | Callable[[str, int, int | None], None] | None
-"""Called with "send" or "receive", bytes so far and bytes in all (None: nobody knows); True: a bar
+"""Called with "send" or "receive", bytes so far and bytes in all (None: unknown); True: a bar
 of tqdm; None: a bar where tqdm is installed and stderr is a terminal."""
 
 

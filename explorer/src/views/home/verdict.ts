@@ -121,7 +121,7 @@ export function other(name: string, config: Config): HTMLElement {
             "h2",
             {},
             t(
-                `This config does not say how it tells positions.`,
+                `This config does not say how positions are encoded.`,
                 `这个 config 没有说明它怎样表示位置。`,
             ),
         );

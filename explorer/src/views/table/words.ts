@@ -78,8 +78,8 @@ export function place({ entry, params, operation }: Source, row: number): number
     if (entry.name === "shaw") return row - +params.max_relative_position;
     const start = +(params.start ?? 0),
         way = row * +(params.step ?? 1);
-    // Of −0.3 and three steps of 0.1 the sum is zero, which it is not in floating point.
-    return Math.abs(start + way) < 1e-12 * Math.abs(way) ? 0 : start + way;
+    // −0.3 and three steps of 0.1 are named 0, though their doubles leave 5.6·10⁻¹⁷.
+    return Math.abs(start + way) <= Number.EPSILON * Math.abs(way) ? 0 : start + way;
 }
 
 export function rowName({ entry, operation }: Source): string {
