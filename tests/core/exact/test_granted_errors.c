@@ -43,6 +43,7 @@ struct step {
 static struct {
     bool climbing, prepared;
     bool once;      /* only the first element climbs */
+    bool may_end;   /* a double-double without an error is the last step of its element */
     size_t decided; /* so many calls of pe_exact_round are not recorded, but report a decision */
     size_t held;    /* so many last levels belong to the next element */
     struct step steps[STEPS_MAX + 1];
@@ -94,6 +95,8 @@ void __wrap_pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out);
 
 bool __wrap_pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, void *out)
 {
+    if (chain.climbing && error == 0 && chain.may_end)
+        chain_end(pe_wide_add_double(pe_wide_of(PE_PRECISION_FIRST, value.hi), value.lo), false);
     if (!chain.climbing || error == 0)
         return __real_pe_exact_round(value, error, dtype, out);
     if (chain.decided > 0) {
@@ -573,7 +576,9 @@ static void learned_grid(void)
              "table=t grid=%d,%d to=%zu,%zu mode=%s align_corners=%s antialias=%s", SIDE, SIDE,
              down, across, mode, below(2) ? "true" : "false", antialias);
     snprintf(place, sizeof(place), "length=%zu", 1 + below(down * across));
+    chain.may_end = true;
     view_climb("learned", text, "table", place, &table, PE_F32);
+    chain.may_end = false;
 }
 
 /* ---- recorded cases -------------------------------------------------------------------------- */
