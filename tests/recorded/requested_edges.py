@@ -3,8 +3,19 @@
 limit and one behind it, and two features at once."""
 
 import json
+import math
 
-from bodies import JSON, NPY, RAW, SAFETENSORS, json_bytes, npy_bytes, safetensors_bytes, tensor
+from bodies import (
+    JSON,
+    NPY,
+    RAW,
+    SAFETENSORS,
+    json_bytes,
+    npy_bytes,
+    numbers,
+    safetensors_bytes,
+    tensor,
+)
 from request import ask, gets, post, post_bytes, post_file
 
 VIEWS = "/v1/encodings/"
@@ -108,6 +119,53 @@ def places():
     ]
 
 
+# ---- diagnoses -----------------------------------------------------------------------------------
+
+
+def rope_tables():
+    """name -> tensors of cos and sin of four positions and four pairs, in each form."""
+    angles = [[m * 100 ** (-k / 4) for k in range(4)] for m in range(4)]
+    cos, sin = ([[part(one) for one in row] for row in angles] for part in (math.cos, math.sin))
+
+    def form(made, *shape):
+        values = [value for row in zip(cos, sin) for value in made(*row)]
+        return numbers(values, *shape)
+
+    def both(made, *shape):
+        return {
+            "cos": form(lambda c, s: made(c), *shape),
+            "sin": form(lambda c, s: made(s), *shape),
+        }
+
+    def turns(c, s):
+        return [value for pair in zip(c, s) for value in pair]
+
+    return {
+        "a pair once": both(lambda row: row, 4, 4),
+        "halves": both(lambda row: row + row, 4, 8),
+        "pairs side by side": both(lambda row: [one for one in row for _ in range(2)], 4, 8),
+        "complex": {"freqs_cis": form(turns, 4, 4, 2)},
+        "one cache": {"cos_sin_cache": form(lambda c, s: c + s, 4, 8)},
+    }
+
+
+def not_finite():
+    """An element of each table that is no number: where it is said to be."""
+    found = []
+    for name, tensors in rope_tables().items():
+        for which, one in tensors.items():
+            width = len(one["values"]) // 4
+            for at in (0, 1, width - 2, width - 1):
+                values = list(one["values"])
+                values[width + at] = math.nan
+                changed = tensors | {which: numbers(values, *one["shape"])}
+                label = f"diagnosis of {name}, element {at} of a row of {which} is no number"
+                found.append(
+                    post_file("edges", label, "/v1/diagnosis", {"encoding": "rope"}, changed)
+                )
+    return found
+
+
 # ---- positions of tokens ------------------------------------------------------------------------
 
 
@@ -159,6 +217,15 @@ def ids():
         of("posted of three planes", **seen, position_ids=[[[0, 1, 2]]] * 3),
         of("posted alone", position_ids=[0, 1, 3]),
         of("posted in two rows", position_ids=[[0, 1, 3], [0, 1, 2]]),
+        *(
+            of(
+                f"posted from {start} on with a wrong one",
+                length=6,
+                chunk_start=start,
+                position_ids=[start, start + 5, start + 2],
+            )
+            for start in (0, 2, 3)
+        ),
         of("posted of fractions", **ltx, frame_rate=24, position_ids=[[0] * 8] * 3),
         no("of no rate", **ltx),
         of("of a made image", **flux, mm_token_type_ids=[0, 1, 1, 1, 1]),
@@ -217,6 +284,11 @@ def configs():
     def lint(label, **given):
         return edge("lint " + label, "lint", given)
 
+    # The layers of one type are the first four, or all six.
+    rotating = ([1, 0, 1, 0, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1])
+    types = (["full_attention"] * 6, ["full_attention"] * 4 + ["sliding_attention"] * 2)
+    smol = {"model_type": "smollm3", "head_dim": 4, "num_hidden_layers": 6, "sliding_window": 64}
+
     def turned(label, member, make=edge):
         return make(
             "turn by " + label,
@@ -242,6 +314,24 @@ def configs():
         view("of a config with its dim", config=llama, dim=4),
         view("of a layer", config=gemma, layer_type="sliding_attention"),
         view("of another layer", config=gemma, layer_type="full_attention"),
+        *(
+            view(
+                f"of layers of one type, of which {of_layers} rotate, {len(set(names))} types",
+                config=smol | {"no_rope_layers": of_layers, "layer_types": names},
+                layer_type="full_attention",
+            )
+            for of_layers in rotating
+            for names in types
+        ),
+        *(
+            edge(
+                f"turn by a config, layout {layout}",
+                "rotation",
+                {"config": llama, "layout": layout, "axes": "bhsd", "start": 1},
+                q(1, 1, 2, 4),
+            )
+            for layout in ("half", "interleaved")
+        ),
         no_view("of no layer", config=gemma),
         view("of another dim", config=llama, dim=8),
         no_view("of a layer that is not there", config=gemma, layer_type="chunked_attention"),
@@ -700,6 +790,7 @@ def narrow():
 def requests():
     return [
         *places(),
+        *not_finite(),
         *ids(),
         *configs(),
         *gets("edges", FORMATS),

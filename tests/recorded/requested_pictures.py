@@ -40,6 +40,8 @@ rope/analysis/decay?dim=16&max_offset=40 &format=svg &format=png
 rope/analysis/decay?dim=16&max_offset=40&plot=points &format=svg
 rope/analysis/decay?dim=16&max_offset=63&plot=spectrum &format=png
 rope/analysis/wavelengths?dim=16&context=100 &format=png
+rope/analysis/wavelengths?dim=16&context=1 &format=png &format=svg
+rope/analysis/wavelengths?dim=16&context=1000000 &format=png &format=svg
 rope/analysis/error?dim=8&length=5&angle=bf16 &format=svg &format=png
 rope/analysis/uniqueness?dim=8&length=5 &format=svg
 rope-2d/table?dim=8&width=3&height=2 &format=svg

@@ -93,3 +93,17 @@ test("a failure is one, and the next job runs", async () => {
     await wait(30);
     assert.deepEqual([drawn, failed], [[2], [error]]);
 });
+
+test("each job that takes long is ended by the one behind it, however often", async () => {
+    const { drawn, failed, run } = watched();
+    for (let i = 0; i < 3; i++) {
+        run(2 * i, 5);
+        run(2 * i + 1, 5); // waits, and begins when the first one is done
+        await wait(60);
+        run(100, 5000);
+        run(101 + i, 5); // ends the long one after a while
+        await wait(250);
+        assert.equal(drawn.at(-1), 101 + i);
+    }
+    assert.deepEqual(failed, []);
+});
