@@ -211,15 +211,18 @@ static double cost(const struct pe_scheme *scheme)
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
-    static const struct pe_powers down = {.compute_shared = compute_shared, .scaled = scaled_down};
+    const struct pe_frequencies_spec down = {
+        .count = state->down.pairs,
+        .powers = {.compute_shared = compute_shared, .scaled = scaled_down},
+        .context = scheme,
+    };
     const struct pe_frequencies_spec across = {
         .count = state->down.pairs,
-        .cost = 1e-9, /* pe_waves_prepare counts the work of both axes */
         .powers = {.compute_shared = compute_shared, .scaled = scaled_across},
         .context = scheme,
     };
 
-    return pe_waves_prepare(scheme, &down, work, err) ||
+    return pe_frequencies_new(&state->down.frequencies, &down, work, err) ||
                    pe_frequencies_new(&state->across, &across, work, err)
                ? err->status
                : PE_OK;
