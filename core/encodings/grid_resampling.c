@@ -320,8 +320,10 @@ struct element {
     bool is_exact;
 };
 
-/* Adds a product of three numbers. The sum stays exact where no part of it is rounded. */
-static void product_sum(struct element *element, struct pe_exact weight, double value)
+/* Adds a product of three numbers. The sum stays exact where no part of it is rounded: a product
+ * with 0, or one of doubles. */
+static void product_sum(struct element *element, struct pe_exact weight, double value,
+                        bool are_doubles)
 {
     const struct pe_exact product = pe_exact_multiply(weight, (struct pe_exact){value, 0});
     const struct pe_exact high = pe_two_sum(element->sum.hi, product.hi);
@@ -329,9 +331,9 @@ static void product_sum(struct element *element, struct pe_exact weight, double 
     const struct pe_exact carry = pe_two_sum(high.lo, low.hi);
     const double size = fabs(product.hi);
     const bool is_product = weight.lo == 0 && size > 0x1p-900 && size < 0x1p900;
+    const bool is_exact = value == 0 || (are_doubles && (is_product || weight.hi == 0));
 
-    element->is_exact = element->is_exact && (is_product || value == 0 || weight.hi == 0) &&
-                        low.lo == 0 && carry.lo == 0;
+    element->is_exact = element->is_exact && is_exact && low.lo == 0 && carry.lo == 0;
     element->sum = pe_exact_add(element->sum, product);
     element->size += size;
 }
@@ -341,7 +343,6 @@ static enum pe_status element_sum(struct target *target, size_t column, struct e
 {
     const struct pe_exact *down = weights_of(target, Y), *across = weights_of(target, X);
     const bool are_doubles = target->runs[Y]->are_doubles && target->runs[X]->are_doubles;
-    bool is_zero = true;
 
     *element = (struct element){.is_exact = true};
     for (size_t a = 0; a < target->runs[Y]->count; a++)
@@ -350,10 +351,8 @@ static enum pe_status element_sum(struct target *target, size_t column, struct e
             if (pe_pace(&target->pace, 16, err))
                 return err->status;
             values_read(target, a, b, column, 1, &value);
-            is_zero = is_zero && value == 0;
-            product_sum(element, pe_exact_multiply(down[a], across[b]), value);
+            product_sum(element, pe_exact_multiply(down[a], across[b]), value, are_doubles);
         }
-    element->is_exact = element->is_exact && (are_doubles || is_zero);
     return PE_OK;
 }
 
