@@ -351,15 +351,15 @@ export function legend(): { element: HTMLElement; draw(curves: Curve[], index: n
         element,
         draw(curves, index) {
             element.replaceChildren(
-                ...curves.map((one) => {
-                    return h(
+                ...curves.map((one) =>
+                    h(
                         "li",
                         {},
                         lineSign(one),
                         one.name,
                         index >= 0 && h("output", {}, short(Number(one.values[index]), 6)),
-                    );
-                }),
+                    ),
+                ),
             );
         },
     };

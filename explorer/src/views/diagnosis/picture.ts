@@ -13,7 +13,7 @@ const ROWS = 512;
 
 type Tensors = Record<string, Tensor>;
 
-/** A file as it is stored: the tensor of a .npy, which its first byte tells apart, or several. */
+/** The content of a file: the tensor of a .npy, whose first byte is 0x93, or those of .safetensors. */
 async function stored(file: Blob): Promise<{ npy: Tensor } | { several: Tensors }> {
     const npy = new Uint8Array(await file.slice(0, 1).arrayBuffer())[0] === 0x93;
     const answer = await read(

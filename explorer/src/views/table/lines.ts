@@ -3,7 +3,7 @@
 import { h } from "../../dom";
 import { choice, renew } from "../../kit/controls";
 import { curves, legend, type Curve } from "../../kit/curves";
-import { exact, whole } from "../../numbers";
+import { exact, short } from "../../numbers";
 import type { App } from "../../view";
 import { t } from "../../words";
 import type { Layer, Picture } from "./picture";
@@ -90,7 +90,11 @@ function ofRows(app: App, source: Source, picture: Picture): Chart {
         const at = inside(row, down, rows);
         if (at >= 0)
             for (const layer of picture.layers) {
-                const name = several(picture, `${rowName(source)} ${place(source, row)}`, layer);
+                const name = several(
+                    picture,
+                    `${rowName(source)} ${short(place(source, row), 9)}`,
+                    layer,
+                );
                 const lines = pairs
                     ? Object.entries(byPairs(source, picture, layer))
                     : [["", [...Array(columns).keys()]] as const];
@@ -129,7 +133,7 @@ function ofRows(app: App, source: Source, picture: Picture): Chart {
 function chips(app: App, way: Way, source: Source): HTMLElement[] {
     const name = (index: number) =>
         way === "plot_rows"
-            ? `${rowName(source)} ${whole(place(source, index))}`
+            ? `${rowName(source)} ${short(place(source, index), 9)}`
             : `${columnName(source, source.params)} ${index}`;
     return picked(app, way).map((index) =>
         h(

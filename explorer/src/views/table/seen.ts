@@ -2,7 +2,7 @@
 // What the view shows: asked as the URL says it, and told in words.
 import { get, PosencError, type Params, type Tensor } from "../../api";
 import type { Problem } from "../../kit/problem";
-import { exact, short, whole } from "../../numbers";
+import { exact, short } from "../../numbers";
 import type { App } from "../../view";
 import { t } from "../../words";
 import { picture, type Picture } from "./picture";
@@ -143,7 +143,7 @@ export const isMany = ({ down, across }: ReturnType<typeof cell>) =>
     down[1] - down[0] > 1 || across[1] - across[0] > 1;
 
 const range = ([from, to]: Span, name: (index: number) => number) =>
-    to - from > 1 ? `${whole(name(from))} … ${whole(name(to - 1))}` : short(name(from), 9);
+    to - from > 1 ? `${short(name(from), 9)} … ${short(name(to - 1), 9)}` : short(name(from), 9);
 
 /** Position, column and value of a cell. */
 export function reading(seen: Seen, layer: number, row: number, column: number): string {
