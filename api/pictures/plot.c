@@ -170,9 +170,8 @@ static enum pe_status pixels_check(const struct api_plot *plot, struct pe_error 
         return PE_OK;
     if (pe_param_number(&plot->params, "theme") == API_AUTO)
         return pe_fail(err, PE_INVALID, "parameter:theme",
-                       "theme=auto is chosen by the viewer, which pixels cannot follow; ask for "
-                       "light or dark, "
-                       "or for format=svg");
+                       "theme=auto follows the viewer's theme, which pixels cannot; ask for light "
+                       "or dark, or for format=svg");
     if (pixels > PIXELS_MAX)
         return pe_fail(err, PE_INVALID, "parameter:plot_scale",
                        "a PNG has at most %d pixels, and plot_width x plot_height x plot_scale x "

@@ -48,7 +48,7 @@ class Functions(ABC, Generic[TensorT, TensorsT, ReportT, ReplyT, ProbeT, AuditT]
 
     Every function raises posenc.Refused, a ValueError, for what the service refuses, and TypeError
     for arrays of a dtype that it does not take. A server adds posenc.ConnectionFailed and
-    TimeoutError, and ValueError where what answers is no posencd."""
+    TimeoutError, and ValueError for an answer that is not posencd's."""
 
     @abstractmethod
     def _tensors(self, request: Request) -> TensorsT: ...

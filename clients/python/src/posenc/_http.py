@@ -62,8 +62,8 @@ class Origin:
         return TimeoutError(f"{self.address} did not answer within {seconds:g} s (timeout=)")
 
     def headers(self, request: Request) -> dict[str, str]:
-        """The fields of the request, which take the place of the client's own whatever the case of
-        their names; the length is that of the body."""
+        """The fields of the request, and the client's own that it does not have, compared without
+        case; Content-Length is always that of the body."""
         own = {"Accept-Encoding": "identity"}
         if self.token:
             own["Authorization"] = f"Bearer {self.token}"

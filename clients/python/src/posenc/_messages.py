@@ -172,8 +172,8 @@ def checked(reply: Reply) -> Reply:
 
 
 def of_type(reply: Reply, *media_types: str) -> Reply:
-    """The reply, where it is of the service: no page of a proxy and no redirection, for which
-    ValueError."""
+    """The reply. ValueError for another media type, such as that of a redirection or of a proxy's
+    page; Refused for a refusal."""
     if checked(reply).media_type in media_types:
         return reply
     place = reply.fields.get("Location")
