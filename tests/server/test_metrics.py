@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import select
+import socket
 import subprocess
 import time
 
@@ -259,18 +260,23 @@ def test_elements_have_a_series_of_each_kind(meter):
 
 
 def test_a_stream_that_has_begun_is_on_the_pool(start_server):
-    """Its blocks are jobs, but the request is no longer computed."""
+    """Its blocks are jobs, but the request is no longer computed. A stream that ends before the
+    metrics are read is tried again."""
     meter = Meter(start_server("--log-format", "off", "--threads", "1", "--cache-max", "0"))
-    with wire.connect(meter.client.getpeername()[1], 60) as client:
-        client.sendall(
-            b"GET /v1/encodings/rope/frequencies?dim=16384&format=raw HTTP/1.1\r\n"
-            + HOST
-            + b"Range: bytes=0-\r\n\r\n"
-        )
-        assert client.recv(12) == b"HTTP/1.1 206"
-        meter.page()
-        assert meter.values["posenc_queue_depth"] >= 1
-        assert meter.values["posenc_requests_computed"] == 0
+
+    def is_on_the_pool():
+        with wire.connect(meter.client.getpeername()[1], 60) as client:
+            client.sendall(
+                b"GET /v1/encodings/rope/frequencies?dim=16384&format=raw HTTP/1.1\r\n"
+                + HOST
+                + b"Range: bytes=0-\r\n\r\n"
+            )
+            assert client.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 206"
+            meter.page()
+        computed = meter.values["posenc_requests_computed"]
+        return meter.values["posenc_queue_depth"] >= 1 and computed == 0
+
+    assert any(is_on_the_pool() for _ in range(20))
 
 
 def test_types_are_those_of_their_names(meter):
