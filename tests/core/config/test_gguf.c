@@ -246,6 +246,16 @@ TEST(keys_cut_anywhere)
     }
 }
 
+/* A file of one key, an array without its elements. */
+static void array_add(uint32_t type, uint64_t count)
+{
+    head_add(0, 1);
+    text_add("key");
+    whole_add(PE_GGUF_ARRAY, 4);
+    whole_add(type, 4);
+    whole_add(count, 8);
+}
+
 /* Arrays whose count is one too large, or so large that its bytes overflow. */
 TEST(arrays_past_the_end)
 {
@@ -264,11 +274,7 @@ TEST(arrays_past_the_end)
         struct pe_error err = {0};
         struct pe_gguf file;
 
-        head_add(0, 1);
-        text_add("key");
-        whole_add(PE_GGUF_ARRAY, 4);
-        whole_add(type, 4);
-        whole_add(count, 8);
+        array_add(type, count);
         whole_add(0, 8);
         if (type != PE_GGUF_U32)
             whole_add(0, 8);
@@ -309,11 +315,7 @@ static uint64_t work_of(uint32_t type, size_t count)
     struct pe_work *work;
     struct pe_gguf file;
 
-    head_add(0, 1);
-    text_add("key");
-    whole_add(PE_GGUF_ARRAY, 4);
-    whole_add(type, 4);
-    whole_add(count, 8);
+    array_add(type, count);
     OWNED_MEMORY unsigned char *bytes = calloc(size + count * 8, 1);
     memcpy(bytes, written, size);
     ck_assert(!pe_work_new(&work, NULL, &err));

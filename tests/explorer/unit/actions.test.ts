@@ -2,7 +2,7 @@
 // Buttons under pictures: what they copy, what they save, and where they are pressed again.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fake } from "./fakes";
+import { fake, settled } from "./fakes";
 import { post, type Ask } from "../../../explorer/src/api";
 import { actions, curl, python, saver, toClipboard } from "../../../explorer/src/kit/actions";
 import type { App, Shown } from "../../../explorer/src/view";
@@ -54,8 +54,6 @@ document.createElement = ((name: string) => {
 }) as typeof create;
 URL.createObjectURL = (blob) => `blob:${(blob as Blob).size}`;
 URL.revokeObjectURL = () => {};
-
-const settled = () => new Promise((done) => setTimeout(done));
 
 test("a body of JSON is written out, one of bytes is a file beside the command", () => {
     const { app } = page();

@@ -3,7 +3,7 @@
 // of mistakes are found in the text.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fake, until } from "./fakes";
+import { fake, settled, until } from "./fakes";
 import { configBox } from "../../../explorer/src/kit/configbox";
 import { CHIPS, MODELS, pretty } from "../../../explorer/src/kit/model";
 import type { App } from "../../../explorer/src/view";
@@ -42,7 +42,6 @@ function boxed(params: Params = {}, held: File | null = null) {
         area.fire("input");
     };
     const note = () => element.find("p.note")[0].textContent;
-    const settled = () => new Promise((done) => setImmediate(done));
     return { app, box, element, area, gone, dropped, selected, type, note, settled };
 }
 

@@ -2,7 +2,7 @@
 // Failures: what is said of each, once, which controls are marked, and the ways out of it.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fake, FakeElement } from "./fakes";
+import { fake, FakeElement, settled } from "./fakes";
 import { PosencError } from "../../../clients/js/client.js";
 import { Failures } from "../../../explorer/src/kit/failure";
 import { told } from "../../../explorer/src/kit/problem";
@@ -153,8 +153,10 @@ test("pictures are seen with the last answer alone, and a job that is stopped le
         waiting: [room] as never,
         failed: () => failed++,
     });
-    const settled = () => new Promise((done) => setTimeout(done, 5)),
-        look = () => [room.classList.contains("waiting"), picture.classList.contains("unanswered")];
+    const look = () => [
+        room.classList.contains("waiting"),
+        picture.classList.contains("unanswered"),
+    ];
     const drawn: number[] = [],
         run = async (job: () => Promise<number>) => {
             work.run(job, (value) => drawn.push(value));

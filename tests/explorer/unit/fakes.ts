@@ -192,6 +192,11 @@ export async function until(isSo: () => unknown): Promise<void> {
     }
 }
 
+/** Promises that nothing outside is waited for have ended. */
+export async function settled(): Promise<void> {
+    for (let turns = 0; turns < 20; turns++) await new Promise((done) => setImmediate(done));
+}
+
 if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { languages: ["en"] } });
 Object.assign(globalThis, {
     document: {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is added to scores: biases of a model and of a scheme by distance, and the attention over a
 // sentence.
-import { fake, resized, type FakeElement } from "./fakes";
+import { fake, resized, settled, type FakeElement } from "./fakes";
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Ask } from "../../../explorer/src/api";
@@ -13,7 +13,6 @@ import { shuffled, tokens } from "../../../explorer/src/views/attention/tokens";
 import { biases } from "../../../explorer/src/views/biases";
 import { stand } from "./stand";
 
-const settled = () => new Promise((done) => setTimeout(done, 5));
 const plain = (text: string) => text.replaceAll("\u202f", "");
 
 test("a text is cut into at most 24 words, or Chinese characters", () => {

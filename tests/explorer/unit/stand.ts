@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A view by itself: its link is a list of parameters that `go` changes, and a test answers what it
 // requests.
-import { fake } from "./fakes";
+import { fake, settled } from "./fakes";
 import type { Ask } from "../../../explorer/src/api";
 import { h } from "../../../explorer/src/dom";
 import { mounts } from "../../../explorer/src/second";
@@ -67,6 +67,6 @@ export function stand(
         gone,
         failed,
         shown: () => shown,
-        settled: () => new Promise((done) => setTimeout(done, 5)),
+        settled,
     };
 }

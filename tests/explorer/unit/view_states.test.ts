@@ -12,10 +12,9 @@ import { other, stretch, verdict } from "../../../explorer/src/views/home/verdic
 import type { Config, Frequencies, Kind } from "../../../explorer/src/kit/model";
 import type { App } from "../../../explorer/src/view";
 import { h } from "../../../explorer/src/dom";
-import { fake } from "./fakes";
+import { fake, settled } from "./fakes";
 import { languageSet } from "../../../explorer/src/words";
 
-const settled = () => new Promise((done) => setTimeout(done, 5));
 const plain = (text: string) => text.replaceAll("\u202f", "");
 
 // ---- the judgement of engines -------------------------------------------------------------------
