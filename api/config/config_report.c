@@ -7,11 +7,12 @@
 #include "api/memory/json.h"
 #include "api/response/etag.h"
 
-/* Turns the results of a reading into parts of an answer. */
+/* Makes parts of an answer from the results of a reading. */
 
 /* ---- errors and warnings --------------------------------------------------------------------- */
 
-/* "pointer:/encoding/config/rope_scaling/factor", cut where `where` ends. */
+/* Writes the pointer to a key of a config, "pointer:/encoding/config/rope_scaling/factor", from the
+ * pointer to the config and the dotted path of the key; cut to `size`. */
 static void pointer_print(char *where, size_t size, const char *pointer, const char *path)
 {
     size_t used = (size_t)snprintf(where, size, "pointer:%.64s/", pointer);
@@ -123,7 +124,7 @@ static void number_put(json_t *object, const char *key, double value)
     json_object_set_new(object, key, whole ? json_integer((json_int_t)value) : json_real(value));
 }
 
-/* The scale as a number where the width of a head is known. */
+/* Adds the scale as a number if it is set, or if the width of a head is known; dim 0: unknown. */
 static void scale_put(json_t *object, const struct pe_attention_traits *traits, double dim)
 {
     const double width = traits->width != 0 ? (double)traits->width : dim;
@@ -195,7 +196,8 @@ enum pe_status api_config_traits_json(struct api_config *config, const struct pe
     return PE_OK;
 }
 
-/* The kind of the type, else the usual one, or one that does not rotate. */
+/* Returns the kind of layer_type. Without layer_type, and with nope_layers, returns the first kind
+ * with attention and without rotation. If none matches, returns the usual kind. */
 static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
                                             const char *layer_type, bool nope_layers)
 {
@@ -208,7 +210,7 @@ static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
     return pe_config_kind(kinds, pe_config_kinds_usual(kinds));
 }
 
-/* Warns where layers of the same type have other windows. */
+/* Warns if other layers of the same type have a different window. */
 static enum pe_status windows_warn(struct api_config *config, const struct pe_config_kind *kind,
                                    int64_t window, struct pe_error *err)
 {
@@ -229,7 +231,7 @@ static enum pe_status windows_warn(struct api_config *config, const struct pe_co
                : PE_OK;
 }
 
-/* Warns where there are layers of another type. */
+/* Warns if the config has another kind of layers with attention. */
 static enum pe_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
                                 struct pe_error *err)
 {
@@ -281,7 +283,7 @@ json_t *api_config_readers_json(const struct api_config *config)
             readers = json_object();
         if (!engines && (engines = json_object()) &&
             json_object_set_new(readers, reader.key, engines))
-            engines = NULL; /* freed, and the failure is noted */
+            engines = NULL; /* it is freed, and api_json_memory_failed is true */
         json_object_set_new(engines, reader.engine,
                             json_pack("{ss ss}", "reads", reader.reads, "source", reader.source));
     }

@@ -13,8 +13,9 @@
 struct positions_args {
     struct pe_params params;
     struct pe_ids_spec spec;
-    /* The client's position_ids [posted_axes, rows, count]; posted_f64 for models with fractional
-     * coordinates. Both NULL: the ids themselves are the result, and nothing is compared. */
+    /* The position_ids to diagnose, [posted_axes, rows, count]; in posted_f64 for models with
+     * fractional coordinates. Both NULL: the request has none, and the answer is the correct ids.
+     */
     const int64_t *posted;
     const double *posted_f64;
     unsigned posted_axes;
@@ -25,7 +26,7 @@ enum { IDS, DELTAS, OUTPUTS_MAX, SCALARS = 3 };
 struct state {
     struct positions_args args;
     struct pe_params answer_params;
-    void *ids; /* int64_t, or double of a model with fractions */
+    void *ids; /* of int64_t; of double for models with fractional coordinates */
     int64_t *deltas;
     struct pe_output outputs[OUTPUTS_MAX];
     struct pe_scalar scalars[SCALARS];
@@ -155,16 +156,18 @@ static const struct pe_param params_list[] = {
      .doc = "The id in input_ids that stands for videos, where mm_token_type_ids is absent."},
 };
 
-/* Names that models' processors give them. */
+/* The names of the lists in a request. Most are those of a model's processor. */
 static const char *const list_names[LISTS] = {
     "mm_token_type_ids", "input_ids",          "attention_mask", "lengths",     "image_grid_thw",
     "video_grid_thw",    "second_per_grid_ts", "cu_seqlens",     "position_ids"};
 
+/* Names of a request that are not in params_list. An error message lists those after "tensor ". */
 static const char own[] = "tensors tensor mm_token_type_ids input_ids attention_mask lengths "
                           "image_grid_thw video_grid_thw second_per_grid_ts cu_seqlens "
                           "position_ids";
 
-static const struct api_numbers *posted_list(const struct reader *reader, enum list list)
+/* NULL: the request does not have the list. */
+static const struct api_numbers *given_list(const struct reader *reader, enum list list)
 {
     return reader->lists[list].given ? &reader->lists[list] : NULL;
 }
@@ -200,9 +203,10 @@ static enum pe_status lists_read(struct reader *reader)
         if (numbers->object)
             return pe_fail(reader->err, PE_INVALID, numbers->where, "%s is a list of numbers",
                            list_names[i]);
-        const bool whole =
-            i != LIST_SECONDS && (i != LIST_POSTED || !is_fractional(&reader->args->spec));
-        for (size_t at = 0; whole && at < (numbers->given ? count_of(numbers) : 0); at++)
+        const bool allows_fractions =
+            i == LIST_SECONDS || (i == LIST_POSTED && is_fractional(&reader->args->spec));
+        const size_t checked = numbers->given && !allows_fractions ? count_of(numbers) : 0;
+        for (size_t at = 0; at < checked; at++)
             if (numbers->values[at] != floor(numbers->values[at]))
                 return pe_fail(reader->err, PE_INVALID, numbers->where,
                                "%s holds whole numbers, got %.17g", list_names[i],
@@ -211,16 +215,17 @@ static enum pe_status lists_read(struct reader *reader)
     return PE_OK;
 }
 
-/* Refuses tensors that no list takes. */
+/* Refuses a tensor that is not a list of the request. */
 static enum pe_status tensors_check(const struct reader *reader)
 {
     for (size_t i = 0; i < reader->request->tensors_count; i++) {
         const char *name = reader->request->tensors[i].name;
-        bool known = false;
+        bool is_list = false;
         for (int list = 0; list < LISTS; list++)
-            known |= strcmp(name, list_names[list]) == 0 ||
-                     (reader->lists[list].tensor && strcmp(name, reader->lists[list].tensor) == 0);
-        if (!known)
+            is_list |=
+                strcmp(name, list_names[list]) == 0 ||
+                (reader->lists[list].tensor && strcmp(name, reader->lists[list].tensor) == 0);
+        if (!is_list)
             return pe_fail(reader->err, PE_UNKNOWN_PARAMETER, "parameter:tensors",
                            "positions have no tensor '%.60s'; tensor=NAME says which of these an "
                            "npy file or raw bytes are: %s",
@@ -241,7 +246,7 @@ static int64_t *integers_copy(struct reader *reader, const double *values, size_
 static enum pe_status grids_read(struct reader *reader, enum list list, const int64_t **grids,
                                  size_t *count)
 {
-    const struct api_numbers *numbers = posted_list(reader, list);
+    const struct api_numbers *numbers = given_list(reader, list);
 
     if (!numbers)
         return PE_OK;
@@ -256,8 +261,8 @@ static enum pe_status grids_read(struct reader *reader, enum list list, const in
 static enum pe_status vision_read(struct reader *reader)
 {
     struct pe_ids_spec *spec = &reader->args->spec;
-    const struct api_numbers *seconds = posted_list(reader, LIST_SECONDS);
-    const struct api_numbers *bounds = posted_list(reader, LIST_BOUNDS);
+    const struct api_numbers *seconds = given_list(reader, LIST_SECONDS);
+    const struct api_numbers *bounds = given_list(reader, LIST_BOUNDS);
 
     if (grids_read(reader, LIST_IMAGES, &spec->images, &spec->images_count) ||
         grids_read(reader, LIST_VIDEOS, &spec->videos, &spec->videos_count))
@@ -278,8 +283,10 @@ static enum pe_status vision_read(struct reader *reader)
     return spec->bounds ? PE_OK : no_memory(reader);
 }
 
-/* ---- tokens: how many, their kinds, padding -------------------------------------------------- */
+/* ---- tokens: rows, lengths, padding, kinds --------------------------------------------------- */
 
+/* Sets rows and tokens from the list or parameter `name`, and refuses a size other than that of an
+ * earlier one. */
 static enum pe_status size_set(struct reader *reader, const char *name, const char *where,
                                size_t rows, size_t tokens)
 {
@@ -294,7 +301,8 @@ static enum pe_status size_set(struct reader *reader, const char *name, const ch
     return PE_OK;
 }
 
-static unsigned char *flags_take(struct reader *reader)
+/* One byte for each token. */
+static unsigned char *token_bytes_take(struct reader *reader)
 {
     const struct pe_ids_spec *spec = &reader->args->spec;
 
@@ -307,41 +315,42 @@ static enum pe_status lengths_read(struct reader *reader, const struct api_numbe
     const struct pe_value *side = value_of(reader, "padding_side");
     const size_t rows = count_of(lengths);
     const int64_t *values;
-    double most = 0;
+    double longest = 0;
     bool differ = false;
     unsigned char *mask;
 
-    for (size_t i = 0; i < count_of(lengths); i++) {
+    for (size_t i = 0; i < rows; i++) {
         if (lengths->values[i] < 0)
             return pe_fail(reader->err, PE_OUT_OF_RANGE, lengths->where, "a length is negative");
-        most = fmax(most, lengths->values[i]);
+        longest = fmax(longest, lengths->values[i]);
         differ |= lengths->values[i] != lengths->values[0];
     }
-    if (posted_list(reader, LIST_MASK))
+    if (given_list(reader, LIST_MASK))
         return pe_fail(reader->err, PE_CONFLICT, lengths->where,
                        "lengths stands for attention_mask; leave one of them out");
-    if (size_set(reader, "lengths", lengths->where, count_of(lengths), (size_t)most) || !differ)
+    if (size_set(reader, "lengths", lengths->where, rows, (size_t)longest) || !differ)
         return reader->err->status;
     if (!side->given)
         return pe_fail(reader->err, PE_MISSING, "parameter:padding_side",
                        "padding_side is required where lengths differ: left or right");
-    spec->mask = mask = flags_take(reader);
+    spec->mask = mask = token_bytes_take(reader);
     values = integers_copy(reader, lengths->values, rows);
     if (!mask || !values)
         return no_memory(reader);
     return pe_ids_mask_fill(values, rows, spec->tokens, side->number == 0, mask, reader->err);
 }
 
-/* From lists of tokens, else from length, lengths, cu_seqlens or position_ids. */
+/* Sets rows and tokens. All lists with one element for each token, length and lengths must agree;
+ * if there are none, the size follows from the grids, cu_seqlens or position_ids. */
 static enum pe_status sizes_read(struct reader *reader)
 {
     struct pe_ids_spec *spec = &reader->args->spec;
     const struct pe_value *length = value_of(reader, "length");
-    const struct api_numbers *lengths = posted_list(reader, LIST_LENGTHS),
-                             *posted = posted_list(reader, LIST_POSTED);
+    const struct api_numbers *lengths = given_list(reader, LIST_LENGTHS),
+                             *posted = given_list(reader, LIST_POSTED);
 
     for (int i = 0; i < LIST_LENGTHS; i++) {
-        const struct api_numbers *list = posted_list(reader, (enum list)i);
+        const struct api_numbers *list = given_list(reader, (enum list)i);
         if (list &&
             size_set(reader, list_names[i], list->where, list->planes * list->rows, list->columns))
             return reader->err->status;
@@ -369,8 +378,8 @@ static enum pe_status sizes_read(struct reader *reader)
                                     "mm_token_type_ids, attention_mask, cu_seqlens)");
 }
 
-/* Kinds of tokens by their ids, in blocks. */
-static void tokens_kinds_fill(const struct api_numbers *ids, double image, double video,
+/* Fills kinds from token ids, which are converted from double in blocks. */
+static void kinds_from_ids_fill(const struct api_numbers *ids, double image, double video,
                               unsigned char *kinds, size_t count)
 {
     int64_t tokens[256];
@@ -386,8 +395,8 @@ static void tokens_kinds_fill(const struct api_numbers *ids, double image, doubl
 static enum pe_status kinds_read(struct reader *reader)
 {
     struct pe_ids_spec *spec = &reader->args->spec;
-    const struct api_numbers *given = posted_list(reader, LIST_KINDS),
-                             *ids = posted_list(reader, LIST_INPUT_IDS);
+    const struct api_numbers *given = given_list(reader, LIST_KINDS),
+                             *ids = given_list(reader, LIST_INPUT_IDS);
     const struct pe_value *image = value_of(reader, "image_token_id"),
                           *video = value_of(reader, "video_token_id");
     unsigned char *kinds;
@@ -399,12 +408,12 @@ static enum pe_status kinds_read(struct reader *reader)
                    : pe_fail(reader->err, PE_MISSING, "parameter:mm_token_type_ids",
                              "mm_token_type_ids says which tokens are of images (1) and videos "
                              "(2); or input_ids with image_token_id, video_token_id");
-    spec->kinds = kinds = flags_take(reader);
+    spec->kinds = kinds = token_bytes_take(reader);
     if (!kinds)
         return no_memory(reader);
     if (!given) {
-        tokens_kinds_fill(ids, image->given ? image->number : -1, video->given ? video->number : -1,
-                          kinds, spec->rows * spec->tokens);
+        kinds_from_ids_fill(ids, image->given ? image->number : -1,
+                            video->given ? video->number : -1, kinds, spec->rows * spec->tokens);
         return PE_OK;
     }
     for (size_t i = 0; i < spec->rows * spec->tokens; i++) {
@@ -420,12 +429,12 @@ static enum pe_status kinds_read(struct reader *reader)
 static enum pe_status mask_read(struct reader *reader)
 {
     struct pe_ids_spec *spec = &reader->args->spec;
-    const struct api_numbers *given = posted_list(reader, LIST_MASK);
+    const struct api_numbers *given = given_list(reader, LIST_MASK);
     unsigned char *mask;
 
     if (!given)
         return PE_OK;
-    spec->mask = mask = flags_take(reader);
+    spec->mask = mask = token_bytes_take(reader);
     for (size_t i = 0; mask && i < spec->rows * spec->tokens; i++)
         mask[i] = given->values[i] != 0;
     return mask ? PE_OK : no_memory(reader);
@@ -451,17 +460,17 @@ static enum pe_status model_unknown(const struct reader *reader, const char *tex
                    "positions of '%.40s' are not known; known: %s", text, names);
 }
 
-/* Model names serve as model_type: "Qwen2.5-VL" is qwen2_5_vl. */
+/* A model name is accepted as model_type: "Qwen2.5-VL" becomes qwen2_5_vl. */
 static enum pe_status model_read(struct reader *reader)
 {
     struct pe_ids_model *model = &reader->args->spec.model;
     const char *text = value_of(reader, "model_type")->text;
     const struct {
         const char *name;
-        unsigned *number;
-    } numbers[] = {{"spatial_merge_size", &model->spatial_merge},
-                   {"temporal_merge_size", &model->temporal_merge},
-                   {"tokens_per_second", &model->tokens_per_second}};
+        unsigned *member;
+    } overrides[] = {{"spatial_merge_size", &model->spatial_merge},
+                     {"temporal_merge_size", &model->temporal_merge},
+                     {"tokens_per_second", &model->tokens_per_second}};
     char name[48] = "";
 
     for (size_t i = 0; text[i] && i + 1 < sizeof(name); i++)
@@ -473,15 +482,16 @@ static enum pe_status model_read(struct reader *reader)
     if (!pe_ids_model_find(name))
         return model_unknown(reader, text);
     *model = *pe_ids_model_find(name);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (value_of(reader, numbers[i].name)->given)
-            *numbers[i].number = (unsigned)value_of(reader, numbers[i].name)->number;
+    for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++)
+        if (value_of(reader, overrides[i].name)->given)
+            *overrides[i].member = (unsigned)value_of(reader, overrides[i].name)->number;
     return PE_OK;
 }
 
-/* The three numbers of base_size or grid_step, which a model without that parameter refuses. */
-static enum pe_status scale_read(const struct reader *reader, const char *name, bool has_parameter,
-                                 double numbers[3])
+/* Reads the three numbers of base_size or grid_step. PE_CONFLICT: the model has no such parameter.
+ */
+static enum pe_status triple_read(const struct reader *reader, const char *name, bool has_parameter,
+                                  double numbers[3])
 {
     const struct pe_value *list = value_of(reader, name);
     const struct pe_ids_model *model = &reader->args->spec.model;
@@ -506,9 +516,9 @@ static enum pe_status coordinates_read(struct reader *reader)
     const struct pe_value *rate = value_of(reader, "frame_rate");
     const bool scaled = model->coordinates == PE_IDS_SCALED;
 
-    if (scale_read(reader, "base_size", model->within_base || is_fractional(&reader->args->spec),
-                   model->base) ||
-        scale_read(reader, "grid_step", scaled, model->step))
+    if (triple_read(reader, "base_size", model->within_base || is_fractional(&reader->args->spec),
+                    model->base) ||
+        triple_read(reader, "grid_step", scaled, model->step))
         return reader->err->status;
     if (rate->given && !scaled)
         return pe_fail(reader->err, PE_CONFLICT, "parameter:frame_rate", "%s has no frame_rate",
@@ -521,7 +531,7 @@ static enum pe_status chunk_read(struct reader *reader)
 {
     struct pe_ids_spec *spec = &reader->args->spec;
     const struct pe_value *length = value_of(reader, "chunk_length");
-    const struct api_numbers *posted = posted_list(reader, LIST_POSTED);
+    const struct api_numbers *posted = given_list(reader, LIST_POSTED);
 
     spec->start = (size_t)pe_param_number(&reader->args->params, "chunk_start");
     if (!length->given && !posted && spec->start > spec->tokens)
@@ -534,26 +544,28 @@ static enum pe_status chunk_read(struct reader *reader)
     return PE_OK;
 }
 
-/* [count], [rows, count], [3, count] of one row, [3, rows, count]; or four planes, of which the
- * first is text's. */
+/* Reads position_ids of shape [count], [rows, count], [axes, count] for one row, or
+ * [axes, rows, count]. Where axes is 3, four planes are accepted too, and the first one, the ids of
+ * text, is skipped. */
 static enum pe_status posted_read(struct reader *reader)
 {
     struct positions_args *args = reader->args;
-    const struct api_numbers *posted = posted_list(reader, LIST_POSTED);
+    const struct api_numbers *posted = given_list(reader, LIST_POSTED);
     const struct pe_ids_spec *spec = &args->spec;
 
     if (!posted)
         return PE_OK;
     const size_t axes = spec->model.axes > 1 ? spec->model.axes : 3;
-    const bool by_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == axes;
-    const size_t planes = by_axes ? axes : posted->planes, rows = by_axes ? 1 : posted->rows;
-    const bool has_text = planes == 4 && axes == 3;
-    const size_t skipped = has_text ? rows * posted->columns : 0;
+    const bool rows_are_axes = posted->rank == 2 && spec->rows == 1 && posted->rows == axes;
+    const size_t planes = rows_are_axes ? axes : posted->planes;
+    const size_t rows = rows_are_axes ? 1 : posted->rows;
+    const bool has_text_plane = planes == 4 && axes == 3;
+    const size_t skipped = has_text_plane ? rows * posted->columns : 0;
     if (rows != spec->rows || posted->columns != spec->count)
         return pe_fail(reader->err, PE_SHAPE_MISMATCH, posted->where,
                        "position_ids has %zu rows of %zu ids, %zu of %zu are expected", rows,
                        posted->columns, spec->rows, spec->count);
-    args->posted_axes = has_text ? 3 : (unsigned)planes;
+    args->posted_axes = has_text_plane ? 3 : (unsigned)planes;
     if (is_fractional(spec)) {
         args->posted_f64 = posted->values + skipped;
         return PE_OK;
@@ -590,16 +602,17 @@ static bool positions_rows_fill(struct api_result *result, size_t output, size_t
     const size_t columns = state->outputs[output].row_elements;
     const int64_t *values = output == IDS ? (const int64_t *)state->ids : state->deltas;
 
-    /* Ids of a model with fractions are doubles, which have the size of int64_t. */
+    /* Fractional ids are doubles, which have the size of int64_t: the bytes are copied. */
     memcpy(out, values + row_begin * columns, (row_end - row_begin) * columns * sizeof(*values));
     return true;
 }
 
-/* Deltas exist for prompts of one sequence a row. */
+/* rope_deltas are absent for models of one axis, for packed sequences, and for models with a
+ * generator. */
 static void outputs_set(struct state *state, struct api_result *result)
 {
     const struct pe_ids_spec *spec = &state->args.spec;
-    const bool flat = spec->model.axes == 1;
+    const bool has_one_axis = spec->model.axes == 1;
     const struct pe_scalar scalars[SCALARS] = {
         {.name = "spatial_merge_size", .value = spec->model.spatial_merge},
         {.name = "temporal_merge_size", .value = spec->model.temporal_merge},
@@ -607,12 +620,12 @@ static void outputs_set(struct state *state, struct api_result *result)
 
     state->outputs[IDS] = (struct pe_output){.name = "position_ids",
                                              .dtype = is_fractional(spec) ? PE_F64 : PE_I64,
-                                             .rank = flat ? 2 : 3,
+                                             .rank = has_one_axis ? 2 : 3,
                                              .shape = {spec->model.axes, spec->rows, spec->count},
                                              .rows = spec->model.axes * spec->rows,
                                              .row_elements = spec->count,
                                              .element_work = 0.5};
-    if (flat)
+    if (has_one_axis)
         memmove(state->outputs[IDS].shape, state->outputs[IDS].shape + 1, 2 * sizeof(size_t));
     state->outputs[DELTAS] = (struct pe_output){.name = "rope_deltas",
                                                 .dtype = PE_I64,
@@ -622,9 +635,10 @@ static void outputs_set(struct state *state, struct api_result *result)
                                                 .row_elements = 1};
     memcpy(state->scalars, scalars, sizeof(scalars));
     result->outputs = state->outputs;
-    result->outputs_count = flat || spec->bounds_count > 0 || spec->model.generator ? 1 : 2;
+    result->outputs_count =
+        has_one_axis || spec->bounds_count > 0 || spec->model.generator ? 1 : 2;
     result->scalars = state->scalars;
-    result->scalars_count = flat || spec->model.generator ? 0 : SCALARS;
+    result->scalars_count = has_one_axis || spec->model.generator ? 0 : SCALARS;
     result->first_leads = true;
     result->fill = positions_rows_fill;
     result->pure = true;
@@ -650,21 +664,24 @@ static enum pe_status ids_make(struct api_request *request, struct state *state,
 
 /* ---- a diagnosis ----------------------------------------------------------------------------- */
 
+/* The first difference of a diagnosis; null: there is none. */
 static json_t *first_json(const struct pe_ids_spec *spec, const struct pe_ids_finding *finding)
 {
-    static const char *const axes[] = {"time", "height", "width", "text"};
+    static const char *const axis_names[] = {"time", "height", "width", "text"};
     const struct pe_ids_model *model = &spec->model;
-    const bool real = is_fractional(spec);
+    const bool fractional = is_fractional(spec);
+    /* Two axes are height and width, or width and height if column_first. */
     const size_t axis =
         model->axes == 2 ? 1 + (finding->axis != model->column_first) : finding->axis;
 
     if (finding->unequal == 0)
         return json_null();
     return json_pack(
-        "{so sI sI so so}", "axis", model->axes == 1 ? json_null() : json_string(axes[axis]), "row",
+        "{so sI sI so so}", "axis",
+        model->axes == 1 ? json_null() : json_string(axis_names[axis]), "row",
         (json_int_t)finding->row, "token", (json_int_t)finding->token, "expected",
-        real ? json_real(finding->expected_coordinate) : json_integer(finding->expected), "given",
-        real ? json_real(finding->given_coordinate) : json_integer(finding->given));
+        fractional ? json_real(finding->expected_coordinate) : json_integer(finding->expected),
+        "given", fractional ? json_real(finding->given_coordinate) : json_integer(finding->given));
 }
 
 static json_t *text_or_null(const char *text)
@@ -697,12 +714,12 @@ static enum pe_status ids_diagnose(struct api_request *request, struct state *st
     return PE_OK;
 }
 
-static bool is_posted(const struct positions_args *args)
+static bool is_diagnosis(const struct positions_args *args)
 {
     return args->posted || args->posted_f64;
 }
 
-/* ---- the two phases -------------------------------------------------------------------------- */
+/* ---- the handler ----------------------------------------------------------------------------- */
 
 static enum pe_status positions_open(struct api_request *request, struct api_result *result,
                                      struct pe_error *err)
@@ -719,7 +736,7 @@ static enum pe_status positions_open(struct api_request *request, struct api_res
     result->dtype = is_fractional(&state->args.spec) ? PE_F64 : PE_I64;
     result->subject = "the positions";
     result->advice = "ask for fewer tokens";
-    if (!is_posted(&state->args)) {
+    if (!is_diagnosis(&state->args)) {
         outputs_set(state, result);
         result->warnings = json_array();
         return api_json_keep(request->arena, result->warnings)
@@ -738,8 +755,8 @@ static enum pe_status positions_prepare(struct api_request *request, struct api_
 {
     struct state *state = result->state;
 
-    return is_posted(&state->args) ? ids_diagnose(request, state, result, err)
-                                   : ids_make(request, state, err);
+    return is_diagnosis(&state->args) ? ids_diagnose(request, state, result, err)
+                                      : ids_make(request, state, err);
 }
 
 const struct api_handler api_handler_positions = {positions_open, positions_prepare};

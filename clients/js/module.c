@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The service as a module of WebAssembly: posenc/service.h in numbers and bytes, for client.js. A
- * request is
+/* The service as a WebAssembly module for client.js: posenc/service.h by functions of numbers and
+ * bytes. They are called in this order, from posenc_begin on for each request:
  *
- *   posenc_start(settings) once; posenc_begin(text) -> posenc_feed(bytes), ... -> posenc_finish ->
- * posenc_next, ... -> posenc_end
+ *   posenc_start(settings)
+ *   posenc_begin(text), posenc_feed(bytes)..., posenc_finish, posenc_next..., posenc_end
  *
- * where the text is "METHOD target\nName: value\n...", and what posenc_finish returns is the same
- * with a status in front: "200\nName: value\n...". */
+ * The text of posenc_begin is "METHOD target\nName: value\n...". The text of posenc_finish has the
+ * status instead of the first line: "200\nName: value\n...". */
 #include <posenc/service.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
     type name(__VA_ARGS__)
 
 static struct pe_service *service;
-static size_t size_next; /* of what posenc_next returned last */
+static size_t piece_size; /* of the last result of posenc_next, for posenc_size */
 
-/* Zeros, so that a text which is shorter than its room has an end. */
+/* The memory is zeroed, so that a text shorter than `size` is terminated. */
 EXPORT(void *, posenc_alloc, size_t size)
 {
     return calloc(1, size);
@@ -30,7 +30,8 @@ EXPORT(void, posenc_free, void *bytes)
     free(bytes);
 }
 
-/* Cuts "Name: value\n" off a text that ends with a zero; false: there is no line left. */
+/* Removes the line "Name: value\n" from the start of a zero-terminated text. False: the text starts
+ * with no such line. */
 static bool field_cut(char **text, struct pe_field *field)
 {
     char *line = strsep(text, "\n"), *value = line ? strstr(line, ": ") : NULL;
@@ -42,7 +43,7 @@ static bool field_cut(char **text, struct pe_field *field)
     return true;
 }
 
-/* All fields of a text, which is written to; the caller frees them. NULL: memory is short. */
+/* Splits a text into fields, which point into it; the caller frees the array. NULL: no memory. */
 static struct pe_field *fields_cut(char *text, size_t *count)
 {
     size_t lines = 1;
@@ -57,8 +58,8 @@ static struct pe_field *fields_cut(char *text, size_t *count)
     return fields;
 }
 
-/* "dim-max: a whole number is expected"; NULL: memory is short. */
-static char *sentence_of(const struct pe_error *err)
+/* "dim-max: a whole number is expected", which the caller frees; NULL: no memory. */
+static char *error_text(const struct pe_error *err)
 {
     size_t size = sizeof(err->where) + sizeof(err->detail) + 2;
     char *text = malloc(size);
@@ -68,8 +69,8 @@ static char *sentence_of(const struct pe_error *err)
     return text;
 }
 
-/* Starts the service with settings, "name: value\n..."; NULL, or a text that says what is wrong
- * with them. Both are the caller's to free. */
+/* Starts the service with settings, "name: value\n...", a text that is overwritten. Returns NULL,
+ * or the error as a text. The caller frees both texts. */
 EXPORT(char *, posenc_start, char *text)
 {
     struct pe_service_options options = {.size = sizeof(options)};
@@ -86,10 +87,10 @@ EXPORT(char *, posenc_start, char *text)
     }
     free(settings);
     free(fields);
-    return failed ? sentence_of(&err) : NULL;
+    return failed ? error_text(&err) : NULL;
 }
 
-/* NULL: memory is short. `length` of the body. The text is written to. */
+/* Begins a request. The text is overwritten; `length` is that of the body. NULL: no memory. */
 EXPORT(struct pe_request *, posenc_begin, char *text, double length)
 {
     struct pe_request_head head = {.size = sizeof(head), .body_length = (uint64_t)length};
@@ -108,13 +109,13 @@ EXPORT(struct pe_request *, posenc_begin, char *text, double length)
     return request;
 }
 
-/* 0: the request is refused, and needs no more of its body. */
+/* 0: the request is refused, and the rest of its body need not be fed. */
 EXPORT(int, posenc_feed, struct pe_request *request, const void *bytes, size_t size)
 {
     return pe_request_feed(request, bytes, size);
 }
 
-/* A text to be freed; NULL: memory is short. */
+/* Returns the status and the fields as a text, which the caller frees; NULL: no memory. */
 EXPORT(char *, posenc_finish, struct pe_request *request)
 {
     const struct pe_response *response = pe_request_finish(request);
@@ -131,22 +132,22 @@ EXPORT(char *, posenc_finish, struct pe_request *request)
     return text;
 }
 
-/* The next bytes of the body, posenc_size() of them, which stay where they are until the next call
- * with this request. NULL: the end, or, where posenc_size() is not 0, the body broke off. */
+/* Returns the next posenc_size() bytes of the body, valid until the next call with this request.
+ * NULL: the body has ended, if posenc_size() is 0; else it is incomplete because of an error. */
 EXPORT(const void *, posenc_next, struct pe_request *request)
 {
     const void *bytes = NULL;
 
-    if (pe_request_next(request, &bytes, &size_next)) {
+    if (pe_request_next(request, &bytes, &piece_size)) {
         bytes = NULL;
-        size_next = 1;
+        piece_size = 1;
     }
-    return size_next > 0 ? bytes : NULL;
+    return piece_size > 0 ? bytes : NULL;
 }
 
 EXPORT(size_t, posenc_size, void)
 {
-    return size_next;
+    return piece_size;
 }
 
 EXPORT(void, posenc_end, struct pe_request *request)

@@ -8,23 +8,23 @@
 #include "core/config/gguf_file.h"
 #include "core/config/reading.h"
 
-/* Makes a config of the head of a GGUF file: its keys under the names that a config.json has, and
- * the factors among its tensors. */
+/* Makes a config from the head of a GGUF file: metadata keys get their names in a config.json, and
+ * tensors of frequency factors become lists. */
 
-/* A key of the metadata. */
+/* A key of the metadata and its counterpart in a config.json. */
 static const struct row {
     const char *key;
-    const char *const *architectures; /* whose meaning of the key this is; NULL: all */
+    const char *const *architectures; /* that use the key in this sense; NULL: all */
     const char *object, *name;        /* in a config.json; object NULL: at the top */
     enum {
         AS_IT_IS,
         UNLESS_WHOLE, /* left out where whole heads rotate */
         SECTIONS,     /* a list of sections of coordinates */
         ATTENTION_FACTOR,
-        RAMP,           /* only 1, which is this library's, is accepted silently */
-        ALL_DIM_MSCALE, /* mscale 1, and mscale_all_dim */
-        BOTH_MSCALES,   /* both of them, times 0.1 in the file */
-    } way;
+        RAMP,           /* not stored; a warning, unless 1 (as in this library) or negative */
+        ALL_DIM_MSCALE, /* sets mscale_all_dim to the value and mscale to 1 */
+        BOTH_MSCALES,   /* sets both to the value, which is times 0.1 in the file */
+    } way; /* of converting the value */
 } rows[] = {
 #define GGUF_KEY(of, ...) {.key = (of), __VA_ARGS__},
 #include "core/config/gguf.def"
@@ -40,21 +40,21 @@ static const struct pe_config_model models[] = {
 enum {
     NAME_SIZE = 160,
     SECTIONS_MAX = 4,
-    NUMBERS_MAX = 1 << 16, /* of an array of one number for each layer */
+    NUMBERS_MAX = 1 << 16, /* elements of an array that has one for each layer */
     FACTORS_MAX = 1 << 16,
 };
 
-/* The file, and the facts that need several of its keys. */
+/* One import: the file, its config, and values that decide how other keys are read. */
 struct import {
     struct pe_config *config;
     struct pe_gguf file;
     char architecture[64];
     char scaling[32]; /* "linear", "yarn"...; "": the frequencies are not scaled */
     double width, heads, key_length, rotary_dim, factor;
-    const char *shown; /* the key in the file of the value to add; NULL: its name */
+    const char *shown; /* the key or tensor of the member to add, for reports; NULL: its name */
 };
 
-/* The part of a key after "ARCHITECTURE."; size 0: another key. */
+/* The part of a key after "ARCHITECTURE."; size 0: the key begins otherwise. */
 static struct pe_gguf_text own_key(const struct import *import, struct pe_gguf_text key)
 {
     const size_t size = strlen(import->architecture);
@@ -81,7 +81,7 @@ static bool one_number(const struct pe_gguf_value *value, struct pe_config_value
 
 /* ---- adding to the config -------------------------------------------------------------------- */
 
-/* Adds a warning of every reading; `text` has one %s, for `about`. */
+/* Adds a warning to all readings of the config; `text` is a format with one %s, for `about`. */
 static enum pe_status note_add(struct import *import, struct pe_error *err, const char *text,
                                const char *about)
 {
@@ -95,7 +95,7 @@ static enum pe_status note_add(struct import *import, struct pe_error *err, cons
     return config->notes[config->notes_count++] ? PE_OK : pe_no_memory(err, "the config");
 }
 
-/* Gives the last member the name that the file has for it. */
+/* Sets the name under which reports show the last member. */
 static enum pe_status shown_set(struct import *import, const struct pe_config_node *object,
                                 struct pe_error *err)
 {
@@ -143,7 +143,8 @@ static enum pe_status numbers_add(struct import *import, struct pe_config_node *
                : shown_set(import, object, err);
 }
 
-/* The object of a name, made when first needed; name NULL: the top. NULL: err has the reason. */
+/* The object `name` of the config, created if absent; name NULL: the top. Returns NULL on failure,
+ * and sets err. */
 static struct pe_config_node *object_get(struct import *import, const char *name,
                                          struct pe_error *err)
 {
@@ -164,7 +165,7 @@ static enum pe_status sections_add(struct import *import, struct pe_config_node 
                                    const char *name, const struct pe_gguf_value *value,
                                    struct pe_error *err)
 {
-    const bool fourth = strncmp(import->architecture, "qwen3vl", 7) == 0;
+    const bool is_qwen3_vl = strncmp(import->architecture, "qwen3vl", 7) == 0;
     struct pe_config_value number;
     double sections[SECTIONS_MAX];
     size_t count = 0;
@@ -173,25 +174,25 @@ static enum pe_status sections_add(struct import *import, struct pe_config_node 
            pe_gguf_number(value, count, &number))
         sections[count++] = pe_config_number(&number);
     /* ggml always has four coordinates; an unused fourth section is 0. */
-    if (count == SECTIONS_MAX && sections[3] == 0 && !fourth)
+    if (count == SECTIONS_MAX && sections[3] == 0 && !is_qwen3_vl)
         count--;
     if (numbers_add(import, object, name, sections, count, err))
         return err->status;
-    return fourth ? text_add(import, object, "mrope_type", "imrope", err) : PE_OK;
+    return is_qwen3_vl ? text_add(import, object, "mrope_type", "imrope", err) : PE_OK;
 }
 
 static enum pe_status mscales_add(struct import *import, struct pe_config_node *object, bool both,
                                   double value, struct pe_error *err)
 {
     /* Conversions of deepseek2 multiply by 0.1, in float32. */
-    const double all = both ? (double)((float)value / 0.1F) : value;
-    const struct pe_config_value scale = {PE_CONFIG_NUMBER, {.number = both ? all : 1}};
-    const struct pe_config_value over = {PE_CONFIG_NUMBER, {.number = all}};
+    const double number = both ? (double)((float)value / 0.1F) : value;
+    const struct pe_config_value mscale = {PE_CONFIG_NUMBER, {.number = both ? number : 1}};
+    const struct pe_config_value all_dim = {PE_CONFIG_NUMBER, {.number = number}};
 
     if (value == 0)
         return PE_OK;
-    return value_add(import, object, "mscale", &scale, err) ||
-                   value_add(import, object, "mscale_all_dim", &over, err)
+    return value_add(import, object, "mscale", &mscale, err) ||
+                   value_add(import, object, "mscale_all_dim", &all_dim, err)
                ? err->status
                : PE_OK;
 }
@@ -258,20 +259,22 @@ static enum pe_status row_add(struct import *import, const struct row *row,
                               const struct pe_gguf_value *value, struct pe_error *err)
 {
     struct pe_config_value number = {.kind = PE_CONFIG_NULL};
-    const bool of_scaling =
+    const bool is_scaling_key =
         row->object && strcmp(row->object, "rope_scaling") == 0 && row->way != SECTIONS;
+    const bool is_unscaled = is_scaling_key && !*import->scaling;
     struct pe_config_node *object;
 
-    if (of_scaling && !*import->scaling && row->way != ATTENTION_FACTOR)
+    if (is_unscaled && row->way != ATTENTION_FACTOR)
         return PE_OK;
-    object = object_get(import, of_scaling && !*import->scaling ? NULL : row->object, err);
+    /* An attention factor without scaling is at most a warning: no rope_scaling is created. */
+    object = object_get(import, is_unscaled ? NULL : row->object, err);
     if (!object)
         return err->status;
     if (row->way == SECTIONS)
         return sections_add(import, object, row->name, value, err);
     if (row->name && strcmp(row->name, "rope_type") == 0)
         return text_add(import, object, row->name, import->scaling, err);
-    if (!one_number(value, &number)) /* a reading refuses it where it needs it */
+    if (!one_number(value, &number)) /* an error only of a reading that needs the key */
         number = (struct pe_config_value){PE_CONFIG_TEXT, {.text = "no number"}};
     return number_add(import, row, object, &number, err);
 }
@@ -285,11 +288,11 @@ static const struct row *row_find(const struct import *import, struct pe_gguf_te
     return NULL;
 }
 
-/* For pe_gguf_keys, once the facts are known. */
+/* A callback of pe_gguf_keys. The members of `import` must be final. */
 static enum pe_status key_add(void *context, struct pe_gguf_text key,
                               const struct pe_gguf_value *value, struct pe_error *err)
 {
-    const struct pe_config_value nothing = {.kind = PE_CONFIG_BOOL};
+    const struct pe_config_value placeholder = {.kind = PE_CONFIG_BOOL};
     struct import *import = context;
     const struct pe_gguf_text own = own_key(import, key);
     const struct row *row = row_find(import, own);
@@ -301,16 +304,16 @@ static enum pe_status key_add(void *context, struct pe_gguf_text key,
     memcpy(name, key.at, key.size);
     name[key.size] = '\0';
     import->shown = name;
-    /* A key that nothing reads is only reported, with any value. */
+    /* Of a key without a row only the name is reported: its value does not matter. */
     status = row ? row_add(import, row, value, err)
-                 : value_add(import, pe_config_top(import->config), name, &nothing, err);
+                 : value_add(import, pe_config_top(import->config), name, &placeholder, err);
     import->shown = NULL;
     return status;
 }
 
-/* ---- facts that need several keys ------------------------------------------------------------ */
+/* ---- keys that decide how others are read ---------------------------------------------------- */
 
-/* Copies a short plain text; false: the value is none. */
+/* Copies a text of printable ASCII that fits into `size`; false: the value is not such a text. */
 static bool text_copy(const struct pe_gguf_value *value, char *out, size_t size)
 {
     if (value->type != PE_GGUF_STRING || value->is_array || value->text.size >= size)
@@ -323,7 +326,7 @@ static bool text_copy(const struct pe_gguf_value *value, char *out, size_t size)
     return true;
 }
 
-static enum pe_status architecture_note(void *context, struct pe_gguf_text key,
+static enum pe_status architecture_read(void *context, struct pe_gguf_text key,
                                         const struct pe_gguf_value *value, struct pe_error *err)
 {
     struct import *import = context;
@@ -335,19 +338,19 @@ static enum pe_status architecture_note(void *context, struct pe_gguf_text key,
     return pe_fail(err, PE_INVALID, "config", "general.architecture is no short plain text");
 }
 
-static enum pe_status fact_note(void *context, struct pe_gguf_text key,
-                                const struct pe_gguf_value *value, struct pe_error *err)
+static enum pe_status shared_key_read(void *context, struct pe_gguf_text key,
+                                      const struct pe_gguf_value *value, struct pe_error *err)
 {
     struct import *import = context;
     const struct {
         const char *key;
-        double *fact;
-    } facts[] = {{"embedding_length", &import->width},
-                 {"attention.head_count", &import->heads},
-                 {"attention.key_length", &import->key_length},
-                 {"rope.dimension_count", &import->rotary_dim},
-                 {"rope.scaling.factor", &import->factor},
-                 {"rope.scale_linear", &import->factor}};
+        double *value;
+    } shared[] = {{"embedding_length", &import->width},
+                  {"attention.head_count", &import->heads},
+                  {"attention.key_length", &import->key_length},
+                  {"rope.dimension_count", &import->rotary_dim},
+                  {"rope.scaling.factor", &import->factor},
+                  {"rope.scale_linear", &import->factor}};
     const struct pe_gguf_text own = own_key(import, key);
     struct pe_config_value number;
 
@@ -355,14 +358,15 @@ static enum pe_status fact_note(void *context, struct pe_gguf_text key,
     if (pe_gguf_text_is(own, "rope.scaling.type") &&
         !text_copy(value, import->scaling, sizeof(import->scaling)))
         snprintf(import->scaling, sizeof(import->scaling), "unknown");
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (pe_gguf_text_is(own, facts[i].key) && one_number(value, &number))
-            *facts[i].fact = pe_config_number(&number);
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+        if (pe_gguf_text_is(own, shared[i].key) && one_number(value, &number))
+            *shared[i].value = pe_config_number(&number);
     return PE_OK;
 }
 
-/* A factor without a type is linear; linear without a factor, or with 0, scales nothing. */
-static void scaling_settle(struct import *import)
+/* Makes `scaling` final. A factor without a type is linear scaling; linear scaling without a
+ * factor, or with factor 0, is none. */
+static void scaling_resolve(struct import *import)
 {
     const bool linear = !*import->scaling || strcmp(import->scaling, "linear") == 0;
 
@@ -372,23 +376,25 @@ static void scaling_settle(struct import *import)
         snprintf(import->scaling, sizeof(import->scaling), "linear");
 }
 
-enum { FACTORS_COUNT = 2 };
-static const char *const factors[FACTORS_COUNT] = {"rope_factors_long.weight",
-                                                   "rope_factors_short.weight"};
+enum { LONGROPE_TENSORS = 2 };
+static const char *const longrope_tensors[LONGROPE_TENSORS] = {"rope_factors_long.weight",
+                                                               "rope_factors_short.weight"};
 
-/* Conversions of Phi-3 and PhiMoE write both tensors of longrope and no type, and llama.cpp reads
- * one of them by the length of the context, whatever the type: conversion/phi.py (051139f),
- * src/llama-model.cpp, get_rope_factors. */
-static enum pe_status longrope_find(struct import *import, struct pe_error *err)
+/* Sets the scaling to longrope if the file has both tensors of longrope and no type. Conversions of
+ * Phi-3 and PhiMoE write such files (conversion/phi.py, 051139f). llama.cpp reads one of the
+ * tensors, by the length of the context, whatever the type (src/llama-model.cpp, get_rope_factors).
+ */
+static enum pe_status longrope_detect(struct import *import, struct pe_error *err)
 {
     struct pe_gguf_tensor tensor;
     bool complete;
 
-    for (size_t i = 0; i < FACTORS_COUNT; i++)
-        if (*import->scaling || !pe_gguf_tensor(&import->file, factors[i], &tensor, &complete))
+    for (size_t i = 0; i < LONGROPE_TENSORS; i++)
+        if (*import->scaling ||
+            !pe_gguf_tensor(&import->file, longrope_tensors[i], &tensor, &complete))
             return PE_OK;
     snprintf(import->scaling, sizeof(import->scaling), "longrope");
-    import->shown = factors[0];
+    import->shown = longrope_tensors[0];
     return text_add(import, object_get(import, "rope_scaling", err), "rope_type", import->scaling,
                     err);
 }
@@ -409,7 +415,8 @@ static enum pe_status factors_add(struct import *import, const char *name,
     return PE_OK;
 }
 
-/* Adds a tensor of factors, by which llama.cpp divides frequencies, if the file has it. */
+/* Adds a tensor of factors, by which llama.cpp divides frequencies, as the list `name`. *found: the
+ * file has the tensor, and it was added. */
 static enum pe_status factors_read(struct import *import, const char *tensor_name, const char *name,
                                    bool *found, struct pe_error *err)
 {
@@ -439,18 +446,19 @@ static enum pe_status factors_read(struct import *import, const char *tensor_nam
     return factors_add(import, name, &tensor, err);
 }
 
-/* Warns of factors of longrope beside another scaling, or of one of the two alone. */
-static enum pe_status strays_note(struct import *import, struct pe_error *err)
+/* Warns of each tensor of longrope in a file without longrope: it has another scaling, or only one
+ * of the two tensors. */
+static enum pe_status unused_factors_warn(struct import *import, struct pe_error *err)
 {
     struct pe_gguf_tensor tensor;
     bool complete;
 
-    for (size_t i = 0; i < FACTORS_COUNT; i++)
-        if (pe_gguf_tensor(&import->file, factors[i], &tensor, &complete) &&
+    for (size_t i = 0; i < LONGROPE_TENSORS; i++)
+        if (pe_gguf_tensor(&import->file, longrope_tensors[i], &tensor, &complete) &&
             note_add(import, err,
                      "the file has %s, and frequencies that are not those of longrope: it is "
                      "not read",
-                     factors[i]))
+                     longrope_tensors[i]))
             return err->status;
     return PE_OK;
 }
@@ -458,18 +466,18 @@ static enum pe_status strays_note(struct import *import, struct pe_error *err)
 static enum pe_status tensors_read(struct import *import, struct pe_error *err)
 {
     const bool longrope = strcmp(import->scaling, "longrope") == 0;
-    bool found;
+    bool found, complete;
 
     if (longrope)
-        return factors_read(import, factors[0], "long_factor", &found, err) ||
-                       factors_read(import, factors[1], "short_factor", &found, err)
+        return factors_read(import, longrope_tensors[0], "long_factor", &found, err) ||
+                       factors_read(import, longrope_tensors[1], "short_factor", &found, err)
                    ? err->status
                    : PE_OK;
-    if (strays_note(import, err))
+    if (unused_factors_warn(import, err))
         return err->status;
     if (*import->scaling) {
         struct pe_gguf_tensor tensor;
-        return pe_gguf_tensor(&import->file, "rope_freqs.weight", &tensor, &found)
+        return pe_gguf_tensor(&import->file, "rope_freqs.weight", &tensor, &complete)
                    ? note_add(
                          import, err,
                          "the file has %s beside scaled frequencies, which it divides further: "
@@ -482,12 +490,12 @@ static enum pe_status tensors_read(struct import *import, struct pe_error *err)
     return text_add(import, object_get(import, "rope_scaling", err), "rope_type", "custom", err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the import ------------------------------------------------------------------------------ */
 
-static enum pe_status defaults_add(struct import *import, struct pe_error *err)
+static enum pe_status default_type_add(struct import *import, struct pe_error *err)
 {
     import->shown = NULL;
-    /* A factor without a type: the default of load_hparams is linear. */
+    /* A factor without a type is linear, by the default of load_hparams. */
     if (strcmp(import->scaling, "linear") == 0)
         return text_add(import, object_get(import, "rope_scaling", err), "rope_type", "linear",
                         err);
@@ -504,7 +512,7 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
         return pe_fail(err, PE_CONFLICT, "config",
                        "a GGUF file goes into a config that has no keys yet");
     if (pe_gguf_open(&import.file, bytes, size, err) ||
-        pe_gguf_keys(&import.file, architecture_note, &import, work, err))
+        pe_gguf_keys(&import.file, architecture_read, &import, work, err))
         return err->status;
     if (!*import.architecture)
         return pe_fail(err, PE_INVALID, "config",
@@ -512,11 +520,12 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
     config->models = models;
     import.shown = "general.architecture";
     if (text_add(&import, pe_config_top(config), "model_type", import.architecture, err) ||
-        pe_gguf_keys(&import.file, fact_note, &import, work, err))
+        pe_gguf_keys(&import.file, shared_key_read, &import, work, err))
         return err->status;
-    scaling_settle(&import);
-    return longrope_find(&import, err) || pe_gguf_keys(&import.file, key_add, &import, work, err) ||
-                   defaults_add(&import, err) || tensors_read(&import, err) ||
+    scaling_resolve(&import);
+    return longrope_detect(&import, err) ||
+                   pe_gguf_keys(&import.file, key_add, &import, work, err) ||
+                   default_type_add(&import, err) || tensors_read(&import, err) ||
                    note_add(&import, err,
                             "of attention only the keys of %s are read: scales, masks and "
                             "which layers have a window are in llama.cpp's code",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A server that answers from a script and records what arrives, and a door that records requests
-instead of sending them."""
+"""A server that records requests and sends prepared answers, and a Door that records requests
+without sending them."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from posenc._messages import Reply
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 WHOLE = OK + b"\r\n{}"
-NEVER = None  # no answer, until the client leaves
+NEVER = None  # no answer: the connection stays open until the client closes it
 
 
 def refusal(status=503, retry_after="0", text="busy"):
@@ -27,27 +27,28 @@ def refusal(status=503, retry_after="0", text="busy"):
 
 
 @dataclasses.dataclass
-class Arrived:
+class ReceivedRequest:
     line: str
-    fields: dict  # names in lower case, those of one name joined
+    fields: dict  # names in lower case; values of the same name are joined by ", "
     body: bytes
-    connection: int
+    connection: int  # its index in the arguments of server()
 
 
 @dataclasses.dataclass
-class Scripted:
+class Record:
     url: str
     port: int
     requests: list = dataclasses.field(default_factory=list)
-    closed: list = dataclasses.field(default_factory=list)  # connections that the client closed
-    raw: bytes = b""  # what was no request
+    # Indices of the connections that the client closed.
+    closed: list = dataclasses.field(default_factory=list)
+    raw: bytes = b""  # of a TLS handshake, which is not parsed
 
     @property
     def lines(self):
-        return [one.line for one in self.requests]
+        return [request.line for request in self.requests]
 
 
-def _request(stream, number):
+def _request_read(stream, connection):
     """None: the client closed the connection."""
     line = stream.readline()
     if not line:
@@ -58,23 +59,23 @@ def _request(stream, number):
         name, value = name.lower(), value.strip()
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
     body = stream.read(int(fields.get("content-length", 0)))
-    return Arrived(line.decode("latin-1").strip(), fields, body, number)
+    return ReceivedRequest(line.decode("latin-1").strip(), fields, body, connection)
 
 
-def _serve(client, number, answers, found):
+def _connection_serve(client, connection, answers, record):
     stream = client.makefile("rb")
     for answer in answers:
-        if stream.peek(1)[:1] == b"\x16":  # of TLS
-            found.raw = stream.peek()
+        if stream.peek(1)[:1] == b"\x16":  # a TLS handshake
+            record.raw = stream.peek()
             return
-        request = _request(stream, number)
+        request = _request_read(stream, connection)
         if request is None:
-            found.closed.append(number)
+            record.closed.append(connection)
             return
-        found.requests.append(request)
+        record.requests.append(request)
         if answer is NEVER:
             stream.read(1)
-            found.closed.append(number)
+            record.closed.append(connection)
             return
         client.sendall(answer)
         if b"Connection: close" in answer:
@@ -82,32 +83,32 @@ def _serve(client, number, answers, found):
     client.settimeout(0.2)
     with contextlib.suppress(OSError):
         if stream.read(1) == b"":
-            found.closed.append(number)
+            record.closed.append(connection)
 
 
 @contextlib.contextmanager
 def server(*connections):
-    """Each item has the answers of one connection, which is closed behind them."""
+    """Serves a connection for each argument, the list of its answers, and closes it after them."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    found = Scripted(f"http://127.0.0.1:{port}", port)
+    record = Record(f"http://127.0.0.1:{port}", port)
 
     def serve():
-        for number, answers in enumerate(connections):
+        for connection, answers in enumerate(connections):
             try:
                 client, _ = listener.accept()
             except OSError:
-                return  # of a test that has ended
+                return  # the test has ended
             with client:
                 client.settimeout(5)
                 with contextlib.suppress(OSError):
-                    _serve(client, number, answers, found)
-        listener.close()  # so that one connection too many is an error at once
+                    _connection_serve(client, connection, answers, record)
+        listener.close()  # so that a further connection fails at once
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
-        yield found
+        yield record
     finally:
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
@@ -116,7 +117,7 @@ def server(*connections):
 
 
 def closed_port():
-    """A port at which nobody listens."""
+    """A port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
@@ -125,11 +126,11 @@ def closed_port():
 
 
 class Sent(Exception):
-    """In place of an answer."""
+    """Raised in place of an answer."""
 
 
 class Recorder:
-    """A door. `answers` are replies; without them a request ends in Sent."""
+    """A Door that returns `answers` in order. When none is left, a request raises Sent."""
 
     def __init__(self, *answers):
         self.requests, self.answers = [], list(answers)
@@ -142,9 +143,9 @@ class Recorder:
 
 
 def recording(*answers):
-    """(a client, the list of its requests)"""
-    door = Recorder(*answers)
-    return Client(door), door.requests
+    """A client, and the list of its requests."""
+    recorder = Recorder(*answers)
+    return Client(recorder), recorder.requests
 
 
 def reply(body, media_type="application/json", status=200, parts=None, **fields):
@@ -161,17 +162,17 @@ def reply(body, media_type="application/json", status=200, parts=None, **fields)
 
 
 @dataclasses.dataclass
-class Understood:
+class ParsedRequest:
     method: str
     path: str
     accept: str
     type: str
-    parameters: dict  # texts of a query or of metadata, or values of JSON
+    parameters: dict  # as texts from a query or metadata, as values from JSON
     tensors: dict
 
 
 def understood(request):
-    """A request as the service reads it."""
+    """Parses a recorded request as the service does."""
     path, _, query = request.target.partition("?")
     parameters = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
     fields, body, tensors = dict(request.fields), b"".join(map(bytes, request.body)), {}
@@ -183,14 +184,15 @@ def understood(request):
             name.removeprefix("posenc."): text
             for name, text in header.pop("__metadata__", {}).items()
         }
-        for name, one in header.items():
-            begin, end = one["data_offsets"]
-            tensors[name] = (one["dtype"].lower(), one["shape"], body[size + begin : size + end])
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            data = body[size + begin : size + end]
+            tensors[name] = (entry["dtype"].lower(), entry["shape"], data)
     elif media_type.endswith("json"):
         parameters |= json.loads(body)
         for name, array in _arrays.json_arrays(parameters.pop("tensors", {})):
             tensors[name] = (_arrays.dtype_name(array), list(array.shape), array.tobytes())
     parameters.pop("data_format", None)
-    return Understood(
+    return ParsedRequest(
         request.method, path, fields.get("Accept", ""), media_type, parameters, tensors
     )

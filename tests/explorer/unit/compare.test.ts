@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two models side by side: what is said of both, in which numbers they differ, and what is left of
-// it where one of them is refused.
+// Two models side by side: the verdict, the numbers that differ, and the view when one model is
+// refused.
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { FakeElement } from "./fakes";
@@ -10,7 +10,7 @@ import type { Ask } from "../../../explorer/src/api";
 const plain = (text: string) => text.replaceAll("\u202f", "");
 const paramsOf = ({ target }: Ask) => Object.fromEntries(new URLSearchParams(target.split("?")[1]));
 
-/** Encodings are the config itself; a pair turns by base and factor. */
+/** A fake service. A config is its own encoding, and the wavelengths follow from its base. */
 function answers(ask: Ask): unknown {
     const { target, text } = ask,
         path = target.split("?")[0];
@@ -42,10 +42,11 @@ function answers(ask: Ask): unknown {
 
 async function compared(a: object, b: object) {
     const own = stand("compare", {}, answers);
-    const to = async (one: object, other: object) => {
+    /** Sets both configs, and waits for the view. */
+    const to = async (a: object, b: object) => {
         (own.app.state as { sides: unknown }).sides = {
-            a: { config: JSON.stringify(one) },
-            b: { config: JSON.stringify(other) },
+            a: { config: JSON.stringify(a) },
+            b: { config: JSON.stringify(b) },
         };
         own.mounted.update();
         await own.settled();
@@ -54,8 +55,8 @@ async function compared(a: object, b: object) {
     await to(a, b);
     const [verdict] = own.stage.find("div.verdict"),
         [results] = own.stage.find("div.results-of-two");
-    const rows = (which: number) =>
-        (own.stage.find("table.parameters")[which]?.find("tbody")[0].children ?? []).map((row) =>
+    const rows = (table: number) =>
+        (own.stage.find("table.parameters")[table]?.find("tbody")[0].children ?? []).map((row) =>
             ((row as FakeElement).children as FakeElement[]).map(({ textContent }) =>
                 plain(textContent),
             ),
@@ -64,15 +65,15 @@ async function compared(a: object, b: object) {
         ...own,
         to,
         rows,
-        isHidden: () => [verdict.hidden, results.hidden],
-        said: () => plain(verdict.textContent),
+        areHidden: () => [verdict.hidden, results.hidden],
+        verdictText: () => plain(verdict.textContent),
         legend: () => own.stage.find("li").map(({ textContent }) => plain(textContent)),
     };
 }
 
 const LONG = { max_position_embeddings: 5000 };
 
-test("two models have the same positions, or turn alike, or differ in what is named", async () => {
+test("the verdict is equal positions, equal rotation, or a list of the differences", async () => {
     for (const [a, b, words] of [
         [LONG, LONG, "Same positions."],
         [
@@ -92,13 +93,13 @@ test("two models have the same positions, or turn alike, or differ in what is na
         ],
         [LONG, { name: "alibi", heads: 8 }, "Different positions. They differ in the encoding."],
     ] as const) {
-        const { said, isHidden } = await compared(a, b);
-        assert.ok(said().startsWith(words), said());
-        assert.deepEqual(isHidden(), [false, false]);
+        const { verdictText, areHidden } = await compared(a, b);
+        assert.ok(verdictText().startsWith(words), verdictText());
+        assert.deepEqual(areHidden(), [false, false]);
     }
 });
 
-test("numbers that differ stand above, those that are equal below, both with every digit that differs", async () => {
+test("numbers that differ come first, with all digits, and equal ones follow", async () => {
     const { rows } = await compared(
         { base: 123456, factor: 1.00001, ...LONG },
         { base: 123457, factor: 1.00002, ...LONG, scale: 0.25 },
@@ -109,7 +110,7 @@ test("numbers that differ stand above, those that are equal below, both with eve
     assert.deepEqual(differ.base, ["123456", "123457"]);
     assert.deepEqual(differ.factor, ["1.00001", "1.00002"]);
     assert.deepEqual(differ["attention.scale"], ["0.5", "0.25"]);
-    assert.deepEqual(differ.scale, ["–", "0.25"], "what one has not");
+    assert.deepEqual(differ.scale, ["–", "0.25"], "a parameter of one model");
     assert.deepEqual(equal.dim, ["4", "4"]);
     assert.deepEqual(equal.encoding, ["rope", "rope"]);
     assert.deepEqual(equal.pairs, ["2", "2"]);
@@ -117,7 +118,7 @@ test("numbers that differ stand above, those that are equal below, both with eve
     assert.ok(!("provenance" in differ) && !("provenance" in equal));
 });
 
-test("a context of both is one line, and those of each have its name", async () => {
+test("the legend has one line for an equal context, else one line a model", async () => {
     const { legend, to } = await compared(LONG, LONG);
     assert.deepEqual(legend().slice(-3), ["A · this model", "B · this model", "context 5000"]);
     await to(LONG, { max_position_embeddings: 900 });
@@ -126,13 +127,14 @@ test("a context of both is one line, and those of each have its name", async () 
     assert.deepEqual(legend().slice(-2), ["A · this model", "A: context 5000"]);
 });
 
-test("where one is refused nothing is said of both, and it is asked for again", async () => {
-    const { to, isHidden, asks, stage, shown } = await compared(LONG, LONG);
+test("a refused model hides verdict and results, and is requested again", async () => {
+    const { to, areHidden, asks, stage, shown } = await compared(LONG, LONG);
     assert.equal(shown().length, 4);
     const refused = { refused: true };
-    const reads = () => asks.splice(0).filter(({ text }) => text?.includes("refused")).length;
+    const refusedReads = () =>
+        asks.splice(0).filter(({ text }) => text?.includes("refused")).length;
     await to(LONG, refused);
-    assert.deepEqual([isHidden(), reads()], [[true, true], 1]);
+    assert.deepEqual([areHidden(), refusedReads()], [[true, true], 1]);
     assert.deepEqual(
         shown().map(({ title }) => title),
         ["A · config", "A · wavelengths"],
@@ -142,8 +144,8 @@ test("where one is refused nothing is said of both, and it is asked for again", 
         [0, 1],
     );
     await to(LONG, refused);
-    assert.equal(reads(), 1, "the same again");
+    assert.equal(refusedReads(), 1, "the same config again");
     await to(LONG, LONG);
-    assert.deepEqual(isHidden(), [false, false]);
+    assert.deepEqual(areHidden(), [false, false]);
     assert.equal(stage.find("div.failure").length, 0);
 });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Views of a model, from one config to the next: the first screen, and its account of every
-// parameter.
+// The views of one model, home and extension, when the config of the link changes.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { framesRun } from "./fakes";
@@ -14,10 +13,10 @@ Object.assign(globalThis, { matchMedia: () => ({ matches: true, addEventListener
 
 type Encoding = Record<string, unknown>;
 
-/** Four pairs, of which the slower half is slowed by the factor. */
-const waves = (factor: number) => [10, 100, 1000 * factor, 10000 * factor];
+/** Wavelengths of four pairs; the factor scales the longer half. */
+const wavelengths = (factor: number) => [10, 100, 1000 * factor, 10000 * factor];
 
-/** What the service answers for a config, whose members are those of its encoding. */
+/** A fake service. The members of a config are the parameters of its encoding. */
 function answers({ target, text }: Ask): unknown {
     const path = target.split("?")[0];
     if (path === "/v1/config") {
@@ -46,25 +45,26 @@ function answers({ target, text }: Ask): unknown {
             encoding: {},
             attention_factor: factor > 1 ? 1.25 : 1,
             tensors: {
-                inv_freq: list(waves(factor).map((one) => (2 * Math.PI) / one)),
-                wavelengths: list(waves(factor)),
+                inv_freq: list(wavelengths(factor).map((length) => (2 * Math.PI) / length)),
+                wavelengths: list(wavelengths(factor)),
                 freq_factors: list([1, 1, factor, factor]),
             },
         };
     if (path.endsWith("/wavelengths"))
         return {
-            never_turn: waves(factor).filter((one) => one > +paramsOf({ target } as Ask).context)
-                .length,
+            never_turn: wavelengths(factor).filter(
+                (length) => length > +paramsOf({ target } as Ask).context,
+            ).length,
         };
     return { engines: [] };
 }
 
-const configs = (all: Record<string, Encoding>) =>
-    Object.fromEntries(Object.entries(all).map(([name, one]) => [name, JSON.stringify(one)]));
-const { plainly, slowed, bare, refused, mixed, none } = configs({
-    plainly: { max_position_embeddings: 5000 },
-    slowed: { factor: 8, max_position_embeddings: 40000 },
-    bare: {},
+const configTexts = (all: Record<string, Encoding>) =>
+    Object.fromEntries(Object.entries(all).map(([name, config]) => [name, JSON.stringify(config)]));
+const { unscaled, scaled, empty, refused, mixed, none } = configTexts({
+    unscaled: { max_position_embeddings: 5000 },
+    scaled: { factor: 8, max_position_embeddings: 40000 },
+    empty: {},
     refused: { refused: true },
     mixed: {
         kinds: [
@@ -78,6 +78,7 @@ const { plainly, slowed, bare, refused, mixed, none } = configs({
 function opened(name: string, params: Record<string, string>) {
     const own = stand(name, params, answers);
     for (const one of own.stage.find("div.hands")) Object.assign(one, { clientWidth: 900 });
+    /** Changes the parameters of the link, and waits for the view. */
     const to = async (next: Record<string, string>) => {
         for (const key of Object.keys(own.app.state.params)) delete own.app.state.params[key];
         Object.assign(own.app.state.params, next);
@@ -85,20 +86,20 @@ function opened(name: string, params: Record<string, string>) {
         await own.settled();
         await own.settled();
     };
-    /** How often the config was read; small pictures of the first screen request more, later. */
-    const reads = () => own.asks.filter(({ text }) => text !== undefined).length;
-    return { ...own, to, reads };
+    /** Counts requests that post a config; those of small pictures come later and vary. */
+    const configReads = () => own.asks.filter(({ text }) => text !== undefined).length;
+    return { ...own, to, configReads };
 }
 
-test("the first screen has the names and the numbers of its config, and none of the one before", async () => {
-    const { stage, to, reads, shown } = opened("home", { config: plainly });
+test("the first screen has only names and numbers of the new config", async () => {
+    const { stage, to, configReads, shown } = opened("home", { config: unscaled });
     const words = () =>
         stage
             .find("div.hands")[0]
             .find("text")
             .map(({ textContent }) => plain(textContent));
     const verdict = () => plain(stage.find("aside")[0].find("h2")[0].textContent);
-    await to({ config: plainly });
+    await to({ config: unscaled });
     assert.ok(
         words().includes("as base 500 has them") && words().includes("as this model turns them"),
     );
@@ -110,13 +111,13 @@ test("the first screen has the names and the numbers of its config, and none of 
         shown().map(({ title }) => title),
         ["config", "wavelengths"],
     );
-    await to({ config: slowed });
+    await to({ config: scaled });
     assert.equal(
         verdict(),
         "This model slows 2 of its 4 pairs 8×. Within 40000 tokens 1 never finishes a turn.",
     );
     assert.ok(words().some((one) => one.includes("context 40000")));
-    // Models of one name less, and with the very same frequencies.
+    // The fake service gives both models equal frequencies, and only the name changes.
     await to({ model: "llama-3.1" });
     const llama = words();
     await to({ model: "qwen2.5-7b" });
@@ -125,20 +126,20 @@ test("the first screen has the names and the numbers of its config, and none of 
         words().join(),
     );
     assert.ok(llama.some((one) => one.includes("Llama")));
-    const before = reads();
+    const before = configReads();
     await to({ model: "qwen2.5-7b", position: "70" });
-    assert.equal(reads(), before, "the hands moved alone");
+    assert.equal(configReads(), before, "a new position reads no config");
 });
 
-test("the context is that of the link, of the config, or is said to be assumed", async () => {
-    const { stage, to, gone } = opened("home", { config: bare });
+test("the context is of the link, else of the config, else assumed with a note", async () => {
+    const { stage, to, gone } = opened("home", { config: empty });
     const note = () => stage.find("div.bars")[0].find("small")[0],
         slider = () => stage.find("div.bars")[0].find("input").at(-1)!;
     for (const [params, context, isAssumed] of [
-        [{ config: bare }, 131072, true],
-        [{ config: bare, context: "700" }, 700, false],
-        [{ config: plainly }, 5000, false],
-        [{ config: plainly, context: "70" }, 70, false],
+        [{ config: empty }, 131072, true],
+        [{ config: empty, context: "700" }, 700, false],
+        [{ config: unscaled }, 5000, false],
+        [{ config: unscaled, context: "70" }, 70, false],
     ] as [Record<string, string>, number, boolean][]) {
         await to(params);
         assert.equal(!note().hidden, isAssumed, JSON.stringify(params));
@@ -148,13 +149,13 @@ test("the context is that of the link, of the config, or is said to be assumed",
     slider().fire("input");
     assert.deepEqual(gone.at(-1), [{ context: 1000 }, "replace"]);
     const [edge] = stage.find("text.name").map(({ textContent }) => plain(textContent));
-    assert.equal(edge, "↑ context 1000", "at once, before the answer");
+    assert.equal(edge, "↑ context 1000", "drawn before the answer");
 });
 
-test("after a refusal the same config is asked for again, and nothing of another one is offered", async () => {
+test("a refused config is requested again, and no request of the last one is shown", async () => {
     for (const view of ["home", "extension"]) {
-        const { to, reads, failed, shown } = opened(view, { config: plainly });
-        await to({ config: plainly });
+        const { to, configReads, failed, shown } = opened(view, { config: unscaled });
+        await to({ config: unscaled });
         assert.ok(shown().length > 1);
         await to({ config: refused });
         assert.equal(failed.length, 1);
@@ -162,27 +163,27 @@ test("after a refusal the same config is asked for again, and nothing of another
             shown().every(({ title }) => title === "config"),
             view,
         );
-        const before = reads();
+        const before = configReads();
         await to({ config: refused });
-        assert.equal(reads(), before + 1, view);
+        assert.equal(configReads(), before + 1, view);
     }
 });
 
-test("a file that is not here shows nothing of the model before", async () => {
+test("a file that is not loaded shows nothing of the previous model", async () => {
     for (const view of ["home", "extension"]) {
-        const { stage, to, shown, app } = opened(view, { config: plainly });
-        const place = () => stage.find(view === "home" ? "div.stage" : "div.answer")[0];
-        await to({ config: plainly });
-        assert.ok(!place().hidden);
+        const { stage, to, shown, app } = opened(view, { config: unscaled });
+        const results = () => stage.find(view === "home" ? "div.stage" : "div.answer")[0];
+        await to({ config: unscaled });
+        assert.ok(!results().hidden);
         await to({ file: "gone.json" });
-        assert.deepEqual([place().hidden, shown()], [true, []], view);
-        Object.assign(app, { held: new File([slowed], "gone.json") });
-        await to({ config: slowed });
-        assert.ok(!place().hidden && shown().length > 1);
+        assert.deepEqual([results().hidden, shown()], [true, []], view);
+        Object.assign(app, { held: new File([scaled], "gone.json") });
+        await to({ config: scaled });
+        assert.ok(!results().hidden && shown().length > 1);
     }
 });
 
-test("layers that differ are chosen as a step, and what is shown is of those that are chosen", async () => {
+test("each type of layers has a button, and results are of the chosen type", async () => {
     for (const view of ["home", "extension"]) {
         const { stage, to, gone } = opened(view, { config: mixed });
         await to({ config: mixed, layer_type: "type1" });
@@ -218,9 +219,9 @@ test("layers that differ are chosen as a step, and what is shown is of those tha
     }
 });
 
-test("a parameter that is changed is beside the config, without spaces, until it is left out", async () => {
-    const { stage, to, gone } = opened("extension", { config: slowed });
-    await to({ config: slowed });
+test("a changed parameter is in the link, without spaces, until it is undone", async () => {
+    const { stage, to, gone } = opened("extension", { config: scaled });
+    await to({ config: scaled });
     const field = (name: string) => stage.find("input").find((one) => one.dataset.name === name)!;
     const undo = () => stage.find("button.link").filter((one) => one.textContent === "undo");
     assert.equal(undo().length, 0);
@@ -235,11 +236,11 @@ test("a parameter that is changed is beside the config, without spaces, until it
         one.fire("change");
         assert.deepEqual(gone.splice(0), [[{ base: value }, "push"]]);
     }
-    await to({ config: slowed, base: "700" });
+    await to({ config: scaled, base: "700" });
     assert.equal(undo().length, 1);
     undo()[0].fire("click");
     assert.deepEqual(gone.splice(0), [[{ base: undefined }, "push"]]);
-    // After a refusal what was changed can still be left out.
+    // Changed parameters can be undone after a refusal too.
     await to({ config: refused, base: "700", dim: "x" });
     assert.deepEqual(
         stage
@@ -251,18 +252,18 @@ test("a parameter that is changed is beside the config, without spaces, until it
     assert.equal(undo().length, 2);
 });
 
-test("pairs and ways of scaling are those of the factor that is chosen", async () => {
-    const { stage, to, gone, asks } = opened("extension", { config: slowed });
+test("bands of pairs and scaling methods are those of the chosen factor", async () => {
+    const { stage, to, gone, asks } = opened("extension", { config: scaled });
     const [rows] = stage.find("div.rows");
     rows.clientWidth = 900;
-    await to({ config: slowed });
+    await to({ config: scaled });
     framesRun();
-    const names = () =>
+    const methods = () =>
         stage
             .find("div.rows")[0]
             .find("code")
             .map(({ textContent }) => textContent);
-    assert.deepEqual(names(), [
+    assert.deepEqual(methods(), [
         "default",
         "linear",
         "ntk",
@@ -292,13 +293,13 @@ test("pairs and ways of scaling are those of the factor that is chosen", async (
     slider().fire("input");
     assert.deepEqual(gone.splice(0), [[{ times: 64 }, "replace"]]);
     asks.length = 0;
-    await to({ config: slowed, times: "128" });
-    const factors = asks.map(paramsOf).filter(({ rope_type }) => rope_type === "yarn");
-    assert.deepEqual([...new Set(factors.map(({ factor }) => factor))], ["128"]);
-    await to({ config: plainly });
+    await to({ config: scaled, times: "128" });
+    const yarn = asks.map(paramsOf).filter(({ rope_type }) => rope_type === "yarn");
+    assert.deepEqual([...new Set(yarn.map(({ factor }) => factor))], ["128"]);
+    await to({ config: unscaled });
     assert.deepEqual(bands().slice(0, 3), ["4 as they were", "0 between", "0 slowed"]);
-    const press = stage.find("button.chip").find((one) => one.textContent === "slowed by")!;
-    press.fire("click");
+    const chip = stage.find("button.chip").find((one) => one.textContent === "slowed by")!;
+    chip.fire("click");
     assert.deepEqual(gone.at(-1), [{ show: "freq_factors" }, "push"]);
     await to({ config: none });
     assert.ok(stage.find("div.turning")[0].hidden && stage.find("section.schemes")[0].hidden);
