@@ -223,8 +223,8 @@ static enum pe_status windows_warn(struct api_config *config, const struct pe_co
             break;
     if (!other)
         return PE_OK;
-    warning = json_sprintf("layers of type %s have several windows, which /v1/config lists: this "
-                           "is the one of layer %d, %" JSON_INTEGER_FORMAT,
+    warning = json_sprintf("layers of type %s have different windows, which /v1/config lists; "
+                           "this answer has that of layer %d: %" JSON_INTEGER_FORMAT,
                            kind->layer_type, (int)kind->layers[0], (json_int_t)window);
     return json_array_append_new(config->warnings, warning)
                ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config")
@@ -239,12 +239,13 @@ static enum pe_status kind_warn(struct api_config *config, const struct pe_confi
     json_t *warning;
 
     for (size_t i = 0; (other = pe_config_kind(config->kinds, i)); i++)
-        if (other != kind && other->attends && other->layer_type && kind->layer_type)
+        if (other->attends && other->layer_type && kind->layer_type &&
+            strcmp(other->layer_type, kind->layer_type) != 0)
             break;
     if (!other)
         return PE_OK;
-    warning = json_sprintf("attention is that of layers of type %s; others are of type %s: give "
-                           "layer_type",
+    warning = json_sprintf("this answer is for attention layers of type %s; others are of type "
+                           "%s: give layer_type",
                            kind->layer_type, other->layer_type);
     return json_array_append_new(config->warnings, warning)
                ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config")

@@ -227,8 +227,8 @@ static enum pe_status tensors_check(const struct reader *reader)
                 (reader->lists[list].tensor && strcmp(name, reader->lists[list].tensor) == 0);
         if (!is_list)
             return pe_fail(reader->err, PE_UNKNOWN_PARAMETER, "parameter:tensors",
-                           "positions have no tensor '%.60s'; tensor=NAME says which of these an "
-                           "npy file or raw bytes are: %s",
+                           "unknown tensor '%.60s'; for an npy file or raw bytes tensor=NAME is "
+                           "one of: %s",
                            name, own + strlen("tensors tensor "));
     }
     return PE_OK;
@@ -380,7 +380,7 @@ static enum pe_status sizes_read(struct reader *reader)
 
 /* Fills kinds from token ids, which are converted from double in blocks. */
 static void kinds_from_ids_fill(const struct api_numbers *ids, double image, double video,
-                              unsigned char *kinds, size_t count)
+                                unsigned char *kinds, size_t count)
 {
     int64_t tokens[256];
 
@@ -635,8 +635,7 @@ static void outputs_set(struct state *state, struct api_result *result)
                                                 .row_elements = 1};
     memcpy(state->scalars, scalars, sizeof(scalars));
     result->outputs = state->outputs;
-    result->outputs_count =
-        has_one_axis || spec->bounds_count > 0 || spec->model.generator ? 1 : 2;
+    result->outputs_count = has_one_axis || spec->bounds_count > 0 || spec->model.generator ? 1 : 2;
     result->scalars = state->scalars;
     result->scalars_count = has_one_axis || spec->model.generator ? 0 : SCALARS;
     result->first_leads = true;
@@ -677,9 +676,8 @@ static json_t *first_json(const struct pe_ids_spec *spec, const struct pe_ids_fi
     if (finding->unequal == 0)
         return json_null();
     return json_pack(
-        "{so sI sI so so}", "axis",
-        model->axes == 1 ? json_null() : json_string(axis_names[axis]), "row",
-        (json_int_t)finding->row, "token", (json_int_t)finding->token, "expected",
+        "{so sI sI so so}", "axis", model->axes == 1 ? json_null() : json_string(axis_names[axis]),
+        "row", (json_int_t)finding->row, "token", (json_int_t)finding->token, "expected",
         fractional ? json_real(finding->expected_coordinate) : json_integer(finding->expected),
         "given", fractional ? json_real(finding->given_coordinate) : json_integer(finding->given));
 }

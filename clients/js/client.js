@@ -174,7 +174,9 @@ export const open = async (source, settings = {}) => {
         };
         const { exports: own } = await WebAssembly.instantiate(module, { posenc });
         own._initialize();
-        const wrong = own.posenc_start(put(own, latin(lines(Object.entries(settings)))));
+        const text = put(own, latin(lines(Object.entries(settings)))),
+            wrong = own.posenc_start(text);
+        own.posenc_free(text);
         if (wrong) throw new Error(take(own, wrong));
         return own;
     };

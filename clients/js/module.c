@@ -58,17 +58,6 @@ static struct pe_field *fields_cut(char *text, size_t *count)
     return fields;
 }
 
-/* "dim-max: a whole number is expected", which the caller frees; NULL: no memory. */
-static char *error_text(const struct pe_error *err)
-{
-    size_t size = sizeof(err->where) + sizeof(err->detail) + 2;
-    char *text = malloc(size);
-
-    if (text)
-        snprintf(text, size, "%s%s%s", err->where, err->where[0] ? ": " : "", err->detail);
-    return text;
-}
-
 /* Starts the service with settings, "name: value\n...", a text that is overwritten. Returns NULL,
  * or the error as a text. The caller frees both texts. */
 EXPORT(char *, posenc_start, char *text)
@@ -77,8 +66,12 @@ EXPORT(char *, posenc_start, char *text)
     struct pe_field *fields = fields_cut(text, &options.settings_count);
     struct pe_setting *settings = calloc(options.settings_count + 1, sizeof(*settings));
     struct pe_error err = {.detail = "no memory"};
+    const size_t size = sizeof(err.where) + sizeof(err.detail) + 2;
+    char *failure = malloc(size);
     bool failed = true;
 
+    if (!failure)
+        __builtin_trap(); /* NULL would be a success */
     if (fields && settings) {
         for (size_t i = 0; i < options.settings_count; i++)
             settings[i] = (struct pe_setting){fields[i].name, fields[i].value};
@@ -87,7 +80,13 @@ EXPORT(char *, posenc_start, char *text)
     }
     free(settings);
     free(fields);
-    return failed ? error_text(&err) : NULL;
+    if (failed) {
+        /* "dim-max: a whole number is expected" */
+        snprintf(failure, size, "%s%s%s", err.where, err.where[0] ? ": " : "", err.detail);
+        return failure;
+    }
+    free(failure);
+    return NULL;
 }
 
 /* Begins a request. The text is overwritten; `length` is that of the body. NULL: no memory. */

@@ -24,7 +24,7 @@ static const struct row {
         RAMP,           /* not stored; a warning, unless 1 (as in this library) or negative */
         ALL_DIM_MSCALE, /* sets mscale_all_dim to the value and mscale to 1 */
         BOTH_MSCALES,   /* sets both to the value, which is times 0.1 in the file */
-    } way; /* of converting the value */
+    } way;              /* of converting the value */
 } rows[] = {
 #define GGUF_KEY(of, ...) {.key = (of), __VA_ARGS__},
 #include "core/config/gguf.def"
@@ -213,8 +213,8 @@ static enum pe_status attention_factor_add(struct import *import, const struct r
         return err->status;
     return longrope ? PE_OK
                     : note_add(import, err,
-                               "%s was read as the whole attention factor, which conversions write "
-                               "there; releases of llama.cpp multiply their own by it",
+                               "%s was read as the complete attention factor, as conversions write "
+                               "it; releases of llama.cpp multiply their own factor by it",
                                import->shown);
 }
 
@@ -241,7 +241,7 @@ static enum pe_status number_add(struct import *import, const struct row *row,
         return value == 1 || value < 0
                    ? PE_OK
                    : note_add(import, err,
-                              "%s is not read: here the ramp of yarn is as it is with 1",
+                              "%s is not read: the ramp of yarn is always that of 1 here",
                               import->shown);
     case ATTENTION_FACTOR:
         return attention_factor_add(import, row, object, number, err);
@@ -335,7 +335,8 @@ static enum pe_status architecture_read(void *context, struct pe_gguf_text key,
         return PE_OK;
     if (text_copy(value, import->architecture, sizeof(import->architecture)))
         return PE_OK;
-    return pe_fail(err, PE_INVALID, "config", "general.architecture is no short plain text");
+    return pe_fail(err, PE_INVALID, "config",
+                   "general.architecture must be a short text of printable ASCII");
 }
 
 static enum pe_status shared_key_read(void *context, struct pe_gguf_text key,
@@ -426,21 +427,21 @@ static enum pe_status factors_read(struct import *import, const char *tensor_nam
     *found = false;
     import->shown = tensor_name;
     if (!pe_gguf_tensor(&import->file, tensor_name, &tensor, &complete))
-        return complete ? PE_OK
-                        : note_add(import, err,
-                                   "the list of tensors is cut, or very long: if %s is in the "
-                                   "rest, its factors divide "
-                                   "the frequencies, and are not read",
-                                   tensor_name);
+        return complete
+                   ? PE_OK
+                   : note_add(import, err,
+                              "the list of tensors is cut off or too long: if %s is in the part "
+                              "that was not read, the frequencies lack its factors",
+                              tensor_name);
     if (!tensor.is_list)
         return note_add(import, err,
-                        "the file has %s, whose factors divide the frequencies, and they are "
-                        "no list of F32, F16, BF16 or F64: they are not read",
+                        "%s divides the frequencies and is not read: it is no list of F32, "
+                        "F16, BF16 or F64",
                         tensor_name);
     if (!tensor.at || tensor.count > FACTORS_MAX)
         return note_add(import, err,
-                        "the file has %s, whose factors divide the frequencies, and the body ends "
-                        "before them: they are not read",
+                        "%s divides the frequencies and is not read: the body ends before its "
+                        "elements, or they are too many",
                         tensor_name);
     *found = true;
     return factors_add(import, name, &tensor, err);
@@ -480,8 +481,8 @@ static enum pe_status tensors_read(struct import *import, struct pe_error *err)
         return pe_gguf_tensor(&import->file, "rope_freqs.weight", &tensor, &complete)
                    ? note_add(
                          import, err,
-                         "the file has %s beside scaled frequencies, which it divides further: "
-                         "it is not read",
+                         "%s is not read: its factors would divide frequencies that are scaled "
+                         "already",
                          "rope_freqs.weight")
                    : PE_OK;
     }
@@ -516,7 +517,7 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
         return err->status;
     if (!*import.architecture)
         return pe_fail(err, PE_INVALID, "config",
-                       "the GGUF file has no general.architecture, which names all other keys");
+                       "the GGUF file has no general.architecture, the prefix of all other keys");
     config->models = models;
     import.shown = "general.architecture";
     if (text_add(&import, pe_config_top(config), "model_type", import.architecture, err) ||

@@ -243,9 +243,9 @@ def test_the_layer_whose_window_is_taken_is_named(server, own):
     assert len(windows) == 4 and len(set(windows.values())) > 1
     told = attends(server, config, layer_type="sliding_attention")[1]
     (layer, window), *others = [
-        re.search(r"several windows.* the one of layer (\d+), (\d+)", text).groups()
+        re.search(r"different windows.* that of layer (\d+): (\d+)", text).groups()
         for text in told
-        if "several windows" in text
+        if "different windows" in text
     ]
     assert not others and windows[int(layer)] == int(window), (told, windows)
 

@@ -180,7 +180,7 @@ def test_sections(server, architecture, sections, kind):
                 ("rope.scaling.yarn_attn_factor", F32, 2),
                 ("rope.scaling.original_context_length", U32, 9),
             ],
-            "whole attention factor",
+            "complete attention factor",
         ),
     ],
 )
@@ -274,7 +274,7 @@ def test_factors_of_blocks_are_told(server):
 def test_factors_that_were_cut(server):
     whole = HEADS["llama-3.1"]
     assert post(server, whole).json["encoding"]["rope_type"] == "custom"
-    for size, word in ((len(whole) - 4, "ends before them"), (len(whole) - 290, "is cut")):
+    for size, word in ((len(whole) - 4, "ends before its"), (len(whole) - 290, "is cut")):
         answer = post(server, whole[:size]).good().json
         assert answer["encoding"]["rope_type"] == "default"
         assert any(word in warning for warning in answer["warnings"])

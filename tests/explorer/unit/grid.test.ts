@@ -285,15 +285,15 @@ test("each pair is said to turn with its axis, as far as the ids of the picture 
     for (const [pair, words] of [
         [
             0,
-            "Pair 0 turns with time: once in 6.5 ids. Those of this picture are all 4: it is at one angle throughout.",
+            "Pair 0 turns with time: once in 6.5 ids. All ids of this image are 4: its angle is the same everywhere.",
         ],
         [
             1,
-            "Pair 1 turns with height: once in 3 ids. Those of this picture go from 0 to 7: 2.33 turns.",
+            "Pair 1 turns with height: once in 3 ids. The ids of this image go from 0 to 7: 2.33 turns.",
         ],
         [
             4,
-            "Pair 4 turns with width: once in 2000000 ids. Those of this picture go from 10 to 30: 10⁻⁵ turns.",
+            "Pair 4 turns with width: once in 2000000 ids. The ids of this image go from 10 to 30: 10⁻⁵ turns.",
         ],
     ] as const) {
         made.draw({ ...own, pair }, turns as never);

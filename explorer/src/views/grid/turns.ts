@@ -54,11 +54,11 @@ function pairSentence({ pair }: Prompt, { ids, axes, wavelengths }: Turns): HTML
         t(" ids. ", " 个 id 一圈。"),
         first === last
             ? t(
-                  `Those of this picture are all ${short(first)}: it is at one angle throughout.`,
+                  `All ids of this image are ${short(first)}: its angle is the same everywhere.`,
                   `本图的 id 都是 ${short(first)}：处处同一角度。`,
               )
             : t(
-                  `Those of this picture go from ${short(first)} to ${short(last)}: `,
+                  `The ids of this image go from ${short(first)} to ${short(last)}: `,
                   `本图的 id 从 ${short(first)} 到 ${short(last)}：共转 `,
               ),
         first !== last && h("em", {}, short((last - first) / wavelength, 3)),
@@ -182,7 +182,7 @@ export function turnsDrawn(app: App): TurnsDrawn {
             verdict.replaceChildren(pairSentence(prompt, turns));
             pairTitle.textContent = t(`pair ${pair}, ${name}`, `维度对 ${pair}，${name}`);
             similarityTitle.textContent = t(
-                `the whole head: how far all pairs turn from row ${row}, column ${column}`,
+                `the whole head: mean cosine to the token at row ${row}, column ${column}`,
                 `整个头：相对行 ${row}、列 ${column} 的旋转`,
             );
             pairMap.draw(
@@ -201,7 +201,10 @@ export function turnsDrawn(app: App): TurnsDrawn {
                 h(
                     "h2",
                     {},
-                    t("every pair, with the ids of one turn", "所有维度对，及一圈的 id 数"),
+                    t(
+                        "all pairs, with the number of ids in one turn",
+                        "所有维度对，及一圈的 id 数",
+                    ),
                 ),
                 ...axisSections(app, prompt, turns),
             );
